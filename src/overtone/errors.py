@@ -1,0 +1,82 @@
+"""The errors a user can meet. Each says what was wrong, where, and what to do next."""
+
+from __future__ import annotations
+
+EXIT_OK = 0
+EXIT_REQUIREMENT = 1
+EXIT_USAGE = 2
+EXIT_FAILURES = 3
+EXIT_BUDGET = 4
+EXIT_INTERRUPTED = 130
+
+
+class OvertoneError(Exception):
+    """Something the user can act on. The command line prints its text alone and exits with `exit_code`."""
+
+    exit_code = EXIT_USAGE
+
+
+class UsageError(OvertoneError):
+    """A wrong flag, SPEC, run file or name."""
+
+
+class DataError(OvertoneError):
+    """A benchmark's files are missing, broken or outside their folder."""
+
+
+class AudioError(DataError):
+    """A sound that cannot be decoded, or is longer or larger than allowed."""
+
+
+class StoreError(OvertoneError):
+    """The run folder cannot be used: locked, read-only, full, foreign version, or another run's."""
+
+
+class MissingExtra(OvertoneError):
+    """An optional part is not installed; the text holds the one line that installs it."""
+
+
+class ModelFailure(Exception):
+    """A model did not answer. A value of the run, not a crash: the engine retries it by policy, then records it.
+
+    `reason` is one of REASONS. `retry` says whether asking again can help; `fatal` that no other item can fare better
+    (a wrong key, an unknown model, nobody listening), so a run stops at its first item instead of failing each in turn.
+    `overload` asks the limiter to slow down.
+    """
+
+    REASONS = (
+        "timeout",
+        "connection",
+        "rate_limited",
+        "server",
+        "malformed",
+        "truncated_audio",
+        "too_large",
+        "auth",
+        "not_found",
+        "rejected",
+        "speech_refused",
+        "worker_died",
+        "not_recorded",
+        "bad_clip",
+    )
+
+    def __init__(
+        self,
+        reason: str,
+        detail: str,
+        *,
+        retry: bool = False,
+        fatal: bool = False,
+        overload: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        if reason not in self.REASONS:
+            raise ValueError(f"unknown failure reason {reason!r}")
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+        self.retry = retry
+        self.fatal = fatal
+        self.overload = overload
+        self.retry_after = retry_after

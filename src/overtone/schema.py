@@ -1,0 +1,168 @@
+"""The nouns as typed records: what is asked, what comes back, what it scored. One name each, used everywhere.
+
+Records are msgspec Structs: immutable, cheap, and the same class encodes, decodes and checks their JSON.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+Style = Literal["target", "alternative", "neutral"]
+STYLES: tuple[Style, ...] = ("target", "alternative", "neutral")
+Input = Literal["audio", "transcript", "both", "silence"]
+INPUTS: tuple[Input, ...] = ("audio", "transcript", "both", "silence")
+Prompt = Literal["task", "zero", "basic", "enhance"]
+Oracle = Literal["none", "true", "false"]
+
+
+class Clip(Struct, frozen=True, omit_defaults=True):
+    """A script spoken in one style by one source. `path` is relative to the benchmark's data folder, with `/`."""
+
+    path: str
+    sha256: str = ""
+    seconds: float = 0.0
+
+
+class Option(Struct, frozen=True, omit_defaults=True):
+    """One choice of a question. `provenance` says under which reading it would be right, where the benchmark knows:
+    target, alternative, words (the text alone) or harmful (harmful or over-read)."""
+
+    letter: str
+    text: str
+    provenance: str = ""
+
+
+class Turn(Struct, frozen=True, omit_defaults=True):
+    """One thing the user says: a clip and its true words. `cue` is the slug of the cue this clip carries."""
+
+    clip: Clip | None
+    words: str = ""
+    cue: str = ""
+
+
+class Item(Struct, frozen=True, omit_defaults=True):
+    """One thing asked of a model. `case` links it to the other levels; `group` holds the variants of one utterance."""
+
+    id: str
+    benchmark: str
+    level: int  # 1 understanding, 2 reasoning, 3 conversation
+    task: str  # a file in tasks/: transcribe, choose, converse
+    category: str  # the sub-task: asr, coarse, age, …, conversation
+    case: str  # script and style, e.g. "synthesis/id_854/target"
+    group: str  # the script, e.g. "synthesis/id_854"
+    style: str
+    turns: tuple[Turn, ...]
+    cue: str = ""  # slug of the cue the clip carries; "" when neutral
+    other_cue: str = ""  # the script's other cue, named by oracle-false
+    cue_text: str = ""  # the benchmark's own words for `cue`
+    other_cue_text: str = ""
+    dimension: str = ""  # of the script's target cue: speaker, paralinguistic, environment
+    source: str = ""  # which voice: synthesis, human, an engine
+    topic: str = ""
+    context: str = ""  # text that comes before the first turn
+    question: str = ""
+    options: tuple[Option, ...] = ()
+    gold: str = ""  # the right letter; "" where the question has none
+    references: tuple[str, ...] = ()  # reference transcript or reply
+    reference_audio: str = ""  # path of the reference reply's sound, relative like a clip's
+
+
+class Condition(Struct, frozen=True, omit_defaults=True):
+    """Under which an item is asked: prompt variant × input × oracle. Its name is its identity in the store."""
+
+    prompt: Prompt = "task"
+    input: Input = "audio"
+    oracle: Oracle = "none"
+
+    @property
+    def name(self) -> str:
+        prompt = {"none": self.prompt, "true": "oracle", "false": "oracle-false"}[self.oracle]
+        return f"{prompt}/{self.input}"
+
+    @classmethod
+    def parse(cls, name: str) -> Condition:
+        """The condition a name stands for; raises ValueError for a name no condition has."""
+        prompt, _, given = name.partition("/")
+        table: dict[str, tuple[Prompt, Oracle]] = {
+            "task": ("task", "none"),
+            "zero": ("zero", "none"),
+            "basic": ("basic", "none"),
+            "enhance": ("enhance", "none"),
+            "oracle": ("enhance", "true"),
+            "oracle-false": ("enhance", "false"),
+        }
+        for modality in INPUTS:
+            if given == modality and prompt in table:
+                return cls(table[prompt][0], modality, table[prompt][1])
+        raise ValueError(f"not a condition: {name!r}")
+
+
+class Key(Struct, frozen=True, order=True):
+    """A reply's identity."""
+
+    item: str
+    condition: str
+    repeat: int = 0
+    turn: int = 0
+
+
+class Sound(Struct, frozen=True):
+    """Audio ready to send: a mono 16-bit PCM WAV with a true header."""
+
+    wav: bytes
+    sha256: str
+    seconds: float
+
+
+class Message(Struct, frozen=True):
+    """One message: text and sounds in the order they are presented."""
+
+    role: Literal["system", "user", "assistant"]
+    parts: tuple[str | Sound, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(p for p in self.parts if isinstance(p, str))
+
+
+class Request(Struct, frozen=True):
+    """What is sent to a model. `options` repeats a question's choices as data, in the order of their letters."""
+
+    key: Key
+    messages: tuple[Message, ...]
+    speech: bool = False  # audio is wanted back
+    task: str = ""
+    options: tuple[str, ...] = ()
+
+
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """What a reply cost, in tokens, as the endpoint reported it (0 where it did not)."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    input_audio_tokens: int = 0
+    output_audio_tokens: int = 0
+
+
+class Reply(Struct, frozen=True, omit_defaults=True):
+    """What came back. `text` is the model's own text stream; `audio` the bytes of its speech, if any, as a WAV."""
+
+    text: str
+    audio: bytes | None = None
+    finish: str = ""  # stop, length, refusal, …
+    usage: Usage = Usage()
+    model: str = ""  # the name the endpoint gave itself
+    notes: tuple[str, ...] = ()  # what a reader should know: "speech refused, asked for text only"
+    refused: bool = False  # the endpoint itself marked the answer as a refusal
+
+
+class Score(Struct, frozen=True, omit_defaults=True):
+    """A metric's word on one reply: a value, or unscored with a reason. `detail` holds the sufficient statistics."""
+
+    metric: str
+    signature: str
+    value: float | None
+    reason: str = ""  # why there is no value
+    detail: dict[str, float | int | str | None] = {}

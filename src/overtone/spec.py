@@ -1,0 +1,110 @@
+"""The one parser of `kind:name?key=value&key=value`, which names a model, a judge or a voice."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from msgspec import Struct
+
+from overtone.errors import UsageError
+
+GENERATION_KEYS: dict[str, type] = {"temperature": float, "max_tokens": int, "seed": int, "top_p": float, "timeout": float}
+COMMON_KEYS: dict[str, type] = {**GENERATION_KEYS, "speech": str}
+_SECRET = re.compile(r"(^|[_-])(api[_-]?key|key|token|secret|password|passwd|auth|authorization|credential)s?$", re.I)
+_SECRET_VALUE = re.compile(r"^(sk-|AIza|ghp_|hf_|xai-|Bearer )")
+
+
+class Spec(Struct, frozen=True):
+    """A parsed SPEC. `options` holds every key as text, percent-decoded; `typed()` checks and converts them."""
+
+    kind: str
+    name: str
+    options: dict[str, str]
+
+    def __str__(self) -> str:
+        query = "&".join(f"{k}={quote(v, safe='/:,@+')}" for k, v in sorted(self.options.items()))
+        head = f"{self.kind}:{self.name}" if self.name else self.kind
+        return f"{head}?{query}" if query else head
+
+    def typed(self, keys: Mapping[str, type]) -> dict[str, Any]:
+        """The options converted by `keys` (plus those every kind has). An unknown key is an error with a suggestion."""
+        allowed = {**COMMON_KEYS, **keys}
+        out: dict[str, Any] = {}
+        for key, value in self.options.items():
+            if key not in allowed:
+                raise UsageError(f"{self}: unknown key {key!r}{suggest(key, allowed)}; known: {', '.join(sorted(allowed))}")
+            out[key] = _convert(self, key, value, allowed[key])
+        if out.get("speech", "auto") not in ("auto", "yes", "no"):
+            raise UsageError(f"{self}: speech must be auto, yes or no, not {out['speech']!r}")
+        return out
+
+
+def _convert(spec: Spec, key: str, value: str, to: type) -> Any:
+    if to is bool:
+        if value.lower() in ("1", "true", "yes", "on"):
+            return True
+        if value.lower() in ("0", "false", "no", "off"):
+            return False
+        raise UsageError(f"{spec}: {key} must be yes or no, not {value!r}")
+    try:
+        return to(value)
+    except ValueError:
+        raise UsageError(f"{spec}: {key} must be {_article(to)}, not {value!r}") from None
+
+
+def _article(to: type) -> str:
+    return {int: "a whole number", float: "a number"}.get(to, to.__name__)
+
+
+def parse_spec(text: str) -> Spec:
+    """Split at the first `:` and the last `?`; the query is percent-decoded. Secrets are refused, never stored."""
+    head, mark, query = text.rpartition("?")
+    if not mark:
+        head, query = text, ""
+    kind, _, name = head.partition(":")
+    kind = kind.strip().lower()
+    if not re.fullmatch(r"[a-z][a-z0-9_-]*", kind):
+        raise UsageError(f"not a SPEC: {_redact(text)!r}; write kind:name?key=value, e.g. openai:gpt-4o-audio-preview")
+    options: dict[str, str] = {}
+    for pair in query.split("&") if query else []:
+        key, eq, value = pair.partition("=")
+        key, value = unquote(key), unquote(value)
+        if not eq or not key:
+            raise UsageError(f"{_redact(text)!r}: {key!r} is not key=value")
+        if key in options:
+            raise UsageError(f"{_redact(text)!r}: {key!r} is given twice")
+        if (_SECRET.search(key) and key not in COMMON_KEYS) or _SECRET_VALUE.match(value):
+            raise UsageError(
+                f"{kind}:{name}: {key!r} looks like a secret; put the key into an environment variable and name that "
+                "with api_key_env=NAME"
+            )
+        if key.endswith("url"):
+            check_url(value, f"{kind}:{name}")
+        options[key] = value
+    return Spec(kind, name, options)
+
+
+def check_url(url: str, where: str) -> None:
+    """Refuse a base URL that is not http(s), or that carries user info or a key."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"{where}: not an http(s) URL: {parts.scheme}://{parts.hostname or ''}")
+    if parts.username or parts.password:
+        raise UsageError(f"{where}: the URL carries a user name or password; use api_key_env=NAME instead")
+    for pair in parts.query.split("&"):
+        if _SECRET.search(unquote(pair.partition("=")[0])):
+            raise UsageError(f"{where}: the URL carries a key; use api_key_env=NAME instead")
+
+
+def _redact(text: str) -> str:
+    return re.sub(r"(?i)((?:key|token|secret|password)[^=&]*=)[^&]+", r"\1…", re.sub(r"//[^/@]*@", "//…@", text))
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or nothing when no known name is near."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""
