@@ -1,0 +1,38 @@
+"""The offline recogniser, language model, sentence embedder, voices and hearing. Each file is importable without its
+package; what is missing is named, with the one line that installs it, when it is first used."""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib import metadata
+from pathlib import Path
+
+from overtone.errors import MissingExtra
+
+INSTALL = "overtone setup local"
+
+
+def present(package: str) -> bool:
+    """Whether a top-level package can be imported; imports nothing."""
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ValueError:  # the name is blocked in sys.modules
+        return False
+
+
+def require(package: str, purpose: str = "") -> Path:
+    """The folder of an installed package, found without importing it; MissingExtra when it is not installed."""
+    spec = importlib.util.find_spec(package) if present(package) else None
+    if spec is None or not spec.origin:
+        raise MissingExtra(
+            f"the package {package!r} is not installed{f' ({purpose})' if purpose else ''}; run '{INSTALL}'"
+        )
+    return Path(spec.origin).parent
+
+
+def version(distribution: str) -> str:
+    """The installed version of a distribution, or "" when it is not installed."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
