@@ -1,0 +1,1 @@
+"""Plan, engine, limiter, store and cassette: the only room that does I/O with models."""

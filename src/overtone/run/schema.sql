@@ -1,0 +1,48 @@
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+-- What is asked. seq is the benchmark's own order; body is the whole Item as JSON, the other columns are for queries.
+CREATE TABLE items (
+    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, level INTEGER NOT NULL, task TEXT NOT NULL,
+    category TEXT NOT NULL, case_id TEXT NOT NULL, group_id TEXT NOT NULL, style TEXT NOT NULL, cue TEXT NOT NULL,
+    body BLOB NOT NULL
+);
+CREATE INDEX items_by_case ON items (case_id);
+
+-- An item under a condition, a number of times. state: 0 not answered yet, 1 answered, 2 failed.
+CREATE TABLE asks (
+    id INTEGER PRIMARY KEY, item INTEGER NOT NULL REFERENCES items (seq), condition TEXT NOT NULL,
+    repeat INTEGER NOT NULL, state INTEGER NOT NULL DEFAULT 0, wanted INTEGER NOT NULL DEFAULT 1,
+    UNIQUE (item, condition, repeat)
+);
+CREATE INDEX asks_open ON asks (id) WHERE state <> 1;
+
+CREATE TABLE replies (
+    ask INTEGER NOT NULL REFERENCES asks (id), turn INTEGER NOT NULL, text TEXT NOT NULL, audio TEXT NOT NULL,
+    finish TEXT NOT NULL, refused INTEGER NOT NULL, model TEXT NOT NULL, notes BLOB NOT NULL, usage BLOB NOT NULL,
+    sent BLOB NOT NULL, latency REAL NOT NULL, attempts INTEGER NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (ask, turn)
+) WITHOUT ROWID;
+CREATE INDEX replies_by_audio ON replies (audio) WHERE audio <> '';
+
+-- The last failure of an ask that has no reply (yet).
+CREATE TABLE failures (
+    ask INTEGER PRIMARY KEY REFERENCES asks (id), turn INTEGER NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
+    attempts INTEGER NOT NULL, at REAL NOT NULL
+);
+
+-- The sounds a run has used: a clip whose bytes changed since is another clip.
+CREATE TABLE clips (
+    path TEXT PRIMARY KEY, sha256 TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, seconds REAL NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE signatures (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+
+-- kind says what subject is: 'reply' (an ask's id), later 'group', 'pair' or 'run'.
+CREATE TABLE scores (
+    kind TEXT NOT NULL, subject NOT NULL, metric TEXT NOT NULL, signature INTEGER NOT NULL REFERENCES signatures (id),
+    value REAL, reason TEXT NOT NULL, detail BLOB NOT NULL,
+    PRIMARY KEY (kind, subject, metric, signature)
+) WITHOUT ROWID;
+
+-- What a reader of the run should know: warnings while loading, changes of concurrency, interruptions.
+CREATE TABLE events (at REAL NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL);
