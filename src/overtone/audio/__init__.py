@@ -1,0 +1,55 @@
+"""Sounds: read any file as mono float32, make what is sent to a model, measure, mix, check a folder.
+
+Names load on first use, so that importing this room costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from overtone.audio._measure import Measures, measure
+    from overtone.audio._mix import level, mix
+    from overtone.audio._read import MAX_BYTES, MAX_SECONDS, Samples, decode, read, resample
+    from overtone.audio._sound import load_sound, silence
+    from overtone.audio._wav import encode_wav
+    from overtone.audio.check import Finding, check_folder
+
+__all__ = [
+    "MAX_BYTES",
+    "MAX_SECONDS",
+    "Finding",
+    "Measures",
+    "Samples",
+    "check_folder",
+    "decode",
+    "encode_wav",
+    "level",
+    "load_sound",
+    "measure",
+    "mix",
+    "read",
+    "resample",
+    "silence",
+]
+
+_HOME = {
+    "Finding": "check",
+    "Measures": "_measure",
+    "check_folder": "check",
+    "encode_wav": "_wav",
+    "level": "_mix",
+    "load_sound": "_sound",
+    "measure": "_measure",
+    "mix": "_mix",
+    "silence": "_sound",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME.get(name, '_read')}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,53 @@
+"""What is sent to a model: mono 16-bit PCM WAV with a true 44-byte header, at no more than a wanted rate."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+from overtone.audio._read import MAX_BYTES, MAX_SECONDS, check_length, decode, read_bytes, resample
+from overtone.audio._wav import HEADER_BYTES, PCM, encode_wav, is_wav, parse_wav, wav_header
+from overtone.errors import AudioError
+from overtone.paths import shown
+from overtone.schema import Sound
+
+
+def load_sound(
+    source: Path | str | bytes,
+    *,
+    max_rate: int = 24_000,
+    max_seconds: float = MAX_SECONDS,
+    max_bytes: int = MAX_BYTES,
+    name: str = "",
+) -> Sound:
+    """A file's (or its bytes') sound ready to send, at its own rate or `max_rate`, whichever is lower.
+
+    A file that already is what is sent passes byte for byte; mono 16-bit samples under another header keep their
+    values. `sha256` is that of the bytes sent. Raises AudioError as `read` does.
+    """
+    called = name or ("sound" if isinstance(source, bytes) else str(source))
+    data = source if isinstance(source, bytes) else read_bytes(source, max_bytes)
+    if is_wav(data) and len(data) <= max_bytes:
+        wav = parse_wav(data, called)
+        if wav.code == PCM and wav.bits == 16 and wav.channels == 1 and wav.rate <= max_rate:
+            check_length(wav.frames, wav.rate, max_seconds, max_bytes, called)
+            header = wav_header(wav.size, wav.rate)
+            if len(data) != HEADER_BYTES + wav.size or data[:HEADER_BYTES] != header:
+                data = header + data[wav.start : wav.start + wav.size]
+            return _sound(data, wav.frames / wav.rate)
+    samples, rate = decode(data, max_seconds=max_seconds, max_bytes=max_bytes, name=called)
+    if rate > max_rate:
+        samples, rate = resample(samples, rate, max_rate), max_rate
+        if not len(samples):
+            raise AudioError(f"{shown(called)}: too short to send")
+    return _sound(encode_wav(samples, rate), len(samples) / rate)
+
+
+def silence(seconds: float, rate: int = 16_000) -> Sound:
+    """Digital silence of this length, at least one frame: what a model gets in place of a clip."""
+    frames = max(1, round(seconds * rate))
+    return _sound(wav_header(frames * 2, rate) + bytes(frames * 2), frames / rate)
+
+
+def _sound(wav: bytes, seconds: float) -> Sound:
+    return Sound(wav, sha256(wav).hexdigest(), seconds)

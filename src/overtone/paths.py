@@ -1,0 +1,37 @@
+"""Paths that come from a file or a server: kept inside their folder, and safe to print."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from overtone.errors import DataError
+
+
+def inside(root: Path, relative: str) -> Path:
+    """The real path of `relative` (written with `/`) under `root`, symbolic links resolved.
+
+    The file need not exist. Raises DataError for an absolute or empty path and for one that leaves `root`, by `..` or
+    by a link, so that a foreign file list can neither read nor write elsewhere.
+    """
+    if not relative or "\0" in relative:
+        raise DataError(f"{shown(str(root))}: {relative!r} is not a file name; correct the file that names it")
+    if PurePosixPath(relative).is_absolute() or PureWindowsPath(relative).drive or PureWindowsPath(relative).root:
+        raise DataError(f"{relative!r} is an absolute path; it must be relative to {shown(str(root))}")
+    try:
+        home = root.resolve()
+        target = (home / relative).resolve()
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
+        raise DataError(f"{relative!r} under {shown(str(root))} cannot be resolved: {error}") from None
+    if target == home or not target.is_relative_to(home):
+        raise DataError(
+            f"{relative!r} leaves its folder {shown(str(root))}; correct the file that names it, "
+            "or copy what it points to into the folder"
+        )
+    return target
+
+
+def shown(text: str) -> str:
+    """`text` on one line with control, bidirectional and other unprintable characters escaped, safe for a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
