@@ -1,0 +1,1 @@
+"""Arrays in, numbers out: the statistics of the findings. Knows nothing of speech."""

@@ -1,0 +1,165 @@
+"""Means, proportions and ratios with standard errors and intervals that respect clusters.
+
+Replies to the same script are not independent: a script that is easy in one style is easy in the others. Every function
+here takes one cluster label per row and adds the rows' influences up within a cluster before squaring them
+(linearisation, the sandwich estimator known as CR1), so that ten copies of a row count as one row. With every row its
+own cluster the formulas become the textbook ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = Sequence[float] | npt.NDArray[np.float64]
+Labels = Sequence[Hashable]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with its cluster-robust standard error and confidence interval.
+
+    `error`, `low` and `high` are NaN with fewer than two clusters: nothing is known of the spread then.
+    """
+
+    value: float
+    error: float
+    low: float
+    high: float
+    rows: int
+    clusters: int
+
+
+def mean(values: Numbers, clusters: Labels, *, level: float = 0.95) -> Interval:
+    """The mean of `values`, with a Student interval of (clusters − 1) degrees of freedom."""
+    x, ids, count = _check(values, clusters)
+    if x.size == 0:
+        return _nothing()
+    centre = float(x.mean())
+    error = _clustered_error((x - centre) / x.size, ids, count)
+    return _student(centre, error, x.size, count, level)
+
+
+def proportion(values: Numbers, clusters: Labels, *, level: float = 0.95) -> Interval:
+    """The mean of zeros and ones (or of shares between them), with a Wilson interval that stays within 0 and 1.
+
+    Wilson's formula is used with the effective number of rows p(1−p)/error², at most the rows there are; where all rows
+    agree and the spread cannot be seen, each cluster counts as one row.
+    """
+    x, ids, count = _check(values, clusters)
+    if x.size == 0:
+        return _nothing()
+    if x.min() < 0 or x.max() > 1:
+        raise ValueError("a proportion's values lie between 0 and 1")
+    p = float(x.mean())
+    error = _clustered_error((x - p) / x.size, ids, count)
+    if count < 2:
+        return Interval(p, math.nan, math.nan, math.nan, x.size, count)
+    effective = min(p * (1 - p) / error**2, float(x.size)) if error > 0 else float(count)
+    z = student_quantile(0.5 + level / 2, count - 1)
+    denominator = 1 + z**2 / effective
+    middle = (p + z**2 / (2 * effective)) / denominator
+    half = z / denominator * math.sqrt(p * (1 - p) / effective + z**2 / (4 * effective**2))
+    return Interval(p, error, max(0.0, min(p, middle - half)), min(1.0, max(p, middle + half)), x.size, count)
+
+
+def ratio(numerators: Numbers, denominators: Numbers, clusters: Labels, *, level: float = 0.95) -> Interval:
+    """Σ numerators ÷ Σ denominators (a corpus error rate), by linearisation: a row's influence is (n − R·d) ÷ Σd."""
+    top, ids, count = _check(numerators, clusters)
+    bottom = np.asarray(denominators, dtype=np.float64)
+    if bottom.shape != top.shape:
+        raise ValueError(f"{top.size} numerators but {bottom.size} denominators")
+    total = float(bottom.sum())
+    if top.size == 0 or total == 0:
+        return _nothing()
+    value = float(top.sum()) / total
+    error = _clustered_error((top - value * bottom) / total, ids, count)
+    return _student(value, error, top.size, count, level)
+
+
+def mean_of_means(values: Numbers, strata: Labels, clusters: Labels, *, level: float = 0.95) -> Interval:
+    """The unweighted mean over strata of each stratum's mean (each task counts the same, however many questions)."""
+    x, ids, count = _check(values, clusters)
+    if len(strata) != x.size:
+        raise ValueError(f"{x.size} values but {len(strata)} strata")
+    if x.size == 0:
+        return _nothing()
+    within, strata_count = _codes(strata)
+    sizes = np.bincount(within, minlength=strata_count)
+    means = np.bincount(within, weights=x, minlength=strata_count) / sizes
+    influence = (x - means[within]) / (sizes[within] * strata_count)
+    return _student(float(means.mean()), _clustered_error(influence, ids, count), x.size, count, level)
+
+
+def student_quantile(p: float, df: int) -> float:
+    """The quantile of Student's t, after Hill (1970): exact for 1 and 2 degrees of freedom, else to five digits."""
+    if not 0.5 < p < 1 or df < 1:
+        raise ValueError(f"needs 0.5 < p < 1 and df >= 1, not p={p}, df={df}")
+    tail = 2 * (1 - p)
+    if df == 1:
+        return 1 / math.tan(tail * math.pi / 2)
+    if df == 2:
+        return math.sqrt(2 / (tail * (2 - tail)) - 2)
+    a = 1 / (df - 0.5)
+    b = 48 / a**2
+    c = ((20700 * a / b - 98) * a - 16) * a + 96.36
+    d = ((94.5 / (b + c) - 3) / b + 1) * math.sqrt(a * math.pi / 2) * df
+    y = (d * tail) ** (2 / df)
+    if y > 0.05 + a:
+        x = -normal_quantile(p)
+        y = x**2
+        if df < 5:
+            c += 0.3 * (df - 4.5) * (x + 0.6)
+        c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c
+        y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x
+        y = math.expm1(a * y**2)
+    else:
+        y = ((1 / (((df + 6) / (df * y) - 0.089 * d - 0.822) * (df + 2) * 3) + 0.5 / (df + 4)) * y - 1) * (df + 1) / (
+            df + 2
+        ) + 1 / y
+    return math.sqrt(df * y)
+
+
+def normal_quantile(p: float) -> float:
+    """The quantile of the standard normal distribution."""
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(p)
+
+
+def _check(values: Numbers, clusters: Labels) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp], int]:
+    x = np.asarray(values, dtype=np.float64)
+    if x.ndim != 1 or len(clusters) != x.size:
+        raise ValueError(f"{x.size} values but {len(clusters)} cluster labels")
+    if not np.isfinite(x).all():
+        raise ValueError("a value is not a finite number; leave unscored rows out before averaging")
+    ids, count = _codes(clusters)
+    return x, ids, count
+
+
+def _codes(labels: Labels) -> tuple[npt.NDArray[np.intp], int]:
+    known: dict[Hashable, int] = {}
+    codes = np.fromiter((known.setdefault(label, len(known)) for label in labels), dtype=np.intp, count=len(labels))
+    return codes, len(known)
+
+
+def _clustered_error(influence: npt.NDArray[np.float64], ids: npt.NDArray[np.intp], count: int) -> float:
+    if count < 2:
+        return math.nan
+    sums = np.bincount(ids, weights=influence, minlength=count)
+    return math.sqrt(count / (count - 1) * float(sums @ sums))
+
+
+def _student(value: float, error: float, rows: int, clusters: int, level: float) -> Interval:
+    if math.isnan(error):
+        return Interval(value, math.nan, math.nan, math.nan, rows, clusters)
+    half = student_quantile(0.5 + level / 2, clusters - 1) * error
+    return Interval(value, error, value - half, value + half, rows, clusters)
+
+
+def _nothing() -> Interval:
+    return Interval(math.nan, math.nan, math.nan, math.nan, 0, 0)
