@@ -1,0 +1,207 @@
+"""Measure a voice: level, noise, pauses, pitch, pace and timbre, in plain NumPy.
+
+These are descriptions of the signal for quality gates, features and tables, not a phonetician's analysis: each field's
+comment says how it is taken.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from overtone.audio._pitch import drop_short, runs, track
+from overtone.audio._read import Samples, resample
+from overtone.errors import AudioError
+
+FLOOR_DBFS = -120.0
+_RATE = 16_000  # everything but level and clipping is measured at this rate or below
+_HOP, _WIDTH = 0.010, 0.025
+_GATE_DBFS = -70.0  # nothing below this is speech
+_PAUSE = 20  # frames
+_PEAK_GAP, _PEAK_DEPTH_DB = 9, 1.5  # two syllables lie 90 ms apart and have a valley between them
+_BLOCK = 4096
+
+Array = npt.NDArray[np.float64]
+
+
+class Measures(Struct, frozen=True):
+    """What `measure` finds. None means the sound has nothing to take that measure from (no speech, no pitch)."""
+
+    seconds: float
+    rms_dbfs: float  # over the whole sound; -120 for silence
+    peak_dbfs: float
+    clipped: float  # share of samples in runs of three or more at full scale
+    noise_floor_dbfs: float  # level of the quietest tenth of the frames
+    snr_db: float | None  # active frames' level over that floor; too low for a sound without pauses
+    active: float  # share of frames with speech (or any foreground sound)
+    pauses: int  # gaps of 200 ms or more between the first and the last active frame
+    pause_seconds: float
+    longest_pause: float
+    voiced: float  # share of active frames with a pitch
+    f0_hz: float | None  # median
+    f0_range_st: float | None  # 10th to 90th percentile, semitones
+    f0_sd_st: float | None  # standard deviation, semitones
+    rate_hz: float | None  # energy peaks per second outside pauses: about syllables
+    tilt_db_oct: float | None  # slope of the long-term spectrum, dB per octave; white noise 0, pink -3
+    centroid_hz: float | None  # of the long-term power spectrum
+    hnr_db: float | None  # periodic over aperiodic energy, median of voiced frames
+    modulation: float | None  # standard deviation over mean of the amplitude envelope
+
+
+def measure(samples: npt.ArrayLike, rate: int) -> Measures:
+    """Measure mono samples (full scale ±1). Raises AudioError for samples that are empty or not finite."""
+    x: Samples = np.asarray(samples, dtype=np.float32)
+    if x.ndim != 1 or not len(x) or not np.isfinite(x).all():
+        raise AudioError("only a mono sound with finite samples can be measured")
+    peak, power = float(np.abs(x).max()), float(np.mean(np.square(x, dtype=np.float64)))
+    seconds, clipped = len(x) / rate, clipped_share(x)
+    if rate > _RATE:
+        x, rate = resample(x, rate, _RATE), _RATE
+    x = x - x.mean(dtype=np.float64).astype(np.float32)
+    hop, width = int(_HOP * rate), int(_WIDTH * rate)
+    if len(x) < width:
+        x = np.pad(x, (0, width - len(x)))
+    levels = _decibel(_frame_power(x, hop, width))
+    floor = float(np.percentile(levels, 10))
+    active = _active(levels, floor)
+    speech = float(_decibel(np.mean(10.0 ** (levels[active] / 10.0)))) if active.any() else None
+    pitch = track(x, rate, hop, len(levels), width)
+    voiced = pitch.voiced & active
+    semitones = 12.0 * np.log2(pitch.hz[voiced])
+    gaps = _gaps(active)
+    spectrum, band = _spectra(x, rate, hop, active)
+    return Measures(
+        seconds=seconds,
+        rms_dbfs=float(_decibel(power)),
+        peak_dbfs=float(_decibel(peak * peak)),
+        clipped=clipped,
+        noise_floor_dbfs=floor,
+        snr_db=None if speech is None else speech - floor,
+        active=float(active.mean()),
+        pauses=len(gaps),
+        pause_seconds=float(gaps.sum() * _HOP),
+        longest_pause=float(gaps.max(initial=0) * _HOP),
+        voiced=float(voiced.sum() / active.sum()) if active.any() else 0.0,
+        f0_hz=float(np.median(pitch.hz[voiced])) if voiced.any() else None,
+        f0_range_st=float(np.ptp(np.percentile(semitones, (10, 90)))) if voiced.any() else None,
+        f0_sd_st=float(semitones.std()) if voiced.any() else None,
+        rate_hz=_pace(band, active, gaps),
+        tilt_db_oct=_tilt(spectrum, rate),
+        centroid_hz=_centroid(spectrum, rate),
+        hnr_db=_hnr(pitch.strength[voiced]),
+        modulation=_modulation(levels, active),
+    )
+
+
+def clipped_share(x: Samples) -> float:
+    """Share of samples in runs of three or more at full scale: a single peak there is no fault."""
+    at = np.flatnonzero(np.abs(x) >= 32766 / 32768)
+    if len(at) < 3:
+        return 0.0
+    first = np.flatnonzero(at[2:] - at[:-2] == 2)  # at[i], at[i + 1] and at[i + 2] are neighbours
+    return len(np.unique(np.concatenate((first, first + 1, first + 2)))) / len(x)
+
+
+def _decibel(power: npt.ArrayLike) -> Array:
+    out: Array = 10.0 * np.log10(np.maximum(np.asarray(power, dtype=np.float64), 10.0 ** (FLOOR_DBFS / 10.0)))
+    return out
+
+
+def _frame_power(x: Samples, hop: int, width: int) -> Array:
+    sums = np.concatenate(([0.0], np.cumsum(np.square(x, dtype=np.float64))))
+    starts = np.arange(0, len(x) - width + 1, hop)
+    power: Array = np.maximum(sums[starts + width] - sums[starts], 0.0) / width
+    return power
+
+
+def _active(levels: Array, floor: float) -> npt.NDArray[np.bool_]:
+    """Frames well over the noise: 6 dB above the floor, but between 35 and 6 dB below the loudest twentieth."""
+    loud = float(np.percentile(levels, 95))
+    threshold = max(min(max(floor + 6.0, loud - 35.0), loud - 6.0), _GATE_DBFS)
+    return drop_short(levels > threshold, min(5, len(levels)))  # 50 ms: shorter is a click
+
+
+def _gaps(active: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """The lengths in frames of the pauses."""
+    begins, ends = runs(active)
+    lengths = begins[1:] - ends[:-1]
+    return lengths[lengths >= _PAUSE]
+
+
+def _spectra(x: Samples, rate: int, hop: int, active: npt.NDArray[np.bool_]) -> tuple[Array | None, Array]:
+    """The mean power spectrum of the active frames, and each frame's power where vowels have theirs."""
+    size = 1 << (int(0.032 * rate) - 1).bit_length()
+    padded = np.pad(x, (0, max(0, (len(active) - 1) * hop + size - len(x))))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, size)[::hop][: len(active)]
+    window = np.hanning(size).astype(np.float32)
+    hz = np.fft.rfftfreq(size, 1.0 / rate)
+    vowels = (hz >= 250.0) & (hz <= 2500.0)
+    total, band = np.zeros(len(hz)), np.zeros(len(active))
+    for at in range(0, len(active), _BLOCK):
+        part = slice(at, at + _BLOCK)
+        power = np.square(np.abs(np.fft.rfft(frames[part] * window, axis=1)))
+        band[part] = power[:, vowels].sum(axis=1)
+        total += power[active[part]].sum(axis=0, dtype=np.float64)
+    return (total if total.sum() > 0 else None), band
+
+
+def _tilt(spectrum: Array | None, rate: int) -> float | None:
+    """Least squares through the mean density of third-octave bands from 100 Hz up: no octave outweighs another."""
+    if spectrum is None:
+        return None
+    hz = np.linspace(0.0, rate / 2, len(spectrum))
+    edges = 100.0 * 2.0 ** np.arange(0, np.log2(0.47 * rate / 100.0), 1 / 3)
+    band = np.digitize(hz, edges)
+    bands = [band == b for b in range(1, len(edges)) if (band == b).any()]
+    octave = np.array([np.log2(hz[b]).mean() for b in bands])
+    density = np.array([spectrum[b].mean() for b in bands])
+    density = 10.0 * np.log10(np.maximum(density, density.max() * 1e-12))
+    return float(np.polyfit(octave, density, 1)[0])
+
+
+def _centroid(spectrum: Array | None, rate: int) -> float | None:
+    if spectrum is None:
+        return None
+    return float(np.average(np.linspace(0.0, rate / 2, len(spectrum)), weights=spectrum))
+
+
+def _hnr(strength: Array) -> float | None:
+    if not len(strength):
+        return None
+    r = float(np.clip(np.median(strength), 1e-4, 1 - 1e-5))
+    return float(10.0 * np.log10(r / (1.0 - r)))
+
+
+def _span(active: npt.NDArray[np.bool_]) -> slice:
+    at = np.flatnonzero(active)
+    return slice(int(at[0]), int(at[-1]) + 1)
+
+
+def _pace(band: Array, active: npt.NDArray[np.bool_], gaps: npt.NDArray[np.int64]) -> float | None:
+    """Peaks of the smoothed vowel-band level, each with a valley before the next, per second of the unpaused span."""
+    if not active.any():
+        return None
+    kernel = np.hanning(11)[1:-1]
+    smooth = 10.0 * np.log10(np.convolve(band, kernel / kernel.sum(), mode="same") + 1e-12)
+    span = _span(active)
+    tops = np.flatnonzero((smooth[1:-1] > smooth[:-2]) & (smooth[1:-1] >= smooth[2:])) + 1
+    tops = tops[active[tops] & (smooth[tops] > smooth[active].max() - 30.0)]
+    kept: list[int] = []
+    for top in tops.tolist():
+        if kept:
+            last = kept[-1]
+            valley = float(smooth[last : top + 1].min())
+            if top - last < _PEAK_GAP or valley > min(smooth[last], smooth[top]) - _PEAK_DEPTH_DB:
+                if smooth[top] > smooth[last]:
+                    kept[-1] = top
+                continue
+        kept.append(top)
+    return float(len(kept) / ((span.stop - span.start - int(gaps.sum())) * _HOP))
+
+
+def _modulation(levels: Array, active: npt.NDArray[np.bool_]) -> float | None:
+    if not active.any():
+        return None
+    envelope = 10.0 ** (levels[_span(active)] / 20.0)
+    return float(envelope.std() / envelope.mean())

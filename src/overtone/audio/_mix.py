@@ -1,0 +1,75 @@
+"""Set a sound's level and lay a background under speech at a wanted signal-to-noise ratio, never clipping."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from overtone.audio._read import Samples
+from overtone.errors import AudioError
+
+CEILING = 0.98  # of full scale; what would rise above it is turned down as a whole
+_LOOP_FADE = 0.05  # seconds over which a background's end fades into its beginning
+
+
+def level(samples: npt.ArrayLike, dbfs: float, *, ceiling: float = CEILING) -> Samples:
+    """The sound at an RMS of `dbfs` (full-scale square wave = 0), or as near to it as `ceiling` lets its peaks rise.
+
+    Raises AudioError for silence, which has no level to set.
+    """
+    x: Samples = np.asarray(samples, dtype=np.float32)
+    rms = _rms(x)
+    if rms == 0.0:
+        raise AudioError("a silent sound cannot be brought to a level; check what was recorded or made")
+    return _under(x * np.float32(10.0 ** (dbfs / 20.0) / rms), ceiling)
+
+
+def mix(
+    speech: npt.ArrayLike,
+    background: npt.ArrayLike,
+    rate: int,
+    snr_db: float,
+    *,
+    speech_dbfs: float | None = None,
+    ceiling: float = CEILING,
+) -> Samples:
+    """Speech over a background that is `snr_db` weaker, both RMS taken over the whole length of the speech.
+
+    A longer background is cut to the speech, a shorter one is looped with a crossfade. `speech_dbfs` sets the speech's
+    level first. When the sum would pass `ceiling`, the whole mix is turned down, so the ratio holds. Raises AudioError
+    when either side is silent.
+    """
+    voice: Samples = np.asarray(speech, dtype=np.float32)
+    if speech_dbfs is not None:
+        voice = level(voice, speech_dbfs, ceiling=ceiling)
+    under = fit(background, len(voice), rate)
+    loud, soft = _rms(voice), _rms(under)
+    if loud == 0.0 or soft == 0.0:
+        raise AudioError(f"the {'speech' if loud == 0.0 else 'background'} is silent; a ratio to it has no meaning")
+    return _under(voice + under * np.float32(loud / soft * 10.0 ** (-snr_db / 20.0)), ceiling)
+
+
+def fit(background: npt.ArrayLike, frames: int, rate: int) -> Samples:
+    """The background cut to `frames`, or looped to it with its end faded into its beginning at equal power."""
+    x: Samples = np.asarray(background, dtype=np.float32)
+    if not len(x):
+        raise AudioError("the background has no samples")
+    if len(x) >= frames:
+        return x[:frames]
+    fade = min(int(_LOOP_FADE * rate), len(x) // 2)
+    lap = x[: len(x) - fade].copy()
+    if fade:
+        angle = (np.arange(fade, dtype=np.float32) + 0.5) * np.float32(np.pi / 2 / fade)
+        lap[:fade] = x[:fade] * np.sin(angle) + x[len(x) - fade :] * np.cos(angle)
+    out: Samples = np.tile(lap, -(-frames // len(lap)))[:frames]
+    out[:fade] = x[: min(fade, frames)]  # the first lap begins as the background itself does
+    return out
+
+
+def _rms(x: Samples) -> float:
+    return float(np.sqrt(np.mean(np.square(x, dtype=np.float64)))) if len(x) else 0.0
+
+
+def _under(x: Samples, ceiling: float) -> Samples:
+    peak = float(np.abs(x).max(initial=0.0))
+    return x * np.float32(ceiling / peak) if peak > ceiling else x

@@ -1,0 +1,100 @@
+"""Fundamental frequency by YIN (60–600 Hz) in NumPy, all frames of a block at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from overtone.audio._read import Samples
+
+LOW_HZ, HIGH_HZ = 60.0, 600.0
+_WINDOW = 0.032  # seconds compared with themselves one lag later: two periods at 60 Hz
+_SURE = 0.15  # the first dip below this is taken; YIN's own threshold lies between 0.1 and 0.15
+_PERIODIC = 0.35  # above this a frame has no pitch
+_BLOCK = 1024  # frames at once: bounds memory for long sounds
+
+
+class Pitch(Struct, frozen=True):
+    """Per frame: frequency in Hz, how periodic the frame is (1 = wholly), and whether it has a pitch at all."""
+
+    hz: npt.NDArray[np.float64]
+    strength: npt.NDArray[np.float64]
+    voiced: npt.NDArray[np.bool_]
+
+
+def track(x: Samples, rate: int, hop: int, frames: int, width: int) -> Pitch:
+    """The pitch of `frames` frames whose centres are those of windows of `width` samples taken every `hop`."""
+    window, longest = int(_WINDOW * rate), int(rate / LOW_HZ) + 2
+    span = window + longest
+    front = max(0, (span - width) // 2)
+    padded = np.zeros(max(front + len(x), (frames - 1) * hop + span), np.float32)
+    padded[front : front + len(x)] = x
+    strided = np.lib.stride_tricks.sliding_window_view(padded, span)[::hop][:frames]
+    hz, strength, dip = np.zeros(frames), np.zeros(frames), np.ones(frames)
+    for at in range(0, frames, _BLOCK):
+        part = slice(at, at + _BLOCK)
+        hz[part], strength[part], dip[part] = _yin(strided[part], rate, window, longest)
+    return Pitch(hz, strength, _steady(hz, dip < _PERIODIC))
+
+
+def _yin(
+    frames: Samples, rate: int, window: int, longest: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    rows = np.arange(len(frames))
+    size = 1 << (frames.shape[1] - 1).bit_length()
+    head = np.fft.rfft(frames[:, :window], size, axis=1)
+    product = np.fft.irfft(np.conj(head) * np.fft.rfft(frames, size, axis=1), size, axis=1)[:, :longest]  # (n, lags)
+    squares = np.zeros((len(frames), frames.shape[1] + 1))
+    np.cumsum(np.square(frames, dtype=np.float64), axis=1, out=squares[:, 1:])
+    energy = squares[:, window : window + longest] - squares[:, :longest]  # of the window at each lag
+    both = energy[:, :1] + energy
+    apart = np.maximum(both - 2.0 * product, 0.0)  # YIN's difference function
+    mean = np.cumsum(apart[:, 1:], axis=1) / np.arange(1, longest)
+    dips = np.ones_like(apart)
+    # A quiet frame's mean is tiny; the floor makes it aperiodic instead of dividing by nothing.
+    np.divide(apart[:, 1:], mean, out=dips[:, 1:], where=mean > 1e-9 * window)
+    first = int(rate / HIGH_HZ)
+    inner = dips[:, first : longest - 1]
+    sure = inner < _SURE
+    rising = np.zeros_like(sure)
+    rising[:, :-1] = inner[:, 1:] >= inner[:, :-1]
+    rising[:, -1] = True
+    begun = np.logical_or.accumulate(sure, axis=1)
+    lag = np.where(sure.any(axis=1), np.argmax(begun & rising, axis=1), np.argmin(inner, axis=1)) + first
+    left, middle, right = apart[rows, lag - 1], apart[rows, lag], apart[rows, lag + 1]
+    bend = left - 2.0 * middle + right
+    shift = np.divide(0.5 * (left - right), bend, out=np.zeros(len(frames)), where=bend > 0)
+    shift = np.clip(shift, -0.5, 0.5)
+    total = both[rows, lag]
+    bottom = np.maximum(middle - 0.25 * (left - right) * shift, 0.0)
+    strength = 1.0 - np.divide(bottom, total, out=np.ones(len(frames)), where=total > 0)
+    return rate / (lag + shift), np.clip(strength, 0.0, 1.0), dips[rows, lag]
+
+
+def _steady(hz: npt.NDArray[np.float64], voiced: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Without runs under three frames and frames an octave off their neighbours: noise and octave errors."""
+    kept = drop_short(voiced, 3)
+    if not kept.any():
+        return kept
+    octaves = np.where(kept, np.log2(np.maximum(hz, 1.0)), np.nan)
+    near = np.lib.stride_tricks.sliding_window_view(np.pad(octaves, 7, constant_values=np.nan), 15)
+    around = np.full(len(hz), np.nan)
+    around[kept] = np.nanmedian(near[kept], axis=1)
+    off: npt.NDArray[np.bool_] = np.abs(octaves - around) > 0.7
+    return kept & ~off
+
+
+def runs(flags: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where each run of True begins, and where it has ended."""
+    edges = np.diff(np.concatenate(([0], flags.astype(np.int8), [0])))
+    return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+
+
+def drop_short(flags: npt.NDArray[np.bool_], least: int) -> npt.NDArray[np.bool_]:
+    """`flags` without its runs of fewer than `least`."""
+    out = flags.copy()
+    for begin, end in zip(*runs(flags), strict=True):
+        if end - begin < least:
+            out[begin:end] = False
+    return out
