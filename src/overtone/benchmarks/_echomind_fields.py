@@ -1,0 +1,270 @@
+"""EchoMind's fields, read tolerantly: its public code proves only some of their names, so near ones are taken too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from overtone.cues import BY_SLUG, REASONING, UNDERSTANDING, Cue, find_cue
+from overtone.errors import DataError
+from overtone.paths import shown
+from overtone.schema import STYLES, Option
+
+Fields = dict[str, Any]
+
+WORDS = ("speak_A", "script", "text", "transcript", "script_text", "content", "utterance", "spoken_text", "sentence")
+CUE = ("spoken_info", "cue", "spoken_information", "vocal_cue", "attribute")
+QUESTION_ID = ("question_id", "id", "qid", "uid", "index")
+QUESTION = ("question", "question_text", "stem", "query", "prompt")
+QUESTION_TYPE = ("question_type", "type", "task", "category", "sub_task", "subtask", "task_type", "task_name")
+OPTIONS = ("options_text", "options", "choices", "option", "candidates")
+GOLD = ("answer", "correct_answer", "gold", "label", "answer_letter", "correct_option", "ground_truth", "answer_gt")
+AUDIO = ("audio_path", "audio_file", "audio", "file", "path", "wav", "clip")
+_SOUND = re.compile(r"\.(wav|flac|mp3|ogg|opus|m4a)$", re.I)
+
+_KINDS: dict[int, tuple[tuple[str, str], ...]] = {  # what a question's type, stem or id contains → its category
+    1: (
+        (r"coarse|describes? (this|the) (audio|recording)\b", "coarse"),
+        (r"gender", "gender"),
+        (r"\bage\b", "age"),
+        (r"non ?verbal|\bnve\b", "nonverbal"),
+        (r"emotion|\bser\b", "emotion"),
+        (r"\bpace\b|speaking speed|\bspeed\b", "pace"),
+        (r"background", "background"),
+        (r"voice style|\bstyle\b|describes? the voice\b", "style"),
+    ),
+    2: (
+        (r"recommend", "recommendation"),
+        (r"empath", "empathy"),
+        (r"multiple people|several people", "people"),
+        (r"laugh", "laughter"),
+        (r"shout", "shouting"),
+        (r"consisten", "consistency"),
+        (r"response style|style matching|kind of (response|reply)", "response-style"),
+        (r"suggest", "suggestion"),
+        (r"preceding|prior event|which of the following scenarios", "preceding-event"),
+        (r"intent", "intent"),
+    ),
+}
+_COMPILED = {level: tuple((re.compile(p), c) for p, c in table) for level, table in _KINDS.items()}
+_NAMES: dict[int, dict[str, str]] = {
+    1: {slug: slug for slug in UNDERSTANDING} | {stem.casefold(): slug for slug, stem in UNDERSTANDING.items()},
+    2: {slug: slug for slug in REASONING} | {name.casefold(): slug for slug, name in REASONING.items()},
+}
+
+
+def read_objects(path: Path) -> list[Fields]:
+    """The list of objects a JSON file holds, bare or as the one list inside an object."""
+    name = shown(str(path))
+    try:
+        data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        tree = msgspec.json.decode(data)
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read: {error.strerror}") from None
+    except RecursionError:
+        raise DataError(f"{name}: not usable JSON: nested too deeply; fetch the file again") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{name}: not valid JSON: {error}; fetch the file again") from None
+    if isinstance(tree, dict):
+        lists = [value for value in tree.values() if isinstance(value, list)]
+        tree = lists[0] if len(lists) == 1 else tree
+    if not isinstance(tree, list):
+        raise DataError(f"{name}: holds {_kind(tree)}, but a list of objects is expected")
+    for position, value in enumerate(tree):
+        if not isinstance(value, dict):
+            raise DataError(f"{name}: position {position} holds {_kind(value)}, but an object is expected")
+    return tree
+
+
+def text(fields: Fields, keys: Sequence[str], where: str) -> str:
+    """The first of `keys` that holds something, as text. Anything but text or a number there is an error."""
+    for key in keys:
+        value = fields.get(key)
+        if value is None or value == "":
+            continue
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise DataError(f"{where}: {key!r} holds {_kind(value)}, but text is expected")
+        if found := str(value).strip():
+            return found
+    return ""
+
+
+def block(fields: Fields, style: str, where: str) -> Fields:
+    """What a script says about one style: its nested object, or the keys that begin with the style's name."""
+    for key in (f"{style}_audio_info", f"{style}_info", style):
+        value = fields.get(key)
+        if isinstance(value, dict):
+            return value
+        if value is not None:
+            raise DataError(f"{where}: {key!r} holds {_kind(value)}, but an object is expected")
+    return {key: value for key, value in fields.items() if key.startswith(f"{style}_")}
+
+
+def clip_of(fields: Fields, style: str, where: str) -> str:
+    """The path of the clip a style's block names."""
+    keys = (
+        f"{style}_input_audio_file",
+        "input_audio_file",
+        f"{style}_input_audio",
+        f"{style}_audio_file",
+        f"{style}_audio",
+    )
+    return text(fields, (*keys, "input_audio", *AUDIO), where)
+
+
+_REPLY_TEXT = re.compile(r"(response|reply|reference)(_text|_content|_transcript)?$", re.I)
+_REPLY_AUDIO = re.compile(r"(response|reply|reference)(_audio|_audio_file|_audio_path|_file|_wav)?$", re.I)
+
+
+def reply_of(fields: Fields) -> tuple[str, str]:
+    """The reference reply of a style's block: its text and the path of its sound."""
+    strings = [(key, value.strip()) for key, value in fields.items() if isinstance(value, str) and value.strip()]
+    words = [value for key, value in strings if _REPLY_TEXT.search(key) and not _SOUND.search(value)]
+    sounds = [value for key, value in strings if _REPLY_AUDIO.search(key) and _SOUND.search(value)]
+    return (words[0] if words else "", sounds[0] if sounds else "")
+
+
+def cue_of(fields: Fields, style: str, where: str) -> str:
+    """The string by which a style's block calls its cue; failing a key of that name, any value that is a known one."""
+    named = text(fields, (f"{style}_spoken_info", *CUE, f"{style}_cue"), where)
+    if named:
+        return named
+    return next((v.strip() for v in fields.values() if isinstance(v, str) and find_cue(v)), "")
+
+
+def category_of(level: int, kind: str, stem: str, identity: str) -> str:
+    """Our name for what a question asks about, from its type, else its stem, else its id; "" when none tells."""
+    for given in (kind, stem, identity):
+        known = _NAMES[level].get(given.casefold()) or _NAMES[level].get(slugify(given))
+        if known:
+            return known
+        plain = re.sub(r"[\W_]+", " ", given.casefold()).replace("fine grained", "")
+        for pattern, category in _COMPILED[level]:
+            if pattern.search(plain):
+                return category
+    return ""
+
+
+def slugify(words: str) -> str:
+    return re.sub(r"[\W_]+", "-", words.casefold()).strip("-")
+
+
+_MARK = r"(?:\(([A-Z])\)|\[([A-Z])\]|([A-Z])[.):、])"
+_LINE = re.compile(rf"^\s*{_MARK}\s*(.*)$")
+
+
+def options_of(value: object, provenance: object = None) -> tuple[Option, ...]:
+    """The options of a question, given as marked text on lines or on one line, as a list, or as an object."""
+    pairs: list[tuple[str, str]] = []
+    if isinstance(value, str):
+        pairs = _by_line(value) if len(_by_line(value)) > 1 else _in_one_line(value)
+    elif isinstance(value, list):
+        for position, given in enumerate(value):
+            inner = given.get("text", given.get("option", "")) if isinstance(given, dict) else given
+            marked = _by_line(str(inner))
+            pairs.append(marked[0] if marked else (chr(ord("A") + position), str(inner).strip()))
+    elif isinstance(value, dict):
+        pairs = [(str(key).strip(" .():[]").upper(), str(given).strip()) for key, given in value.items()]
+    letters = [letter for letter, _ in pairs]
+    if letters != [chr(ord("A") + i) for i in range(len(pairs))] or not all(words for _, words in pairs):
+        return ()
+    return tuple(Option(letter, words, _provenance(provenance, letter)) for letter, words in pairs)
+
+
+def _by_line(value: str) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for line in value.splitlines():
+        mark = _LINE.match(line)
+        letter = next((g for g in mark.groups()[:3] if g), "") if mark else ""
+        if mark and letter == chr(ord("A") + len(pairs)):
+            pairs.append((letter, mark[4].strip()))
+        elif pairs and line.strip():  # a later line of the same option
+            pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]} {line.strip()}".strip())
+    return pairs
+
+
+def _in_one_line(value: str) -> list[tuple[str, str]]:
+    starts: list[tuple[int, int]] = []
+    for mark in re.finditer(rf"(?:(?<=\s)|^){_MARK}\s*", value):
+        if next(g for g in mark.groups() if g) == chr(ord("A") + len(starts)):
+            starts.append((mark.start(), mark.end()))
+    ends = [start for start, _ in starts[1:]] + [len(value)]
+    return [
+        (chr(ord("A") + i), value[begin:end].strip(" \t\n;,|"))
+        for i, ((_, begin), end) in enumerate(zip(starts, ends, strict=True))
+    ]
+
+
+def _provenance(value: object, letter: str) -> str:
+    if isinstance(value, dict):
+        return str(value.get(letter) or "")
+    if isinstance(value, list) and ord(letter) - ord("A") < len(value):
+        return str(value[ord(letter) - ord("A")] or "")
+    return ""
+
+
+def gold_of(given: str, options: Sequence[Option]) -> str:
+    """The right letter, from a letter in any dress or from the option's own text; "" when it is neither."""
+    letters = {option.letter for option in options}
+    bare = re.fullmatch(r"\W*([A-Za-z])\W*", given)
+    if bare:
+        return bare[1].upper() if bare[1].upper() in letters else ""
+    same = [option.letter for option in options if _plain(option.text) == _plain(given)]
+    if len(same) == 1:
+        return same[0]
+    mark = _LINE.match(given) or re.search(r"answer is\W*(?:\(([A-Z])\)|\[([A-Z])\]|([A-Z])\b)", given)
+    letter = next((g for g in mark.groups()[:3] if g), "") if mark else ""
+    return letter if letter in letters else ""
+
+
+def _plain(words: str) -> str:
+    return re.sub(r"[\W_]+", " ", words.casefold()).strip()
+
+
+class FileName(Struct, frozen=True):
+    """What a clip's file name says. `cue_text` is the slug it carries: the script's target cue, whatever the style."""
+
+    case_id: str
+    cue_text: str
+    topic: str
+    style: str
+
+    @property
+    def cue(self) -> Cue | None:
+        return find_cue(self.cue_text)
+
+
+_LABELS = sorted(  # the longest first: "sad" must not win over "sad-toned …"
+    {label.casefold() for cue in BY_SLUG.values() for label in (cue.slug, *cue.labels)}, key=len, reverse=True
+)
+
+
+def parse_name(name: str, folder: str = "") -> FileName | None:
+    """Read `{case_id}_{cue}_{topic}_{style}[_response].wav` from the right; None when the style is not there.
+
+    A cue may hold spaces and a topic underscores, so the cue is looked up: the folder's name, then known strings.
+    """
+    stem = name.rsplit("/", 1)[-1].rsplit(".", 1)[0].removesuffix("_response")
+    rest, _, style = stem.rpartition("_")
+    if style not in STYLES or not rest:
+        return None
+    head = re.match(r"(?:[A-Za-z]+_\d+|[^_]+)(?=_|$)", rest)
+    if head is None:
+        return None
+    case_id, rest = head[0], rest[head.end() :].lstrip("_")
+    low = rest.casefold()
+    for label in (folder.casefold(), *_LABELS):
+        if label and (low == label or low.startswith(f"{label}_")):
+            return FileName(case_id, rest[: len(label)], rest[len(label) + 1 :], style)
+    cue, _, topic = rest.partition("_")
+    return FileName(case_id, cue, topic, style)
+
+
+def _kind(value: object) -> str:
+    names = {type(None): "null", bool: "true or false", str: "text", int: "a number", float: "a number", list: "a list"}
+    return names.get(type(value), "an object")

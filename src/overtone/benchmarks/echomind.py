@@ -1,0 +1,323 @@
+"""EchoMind: the same scripts in three vocal styles, asked at three levels: understand, reason, converse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from overtone.benchmarks import _echomind_fields as read
+from overtone.benchmarks._echomind_files import Sounds, Source, Warnings, find_sources, read_prompts
+from overtone.cues import find_cue
+from overtone.errors import DataError
+from overtone.paths import shown
+from overtone.schema import STYLES, Clip, Item, Option, Style, Turn
+
+
+class Spoken(Struct, frozen=True):
+    """A script in one style: where its clip lies, and the reference reply to it."""
+
+    clip: str
+    reply: str = ""
+    reply_audio: str = ""
+
+
+class Script(Struct, frozen=True):
+    """One script with those of its styles whose clips exist. `cue` and `other` are the target's and alternative's."""
+
+    case_id: str
+    words: str = ""
+    topic: str = ""
+    cue: str = ""
+    cue_text: str = ""
+    other: str = ""
+    other_text: str = ""
+    dimension: str = ""
+    styles: dict[str, Spoken] = {}
+
+    def cues(self, style: str) -> tuple[str, str, str, str]:
+        """Slug and text of the cue a clip in `style` carries, then of the one that oracle-false names for it."""
+        mine, other = (self.cue, self.cue_text), (self.other, self.other_text)
+        if style == "alternative":
+            mine, other = other, mine
+        elif style == "neutral":
+            mine, other = ("", ""), mine
+        return *mine, *other
+
+
+class Question(Struct, frozen=True):
+    """One multiple-choice question, linked to its script and style."""
+
+    id: str
+    kind: str  # understanding or reasoning
+    level: int
+    category: str
+    script: Script
+    style: str
+    clip: str
+    words: str
+    question: str
+    options: tuple[Option, ...]
+    gold: str
+
+
+class EchoMind:
+    """A folder in EchoMind's layout. `warnings` says what was left out or guessed; nothing opens a sound."""
+
+    def __init__(self, data: Path, name: str = "echomind") -> None:
+        self.name = name
+        self.root, self._sources = find_sources(Path(data))
+        self.prompts: Mapping[str, str] = read_prompts(self.root)
+        self._met = Warnings()
+        self._sounds = Sounds(self.root)
+        self.scripts: dict[str, list[Script]] = {}
+        self.questions: dict[str, list[Question]] = {}
+        for source in self._sources:
+            self.scripts[source.name] = self._read_scripts(source)
+            self.questions[source.name] = self._read_questions(source)
+        self.warnings: list[str] = self._met.lines()
+
+    def items(self, levels: frozenset[int], styles: frozenset[str], asr: Literal["target", "all"]) -> Iterator[Item]:
+        """Items by level, then source, then order of the file; a script's styles as target, alternative, neutral."""
+        if 1 in levels:
+            for source, scripts in self.scripts.items():
+                wanted = styles & {"target"} if asr == "target" else styles
+                yield from self._transcriptions(source, scripts, frozenset(wanted))
+        for level in (1, 2):
+            for source, questions in self.questions.items() if level in levels else ():
+                yield from (self._choice(source, q) for q in questions if q.level == level and q.style in styles)
+        if 3 in levels:
+            for source, scripts in self.scripts.items():
+                yield from self._conversations(source, scripts, styles)
+
+    def _transcriptions(self, source: str, scripts: list[Script], styles: frozenset[str]) -> Iterator[Item]:
+        for script in scripts:
+            for style, spoken in script.styles.items():
+                if style in styles and script.words:
+                    yield self._item(
+                        source, f"asr/{script.case_id}/{style}", script, style, spoken.clip, script.words,
+                        level=1, task="transcribe", category="asr", references=(script.words,),
+                    )  # fmt: skip
+
+    def _conversations(self, source: str, scripts: list[Script], styles: frozenset[str]) -> Iterator[Item]:
+        for script in scripts:
+            for style, spoken in script.styles.items():
+                if style in styles:
+                    yield self._item(
+                        source, f"conversation/{script.case_id}/{style}", script, style, spoken.clip, script.words,
+                        level=3, task="converse", category="conversation",
+                        references=(spoken.reply,) if spoken.reply else (), reference_audio=spoken.reply_audio,
+                    )  # fmt: skip
+
+    def _choice(self, source: str, q: Question) -> Item:
+        return self._item(
+            source, f"{q.kind}/{q.id}", q.script, q.style, q.clip, q.words,
+            level=q.level, task="choose", category=q.category, question=q.question, options=q.options, gold=q.gold,
+        )  # fmt: skip
+
+    def _item(self, source: str, path: str, script: Script, style: str, clip: str, words: str, **rest: Any) -> Item:
+        group = f"{source}/{script.case_id}"
+        cue, cue_text, other_cue, other_cue_text = script.cues(style)
+        return Item(
+            id=f"{self.name}/{source}/{path}",
+            benchmark=self.name,
+            case=f"{group}/{style}",
+            group=group,
+            style=style,
+            turns=(Turn(Clip(clip), words, cue),),
+            dimension=script.dimension,
+            source=source,
+            topic=script.topic,
+            cue=cue,
+            cue_text=cue_text,
+            other_cue=other_cue,
+            other_cue_text=other_cue_text,
+            **rest,
+        )
+
+    def _read_scripts(self, source: Source) -> list[Script]:
+        if source.scripts is None:
+            return []
+        scripts: list[Script] = []
+        seen: dict[str, bytes] = {}
+        for position, fields in enumerate(read.read_objects(source.scripts)):
+            where = f"{shown(str(source.scripts))}: position {position}"
+            case_id = read.text(fields, ("case_id", "id", "script_id", "caseid"), where)
+            if not case_id:
+                raise DataError(f"{where}: no 'case_id'; every script needs one")
+            case_id = self._unique(case_id, fields, seen, "scripts", where)
+            if case_id:
+                scripts.append(self._read_script(source, fields, case_id, where))
+        return scripts
+
+    def _read_script(self, source: Source, fields: read.Fields, case_id: str, where: str) -> Script:
+        words = read.text(fields, read.WORDS, where)
+        if not words:
+            self._met.add("scripts have no text and are not transcribed", f"{source.name}/{case_id}")
+        label = read.text(fields, read.CUE, where)
+        cue, cue_text = self._cue(label, f"{source.name}/{case_id}")
+        other = other_text = ""
+        styles: dict[str, Spoken] = {}
+        for style in STYLES:
+            told = read.block(fields, style, where)
+            named = read.clip_of(told, style, where)
+            if style == "alternative" and told:
+                other, other_text = self._alternative(told, named, cue, case_id, source, where)
+            if not named:
+                continue
+            clip = self._clip(named, source, where)
+            if clip is not None:
+                styles[style] = self._spoken(clip, told, style, source, where)
+        topic = read.text(fields, ("topic", "scenario"), where)
+        return Script(case_id, words, topic, cue, cue_text, other, other_text, _dimension(cue_text), styles)
+
+    def _spoken(self, clip: str, told: read.Fields, style: Style, source: Source, where: str) -> Spoken:
+        reply, named = read.reply_of(told)
+        audio = ""
+        if named:
+            folders = ("audio_response/", f"{source.prefix}audio_response/", source.prefix)
+            found = self._find(named, tuple(dict.fromkeys(folders)), where)
+            if found is None:
+                self._met.add("sounds of reference replies do not exist", named)
+            audio = found or ""
+        if not reply:
+            self._met.add("clips have no reference reply", clip)
+        return Spoken(clip, reply=reply, reply_audio=audio)
+
+    def _alternative(
+        self, told: read.Fields, named: str, cue: str, case_id: str, source: Source, where: str
+    ) -> tuple[str, str]:
+        """The alternative's cue: as labelled, else as its file name has it where that is not the target's."""
+        label = read.cue_of(told, "alternative", where)
+        if not label and named:
+            parsed = read.parse_name(named)
+            label = parsed.cue_text if parsed and parsed.cue and parsed.cue.slug != cue else ""
+        if not label:
+            self._met.add("scripts do not say which cue their alternative carries", f"{source.name}/{case_id}")
+            return "", ""
+        return self._cue(label, f"{source.name}/{case_id}")
+
+    def _cue(self, label: str, which: str) -> tuple[str, str]:
+        found = find_cue(label)
+        if found is None:
+            self._met.add(
+                "cues are not in the taxonomy; their clips are asked but grouped under no cue", f"{which} {label!r}"
+            )
+            return "", label
+        return found.slug, label
+
+    def _clip(self, named: str, source: Source, where: str) -> str | None:
+        folders = tuple(dict.fromkeys((f"{source.prefix}audio/", source.prefix, "")))
+        found = self._find(named, folders, where)
+        if found is None:
+            self._met.add("clips are named but do not exist, and are left out", named)
+        return found
+
+    def _find(self, named: str, folders: tuple[str, ...], where: str) -> str | None:
+        try:
+            return self._sounds.find(named, folders)
+        except DataError as error:
+            raise DataError(f"{where}: {error}") from None
+
+    def _unique(self, given: str, fields: read.Fields, seen: dict[str, bytes], nouns: str, where: str) -> str:
+        """`given`, or with `#2` … where another has it already; "" for an exact repetition, which is left out."""
+        content = msgspec.json.encode(fields)
+        if given not in seen:
+            seen[given] = content
+            return given
+        if seen[given] == content:
+            self._met.add(f"{nouns} are exact repetitions and are left out", given)
+            return ""
+        number = next(n for n in range(2, len(seen) + 3) if f"{given}#{n}" not in seen)
+        self._met.add(f"{nouns} share the id of another; they are told apart by a number", f"{where} {given}")
+        seen[f"{given}#{number}"] = content
+        return f"{given}#{number}"
+
+    def _read_questions(self, source: Source) -> list[Question]:
+        links = {
+            spoken.clip: (script, style)
+            for script in self.scripts[source.name]
+            for style, spoken in script.styles.items()
+        }
+        cases = {script.case_id: script for script in self.scripts[source.name]}
+        questions: list[Question] = []
+        for kind, level, path in source.questions:
+            seen: dict[str, bytes] = {}
+            for position, fields in enumerate(read.read_objects(path)):
+                where = f"{shown(str(path))}: position {position}"
+                identity = read.text(fields, read.QUESTION_ID, where) or f"{kind}_at_{position}"
+                identity = self._unique(identity, fields, seen, f"questions of {path.name}", where)
+                question = self._read_question(source, kind, level, identity, fields, links, cases, where)
+                if question is not None:
+                    questions.append(question)
+        return questions
+
+    def _read_question(
+        self, source: Source, kind: str, level: int, identity: str, fields: read.Fields,
+        links: Mapping[str, tuple[Script, str]], cases: Mapping[str, Script], where: str,
+    ) -> Question | None:  # fmt: skip
+        if not identity:
+            return None
+        folder = read.text(fields, ("audio_dir", "audio_folder"), where)
+        name = read.text(fields, ("audio_name", "audio_filename", *read.AUDIO), where)
+        if not name:
+            self._met.add(f"questions of {kind} name no clip and are left out", identity)
+            return None
+        clip = self._clip(f"{folder}/{name}" if folder and not name.startswith(f"{folder}/") else name, source, where)
+        if clip is None:
+            return None
+        given = next((fields[key] for key in read.OPTIONS if fields.get(key)), None)
+        options = read.options_of(given, fields.get("option_provenance"))
+        if len(options) < 2:
+            self._met.add(f"questions of {kind} have no readable options and are left out", identity)
+            return None
+        script, style = links.get(clip) or self._by_name(source, clip, folder, cases, identity)
+        stem = read.text(fields, read.QUESTION, where)
+        told = read.text(fields, read.QUESTION_TYPE, where)
+        category = read.category_of(level, told, stem, identity)
+        if not category:
+            category = read.slugify(told) or "unknown"
+            self._met.add(f"questions of {kind} have a type that is not known", f"{identity} {told!r}")
+        gold = read.gold_of(read.text(fields, read.GOLD, where), options)
+        if not gold:
+            self._met.add(f"questions of {kind} have no usable answer and count in no accuracy", identity)
+        words = read.text(fields, read.WORDS, where) or script.words
+        return Question(identity, kind, level, category, script, style, clip, words, stem, options, gold)
+
+    def _by_name(
+        self, source: Source, clip: str, folder: str, cases: Mapping[str, Script], identity: str
+    ) -> tuple[Script, str]:
+        """The script of a clip that no script names, from the clip's file name."""
+        parsed = read.parse_name(clip, folder)
+        if parsed is None:
+            self._met.add(
+                "questions are on clips whose names tell no case and style; they stand alone, as target", clip
+            )
+            return Script(clip.rsplit("/", 1)[-1].rsplit(".", 1)[0]), "target"
+        if parsed.case_id in cases:
+            return cases[parsed.case_id], parsed.style
+        self._met.add(
+            "questions are on scripts that the script file does not hold; their case comes from the file name",
+            f"{source.name}/{parsed.case_id} ({identity})",
+        )
+        cue = parsed.cue
+        script = Script(
+            parsed.case_id, topic=parsed.topic, cue=cue.slug if cue else "", cue_text=parsed.cue_text,
+            dimension=_dimension(parsed.cue_text),
+        )  # fmt: skip
+        return script, parsed.style
+
+
+def _dimension(label: str) -> str:
+    cue = find_cue(label)
+    if cue is not None:
+        return cue.dimension
+    return "environment" if label.casefold().startswith("sound of ") else ""
+
+
+def load(data: Path) -> EchoMind:
+    """EchoMind in `data`: its dataset folder, the folder above it, or one of its data_* folders."""
+    return EchoMind(data)

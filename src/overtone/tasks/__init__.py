@@ -1,0 +1,210 @@
+"""What is said to a model about an item: the prompts as data, the conditions an item is asked under, the message parts.
+
+A task is a file in this room with `messages(item, condition, turn, history, sound, prompts)`. The last message it
+returns is always the user's turn; that message and the reply to it are what joins the next turn's `history`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+from msgspec import Struct
+
+from overtone.cues import BY_SLUG
+from overtone.errors import DataError, UsageError
+from overtone.schema import Condition, Input, Item, Message, Sound
+
+FROM_DEFAULT = "Overtone's own words"
+FROM_COPY = "read from the user's copy"
+
+VARIANTS: dict[str, str] = {
+    "task": "the task's own prompt, for transcription and multiple choice",
+    "zero": "conversation without a system prompt",
+    "basic": "conversation told the topic and to give one reply",
+    "enhance": "basic, and told to heed the cue's dimension (the person, the voice or the surroundings), never the cue",
+    "oracle": "enhance, and told in words which cue the clip carries: the upper bound of perfect hearing",
+    "oracle-false": "enhance, and told the script's other cue: does the model believe words over its ears?",
+}
+CONVERSATION: tuple[str, ...] = tuple(name for name in VARIANTS if name != "task")
+
+_FOLDER = Path(__file__).parent / "prompts"
+_PLACEHOLDER = re.compile(r"\{(role\.plain|role\.service|topic|question|options|letters|words|cue)\}")
+_FOREIGN_TOPIC = re.compile(r"\{\{\s*topic\s*\}\}|\$?\{\s*topic\s*\}|<\s*topic\s*>|\[\s*topic\s*\]", re.I)
+_TOPIC_SENTENCE = re.compile(r"[^.!?\n]*\{topic\}[^.!?\n]*[.!?]?[ ]*\n?")
+_FIRST_SENTENCE = re.compile(r"\A\s*You are\b[^.!?\n]*[.!?]?", re.I)
+
+
+class Prompts(Struct, frozen=True):
+    """Every text one model is asked with. `origins` says for each where it came from."""
+
+    model: str
+    version: int
+    texts: dict[str, str]
+    origins: dict[str, str]
+
+    @property
+    def hash(self) -> str:
+        """Twelve hex digits that change when any text changes."""
+        return hashlib.sha256(msgspec.json.encode(sorted(self.texts.items()))).hexdigest()[:12]
+
+    def fill(self, key: str, **values: str) -> str:
+        """The text of `key` with its placeholders filled in; a sentence that needs an empty {topic} is left out."""
+        text = self.texts[key]
+        if not values.get("topic"):
+            text = _TOPIC_SENTENCE.sub("", text)
+        return _PLACEHOLDER.sub(lambda m: values.get(m[1], m[0]), text).strip()
+
+    def converse_system(self, item: Item, condition: Condition, turn: int = 0) -> str:
+        """The system prompt of a conversation, or "" where the condition has none."""
+        key = f"{condition.prompt}.system"
+        if condition.prompt == "enhance":
+            dimension = item.dimension if f"enhance.{item.dimension}.system" in self.texts else "any"
+            key = f"enhance.{dimension}.system"
+        text = self.fill(key, topic=item.topic.replace("_", " "))
+        if condition.oracle == "none":
+            return text
+        cue = heard(item, turn) if condition.oracle == "true" else _name(item.other_cue, item.other_cue_text)
+        line = self.fill("oracle.cue", cue=cue) if cue else self.fill("oracle.nothing")
+        return f"{text}\n{line}".strip()
+
+
+def heard(item: Item, turn: int = 0) -> str:
+    """Words for the cue that this turn's clip carries: the benchmark's own, else ours; "" when it carries none."""
+    carried = item.turns[turn].cue if len(item.turns) > 1 else item.cue
+    return _name(carried, item.cue_text if carried == item.cue else "")
+
+
+def _name(slug: str, text: str) -> str:
+    return text or (BY_SLUG[slug].phrase if slug in BY_SLUG else slug)
+
+
+def load_prompts(model_name: str, overrides: Mapping[str, str], *, origin: str = FROM_COPY) -> Prompts:
+    """The prompts for one model: ours, then `overrides` (a benchmark's `prompts`, keys as in default.toml joined by
+    dots), then what this model needs to be asked differently."""
+    version, defaults = _defaults()
+    texts = dict(defaults)
+    origins = dict.fromkeys(texts, FROM_DEFAULT)
+    for key, text in overrides.items():
+        if key not in defaults:
+            near = difflib.get_close_matches(key, defaults, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"no prompt is called {key!r}{hint}; known: {', '.join(sorted(defaults))}")
+        texts[key], origins[key] = _FOREIGN_TOPIC.sub("{topic}", text), origin
+    for exception in _exceptions():
+        if not re.search(exception.model, model_name, re.I):
+            continue
+        note = f"changed for this model: {exception.why}"
+        changed = _apply(exception, texts, set(overrides))
+        origins |= {key: f"{origins[key]}; {note}" for key in changed}
+    roles = {key: texts[key] for key in ("role.plain", "role.service")}
+    for key, text in texts.items():
+        texts[key] = re.sub(r"\{(role\.\w+)\}", lambda m: roles.get(m[1], m[0]), text).strip()
+    return Prompts(model_name, version, texts, origins)
+
+
+class _Exception(Struct, frozen=True, forbid_unknown_fields=True):
+    model: str
+    why: str
+    role: str = ""
+    prefix: str = ""
+    set: dict[str, str] = {}
+
+
+def _apply(exception: _Exception, texts: dict[str, str], overridden: set[str]) -> list[str]:
+    """Change `texts` in place and name the keys that changed. A text the user gave is never replaced whole."""
+    before = dict(texts)
+    for key, text in exception.set.items():
+        if key not in overridden:
+            texts[key] = text
+    if exception.role:
+        texts["role.plain"] = texts["role.service"] = exception.role
+        for key in overridden:  # a foreign text has no {role} to replace, but opens with one
+            if key.endswith(".system"):
+                texts[key] = _FIRST_SENTENCE.sub(lambda _: exception.role, texts[key])
+    if exception.prefix:
+        for key in texts:
+            if key.startswith(("basic.", "enhance.")):
+                texts[key] = f"{exception.prefix}\n{texts[key].strip()}"
+    return [key for key in texts if texts[key] != before[key]]
+
+
+@functools.cache
+def _defaults() -> tuple[int, dict[str, str]]:
+    tree = tomllib.loads((_FOLDER / "default.toml").read_text(encoding="utf-8"))
+    version = int(tree.pop("version"))
+    return version, dict(_flat(tree))
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", str(value)
+
+
+@functools.cache
+def _exceptions() -> tuple[_Exception, ...]:
+    tree = tomllib.loads((_FOLDER / "exceptions.toml").read_text(encoding="utf-8"))
+    return msgspec.convert(tuple(tree["exception"]), tuple[_Exception, ...])
+
+
+def variants() -> dict[str, str]:
+    """The prompt variants by name, each with one line that says what it is."""
+    return dict(VARIANTS)
+
+
+def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tuple[Condition, ...]:
+    """Under what `item` is asked, given the chosen variants and inputs. A conversation takes each variant × input, any
+    other task its own prompt × input. No transcript is asked for where the words are shown.
+    """
+    for given in inputs:
+        if given not in get_args(Input):
+            raise UsageError(f"no input is called {given!r}; known: {', '.join(get_args(Input))}")
+    for variant in prompts:
+        if variant not in VARIANTS:
+            raise UsageError(f"no prompt variant is called {variant!r}; known: {', '.join(VARIANTS)}")
+    if item.task == "converse":
+        chosen: Sequence[str] = [v for v in prompts if v != "task"]
+    else:
+        chosen = ("task",)
+    if item.task == "transcribe":
+        inputs = [given for given in inputs if given in ("audio", "silence")]
+    return tuple(Condition.parse(f"{variant}/{given}") for given in inputs for variant in chosen)
+
+
+def assemble(
+    item: Item, turn: int, history: Sequence[Message], system: str, parts: Iterable[str | Sound]
+) -> tuple[Message, ...]:
+    """System prompt (if any), the turns so far, and this turn; the first turn opens with the item's context."""
+    opening: tuple[str | Sound, ...] = (item.context,) if turn == 0 and item.context else ()
+    user = (*opening, *(part for part in parts if part != ""))
+    if not user:
+        raise DataError(f"{item.id}: turn {turn} has neither sound nor words to send")
+    head = (Message("system", (system,)),) if system else ()
+    return (*head, *history, Message("user", user))
+
+
+def spoken(
+    item: Item, condition: Condition, turn: int, sound: Sound | None, framed: str, *, bare: str | None = None
+) -> tuple[str | Sound, ...]:
+    """This turn as it is presented: words, sound or both. `framed` is a text with {words} that says whose they are;
+    `bare` is used instead where the words stand alone."""
+    words = item.turns[turn].words
+    if condition.input == "transcript" or sound is None:
+        if not words:
+            raise DataError(
+                f"{item.id}: turn {turn} has no transcript, so it cannot be asked with input {condition.input}"
+            )
+        return ((bare if bare is not None else framed).replace("{words}", words),)
+    if condition.input == "both" and words:
+        return (framed.replace("{words}", words), sound)
+    return (sound,)
