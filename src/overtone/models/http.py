@@ -1,0 +1,299 @@
+"""One HTTP endpoint, spoken to fast and safely: the key stays in a header, a failure becomes a ModelFailure."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import re
+import socket
+import time
+import warnings
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import msgspec
+from multidict import CIMultiDict, istr
+from yarl import URL
+
+from overtone.errors import ModelFailure, UsageError
+from overtone.spec import Spec
+
+MAX_RESPONSE_BYTES = 64 * 2**20
+MAX_ERROR_BYTES = 64 * 2**10
+MAX_REDIRECTS = 3
+MAX_RETRY_AFTER = 600.0
+DEFAULT_TIMEOUT = 300.0
+CONNECT_TIMEOUT = 30.0
+# uvicorn (vLLM, sglang) closes an idle connection after 5 s; reusing one at that very moment fails the request.
+KEEP_ALIVE = 4.0
+DETAIL_CHARS = 300
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_SECRETS = re.compile(r"(?i)(bearer\s+)[^\s\"',}]+|\b(sk-|AIza|hf_|xai-|gsk_)[\w*.\-]{4,}")
+
+# aiohttp warns about bodies over 1 MiB given as bytes; ours are built once and must stay bytes to be sent in one write.
+warnings.filterwarnings("ignore", message="Sending a large body directly", category=ResourceWarning)
+
+
+class _Problem(msgspec.Struct):
+    message: str = ""
+    code: str | int | None = None
+
+
+def read_key(variable: str) -> str:
+    """The key in the environment, "" when unset. A key that cannot be a header is refused without being shown."""
+    key = os.environ.get(variable, "").strip()
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageError(f"the environment variable {variable} holds no usable key: it has spaces or odd characters")
+    return key
+
+
+def origin(url: URL) -> tuple[str, str, int | None]:
+    """Scheme, host and port: where a key may go."""
+    return url.scheme, (url.host or "").lower(), url.port
+
+
+def proxy_for(url: URL) -> str | None:
+    """The proxy HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a URL. A loopback address is never proxied."""
+    host = url.host or ""
+    if host in _LOOPBACK or host.startswith("127.") or host.endswith(".localhost"):
+        return None
+    proxy = getproxies().get(url.scheme)
+    return None if not proxy or proxy_bypass(f"{host}:{url.port}") else proxy
+
+
+def endpoint_url(base: str, path: str) -> URL:
+    """`base` with `path` appended before its query, so `…/v1?api-version=1` works."""
+    url = URL(base)
+    return url.with_path(url.path.rstrip("/") + path, keep_query=True)
+
+
+class Endpoint:
+    """POSTs JSON bodies to one URL. `key_header` is sent to that URL's own host only."""
+
+    def __init__(
+        self,
+        url: URL,
+        *,
+        key_header: tuple[str, str] | None = None,
+        secret: str = "",
+        timeout: float = DEFAULT_TIMEOUT,
+        max_bytes: int = MAX_RESPONSE_BYTES,
+    ) -> None:
+        self.url = url
+        self.timeout = timeout
+        self.max_bytes = max_bytes
+        self._secret = secret
+        # Built once: aiohttp copies a ready CIMultiDict much faster than a dict of plain strings.
+        self._bare: CIMultiDict[str] = CIMultiDict({istr("Content-Type"): "application/json"})
+        self._headers = self._bare.copy()
+        if key_header:
+            self._headers[istr(key_header[0])] = key_header[1]
+        self._proxies: dict[tuple[str, str, int | None], str | None] = {}
+        self._session: aiohttp.ClientSession | None = None
+
+    def __repr__(self) -> str:
+        return f"Endpoint({shown(self.url)})"
+
+    async def open(self) -> None:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE),
+                timeout=aiohttp.ClientTimeout(total=self.timeout, sock_connect=min(CONNECT_TIMEOUT, self.timeout)),
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def post(self, body: bytes) -> bytes:
+        """The body of a 2xx answer; anything else is a ModelFailure whose text holds no secret."""
+        if self._session is None:
+            raise RuntimeError("the endpoint is not open")
+        try:
+            return await self._post(self._session, body)
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            failure = self._failure(error)
+        # Raised outside the handler: aiohttp's exceptions hold the request's headers, and with them the key.
+        raise failure
+
+    async def _post(self, session: aiohttp.ClientSession, body: bytes) -> bytes:
+        url, headers = self.url, self._headers
+        for _ in range(MAX_REDIRECTS + 1):
+            proxy = self._proxy(url)
+            async with session.post(url, data=body, headers=headers, allow_redirects=False, proxy=proxy) as response:
+                status = response.status
+                if status == 200:
+                    return await self._read(response)
+                if status not in (301, 302, 303, 307, 308):
+                    if 200 < status < 300:
+                        return await self._read(response)
+                    raise self._refusal(status, response.headers, await self._read_start(response))
+                target = self._redirect(url, status, response.headers.get("Location"))
+            if origin(target) != origin(url):
+                headers = self._bare  # and it stays dropped, wherever later hops lead
+            url = target
+        raise ModelFailure("rejected", f"{shown(self.url)} redirects more than {MAX_REDIRECTS} times", fatal=True)
+
+    def _proxy(self, url: URL) -> str | None:
+        at = origin(url)
+        if at not in self._proxies:
+            self._proxies[at] = proxy_for(url)
+        return self._proxies[at]
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        chunk = await response.content.readany()
+        if response.content.at_eof() and len(chunk) <= self.max_bytes:
+            return chunk
+        chunks, size = [], 0
+        while chunk:
+            size += len(chunk)
+            if size > self.max_bytes:
+                response.close()
+                raise ModelFailure("too_large", f"{shown(self.url)} sent more than {self.max_bytes} bytes")
+            chunks.append(chunk)
+            chunk = await response.content.readany()
+        return b"".join(chunks)
+
+    async def _read_start(self, response: aiohttp.ClientResponse) -> bytes:
+        """The beginning of an error's body; a connection with more to come is dropped, not drained."""
+        start = b""
+        while len(start) < MAX_ERROR_BYTES:
+            chunk = await response.content.readany()
+            if not chunk:
+                return start
+            start += chunk
+        response.close()
+        return start[:MAX_ERROR_BYTES]
+
+    def _redirect(self, url: URL, status: int, location: str | None) -> URL:
+        if status == 303 or not location:
+            raise ModelFailure("rejected", f"{shown(url)} answered {status}, no reply; check base_url", fatal=True)
+        try:
+            target = url.join(URL(location))
+        except ValueError:
+            target = URL()
+        if target.scheme not in ("http", "https") or not target.host:
+            raise ModelFailure("rejected", f"{shown(url)} redirects to something that is no http(s) URL", fatal=True)
+        if target.user or target.password:
+            raise ModelFailure("rejected", f"{shown(url)} redirects to a URL with a user name in it", fatal=True)
+        return target
+
+    def redact(self, text: str) -> str:
+        """At most 300 characters of `text`, on one line, without anything that is or looks like a key."""
+        if self._secret:
+            text = text.replace(self._secret, "…")
+        text = _SECRETS.sub(lambda m: f"{m[1] or ''}…", " ".join(text.split()))
+        return text if len(text) <= DETAIL_CHARS else text[: DETAIL_CHARS - 1] + "…"
+
+    def _refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelFailure:
+        return self.refusal(status, problem_of(body), retry_after(headers), shown(self.url))
+
+    def refusal(self, status: int, problem: _Problem, wait: float | None = None, where: str = "") -> ModelFailure:
+        """The failure an HTTP status stands for."""
+        said = self.redact(problem.message)
+        code = f" ({self.redact(problem.code)})" if isinstance(problem.code, str) else ""
+        detail = f"HTTP {status}{code}" + (f" from {where}" if where else "") + (f": {said}" if said else "")
+        if status in (401, 403):
+            return ModelFailure("auth", detail, fatal=True)
+        if status in (404, 405, 410):
+            return ModelFailure("not_found", detail, fatal=True)
+        if status == 413:
+            return ModelFailure("too_large", detail)
+        if status == 402:
+            return ModelFailure("rejected", detail, fatal=True)
+        if status in (408, 504):
+            return ModelFailure("timeout", detail, retry=True, overload=True, retry_after=wait)
+        if status == 429:
+            if problem.code == "insufficient_quota":  # no waiting brings money back
+                return ModelFailure("rate_limited", detail, fatal=True)
+            return ModelFailure("rate_limited", detail, retry=True, overload=True, retry_after=wait)
+        if status >= 500:
+            return ModelFailure("server", detail, retry=True, overload=status in (503, 529), retry_after=wait)
+        return ModelFailure("rejected", detail, fatal=300 <= status < 400)
+
+    def _failure(self, error: BaseException) -> ModelFailure:
+        where = shown(self.url)
+        if isinstance(error, asyncio.TimeoutError) and not isinstance(error, aiohttp.ClientConnectorError):
+            if isinstance(error, aiohttp.ServerTimeoutError) and "onnect" in type(error).__name__:
+                return ModelFailure("timeout", f"no connection to {where} in time", retry=True, overload=True)
+            return ModelFailure("timeout", f"no answer from {where} in {self.timeout:g} s", retry=True, overload=True)
+        if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
+            return ModelFailure("connection", self.redact(f"no secure connection to {where}: {error}"), fatal=True)
+        if isinstance(error, aiohttp.ClientConnectorError):
+            cause = error.os_error
+            if isinstance(cause, socket.gaierror):
+                return ModelFailure("connection", f"{where}: the host name is unknown", retry=True, fatal=True)
+            nobody = isinstance(cause, ConnectionRefusedError) or cause.errno == errno.ECONNREFUSED
+            why = "nobody listens there" if nobody else str(cause.strerror or cause)
+            return ModelFailure("connection", self.redact(f"{where}: {why}"), retry=True, fatal=nobody)
+        if isinstance(error, aiohttp.ClientHttpProxyError):
+            return ModelFailure("connection", f"the proxy refused {where}: HTTP {error.status}", retry=True, fatal=True)
+        if isinstance(error, aiohttp.ClientResponseError):
+            return ModelFailure("malformed", self.redact(f"{where} does not speak HTTP: {error.message}"), retry=True)
+        if isinstance(error, aiohttp.ClientError | OSError):
+            return ModelFailure("connection", self.redact(f"{where}: {error or type(error).__name__}"), retry=True)
+        return ModelFailure("malformed", self.redact(f"{where}: {error}"), retry=True)
+
+
+def shown(url: URL) -> str:
+    """A URL as errors may show it: without user info and query."""
+    return str(url.with_user(None).with_query(None)) if url.host else str(url)
+
+
+def problem_of(body: bytes) -> _Problem:
+    """What an error body says, in any of the usual shapes; its text when it is in none."""
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _Problem(message=re.sub(r"<[^>]*>", " ", body.decode("utf-8", "replace")))
+    if isinstance(found, list) and found:
+        found = found[0]
+    inner = found.get("error", found) if isinstance(found, dict) else found
+    if isinstance(inner, str):
+        return _Problem(message=inner)
+    if isinstance(inner, dict):
+        message = inner.get("message") or inner.get("detail") or inner.get("error")
+        if message:
+            code = inner.get("code") if isinstance(inner.get("code"), str | int) else None
+            text = message if isinstance(message, str) else msgspec.json.encode(message).decode()
+            return _Problem(message=text, code=code)
+    return _Problem(message=body.decode("utf-8", "replace"))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait by `Retry-After` (seconds or a date) or `retry-after-ms`, capped; None when neither is there."""
+    try:
+        if ms := headers.get("retry-after-ms"):
+            wait = float(ms) / 1000
+        elif value := headers.get("Retry-After"):
+            value = value.strip()
+            seconds = re.fullmatch(r"\d+(\.\d+)?", value)
+            wait = float(value) if seconds else parsedate_to_datetime(value).timestamp() - time.time()
+        else:
+            return None
+    except ValueError:
+        return None
+    return min(max(wait, 0.0), MAX_RETRY_AFTER)
+
+
+def malformed(endpoint: Endpoint, what: str, body: bytes) -> ModelFailure:
+    """The failure of an answer that is not what the wire format promises; shows how it begins."""
+    start = endpoint.redact(body[:DETAIL_CHARS].decode("utf-8", "replace"))
+    return ModelFailure("malformed", endpoint.redact(f"{what}; it begins: {start}"), retry=True)
+
+
+def generation(spec: Spec, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The generation parameters a SPEC gives, checked: temperature, top_p, max_tokens, seed. Only what was given."""
+    limits = {"temperature": (0.0, 10.0), "top_p": (0.0, 1.0), "max_tokens": (1, 2**31), "seed": (-(2**63), 2**63 - 1)}
+    for key, (low, high) in limits.items():
+        if key in options and not low <= options[key] <= high:
+            raise UsageError(f"{spec}: {key} must lie between {low} and {high}, not {options[key]}")
+    if not 0 < options.get("timeout", 1.0) < float("inf"):
+        raise UsageError(f"{spec}: timeout must be a positive number of seconds, not {options['timeout']}")
+    return {key: options[key] for key in limits if key in options}
