@@ -17,7 +17,7 @@ from overtone.schema import STYLES, Option
 
 Fields = dict[str, Any]
 
-WORDS = ("speak_A", "script", "text", "transcript", "script_text", "content", "utterance", "spoken_text", "sentence")
+WORDS = ("speak_a", "script", "text", "transcript", "script_text", "content", "utterance", "spoken_text", "sentence")
 CUE = ("spoken_info", "cue", "spoken_information", "vocal_cue", "attribute")
 QUESTION_ID = ("question_id", "id", "qid", "uid", "index")
 QUESTION = ("question", "question_text", "stem", "query", "prompt")
@@ -78,7 +78,11 @@ def read_objects(path: Path) -> list[Fields]:
     for position, value in enumerate(tree):
         if not isinstance(value, dict):
             raise DataError(f"{name}: position {position} holds {_kind(value)}, but an object is expected")
-    return tree
+    return [_lower(value) for value in tree]
+
+
+def _lower(fields: Fields) -> Fields:
+    return {key.strip().lower(): value for key, value in fields.items()}
 
 
 def text(fields: Fields, keys: Sequence[str], where: str) -> str:
@@ -99,7 +103,7 @@ def block(fields: Fields, style: str, where: str) -> Fields:
     for key in (f"{style}_audio_info", f"{style}_info", style):
         value = fields.get(key)
         if isinstance(value, dict):
-            return value
+            return _lower(value)
         if value is not None:
             raise DataError(f"{where}: {key!r} holds {_kind(value)}, but an object is expected")
     return {key: value for key, value in fields.items() if key.startswith(f"{style}_")}
@@ -137,9 +141,14 @@ def cue_of(fields: Fields, style: str, where: str) -> str:
     return next((v.strip() for v in fields.values() if isinstance(v, str) and find_cue(v)), "")
 
 
-def category_of(level: int, kind: str, stem: str, identity: str) -> str:
-    """Our name for what a question asks about, from its type, else its stem, else its id; "" when none tells."""
-    for given in (kind, stem, identity):
+def kinds_of(fields: Fields) -> list[str]:
+    """All that a question says about its type, likeliest first."""
+    return [value.strip() for key in QUESTION_TYPE if isinstance(value := fields.get(key), str) and value.strip()]
+
+
+def category_of(level: int, given_in_turn: Sequence[str]) -> str:
+    """Our name for what a question asks about, from the first of its type, stem or id that tells; "" when none does."""
+    for given in given_in_turn:
         known = _NAMES[level].get(given.casefold()) or _NAMES[level].get(slugify(given))
         if known:
             return known
@@ -169,7 +178,7 @@ def options_of(value: object, provenance: object = None) -> tuple[Option, ...]:
             marked = _by_line(str(inner))
             pairs.append(marked[0] if marked else (chr(ord("A") + position), str(inner).strip()))
     elif isinstance(value, dict):
-        pairs = [(str(key).strip(" .():[]").upper(), str(given).strip()) for key, given in value.items()]
+        pairs = sorted((str(key).strip(" .():[]").upper(), str(given).strip()) for key, given in value.items())
     letters = [letter for letter, _ in pairs]
     if letters != [chr(ord("A") + i) for i in range(len(pairs))] or not all(words for _, words in pairs):
         return ()

@@ -82,32 +82,35 @@ class Sounds:
         self.root = root
         self._listed: dict[str, dict[str, list[str]]] = {}  # folder → file name → paths relative to the root
         self._files: set[str] = set()
+        self._found: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
     def find(self, named: str, folders: tuple[str, ...]) -> str | None:
-        """The path relative to the root of the file `named`: looked for in each of `folders` ("" or ending in "/"), then
-        by its bare name anywhere in the first. None when it is absent; DataError when it leads outside."""
+        """Where the file `named` lies, relative to the root: in one of `folders` (each "" or ending in "/"), else by its
+        bare name anywhere in the first. None when it is absent; DataError when it leads outside the root."""
+        key = (named, folders)
+        if key not in self._found:
+            self._found[key] = self._find(named, folders)
+        return self._found[key]
+
+    def _find(self, named: str, folders: tuple[str, ...]) -> str | None:
+        names = self._list(folders[0])
         path = named.replace("\\", "/").strip().removeprefix("./")
         pure = PurePosixPath(path)
-        if not pure.is_absolute() and ".." not in pure.parts:
-            for folder in folders:
-                self._list(folder)
-                if folder + path in self._files:
-                    return folder + path
+        plain = not pure.is_absolute() and ".." not in pure.parts
+        if plain and folders[0] + path in self._files:
+            return folders[0] + path
         for folder in folders:
-            # Not a plain file under that folder: absent, reached through a link, or an attempt to leave the root.
+            # Not a plain file of the first folder: elsewhere, reached by a link, absent, or an attempt to leave the root.
             real = inside(self.root, folder + path if not pure.is_absolute() else path)
-            if real.is_file():
-                return (PurePosixPath(folder) / pure).as_posix() if ".." not in pure.parts else self._relative(real)
-        same = self._listed[folders[0]].get(pure.name, []) if folders[0] in self._listed else []
+            if _is_file(real):
+                return folder + path if plain else real.relative_to(self.root.resolve()).as_posix()
+        same = names.get(pure.name, [])
         return same[0] if len(same) == 1 else None
 
-    def _relative(self, real: Path) -> str:
-        return real.relative_to(self.root.resolve()).as_posix()
-
-    def _list(self, folder: str) -> None:
-        """List a folder's plain files once. Links are left to `inside`."""
+    def _list(self, folder: str) -> dict[str, list[str]]:
+        """A folder's plain files by name, listed once. Links are left to `inside`."""
         if folder in self._listed:
-            return
+            return self._listed[folder]
         names: dict[str, list[str]] = defaultdict(list)
         stack = [folder]
         while stack:
@@ -120,9 +123,19 @@ class Sounds:
                         elif thing.is_file(follow_symlinks=False):
                             self._files.add(here + thing.name)
                             names[thing.name].append(here + thing.name)
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 continue
+            except OSError as error:
+                raise DataError(f"{shown(str(self.root / here))}: cannot be listed: {error.strerror}") from None
         self._listed[folder] = names
+        return names
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name longer than the file system takes cannot exist
+        return False
 
 
 def read_prompts(root: Path) -> dict[str, str]:
@@ -155,7 +168,7 @@ class Warnings:
         self._counts: dict[str, int] = defaultdict(int)
 
     def add(self, kind: str, which: str) -> None:
-        """`kind` reads on after a number: "12 clips do not exist and are left out"."""
+        """`kind` is a sentence that holds for any number of them: "clips that do not exist are left out"."""
         self._counts[kind] += 1
         named = self._kinds.setdefault(kind, [])
         if len(named) < self.NAMED:
@@ -165,5 +178,5 @@ class Warnings:
         out = []
         for kind, named in self._kinds.items():
             more = ", …" if self._counts[kind] > len(named) else ""
-            out.append(f"{self._counts[kind]} {kind}: {', '.join(named)}{more}")
+            out.append(f"{kind} ({self._counts[kind]}: {', '.join(named)}{more})")
         return out

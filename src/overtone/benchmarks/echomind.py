@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +16,54 @@ from overtone.cues import find_cue
 from overtone.errors import DataError
 from overtone.paths import shown
 from overtone.schema import STYLES, Clip, Item, Option, Style, Turn
+
+
+class Column(Struct, frozen=True):
+    """A column of the paper's tables. `measure` is our name of it; the paper prints `scale` times our value."""
+
+    measure: str
+    title: str
+    level: int
+    scale: float = 1.0
+    higher: bool = True  # is better
+
+
+HEADLINE: dict[str, tuple[Column, ...]] = {
+    "Understanding, reasoning and spoken replies": (
+        Column("wer", "WER", 1, 100, higher=False),
+        Column("semsim", "SemSim", 1, 100),
+        Column("voice_accuracy", "Voice ACC", 1, 100),
+        Column("reasoning_accuracy", "Reasoning ACC", 2, 100),
+        Column("nisqa", "NISQA", 3),
+        Column("dnmos", "DNMOS", 3),
+        Column("emoalign", "EmoAlign", 3, 100),
+        Column("ves", "VES", 3),
+    ),
+    "Text of the replies": (
+        Column("bleu", "BLEU", 3, 100),
+        Column("rouge_l", "ROUGE-L", 3, 100),
+        Column("meteor", "METEOR", 3, 100),
+        Column("bertscore", "BERTScore", 3, 100),
+        Column("c1", "C1 context fit", 3),
+        Column("c2", "C2 naturalness", 3),
+        Column("c3", "C3 colloquialism", 3),
+        Column("c4", "C4 speech relevance", 3),
+    ),
+}
+
+
+class Published(Struct, frozen=True):
+    """The paper's own results: for each model its values by measure, as printed; None where it prints a dash."""
+
+    source: str
+    rows: tuple[dict[str, str | float | None], ...]
+
+
+@functools.cache
+def published() -> Published:
+    """What the paper reports, to show beside a run."""
+    path = Path(__file__).with_name("echomind_published.json")
+    return msgspec.json.decode(path.read_bytes(), type=Published)
 
 
 class Spoken(Struct, frozen=True):
@@ -156,7 +205,7 @@ class EchoMind:
     def _read_script(self, source: Source, fields: read.Fields, case_id: str, where: str) -> Script:
         words = read.text(fields, read.WORDS, where)
         if not words:
-            self._met.add("scripts have no text and are not transcribed", f"{source.name}/{case_id}")
+            self._met.add("scripts without text are not transcribed", f"{source.name}/{case_id}")
         label = read.text(fields, read.CUE, where)
         cue, cue_text = self._cue(label, f"{source.name}/{case_id}")
         other = other_text = ""
@@ -181,7 +230,7 @@ class EchoMind:
             folders = ("audio_response/", f"{source.prefix}audio_response/", source.prefix)
             found = self._find(named, tuple(dict.fromkeys(folders)), where)
             if found is None:
-                self._met.add("sounds of reference replies do not exist", named)
+                self._met.add("sounds of reference replies that do not exist are left out", named)
             audio = found or ""
         if not reply:
             self._met.add("clips have no reference reply", clip)
@@ -203,9 +252,7 @@ class EchoMind:
     def _cue(self, label: str, which: str) -> tuple[str, str]:
         found = find_cue(label)
         if found is None:
-            self._met.add(
-                "cues are not in the taxonomy; their clips are asked but grouped under no cue", f"{which} {label!r}"
-            )
+            self._met.add("cues outside the taxonomy: their clips are asked but belong to no cue", f"{which} {label!r}")
             return "", label
         return found.slug, label
 
@@ -213,7 +260,7 @@ class EchoMind:
         folders = tuple(dict.fromkeys((f"{source.prefix}audio/", source.prefix, "")))
         found = self._find(named, folders, where)
         if found is None:
-            self._met.add("clips are named but do not exist, and are left out", named)
+            self._met.add("clips that are named but do not exist are left out", named)
         return found
 
     def _find(self, named: str, folders: tuple[str, ...], where: str) -> str | None:
@@ -229,10 +276,10 @@ class EchoMind:
             seen[given] = content
             return given
         if seen[given] == content:
-            self._met.add(f"{nouns} are exact repetitions and are left out", given)
+            self._met.add(f"{nouns} that repeat an earlier one exactly are left out", given)
             return ""
         number = next(n for n in range(2, len(seen) + 3) if f"{given}#{n}" not in seen)
-        self._met.add(f"{nouns} share the id of another; they are told apart by a number", f"{where} {given}")
+        self._met.add(f"{nouns} that share the id of another are told apart by a number", f"{where} {given}")
         seen[f"{given}#{number}"] = content
         return f"{given}#{number}"
 
@@ -249,7 +296,7 @@ class EchoMind:
             for position, fields in enumerate(read.read_objects(path)):
                 where = f"{shown(str(path))}: position {position}"
                 identity = read.text(fields, read.QUESTION_ID, where) or f"{kind}_at_{position}"
-                identity = self._unique(identity, fields, seen, f"questions of {path.name}", where)
+                identity = self._unique(identity, fields, seen, f"{kind} questions", where)
                 question = self._read_question(source, kind, level, identity, fields, links, cases, where)
                 if question is not None:
                     questions.append(question)
@@ -264,7 +311,7 @@ class EchoMind:
         folder = read.text(fields, ("audio_dir", "audio_folder"), where)
         name = read.text(fields, ("audio_name", "audio_filename", *read.AUDIO), where)
         if not name:
-            self._met.add(f"questions of {kind} name no clip and are left out", identity)
+            self._met.add(f"{kind} questions that name no clip are left out", identity)
             return None
         clip = self._clip(f"{folder}/{name}" if folder and not name.startswith(f"{folder}/") else name, source, where)
         if clip is None:
@@ -272,18 +319,18 @@ class EchoMind:
         given = next((fields[key] for key in read.OPTIONS if fields.get(key)), None)
         options = read.options_of(given, fields.get("option_provenance"))
         if len(options) < 2:
-            self._met.add(f"questions of {kind} have no readable options and are left out", identity)
+            self._met.add(f"{kind} questions without readable options are left out", identity)
             return None
         script, style = links.get(clip) or self._by_name(source, clip, folder, cases, identity)
         stem = read.text(fields, read.QUESTION, where)
-        told = read.text(fields, read.QUESTION_TYPE, where)
-        category = read.category_of(level, told, stem, identity)
+        told = read.kinds_of(fields)
+        category = read.category_of(level, (*told, stem, identity))
         if not category:
-            category = read.slugify(told) or "unknown"
-            self._met.add(f"questions of {kind} have a type that is not known", f"{identity} {told!r}")
+            category = read.slugify(told[0] if told else "") or "unknown"
+            self._met.add(f"{kind} questions of an unknown type keep its name as their category", f"{identity} {told}")
         gold = read.gold_of(read.text(fields, read.GOLD, where), options)
         if not gold:
-            self._met.add(f"questions of {kind} have no usable answer and count in no accuracy", identity)
+            self._met.add(f"{kind} questions without a usable answer count in no accuracy", identity)
         words = read.text(fields, read.WORDS, where) or script.words
         return Question(identity, kind, level, category, script, style, clip, words, stem, options, gold)
 
@@ -293,14 +340,12 @@ class EchoMind:
         """The script of a clip that no script names, from the clip's file name."""
         parsed = read.parse_name(clip, folder)
         if parsed is None:
-            self._met.add(
-                "questions are on clips whose names tell no case and style; they stand alone, as target", clip
-            )
+            self._met.add("questions on clips whose names tell no case and style stand alone, as target", clip)
             return Script(clip.rsplit("/", 1)[-1].rsplit(".", 1)[0]), "target"
         if parsed.case_id in cases:
             return cases[parsed.case_id], parsed.style
         self._met.add(
-            "questions are on scripts that the script file does not hold; their case comes from the file name",
+            "questions on scripts that the script file does not hold take their case from the clip's name",
             f"{source.name}/{parsed.case_id} ({identity})",
         )
         cue = parsed.cue
