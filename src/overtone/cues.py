@@ -101,15 +101,32 @@ def _emotion(slug: str, noun: str, pattern: str) -> Cue:
 
 
 def _scene(slug: str, category: str, phrase: str, labels: tuple[str, ...], pattern: str) -> Cue:
-    return Cue(slug, category, f"{phrase} in the background", f"One hears {phrase} behind the speaker.", labels, pattern)
+    return Cue(
+        slug, category, f"{phrase} in the background", f"One hears {phrase} behind the speaker.", labels, pattern
+    )
 
 
 _ALL: tuple[Cue, ...] = (
     Cue("male", "gender", "a man's voice", "The speaker is a man.", ("male",), r"\b(male|man)\b"),
     Cue("female", "gender", "a woman's voice", "The speaker is a woman.", ("female",), r"\b(female|woman)\b"),
     Cue("child", "age", "a child's voice", "The speaker is a child.", ("child",), r"\ba child\b|^child$"),
-    Cue("elderly", "age", "an old person's voice", "The speaker is an old person.", ("elderly",), r"\b(elderly|old person)\b"),
-    Cue("adult", "age", "an adult's voice", "The speaker is a grown-up of middle age.", ("adult",), r"\b(adult|grown-up)\b", False),
+    Cue(
+        "elderly",
+        "age",
+        "an old person's voice",
+        "The speaker is an old person.",
+        ("elderly",),
+        r"\b(elderly|old person)\b",
+    ),
+    Cue(
+        "adult",
+        "age",
+        "an adult's voice",
+        "The speaker is a grown-up of middle age.",
+        ("adult",),
+        r"\b(adult|grown-up)\b",
+        False,
+    ),
     Cue("hoarse", "physiological", "a hoarse voice", "The voice is hoarse.", ("Hoarse voice", "hoarse"), r"\bhoarse"),
     Cue(
         "breath",
@@ -119,8 +136,22 @@ _ALL: tuple[Cue, ...] = (
         ("breathless sound / gasping sound / heavy breathing sound", "breath"),
         r"\b(gasp|breath)",
     ),
-    Cue("tired", "physiological", "a worn-out voice", "The voice is worn out.", ("vocal fatigue", "tired"), r"\b(fatigue|tired|worn out)"),
-    Cue("sobbing", "physiological", "sobbing while speaking", "The speaker sobs.", ("sobbing sound", "sobbing"), r"\bsob"),
+    Cue(
+        "tired",
+        "physiological",
+        "a worn-out voice",
+        "The voice is worn out.",
+        ("vocal fatigue", "tired"),
+        r"\b(fatigue|tired|worn out)",
+    ),
+    Cue(
+        "sobbing",
+        "physiological",
+        "sobbing while speaking",
+        "The speaker sobs.",
+        ("sobbing sound", "sobbing"),
+        r"\bsob",
+    ),
     _emotion("happy", "happiness", r"\bhapp(y|iness)\b(?! music)"),
     _emotion("sad", "sadness", r"\bsad(ness)?\b(?! music)"),
     _emotion("surprise", "surprise", r"\bsurprise"),
@@ -146,7 +177,9 @@ _ALL: tuple[Cue, ...] = (
     _scene("applause", "voices", "applause", ("sound of applause from a crowd",), r"\bapplau"),
     _scene("cheering", "voices", "a cheering crowd", ("sound of crowd cheering",), r"\bcheer"),
     _scene("chatter", "voices", "many people chatting", ("sound of crowd's chatter",), r"\bchatt"),
-    _scene("children", "voices", "children", ("sound of children playing", "sound of children speaking"), r"\bchildren\b"),
+    _scene(
+        "children", "voices", "children", ("sound of children playing", "sound of children speaking"), r"\bchildren\b"
+    ),
     _scene("alarm", "event", "an alarm clock", ("sound of alarm clock ringing",), r"\balarm\b"),
     _scene("ringtone", "event", "a ringing phone", ("sound of ringtone",), r"\b(ringtone|ringing phone)\b"),
     _scene("honking", "event", "car horns", ("sound of vehicle honking",), r"\b(honk\w*|car horns)\b"),

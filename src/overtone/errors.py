@@ -80,3 +80,4 @@ class ModelFailure(Exception):
         self.fatal = fatal
         self.overload = overload
         self.retry_after = retry_after
+        self.attempts = 0  # how often it was tried before the engine gave up

@@ -135,6 +135,7 @@ class Request(Struct, frozen=True):
     speech: bool = False  # audio is wanted back
     task: str = ""
     options: tuple[str, ...] = ()
+    seed: int | None = None  # wins over the SPEC's: a repeat is another draw, not the same one again
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):

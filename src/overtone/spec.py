@@ -12,7 +12,13 @@ from msgspec import Struct
 
 from overtone.errors import UsageError
 
-GENERATION_KEYS: dict[str, type] = {"temperature": float, "max_tokens": int, "seed": int, "top_p": float, "timeout": float}
+GENERATION_KEYS: dict[str, type] = {
+    "temperature": float,
+    "max_tokens": int,
+    "seed": int,
+    "top_p": float,
+    "timeout": float,
+}
 COMMON_KEYS: dict[str, type] = {**GENERATION_KEYS, "speech": str}
 _SECRET = re.compile(r"(^|[_-])(api[_-]?key|key|token|secret|password|passwd|auth|authorization|credential)s?$", re.I)
 _SECRET_VALUE = re.compile(r"^(sk-|AIza|ghp_|hf_|xai-|Bearer )")
@@ -36,11 +42,19 @@ class Spec(Struct, frozen=True):
         out: dict[str, Any] = {}
         for key, value in self.options.items():
             if key not in allowed:
-                raise UsageError(f"{self}: unknown key {key!r}{suggest(key, allowed)}; known: {', '.join(sorted(allowed))}")
+                raise UsageError(
+                    f"{self}: unknown key {key!r}{suggest(key, allowed)}; known: {', '.join(sorted(allowed))}"
+                )
             out[key] = _convert(self, key, value, allowed[key])
-        if out.get("speech", "auto") not in ("auto", "yes", "no"):
-            raise UsageError(f"{self}: speech must be auto, yes or no, not {out['speech']!r}")
+        self.typed_speech()
         return out
+
+    def typed_speech(self) -> str:
+        """Whether audio is wanted back on conversation: auto, yes or no."""
+        wanted = self.options.get("speech", "auto")
+        if wanted not in ("auto", "yes", "no"):
+            raise UsageError(f"{self}: speech must be auto, yes or no, not {wanted!r}")
+        return wanted
 
 
 def _convert(spec: Spec, key: str, value: str, to: type) -> Any:

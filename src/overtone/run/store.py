@@ -230,8 +230,17 @@ class Store:
                     cursor = self.db.execute(
                         "INSERT INTO items (id, level, task, category, case_id, group_id, style, cue, body) "
                         "VALUES (?,?,?,?,?,?,?,?,?)",
-                        (item.id, item.level, item.task, item.category, item.case, item.group, item.style, item.cue)
-                        + (body,),
+                        (
+                            item.id,
+                            item.level,
+                            item.task,
+                            item.category,
+                            item.case,
+                            item.group,
+                            item.style,
+                            item.cue,
+                            body,
+                        ),
                     )
                     assert cursor.lastrowid is not None
                     seq = cursor.lastrowid
@@ -333,24 +342,16 @@ class Store:
                 path.unlink()
 
     def replies(self) -> Iterator[StoredReply]:
-        for row in self.db.execute(
-            "SELECT r.ask, i.id, a.condition, a.repeat, r.turn, r.text, r.audio, r.finish, r.refused, r.model, "
-            "r.notes, r.usage, r.latency, r.attempts FROM replies r JOIN asks a ON a.id = r.ask JOIN items i ON i.seq = a.item "
-            "ORDER BY r.ask, r.turn"
-        ):
-            yield StoredReply(
-                row[0],
-                Key(row[1], row[2], row[3], row[4]),
-                row[5],
-                row[6],
-                row[7],
-                bool(row[8]),
-                row[9],
-                msgspec.json.decode(row[10], type=tuple[str, ...]),
-                msgspec.json.decode(row[11], type=Usage),
-                row[12],
-                row[13],
-            )
+        for row in self.db.execute(f"{_REPLIES} ORDER BY r.ask, r.turn"):
+            yield _stored(row)
+
+    def reply(self, key: Key) -> StoredReply | None:
+        """The reply under a key, or None."""
+        row = self.db.execute(
+            f"{_REPLIES} WHERE i.id = ? AND a.condition = ? AND a.repeat = ? AND r.turn = ?",
+            (key.item, key.condition, key.repeat, key.turn),
+        ).fetchone()
+        return _stored(row) if row else None
 
     def sent(self, ask: int, turn: int) -> list[dict[str, Any]]:
         """The messages that were sent for a reply, with each sound as its SHA-256."""
@@ -374,6 +375,16 @@ class Store:
         ):
             yield Ask(row[0], _decode_item(row[1]), row[2], row[3]), row[4]
 
+    def answered(self) -> Iterator[tuple[Ask, int, str, str, str, bool]]:
+        """Every answered ask with its last turn's reply: turn, text, audio, finish, refused."""
+        for row in self.db.execute(
+            "SELECT a.id, i.body, a.condition, a.repeat, r.turn, r.text, r.audio, r.finish, r.refused FROM asks a "
+            "JOIN items i ON i.seq = a.item JOIN replies r ON r.ask = a.id "
+            "WHERE a.state = 1 AND r.turn = (SELECT max(turn) FROM replies WHERE ask = a.id) ORDER BY a.id"
+        ):
+            ask = Ask(row[0], _decode_item(row[1]), row[2], row[3])
+            yield ask, row[4], row[5], row[6], row[7], bool(row[8])
+
     # ── clips ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def clips(self) -> dict[str, tuple[str, int, int, float]]:
@@ -383,18 +394,19 @@ class Store:
     def add_clip(self, path: str, sha256: str, size: int, mtime_ns: int, seconds: float) -> None:
         with _clear_errors(self.folder):
             self._begin()
-            self.db.execute(
-                "INSERT OR REPLACE INTO clips VALUES (?,?,?,?,?)", (path, sha256, size, mtime_ns, seconds)
-            )
+            self.db.execute("INSERT OR REPLACE INTO clips VALUES (?,?,?,?,?)", (path, sha256, size, mtime_ns, seconds))
 
     # ── scores ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def scored(self, metric_signature: str) -> set[int]:
-        """Asks that already hold a score with this signature."""
+        """Asks that already hold a value with this signature."""
         row = self.db.execute("SELECT id FROM signatures WHERE text = ?", (metric_signature,)).fetchone()
         if row is None:
             return set()
-        return {r[0] for r in self.db.execute("SELECT subject FROM scores WHERE kind='reply' AND signature=?", row)}
+        found = self.db.execute(
+            "SELECT subject FROM scores WHERE kind = 'reply' AND signature = ? AND value IS NOT NULL", row
+        )
+        return {r[0] for r in found}
 
     def add_scores(self, scored: Iterable[tuple[int, Score]]) -> None:
         """Keep scores of replies, each under its ask."""
@@ -421,6 +433,21 @@ class Store:
             "JOIN signatures g ON g.id = s.signature WHERE s.kind = 'reply' ORDER BY s.subject, s.metric"
         ):
             yield row[0], Score(row[1], row[2], row[3], row[4], msgspec.json.decode(row[5]))
+
+
+_REPLIES = (
+    "SELECT r.ask, i.id, a.condition, a.repeat, r.turn, r.text, r.audio, r.finish, r.refused, r.model, r.notes, "
+    "r.usage, r.latency, r.attempts FROM replies r JOIN asks a ON a.id = r.ask JOIN items i ON i.seq = a.item"
+)
+
+
+def _stored(row: tuple[Any, ...]) -> StoredReply:
+    notes = msgspec.json.decode(row[10], type=tuple[str, ...])
+    usage = msgspec.json.decode(row[11], type=Usage)
+    text, audio, finish = row[5:8]
+    return StoredReply(
+        row[0], Key(*row[1:5]), text, audio, finish, bool(row[8]), row[9], notes, usage, row[12], row[13]
+    )
 
 
 def _connect(path: Path, *, write: bool) -> sqlite3.Connection:

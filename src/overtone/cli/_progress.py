@@ -1,0 +1,111 @@
+"""The live display of a run: one moving line on a terminal, a plain line now and then in a log."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from overtone.benchmarks import Benchmark
+    from overtone.models import Model
+    from overtone.run.engine import Progress
+    from overtone.run.settings import Settings
+    from overtone.run.store import Store
+
+REFRESH = 0.1  # seconds between two drawings on a terminal
+PLAIN_EVERY = 10.0  # seconds between two lines in a log
+
+
+class Display:
+    """Shows done, failed, in flight, rate, time left and cost. Use as a context; pass `start` and `update` as hooks."""
+
+    def __init__(self, settings: Settings, *, verbose: bool, quiet: bool) -> None:
+        self.settings = settings
+        self.quiet = quiet
+        self.terminal = sys.stderr.isatty() and not quiet
+        self._live: Live | None = None
+        self._began = self._drawn = time.monotonic()
+        self._last: Progress | None = None
+        self._handler: logging.Handler | None = None
+        if verbose:
+            self._handler = logging.StreamHandler(sys.stderr)
+            self._handler.setFormatter(logging.Formatter("%(message)s"))
+        elif not quiet:
+            self._handler = logging.StreamHandler(sys.stderr)
+            self._handler.setFormatter(logging.Formatter("warning: %(message)s"))
+            self._handler.setLevel(logging.WARNING)
+        if self._handler:
+            logging.getLogger("overtone").addHandler(self._handler)
+
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._last is not None and not self.quiet:
+            if self._live is not None:
+                self._live.update(self._line(self._last), refresh=True)
+            else:
+                print(self._line(self._last), file=sys.stderr, flush=True)
+        if self._live is not None:
+            self._live.stop()
+        if self._handler:
+            logging.getLogger("overtone").removeHandler(self._handler)
+
+    def start(self, store: Store, model: Model, benchmark: Benchmark) -> None:
+        counts = store.counts(wanted_only=True)
+        self._began = self._drawn = time.monotonic()
+        if not self.quiet:
+            todo = counts["pending"] + counts["failed"]
+            print(
+                f"{benchmark.name} · {model.spec}: {todo} to ask, {counts['answered']} answered before",
+                file=sys.stderr,
+                flush=True,
+            )
+        if self.terminal:
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live("", console=Console(stderr=True), auto_refresh=False, transient=False)
+            self._live.start()
+
+    def update(self, progress: Progress) -> None:
+        self._last = progress
+        now = time.monotonic()
+        if self.quiet or now - self._drawn < (REFRESH if self._live else PLAIN_EVERY):
+            return
+        self._drawn = now
+        if self._live is not None:
+            self._live.update(self._line(progress), refresh=True)
+        else:
+            print(self._line(progress), file=sys.stderr, flush=True)
+
+    def _line(self, p: Progress) -> str:
+        done = p.answered + p.failed
+        seconds = max(1e-6, time.monotonic() - self._began)
+        rate = done / seconds
+        left = _clock((p.total - done) / rate) if rate and done < p.total else _clock(seconds)
+        parts = [
+            f"{done}/{p.total}",
+            f"{p.failed} failed",
+            f"{p.in_flight} in flight",
+            f"{rate:.1f}/s" if rate < 100 else f"{rate:.0f}/s",
+            f"{left} left" if done < p.total else f"took {left}",
+        ]
+        if p.priced and p.cost:
+            parts.append(f"${p.cost:.2f}")
+        return " · ".join(parts)
+
+
+def _clock(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 60:
+        return f"{seconds:.0f} s"
+    return (
+        f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+        if whole >= 3600
+        else f"{whole // 60}:{whole % 60:02d}"
+    )

@@ -1,0 +1,69 @@
+"""Ask a model a benchmark's items, store every reply, score them and print the tables."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from overtone.cli._options import add_run_flags, settings_of
+from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_INTERRUPTED, EXIT_OK
+
+if TYPE_CHECKING:
+    from overtone.run.engine import Outcome
+    from overtone.run.settings import Settings
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    add_run_flags(parser)
+    parser.add_argument("-v", "--verbose", action="store_true", help="show each retry and failure")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no tables")
+
+
+def main(args: argparse.Namespace) -> int:
+    worst = EXIT_OK
+    for settings in settings_of(_without(args)):
+        code = _one(settings, verbose=args.verbose, quiet=args.quiet)
+        worst = max(worst, code)
+        if code == EXIT_INTERRUPTED:
+            break
+    return worst
+
+
+def _without(args: argparse.Namespace) -> argparse.Namespace:
+    return argparse.Namespace(**{k: v for k, v in vars(args).items() if k not in ("verbose", "quiet")})
+
+
+def _one(settings: Settings, *, verbose: bool, quiet: bool) -> int:
+    import asyncio
+
+    from overtone.cli._progress import Display
+    from overtone.run.session import Hooks, execute
+    from overtone.scoring import score_run
+
+    with Display(settings, verbose=verbose, quiet=quiet) as display:
+        outcome = asyncio.run(execute(settings, Hooks(display.start, display.update, signals=True)))
+    score_run(settings.folder, again=False)
+    if not quiet:
+        from overtone.report.terminal import print_run
+
+        print_run(settings.folder)
+        print(_closing(settings, outcome))
+    return _exit_code(outcome)
+
+
+def _exit_code(outcome: Outcome) -> int:
+    if outcome.stopped == "interrupted":
+        return EXIT_INTERRUPTED
+    if outcome.stopped == "budget":
+        return EXIT_BUDGET
+    return EXIT_FAILURES if outcome.failed or outcome.stopped else EXIT_OK
+
+
+def _closing(settings: Settings, outcome: Outcome) -> str:
+    lines = [f"{outcome.answered} answered, {outcome.failed} failed, {outcome.requests} requests → {settings.folder}"]
+    if outcome.stopped:
+        lines.append(f"stopped ({outcome.stopped}): {outcome.detail}; the same command goes on where this ended")
+    elif outcome.failed:
+        lines.append("the same command again tries only what failed")
+    lines.append(f"next: overtone report {settings.folder}")
+    return "\n".join(lines)

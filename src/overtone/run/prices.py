@@ -1,0 +1,59 @@
+"""What a reply costs: a dated table of prices, the user's own in its place, and free for what runs on this machine."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from importlib import resources
+from pathlib import Path
+
+from msgspec import Struct
+
+from overtone.errors import UsageError
+from overtone.schema import Usage
+from overtone.spec import Spec
+
+FREE_KINDS = ("cascade", "command", "replay", "worker")
+
+
+class Price(Struct, frozen=True):
+    """US dollars per million tokens."""
+
+    text_in: float = 0.0
+    text_out: float = 0.0
+    audio_in: float = 0.0
+    audio_out: float = 0.0
+    date: str = ""
+
+    def of(self, usage: Usage) -> float:
+        """Dollars for one reply. Audio tokens are part of the input and output totals, as endpoints report them."""
+        text_in = max(0, usage.input_tokens - usage.input_audio_tokens)
+        text_out = max(0, usage.output_tokens - usage.output_audio_tokens)
+        return (
+            text_in * self.text_in
+            + text_out * self.text_out
+            + usage.input_audio_tokens * self.audio_in
+            + usage.output_audio_tokens * self.audio_out
+        ) / 1e6
+
+
+def price_of(spec: Spec) -> Price | None:
+    """The price of a model, or None when the table does not know it. A server of one's own has none but is not free."""
+    if spec.kind in FREE_KINDS:
+        return Price(date="free")
+    own = os.environ.get("OVERTONE_PRICES")
+    try:
+        text = Path(own).read_text() if own else resources.files("overtone.run").joinpath("prices.toml").read_text()
+        table = tomllib.loads(text)
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"OVERTONE_PRICES={own}: {error}") from None
+    if spec.options.get("base_url") and not own:
+        return None
+    named = table.get(spec.kind, {})
+    matches = [name for name in named if spec.name.startswith(name)]
+    if not matches:
+        return None
+    try:
+        return Price(**{k: float(v) for k, v in named[max(matches, key=len)].items()}, date=str(table.get("date", "")))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the price of {spec.kind}:{spec.name} is not readable: {error}") from None

@@ -1,0 +1,198 @@
+"""One run from settings to a filled store: load the benchmark, open the store, plan what is asked, have it asked."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import itertools
+import logging
+import platform
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from overtone import registry
+from overtone.benchmarks import Benchmark
+from overtone.errors import StoreError, UsageError
+from overtone.models import Model
+from overtone.run.engine import Engine, Outcome, Policy, Progress, check_outcome
+from overtone.run.prices import price_of
+from overtone.run.settings import Settings, identity, to_toml
+from overtone.run.sounds import Sounds
+from overtone.run.store import Store
+from overtone.schema import Item
+from overtone.tasks import Prompts, conditions, load_prompts
+from overtone.version import __version__
+
+PLAN_PAGE = 500
+log = logging.getLogger("overtone")
+
+
+class Hooks(msgspec.Struct, frozen=True):
+    """What a caller may listen to. `signals` lets Ctrl-C and SIGTERM stop the run cleanly (main thread only)."""
+
+    on_start: Callable[[Store, Model, Benchmark], None] | None = None
+    on_progress: Callable[[Progress], None] | None = None
+    signals: bool = False
+    policy: Policy | None = None
+
+
+def load_benchmark(settings: Settings) -> Benchmark:
+    found: Benchmark = registry.find("benchmarks", settings.benchmark).load(Path(settings.data))
+    return found
+
+
+def load_model(settings: Settings) -> Model:
+    found: Model = registry.find("models", settings.model.kind).load(settings.model)
+    return found
+
+
+def planned(settings: Settings, benchmark: Benchmark) -> Iterator[tuple[Item, tuple[str, ...]]]:
+    """Every item the settings ask for with the names of its conditions, in the benchmark's order."""
+    asr: str = settings.asr
+    items = benchmark.items(frozenset(settings.levels), frozenset(settings.styles), "all" if asr == "all" else "target")
+    for item in itertools.islice(items, settings.limit):
+        names = tuple(c.name for c in conditions(item, settings.prompt, settings.input))
+        if names:
+            yield item, names
+
+
+async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
+    """Do the run, or go on with it: what is answered is not asked again, what failed is tried once more."""
+    hooks = hooks or Hooks()
+    price = price_of(settings.model)
+    if settings.budget_usd is not None and price is None:
+        raise UsageError(
+            f"--budget-usd: the price of {settings.model.kind}:{settings.model.name} is not known; "
+            "use --budget-requests, or name a price file in OVERTONE_PRICES"
+        )
+    speech = settings.model.typed_speech()
+    benchmark = load_benchmark(settings)
+    model = load_model(settings)
+    with Store.create(settings.folder, fsync=settings.fsync) as store:
+        handler = _log_to(settings.folder)
+        try:
+            await model.open()
+            prompts = load_prompts(f"{settings.model.kind}:{settings.model.name}", benchmark.prompts)
+            _identify(store, settings, benchmark, model, prompts)
+            sounds = Sounds(benchmark.root, store)
+            sounds.check_unchanged()
+            _fill(store, settings, benchmark)
+            for line in store.warnings:
+                log.warning(line)
+            engine = Engine(
+                store,
+                model,
+                sounds,
+                prompts,
+                connections=settings.max_connections,
+                speech=speech,
+                seed=settings.seed,
+                budget_requests=settings.budget_requests,
+                budget_usd=settings.budget_usd,
+                price=price,
+                policy=hooks.policy,
+                on_progress=hooks.on_progress,
+                log=log.info,
+            )
+            if hooks.on_start:
+                hooks.on_start(store, model, benchmark)
+            log.info("asking %d of %s with %s", engine.progress.total, settings.benchmark, identity(settings.model))
+            with _signals(engine, hooks.signals):
+                outcome = await engine.run()
+            if outcome.stopped:
+                store.add_event("stopped", f"{outcome.stopped}: {outcome.detail}")
+            log.info("answered %d, failed %d, %s", outcome.answered, outcome.failed, outcome.stopped or "finished")
+            check_outcome(outcome)
+            return outcome
+        finally:
+            await model.close()
+            log.removeHandler(handler)
+            handler.close()
+
+
+def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Model, prompts: Prompts) -> None:
+    """Write down what this run is, or make sure it is the run that is there."""
+    now = {
+        "benchmark": benchmark.name,
+        "model": identity(settings.model),
+        "answers": msgspec.json.encode(model.describe(), order="sorted").decode(),
+        "seed": str(settings.seed),
+        "prompts": prompts.hash,
+    }
+    meta = store.meta()
+    changed = [f"{k}: {meta[k]} → {v}" for k, v in now.items() if meta.get(k, v) != v]
+    if changed:
+        raise StoreError(f"{store.folder} holds another run ({'; '.join(changed)}); choose another --out")
+    fixed = {
+        "created": meta.get("created", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())),
+        "label": meta.get("label", settings.folder.name),
+        "root": str(benchmark.root.resolve()),
+        "settings": to_toml(settings),
+        "command": shlex.join(["overtone", *sys.argv[1:]]),
+        "prompt_texts": msgspec.json.encode({"texts": prompts.texts, "origins": prompts.origins}).decode(),
+        "versions": msgspec.json.encode(_versions()).decode(),
+    }
+    store.set_meta({**now, **fixed})
+    (store.folder / "config.toml").write_text(to_toml(settings), encoding="utf-8")
+
+
+def _versions() -> dict[str, str]:
+    found = {"overtone": __version__, "python": platform.python_version(), "platform": platform.platform()}
+    for requirement in importlib.metadata.requires("overtone") or ():
+        if "extra ==" not in requirement:
+            name = requirement.split(">")[0].split("=")[0].strip()
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
+    store.forget_wanted()
+    stream = planned(settings, benchmark)
+    count = 0
+    while page := list(itertools.islice(stream, PLAN_PAGE)):
+        store.plan(page, settings.repeats)
+        count += len(page)
+    for warning in benchmark.warnings:
+        store.add_event("warning", warning)
+        log.warning(warning)
+    store.commit()
+    if count == 0:
+        raise UsageError(
+            f"{settings.benchmark} in {settings.data} has no item for these levels, styles and inputs; "
+            "'overtone data check' lists what is wrong with a folder"
+        )
+
+
+def _log_to(folder: Path) -> logging.Handler:
+    handler = logging.FileHandler(folder / "run.log", encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+    if log.level == logging.NOTSET:
+        log.setLevel(logging.INFO)
+    return handler
+
+
+class _signals:
+    """While a run goes on: the first Ctrl-C lets what is in flight come back, the second does not wait."""
+
+    def __init__(self, engine: Engine, wanted: bool) -> None:
+        self.engine = engine
+        self.names = (signal.SIGINT, signal.SIGTERM) if wanted else ()
+
+    def __enter__(self) -> None:
+        for name in self.names:
+            asyncio.get_running_loop().add_signal_handler(name, self._stop)
+
+    def _stop(self) -> None:
+        again = self.engine.outcome.stopped != ""
+        self.engine.stop("interrupted", "by the user", grace=0.0 if again else 10.0)
+
+    def __exit__(self, *exc: object) -> None:
+        for name in self.names:
+            asyncio.get_running_loop().remove_signal_handler(name)

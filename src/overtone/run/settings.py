@@ -1,0 +1,248 @@
+"""What a run is told: flags, run file and environment brought together, checked, and written down without secrets.
+
+A flag wins over the run file, the run file over the environment (`OVERTONE_LIMIT=…`), the environment over the default.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from overtone.errors import UsageError
+from overtone.schema import INPUTS, STYLES
+from overtone.spec import Spec, parse_spec, suggest
+
+PROMPTS = ("zero", "basic", "enhance", "oracle", "oracle-false")
+NOT_IDENTITY = ("timeout", "base_url", "api_key_env", "slots", "threads", "python", "device", "batch", "gpus")
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """One run: one model on one benchmark."""
+
+    benchmark: str
+    data: str
+    model: Spec
+    out: str = ""
+    levels: tuple[int, ...] = (1, 2, 3)
+    prompt: tuple[str, ...] = ("enhance",)
+    styles: tuple[str, ...] = STYLES
+    input: tuple[str, ...] = ("audio",)
+    asr: str = "target"
+    repeats: int = 1
+    limit: int | None = None
+    max_connections: int = 16
+    budget_requests: int | None = None
+    budget_usd: float | None = None
+    seed: int | None = None
+    fsync: bool = False
+    judges: tuple[Spec, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder: --out, or a name that the same command finds again."""
+        return Path(self.out) if self.out else Path("runs") / f"{self.benchmark}-{model_label(self.model)}"
+
+
+def model_label(spec: Spec) -> str:
+    """A short name for folders: kind, name, and a few hex digits of what else identifies the model's answers."""
+    kept = {k: v for k, v in spec.options.items() if k not in NOT_IDENTITY}
+    label = re.sub(r"[^A-Za-z0-9.]+", "-", f"{spec.kind}-{spec.name}").strip("-.")[:60]
+    if not kept:
+        return label
+    return f"{label}-{hashlib.sha256(repr(sorted(kept.items())).encode()).hexdigest()[:6]}"
+
+
+def identity(spec: Spec) -> str:
+    """The SPEC without what may change between two parts of one run: where it is served, how patiently."""
+    return str(Spec(spec.kind, spec.name, {k: v for k, v in spec.options.items() if k not in NOT_IDENTITY}))
+
+
+# ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_KEYS = tuple(f for f in Settings.__struct_fields__ if f not in ("benchmark", "model", "judges"))
+_LISTS = ("levels", "prompt", "styles", "input")
+
+
+class RunFile(Struct, frozen=True):
+    """A run file, read but not yet brought together with flags."""
+
+    path: Path
+    run: dict[str, Any]
+    models: tuple[dict[str, Any], ...]
+    benchmarks: tuple[dict[str, Any], ...]
+    judges: tuple[dict[str, Any], ...]
+
+    @property
+    def plugins(self) -> tuple[Path, ...]:
+        return tuple(self.path.parent / p for p in self.run.get("plugins", ()))
+
+    def needs_trust(self) -> list[str]:
+        """What in this file runs code of the user's choice."""
+        found = [f"plug-in {p}" for p in self.run.get("plugins", ())]
+        for table in (*self.models, *self.judges):
+            kind = str(table.get("spec", "")).partition(":")[0].lower()
+            if kind in ("command", "worker"):
+                found.append(str(table["spec"]))
+        return found
+
+
+def read_run_file(path: Path) -> RunFile:
+    """Read a run file; unknown tables and keys are errors with a suggestion."""
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read run file {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not a run file: {error}") from None
+    tables = {"run", "model", "benchmark", "judge"}
+    for name in tree:
+        if name not in tables:
+            raise UsageError(
+                f"{path}: unknown table [{name}]{suggest(name, tables)}; known: {', '.join(sorted(tables))}"
+            )
+    run = tree.get("run", {})
+    _check_keys(path, "[run]", run, (*_KEYS, "plugins"))
+    lists: dict[str, tuple[dict[str, Any], ...]] = {}
+    for name, keys in (("model", ("spec",)), ("benchmark", ("name", *_KEYS)), ("judge", ("spec",))):
+        found = tree.get(name, [])
+        if not isinstance(found, list):
+            raise UsageError(f"{path}: write [[{name}]], with two brackets: there can be several")
+        for table in found:
+            _check_keys(path, f"[[{name}]]", table, keys)
+            if keys[0] not in table:
+                raise UsageError(f"{path}: a [[{name}]] has no {keys[0]}")
+        lists[name] = tuple(found)
+    return RunFile(path, run, lists["model"], lists["benchmark"], lists["judge"])
+
+
+def _check_keys(path: Path, table: str, found: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key in found:
+        if key.replace("-", "_") not in known:
+            raise UsageError(f"{path}: unknown key {key!r} in {table}{suggest(key, known)}; known: {', '.join(known)}")
+
+
+def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping[str, str]) -> list[Settings]:
+    """All runs that flags, file and environment ask for: one for each model and benchmark."""
+    given = {k: v for k, v in flags.items() if v is not None}
+    around = {k: environment[f"OVERTONE_{k.upper()}"] for k in _KEYS if environment.get(f"OVERTONE_{k.upper()}")}
+    models = given.get("model") or [m["spec"] for m in (file.models if file else ())]
+    if not models and environment.get("OVERTONE_MODEL"):
+        models = [environment["OVERTONE_MODEL"]]
+    if not models:
+        raise UsageError("which model? give --model SPEC, e.g. --model cascade or --model openai:NAME?base_url=…")
+    benchmarks: list[dict[str, Any]] = [dict(b) for b in (file.benchmarks if file else ())]
+    if given.get("benchmark"):
+        benchmarks = [{"name": given["benchmark"]}]
+    if not benchmarks:
+        raise UsageError(
+            "which benchmark? name one, e.g. 'overtone run echomind …', or a [[benchmark]] in the run file"
+        )
+    judges = tuple(parse_spec(j["spec"]) for j in (file.judges if file else ()))
+    pairs = [(benchmark, parse_spec(model)) for benchmark in benchmarks for model in models]
+    runs = []
+    for benchmark, spec in pairs:
+        merged: dict[str, Any] = {**around, **_plain(file.run if file else {}), **_plain(benchmark)}
+        merged |= {k: v for k, v in given.items() if k in _KEYS}
+        merged.pop("plugins", None)
+        name = merged.pop("name")
+        base = file.path.parent if file else Path()
+        if "data" in benchmark and "data" not in given:
+            merged["data"] = str(base / benchmark["data"])
+        if len(pairs) > 1 and merged.get("out"):
+            merged["out"] = str(Path(merged["out"]) / f"{name}-{model_label(spec)}")
+        if not merged.get("data"):
+            raise UsageError(f"where are {name}'s files? give --data DIR (or data in the run file, or OVERTONE_DATA)")
+        runs.append(_settings(name, spec, judges, merged))
+    folders = [r.folder for r in runs]
+    if len(set(folders)) < len(folders):
+        raise UsageError("two runs would write the same folder: the same model and benchmark are named twice")
+    return runs
+
+
+def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {k.replace("-", "_"): v for k, v in table.items()}
+
+
+def _settings(name: str, spec: Spec, judges: tuple[Spec, ...], merged: dict[str, Any]) -> Settings:
+    for key in _LISTS:
+        if key in merged:
+            merged[key] = _words(merged[key])
+    if "levels" in merged:
+        merged["levels"] = tuple(_whole("levels", v) for v in merged["levels"])
+    if "all" in merged.get("prompt", ()):
+        merged["prompt"] = PROMPTS
+    try:
+        found = msgspec.convert(
+            {**merged, "benchmark": name, "model": msgspec.to_builtins(spec), "judges": msgspec.to_builtins(judges)},
+            Settings,
+            strict=False,
+        )
+    except msgspec.ValidationError as error:
+        raise UsageError(f"a setting is wrong: {error}") from None
+    _check(found)
+    return found
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str | int):
+        return tuple(w.strip() for w in str(value).split(",") if w.strip())
+    return tuple(str(v) for v in value)
+
+
+def _whole(key: str, value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise UsageError(f"{key}: {value!r} is not a whole number") from None
+
+
+def _check(s: Settings) -> None:
+    for key, values, known in (
+        ("levels", [str(v) for v in s.levels], ("1", "2", "3")),
+        ("prompt", s.prompt, PROMPTS),
+        ("styles", s.styles, STYLES),
+        ("input", s.input, INPUTS),
+        ("asr", [s.asr], ("target", "all")),
+    ):
+        if not values:
+            raise UsageError(f"{key} is empty; known: {', '.join(known)}")
+        for value in values:
+            if value not in known:
+                raise UsageError(f"{key}: unknown {value!r}{suggest(value, known)}; known: {', '.join(known)}")
+    for key in ("repeats", "limit", "max_connections", "budget_requests", "budget_usd"):
+        value = getattr(s, key)
+        if value is not None and value <= 0:
+            raise UsageError(f"{key} must be greater than 0, not {value}")
+
+
+# ── writing down ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def to_toml(s: Settings) -> str:
+    """The settings as a run file that does the same again."""
+    fields = {k: getattr(s, k) for k in _KEYS if k not in ("data", "out") and getattr(s, k) is not None}
+    fields["out"] = s.folder.absolute()
+    lines = ["# The resolved configuration of this run.", "[run]"]
+    lines += [f"{k} = {_toml(v)}" for k, v in fields.items()]
+    lines += ["", "[[benchmark]]", f"name = {_toml(s.benchmark)}", f"data = {_toml(Path(s.data).absolute())}"]
+    lines += ["", "[[model]]", f"spec = {_toml(str(s.model))}"]
+    for judge in s.judges:
+        lines += ["", "[[judge]]", f"spec = {_toml(str(judge))}"]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(v) for v in value) + "]"
+    return msgspec.json.encode(str(value)).decode()  # a JSON string is a TOML basic string
