@@ -1,0 +1,266 @@
+"""One worker process seen from Overtone: started with a clean environment, listened to, killed with all it started.
+
+The process talks over a socket pair; what it prints goes to a log file, whose last lines explain its death.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from overtone.errors import ModelFailure
+from overtone.workers import protocol
+
+WORKERS = Path(protocol.__file__).parent
+TAIL_LINES = 20
+_TAIL_BYTES = 8192
+_GRACE = 5.0  # seconds a worker gets to end by itself
+_PASSED = re.compile(
+    r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|XDG_\w+|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE"
+    r"|(CUDA|NVIDIA|ROCR|HIP|HSA|NCCL|OMP|MKL|OPENBLAS|KMP|TORCH|PYTORCH|TRITON|TRANSFORMERS|HF|HUGGINGFACE)_\w+|TORCHINDUCTOR\w*"
+)
+_PROXIES = re.compile(r"(https?|all|no)_proxy", re.I)
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)
+
+
+def worker_environment(environ: Mapping[str, str], *, hub: bool, gpu: str | None) -> dict[str, str]:
+    """What a worker may see: an allow-list, and nothing that looks like a secret. HF_TOKEN passes for a hub id only.
+
+    `OVERTONE_WORKER_ENV=NAME,NAME` lets further variables through, secrets still excepted.
+    """
+    named = {n.strip() for n in environ.get("OVERTONE_WORKER_ENV", "").split(",") if n.strip()}
+    out: dict[str, str] = {}
+    for name, value in environ.items():
+        wanted = _PASSED.fullmatch(name) or name in named or (hub and _PROXIES.fullmatch(name))
+        if wanted and (not _SECRET.search(name) or (hub and name == "HF_TOKEN")):
+            out[name] = value
+    out |= {"PYTHONPATH": str(WORKERS), "PYTHONNOUSERSITE": "1", "PYTHONUNBUFFERED": "1"}
+    out |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    if not hub:  # a checkpoint on disk needs no network, and the token file in HOME is none of its business
+        out |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}
+    if gpu is not None:
+        out["CUDA_VISIBLE_DEVICES"] = gpu
+    return out
+
+
+class StartFailed(Exception):
+    """The worker did not become ready. `missing` names the package its environment lacks, if that was it."""
+
+    def __init__(self, detail: str, missing: str = "") -> None:
+        super().__init__(detail)
+        self.missing = missing
+
+
+@dataclass
+class Job:
+    """One request on its way: its JSON with numbers for blobs counted from 0, those blobs, and who waits."""
+
+    header: dict[str, Any]
+    blobs: list[bytes]
+    answer: asyncio.Future[tuple[dict[str, Any], list[bytes]]]
+    size: int = 0
+
+
+@dataclass
+class Plan:
+    """How to start a worker."""
+
+    program: Path
+    python: Path
+    options: dict[str, Any]
+    environment: dict[str, str]
+    log: Path
+    heartbeat: float = 2.0
+    patience: float = 60.0  # seconds without a heartbeat after which it counts as hung
+    limit: int = protocol.MAX_MESSAGE
+
+
+@dataclass
+class WorkerProcess:
+    """A started worker. `facts` is what it said of itself when it was ready."""
+
+    plan: Plan
+    facts: dict[str, Any] = field(default_factory=dict)
+    dead: str = ""  # why, once it is
+
+    async def start(self, timeout: float) -> None:
+        """Start it and wait until it is ready. Raises StartFailed with the end of its log."""
+        ours, theirs = socket.socketpair()
+        environment = {**self.plan.environment, protocol.FD_VARIABLE: str(theirs.fileno())}
+        loop = asyncio.get_running_loop()
+        try:
+            with self.plan.log.open("ab") as log:
+                self._process = await asyncio.create_subprocess_exec(
+                    str(self.plan.python),
+                    str(self.plan.program),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=(theirs.fileno(),),
+                    env=environment,
+                    start_new_session=True,  # so that all it starts can be killed with it, and Ctrl-C stays ours
+                )
+        except OSError as error:
+            ours.close()
+            raise StartFailed(f"{self.plan.python} cannot be started: {error.strerror}") from None
+        finally:
+            theirs.close()
+        self._reader, self._writer = await asyncio.open_connection(sock=ours)
+        self._waiting: dict[int, Job] = {}
+        self._served: asyncio.Future[None] = loop.create_future()
+        self._dying: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[dict[str, Any]] = loop.create_future()
+        self._heard = loop.time()
+        self._deadline: float | None = None
+        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._watch())]
+        hello = {"type": "hello", "protocol": protocol.VERSION, "options": self.plan.options}
+        self._write(protocol.pack({**hello, "heartbeat": self.plan.heartbeat, "limit": self.plan.limit}))
+        try:
+            self.facts = await asyncio.wait_for(asyncio.shield(self._ready), timeout)
+        except TimeoutError:
+            await self._die(f"not ready after {timeout:g} s")
+            raise StartFailed(f"not ready after {timeout:g} s{self.tail()}") from None
+        except BaseException:
+            await self._die("start given up")
+            raise
+
+    async def submit(self, jobs: Sequence[Job], timeout: float) -> None:
+        """Send these as one batch and wait until each has its answer or its failure."""
+        items: list[dict[str, Any]] = []
+        blobs: list[bytes] = []
+        self._waiting = dict(enumerate(jobs))
+        for number, job in self._waiting.items():
+            shift = len(blobs)
+            messages = [
+                {"role": m["role"], "parts": [p + shift if isinstance(p, int) else p for p in m["parts"]]}
+                for m in job.header["messages"]
+            ]
+            items.append({**job.header, "id": number, "messages": messages})
+            blobs.extend(job.blobs)
+        loop = asyncio.get_running_loop()
+        self._served = loop.create_future()
+        if self.dead:
+            self._fail_waiting()
+        else:
+            self._deadline = loop.time() + timeout
+            self._write(protocol.pack({"type": "batch", "items": items}, blobs, self.plan.limit))
+        await self._served  # not the askers' futures: those may be given up while the worker is still busy
+        self._deadline = None
+
+    async def close(self) -> None:
+        """Ask it to end, then end it."""
+        if not hasattr(self, "_process"):
+            return
+        if not self.dead and not self._waiting:  # a busy worker would not read the message before its batch is done
+            self._write(protocol.pack({"type": "shutdown"}))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), _GRACE)
+        await self._die("closed")
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def tail(self) -> str:
+        """The last lines of the log, ready to be put behind a sentence."""
+        try:
+            with self.plan.log.open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+                lines = file.read().decode("utf-8", "replace").splitlines()
+        except OSError as error:
+            return f" (its log cannot be read: {error.strerror})"
+        kept = [line.rstrip() for line in lines if line.strip()][-TAIL_LINES:]
+        return "; its log is empty" if not kept else f"; the end of its log ({self.plan.log}):\n" + "\n".join(kept)
+
+    def _write(self, frame: bytes) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(frame)
+
+    async def _listen(self) -> None:
+        why = ""
+        try:
+            while True:
+                prefix = await self._reader.readexactly(4)
+                text = await self._reader.readexactly(protocol.header_size(prefix, self.plan.limit))
+                header, sizes = protocol.parse_header(text, self.plan.limit)
+                blobs = [await self._reader.readexactly(size) for size in sizes]
+                self._heard = asyncio.get_running_loop().time()
+                self._take(header, blobs)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            why = ""  # it is gone; its exit status says more
+        except (protocol.ProtocolError, KeyError, TypeError) as error:
+            why = f"it broke the protocol ({type(error).__name__}: {error})"
+        await self._die(why)
+
+    def _take(self, header: dict[str, Any], blobs: list[bytes]) -> None:
+        kind = header["type"]
+        if kind == "ready" and not self._ready.done():
+            self._ready.set_result(dict(header["facts"]))
+        elif kind == "failed" and not self._ready.done():
+            self._ready.set_exception(StartFailed(f"{header['detail']}{self.tail()}", header["missing"]))
+        elif kind in ("reply", "error"):
+            job = self._waiting.pop(header["id"])
+            if not job.answer.done():
+                job.answer.set_result((header, blobs))
+            if not self._waiting and not self._served.done():
+                self._served.set_result(None)
+        elif kind != "heartbeat":
+            raise protocol.ProtocolError(f"unknown message {kind!r}")
+
+    async def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        tick = min(1.0, self.plan.patience / 4)
+        while not self.dead:
+            before = loop.time()
+            await asyncio.sleep(tick)
+            now = loop.time()
+            if now - before > 2 * tick + 1:  # our own loop stood still: what it sent may lie unread
+                self._heard = now
+            elif now - self._heard > self.plan.patience:
+                await self._die(f"no heartbeat for {self.plan.patience:g} s")
+            elif self._deadline is not None and now > self._deadline:
+                await self._die("a batch took longer than timeout allows", reason="timeout")
+
+    async def _die(self, why: str, reason: str = "worker_died") -> None:
+        if self._dying is None:  # several may notice its death; one buries it, and being cancelled stops nobody
+            self._dying = asyncio.create_task(self._bury(why, reason))
+        await asyncio.shield(self._dying)
+
+    async def _bury(self, why: str, reason: str) -> None:
+        self.dead = why or "it ended"
+        pid = self._process.pid
+        if not why:  # the socket closed: let it finish its last words before the status is read
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), _GRACE)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)  # the group outlives its leader when a grandchild does
+        status = await self._process.wait()
+        if not why:
+            self.dead = f"it ended with {_status(status)}"
+        self._writer.close()
+        if not self._ready.done():
+            self._ready.set_exception(StartFailed(f"{self.dead}{self.tail()}"))
+            self._ready.exception()  # whoever waits sees it; nobody waiting is no fault
+        self._fail_waiting(reason)
+
+    def _fail_waiting(self, reason: str = "worker_died") -> None:
+        for job in self._waiting.values():
+            if not job.answer.done():
+                job.answer.set_exception(ModelFailure(reason, f"{self.dead}{self.tail()}", retry=True))
+        self._waiting.clear()
+        if not self._served.done():
+            self._served.set_result(None)
+
+
+def _status(status: int) -> str:
+    if status >= 0:
+        return f"exit status {status}"
+    name = signal.Signals(-status).name
+    return f"{name} (out of memory?)" if name == "SIGKILL" else name

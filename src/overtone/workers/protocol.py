@@ -1,0 +1,301 @@
+"""The wire between Overtone and a worker program: framed JSON with raw sound beside it, over one socket.
+
+A worker runs in a virtual environment that does not have Overtone, so this file imports the standard library alone.
+A frame is: 4 bytes big-endian length of the JSON, the JSON, then the blobs whose lengths the JSON lists under `blobs`.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import queue
+import socket
+import struct
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+VERSION = 1
+MAX_HEADER = 16 << 20
+MAX_MESSAGE = 256 << 20
+FD_VARIABLE = "OVERTONE_WORKER_FD"
+_EXIT_PROTOCOL = 70  # the exit status of a worker that was sent something it cannot read
+
+
+class ProtocolError(Exception):
+    """The other side sent what is no frame."""
+
+
+class TooLarge(ProtocolError):
+    """A frame is over the limit; it was neither sent nor read."""
+
+
+def pack(header: dict[str, Any], blobs: Sequence[bytes] = (), limit: int = MAX_MESSAGE) -> bytes:
+    """One frame. Raises TooLarge before anything is copied."""
+    text = json.dumps({**header, "blobs": [len(b) for b in blobs]}, ensure_ascii=False).encode()
+    size = 4 + len(text) + sum(len(b) for b in blobs)
+    if len(text) > min(MAX_HEADER, limit) or size > limit:
+        raise TooLarge(f"a message of {size} bytes is over the limit of {limit}")
+    return b"".join((struct.pack(">I", len(text)), text, *blobs))
+
+
+def header_size(prefix: bytes, limit: int = MAX_MESSAGE) -> int:
+    """The length of the JSON that follows these four bytes, checked before it is read."""
+    size: int = struct.unpack(">I", prefix)[0]
+    if size > min(MAX_HEADER, limit):
+        raise TooLarge(f"a header of {size} bytes is over the limit of {min(MAX_HEADER, limit)}")
+    return size
+
+
+def parse_header(text: bytes, limit: int = MAX_MESSAGE) -> tuple[dict[str, Any], list[int]]:
+    """The JSON and the lengths of the blobs that follow it, checked before they are read."""
+    try:
+        header = json.loads(text)
+    except ValueError as error:
+        raise ProtocolError(f"not a frame: {error}") from None
+    if not isinstance(header, dict) or not isinstance(header.get("type"), str):
+        raise ProtocolError("not a frame: no type")
+    sizes = header.pop("blobs", [])
+    if not isinstance(sizes, list) or not all(type(n) is int and n >= 0 for n in sizes):
+        raise ProtocolError("not a frame: its blob lengths are no list of whole numbers")
+    if len(text) + sum(sizes) > limit:
+        raise TooLarge(f"a message of {len(text) + sum(sizes)} bytes is over the limit of {limit}")
+    return header, sizes
+
+
+class Channel:
+    """A blocking end of the socket. Any thread may send; one thread receives."""
+
+    def __init__(self, end: socket.socket, limit: int = MAX_MESSAGE) -> None:
+        self.end = end
+        self.limit = limit
+        self._sending = threading.Lock()
+
+    def send(self, header: dict[str, Any], blobs: Sequence[bytes] = ()) -> None:
+        frame = pack(header, blobs, self.limit)
+        with self._sending:
+            self.end.sendall(frame)
+
+    def receive(self) -> tuple[dict[str, Any], list[bytes]] | None:
+        """The next frame, or None when the other side is gone."""
+        prefix = self._read(4)
+        if prefix is None:
+            return None
+        text = self._read(header_size(prefix, self.limit))
+        if text is None:
+            return None
+        header, sizes = parse_header(text, self.limit)
+        blobs: list[bytes] = []
+        for size in sizes:
+            blob = self._read(size)
+            if blob is None:
+                return None
+            blobs.append(blob)
+        return header, blobs
+
+    def _read(self, size: int) -> bytes | None:
+        out = bytearray()
+        while len(out) < size:
+            try:
+                part = self.end.recv(min(size - len(out), 1 << 20))
+            except ConnectionResetError:
+                return None
+            if not part:
+                return None
+            out += part
+        return bytes(out)
+
+
+class Refused(Exception):
+    """A worker's engine raises this for one item it cannot answer; `reason` is one of Overtone's failure reasons."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+@dataclass
+class Item:
+    """One thing asked. Each message is (role, parts); a part is text, or the bytes of a mono 16-bit WAV."""
+
+    id: int
+    messages: list[tuple[str, list[str | bytes]]]
+    speech: bool = False
+    seed: int | None = None
+    task: str = ""
+    options: list[str] = field(default_factory=list)
+
+    @property
+    def sounds(self) -> list[bytes]:
+        return [p for _, parts in self.messages for p in parts if isinstance(p, bytes)]
+
+
+@dataclass
+class Answer:
+    """What the model said: its text, a WAV when it spoke, why it ended (stop, length), and token counts."""
+
+    text: str
+    audio: bytes = b""
+    finish: str = "stop"
+    usage: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+class Engine(Protocol):
+    """What a worker file provides."""
+
+    def load(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Load the model. Returns facts: `rate` (of the sounds it wants), `speech` (can it speak), class, device, …"""
+
+    def generate(self, items: list[Item]) -> list[Answer]:
+        """Answer these together, one answer each, in order. May raise: the batch is then tried in smaller parts."""
+
+    def recover(self) -> None:
+        """Give memory back after the device ran out of it."""
+
+
+class Batch:
+    """Answers items in groups; halves the group when memory runs out and retries a failing group one by one."""
+
+    def __init__(self, engine: Engine, size: int) -> None:
+        self.engine = engine
+        self.size = max(1, size)
+
+    def run(self, items: list[Item], deliver: Callable[[Item, Answer | Refused], None]) -> None:
+        pending = [items[i : i + self.size] for i in range(0, len(items), self.size)]
+        while pending:
+            group = pending.pop(0)
+            failure: tuple[bool, str, str] | None = None
+            answers: list[Answer] = []
+            try:
+                answers = self.engine.generate(group)
+                if len(answers) != len(group):
+                    raise RuntimeError(f"{len(answers)} answers to {len(group)} items")
+            except Exception as error:  # noqa: BLE001 - every failure of one item becomes its own error message
+                traceback.print_exc()
+                reason = error.reason if isinstance(error, Refused) else "server"
+                failure = _is_out_of_memory(error), reason, f"{type(error).__name__}: {error}"
+            # Past the except block nothing holds the exception's frames, so their tensors are free before the retry.
+            if failure is None:
+                for item, answer in zip(group, answers, strict=True):
+                    deliver(item, answer)
+                continue
+            out_of_memory, reason, detail = failure
+            if out_of_memory:
+                self.engine.recover()
+            if len(group) == 1:
+                deliver(group[0], Refused("too_large" if out_of_memory else reason, detail))
+            elif out_of_memory:
+                self.size = len(group) // 2
+                print(f"out of memory with {len(group)} at once; going on with {self.size}", file=sys.stderr)
+                pending[:0] = [group[i : i + self.size] for i in range(0, len(group), self.size)]
+            else:
+                pending[:0] = [[item] for item in group]
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return named or "out of memory" in str(error).lower()
+
+
+def versions(names: Iterable[str]) -> dict[str, str]:
+    """The installed versions of these packages, those that are there."""
+    found: dict[str, str] = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for name in names:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def serve(engine: Engine) -> int:
+    """Run a worker: greet, load, answer batches until told to stop or Overtone is gone. Returns its exit status."""
+    end = socket.socket(fileno=int(os.environ.pop(FD_VARIABLE)))
+    end.set_inheritable(False)  # a process this one starts must not keep the socket open
+    channel = Channel(end)
+    hello = channel.receive()
+    if hello is None:
+        return 0
+    header = hello[0]
+    if header.get("type") != "hello" or header.get("protocol") != VERSION:
+        print(f"this worker speaks protocol {VERSION}, Overtone {header.get('protocol')}", file=sys.stderr)
+        return _EXIT_PROTOCOL
+    channel.limit = int(header["limit"])
+    inbox: queue.SimpleQueue[tuple[dict[str, Any], list[bytes]]] = queue.SimpleQueue()
+    state = {"phase": "loading"}
+    threading.Thread(target=_read_all, args=(channel, inbox), daemon=True).start()
+    threading.Thread(target=_beat, args=(channel, state, float(header["heartbeat"])), daemon=True).start()
+    try:
+        facts = engine.load(dict(header["options"]))
+    except Exception as error:  # noqa: BLE001 - reported to Overtone, which shows it and the log
+        traceback.print_exc()
+        sys.stderr.flush()
+        missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+        channel.send({"type": "failed", "detail": f"{type(error).__name__}: {error}", "missing": missing})
+        return 1
+    batch = Batch(engine, int(header["options"].get("batch", 1)))
+    state["phase"] = "idle"
+    channel.send({"type": "ready", "facts": facts})
+    while True:
+        message, blobs = inbox.get()
+        if message["type"] == "shutdown":
+            return 0
+        if message["type"] != "batch":
+            print(f"unknown message {message['type']!r}", file=sys.stderr)
+            return _EXIT_PROTOCOL
+        state["phase"] = "generating"
+        batch.run([_item(one, blobs) for one in message["items"]], lambda i, a: _deliver(channel, batch, i, a))
+        state["phase"] = "idle"
+
+
+def _item(one: dict[str, Any], blobs: list[bytes]) -> Item:
+    messages = [(m["role"], [blobs[p] if isinstance(p, int) else p for p in m["parts"]]) for m in one["messages"]]
+    return Item(one["id"], messages, one["speech"], one["seed"], one["task"], one["options"])
+
+
+def _deliver(channel: Channel, batch: Batch, item: Item, answer: Answer | Refused) -> None:
+    head = {"id": item.id, "batch": batch.size}
+    if isinstance(answer, Refused):
+        channel.send({"type": "error", **head, "reason": answer.reason, "detail": str(answer)})
+        return
+    body = {"text": answer.text, "finish": answer.finish, "usage": answer.usage, "notes": answer.notes}
+    try:
+        channel.send({"type": "reply", **head, **body}, [answer.audio] if answer.audio else [])
+    except TooLarge as error:
+        channel.send({"type": "error", **head, "reason": "too_large", "detail": str(error)})
+
+
+def _read_all(channel: Channel, inbox: queue.SimpleQueue[tuple[dict[str, Any], list[bytes]]]) -> None:
+    status = 0
+    try:
+        while (message := channel.receive()) is not None:
+            inbox.put(message)
+    except (ProtocolError, OSError) as error:
+        print(f"cannot read the socket: {error}", file=sys.stderr)
+        status = _EXIT_PROTOCOL
+    _leave(status)
+
+
+def _beat(channel: Channel, state: dict[str, str], every: float) -> None:
+    parent = os.getppid()
+    while True:
+        time.sleep(every)
+        if os.getppid() != parent:
+            _leave(0)
+        try:
+            channel.send({"type": "heartbeat", "phase": state["phase"]})
+        except OSError:
+            _leave(0)
+
+
+def _leave(status: int) -> None:
+    """End the process from any thread: once Overtone is gone nobody would read what a generation still yields."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
