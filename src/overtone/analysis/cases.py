@@ -1,0 +1,140 @@
+"""One case across the levels: what was heard, what was answered, what was said. The linked view behind the browser.
+
+A case is a script in one style. Its transcript, its voice questions, its reasoning questions and its conversation carry
+the same clip, so a wrong reply can be followed back to where the chain broke.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from overtone.analysis.measures import status
+from overtone.analysis.reading import Answer, read
+from overtone.errors import UsageError
+from overtone.run.store import Store
+from overtone.schema import Item
+
+
+class Said(Struct, frozen=True, omit_defaults=True):
+    """What a model said to one item once. `choice` is the letter it was read as; `picked` that option's provenance."""
+
+    ask: int
+    condition: str
+    repeat: int
+    state: str  # answered, failed, pending
+    texts: tuple[str, ...] = ()  # one per turn
+    audio: tuple[str, ...] = ()  # names of stored sounds, one per turn, "" where there is none
+    right: bool | None = None  # of a question
+    status: str = ""  # how the choice was read
+    choice: str = ""
+    picked: str = ""
+    wer: float | None = None
+    scores: dict[str, float | None] = {}
+    latency: float = 0.0
+    refused: bool = False
+    notes: tuple[str, ...] = ()
+    failure: str = ""  # reason and detail
+
+
+class Asked(Struct, frozen=True):
+    """An item of the case, with everything that was said to it."""
+
+    item: Item
+    said: list[Said]
+
+
+class CaseView(Struct, frozen=True):
+    """One case, its items by level."""
+
+    case: str
+    group: str
+    style: str
+    cue: str
+    dimension: str
+    topic: str
+    words: str
+    transcripts: list[Asked]
+    voice: list[Asked]
+    reasoning: list[Asked]
+    replies: list[Asked]
+
+    def all(self) -> list[Asked]:
+        return [*self.transcripts, *self.voice, *self.reasoning, *self.replies]
+
+
+def case(store: Store, case_id: str) -> CaseView:
+    """The linked view of one case of a run. Raises UsageError when the run has no such case."""
+    views = views_of(read(store, case=case_id).answers)
+    if case_id not in views:
+        raise UsageError(f"{store.folder} has no case {case_id!r}; cases are named like 'synthesis/id_854/target'")
+    return views[case_id]
+
+
+def views_of(answers: Iterable[Answer]) -> dict[str, CaseView]:
+    """Every case of a run, in the run's order."""
+    by_case: dict[str, dict[str, tuple[Item, list[Said]]]] = {}
+    for answer in answers:
+        items = by_case.setdefault(answer.item.case, {})
+        items.setdefault(answer.item.id, (answer.item, []))[1].append(said(answer))
+    return {name: _view(name, [Asked(item, told) for item, told in items.values()]) for name, items in by_case.items()}
+
+
+def _view(name: str, asked: list[Asked]) -> CaseView:
+    first = asked[0].item
+    by_task = {
+        "transcripts": [a for a in asked if a.item.task == "transcribe"],
+        "voice": [a for a in asked if a.item.task == "choose" and a.item.level == 1],
+        "reasoning": [a for a in asked if a.item.task == "choose" and a.item.level != 1],
+        "replies": [a for a in asked if a.item.task not in ("transcribe", "choose")],
+    }
+    return CaseView(
+        case=name,
+        group=first.group,
+        style=first.style,
+        cue=first.cue,
+        dimension=first.dimension,
+        topic=next((a.item.topic for a in asked if a.item.topic), ""),
+        words=next((t.words for a in asked for t in a.item.turns if t.words), ""),
+        **by_task,
+    )
+
+
+def said(answer: Answer) -> Said:
+    state = "answered" if answer.answered else "failed" if answer.failed else "pending"
+    replies = answer.replies
+    value = answer.value("accuracy") if answer.item.task == "choose" and answer.item.gold else None
+    choice = chosen(answer)
+    failure = answer.failure
+    wer = next((v for m in ("wer_raw", "wer") if (v := answer.value(m)) is not None), None)
+    return Said(
+        ask=answer.ask,
+        condition=answer.condition,
+        repeat=answer.repeat,
+        state=state,
+        texts=tuple(reply.text for reply in replies),
+        audio=tuple(reply.audio for reply in replies),
+        right=None if value is None else value == 1,
+        status=status(answer) if answer.item.task == "choose" else "",
+        choice=choice,
+        picked=next((o.provenance for o in answer.item.options if o.letter == choice), "") if choice else "",
+        wer=wer,
+        scores={name: score.value for name, score in answer.scores.items()},
+        latency=sum(reply.latency for reply in replies),
+        refused=any(reply.refused for reply in replies),
+        notes=tuple(dict.fromkeys(note for reply in replies for note in reply.notes)),
+        failure=f"{failure.reason}: {failure.detail}" if failure and not answer.answered else "",
+    )
+
+
+def chosen(answer: Answer) -> str:
+    """The letter a reply was read as by the lenient extractor, where it was one of the options'."""
+    score = answer.scores.get("accuracy")
+    if score is None or not answer.answered:
+        return ""
+    for key in ("letter", "choice", "answer"):
+        letter = score.detail.get(key)
+        if isinstance(letter, str) and any(o.letter == letter for o in answer.item.options):
+            return letter
+    return ""

@@ -1,0 +1,76 @@
+"""The ledger of what went wrong: failures, refusals, replies that could not be read, scores that could not be made.
+
+Nothing is dropped in silence: each line has its count and points at some of the cases it happened to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from overtone.analysis.measures import status
+from overtone.analysis.reading import Answer
+
+SHOWN = 3
+
+
+class Place(Struct, frozen=True):
+    """Where it happened, and in whose words."""
+
+    case: str
+    item: str
+    condition: str
+    detail: str
+
+
+class LedgerRow(Struct, frozen=True):
+    kind: str  # failure, refusal, extraction, unscored, note
+    reason: str
+    count: int
+    places: list[Place]
+
+
+class Ledger(Struct, frozen=True):
+    rows: list[LedgerRow]
+    pending: int
+
+    def of(self, kind: str) -> list[LedgerRow]:
+        return [row for row in self.rows if row.kind == kind]
+
+
+KINDS = ("failure", "refusal", "extraction", "unscored", "note")
+
+
+def make_ledger(answers: Iterable[Answer]) -> Ledger:
+    counts: dict[tuple[str, str], int] = {}
+    places: dict[tuple[str, str], list[Place]] = {}
+    pending = 0
+
+    def add(answer: Answer, kind: str, reason: str, detail: str) -> None:
+        key = (kind, reason)
+        counts[key] = counts.get(key, 0) + 1
+        shown = places.setdefault(key, [])
+        if len(shown) < SHOWN:
+            shown.append(Place(answer.item.case, answer.item.id, answer.condition, detail[:300]))
+
+    for answer in answers:
+        if answer.failed:
+            failure = answer.failure
+            add(answer, "failure", failure.reason if failure else "unknown", failure.detail if failure else "")
+        elif not answer.answered:
+            pending += 1
+            continue
+        text = answer.replies[-1].text if answer.replies else ""
+        if any(reply.refused for reply in answer.replies):
+            add(answer, "refusal", "marked as a refusal by the endpoint", text)
+        if answer.answered and answer.item.task == "choose" and (how := status(answer)) not in ("", "parsed"):
+            add(answer, "extraction", how, text)
+        for score in answer.scores.values():
+            if score.value is None:
+                add(answer, "unscored", f"{score.metric}: {score.reason}", text)
+        for reply in answer.replies:
+            for note in reply.notes:
+                add(answer, "note", note, reply.text)
+    ordered = sorted(counts, key=lambda key: (KINDS.index(key[0]), -counts[key], key[1]))
+    return Ledger([LedgerRow(key[0], key[1], counts[key], places[key]) for key in ordered], pending)

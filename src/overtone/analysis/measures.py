@@ -1,0 +1,243 @@
+"""The measures a run is known by: which replies count for each, how they add up, and what missing ones could do.
+
+Whose failure it is decides: a reply that cannot be read as a choice is the model's and is wrong; a reply that never
+came (a failure, or still pending) or could not be scored is missing, and moves only the best and worst bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from msgspec import Struct
+
+from overtone.analysis.reading import Answer
+from overtone.schema import Item
+from overtone.stats import cluster
+
+
+class Estimate(Struct, frozen=True):
+    """A number with what stands behind it: its 95 % interval clustered by script, n scored of n asked, its bounds.
+
+    `best` and `worst` are the values if every missing reply had been as good, or as bad, as can be.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    scored: int
+    asked: int
+    best: float | None = None
+    worst: float | None = None
+    scripts: int = 0
+
+    @property
+    def missing(self) -> int:
+        return self.asked - self.scored
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How one headline number is read off the replies. `good` and `bad` are what a missing reply could have scored."""
+
+    name: str
+    label: str
+    belongs: Callable[[Item], bool]
+    read: Callable[[Answer], float | None]
+    kind: Literal["mean", "proportion"] = "mean"
+    good: float | None = None
+    bad: float | None = None
+
+    def estimate(self, answers: Iterable[Answer]) -> Estimate:
+        rows = [(self.read(a), a.item.group) for a in answers if self.belongs(a.item)]
+        return estimate(rows, kind=self.kind, good=self.good, bad=self.bad)
+
+
+def estimate(
+    rows: Sequence[tuple[float | None, str]],
+    *,
+    kind: Literal["mean", "proportion"] = "mean",
+    good: float | None = None,
+    bad: float | None = None,
+) -> Estimate:
+    """The mean of the scored rows (value, script), with the bounds the unscored ones (None) leave open."""
+    values = [value for value, _ in rows if value is not None]
+    groups = [group for value, group in rows if value is not None]
+    found = (cluster.proportion if kind == "proportion" else cluster.mean)(values, groups)
+    missing = len(rows) - len(values)
+    low, high = found.low, found.high
+    if good is not None and bad is not None:  # an interval does not leave what is possible, save WER above one
+        low = max(low, min(good, bad))
+        high = min(high, max(good, bad)) if max(values, default=0) <= max(good, bad) else high
+    return _estimate(
+        found, low, high, len(rows), _bound(values, missing, good, rows), _bound(values, missing, bad, rows)
+    )
+
+
+def _bound(values: list[float], missing: int, filled: float | None, rows: Sequence[object]) -> float | None:
+    return None if filled is None or not rows else (math.fsum(values) + missing * filled) / len(rows)
+
+
+def _estimate(
+    found: cluster.Interval, low: float, high: float, asked: int, best: float | None, worst: float | None
+) -> Estimate:
+    value, low_, high_ = _or_none(found.value), _or_none(low), _or_none(high)
+    return Estimate(value, low_, high_, found.rows, asked, best, worst, found.clusters)
+
+
+def _or_none(x: float) -> float | None:
+    return None if math.isnan(x) else x
+
+
+# ── word error rate ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+COUNTS = ("hits", "substitutions", "deletions", "insertions", "reference_words")
+
+
+def counts(answer: Answer) -> dict[str, float] | None:
+    """The alignment counts of a transcript, from the first word error metric that carries them."""
+    for metric in ("wer", "wer_norm", "wer_raw"):
+        score = answer.scores.get(metric) if answer.answered else None
+        if score is not None and score.value is not None:
+            found = {k: float(v) for k in COUNTS if isinstance(v := score.detail.get(k), int | float)}
+            if len(found) == len(COUNTS):
+                return found
+    return None
+
+
+def corpus_wer(answers: Iterable[Answer]) -> Estimate:
+    """Σ errors ÷ Σ reference words. A missing transcript counts its reference's words as all right or all wrong."""
+    errors: list[float] = []
+    words: list[float] = []
+    groups: list[str] = []
+    asked, open_words = 0, 0
+    for answer in answers:
+        if answer.item.task != "transcribe":
+            continue
+        asked += 1
+        if (found := counts(answer)) is None:
+            open_words += len((answer.item.references or ("",))[0].split())
+            continue
+        errors.append(found["substitutions"] + found["deletions"] + found["insertions"])
+        words.append(found["reference_words"])
+        groups.append(answer.item.group)
+    result = cluster.ratio(errors, words, groups)
+    total = sum(words) + open_words
+    best, worst = (sum(errors) / total, (sum(errors) + open_words) / total) if total else (None, None)
+    return _estimate(result, max(result.low, 0.0), result.high, asked, best, worst)
+
+
+# ── the measures ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _value(*metrics: str) -> Callable[[Answer], float | None]:
+    def read(answer: Answer) -> float | None:
+        return next((v for m in metrics if (v := answer.value(m)) is not None), None)
+
+    return read
+
+
+def is_choice(level: int) -> Callable[[Item], bool]:
+    """Whether an item is a question of this level that has a right answer."""
+    return lambda item: item.task == "choose" and item.level == level and bool(item.gold)
+
+
+def _is_transcript(item: Item) -> bool:
+    return item.task == "transcribe"
+
+
+def _is_reply(item: Item) -> bool:
+    return item.task == "converse"
+
+
+MEASURES: tuple[Measure, ...] = (
+    Measure("voice_accuracy", "Voice accuracy", is_choice(1), _value("accuracy"), "proportion", 1.0, 0.0),
+    Measure("reasoning_accuracy", "Reasoning accuracy", is_choice(2), _value("accuracy"), "proportion", 1.0, 0.0),
+    Measure("wer", "WER", _is_transcript, _value("wer_raw", "wer"), "mean", 0.0, 1.0),
+    Measure("semsim", "SemSim", _is_transcript, _value("semsim"), "mean", 1.0, 0.0),
+    Measure("reply_semsim", "Reply SemSim", _is_reply, _value("semsim"), "mean", 1.0, 0.0),
+)
+
+
+# ── accuracy in full ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Accuracy(Struct, frozen=True):
+    """Multiple choice, read every way that is asked for. `questions` is the headline: right ÷ answered."""
+
+    questions: Estimate
+    tasks: Estimate  # each task counts the same
+    strict: Estimate  # by the strict extractor
+    of_parsed: Estimate  # right ÷ parsed
+    corrected: Estimate  # (accuracy − chance) ÷ (1 − chance)
+    chance: float | None
+    right: int
+    parsed: int
+    statuses: dict[str, int]  # how an answer was, or was not, read → count
+
+    @property
+    def extraction_failures(self) -> float | None:
+        """The share of answered questions whose reply could not be read as one of the options."""
+        return None if not self.questions.scored else 1 - self.parsed / self.questions.scored
+
+
+def status(answer: Answer) -> str:
+    """How the reply was read as a choice: parsed, or why not. Empty where there is no score."""
+    score = answer.scores.get("accuracy")
+    if score is None or score.value is None:
+        return ""
+    return str(score.detail.get("status") or ("parsed" if score.value else "unknown"))
+
+
+def accuracy(answers: Iterable[Answer], belongs: Callable[[Item], bool]) -> Accuracy | None:
+    """The accuracy of the questions that belong, or None where there are none."""
+    chosen = [a for a in answers if belongs(a.item)]
+    if not chosen:
+        return None
+    headline, strict = (
+        estimate([(a.value(metric), a.item.group) for a in chosen], kind="proportion", good=1.0, bad=0.0)
+        for metric in ("accuracy", "accuracy_strict")
+    )
+    scored = [(a, value) for a in chosen if (value := a.value("accuracy")) is not None]
+    parsed = [(a, value) for a, value in scored if status(a) == "parsed"]
+    statuses: dict[str, int] = {}
+    for a, _ in scored:
+        statuses[status(a)] = statuses.get(status(a), 0) + 1
+    shares = [1 / len(a.item.options) for a, _ in scored if a.item.options]
+    chance = math.fsum(shares) / len(shares) if shares else None
+    return Accuracy(
+        questions=headline,
+        tasks=_over_tasks(chosen, scored),
+        strict=strict,
+        of_parsed=estimate([(value, a.item.group) for a, value in parsed], kind="proportion"),
+        corrected=_correct(headline, chance),
+        chance=chance,
+        right=sum(value == 1 for _, value in scored),
+        parsed=len(parsed),
+        statuses=dict(sorted(statuses.items(), key=lambda kv: -kv[1])),
+    )
+
+
+def _over_tasks(chosen: list[Answer], scored: list[tuple[Answer, float]]) -> Estimate:
+    found = cluster.mean_of_means(
+        [value for _, value in scored], [a.item.category for a, _ in scored], [a.item.group for a, _ in scored]
+    )
+    bounds: list[float | None] = []
+    for fill in (1.0, 0.0):
+        by_task: dict[str, list[float]] = {}
+        for a in chosen:
+            value = a.value("accuracy")
+            by_task.setdefault(a.item.category, []).append(fill if value is None else value)
+        bounds.append(math.fsum(math.fsum(v) / len(v) for v in by_task.values()) / len(by_task))
+    return _estimate(found, max(found.low, 0.0), min(found.high, 1.0), len(chosen), bounds[0], bounds[1])
+
+
+def _correct(e: Estimate, chance: float | None) -> Estimate:
+    def move(x: float | None) -> float | None:
+        return None if x is None or chance is None or chance >= 1 else (x - chance) / (1 - chance)
+
+    return Estimate(
+        move(e.value), move(e.low), move(e.high), e.scored, e.asked, move(e.best), move(e.worst), e.scripts
+    )

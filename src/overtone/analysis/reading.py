@@ -1,0 +1,139 @@
+"""A run read into memory once: every ask with its replies, its failure and the scores to be used.
+
+Everything else in this room works on a `Reading`, so that a summary and a case browser agree to the last reply.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+
+from overtone.errors import StoreError
+from overtone.run.store import ANSWERED, FAILED, Failure, Store, StoredReply
+from overtone.schema import Item, Score
+
+_VERSION = re.compile(r"\|v(\d+)(?:\||$)")
+
+
+class Answer(Struct):
+    """What became of one ask: an item under a condition, the repeat-th time."""
+
+    ask: int
+    item: Item
+    condition: str
+    repeat: int
+    state: int
+    replies: list[StoredReply] = field(default_factory=list)
+    failure: Failure | None = None
+    scores: dict[str, Score] = field(default_factory=dict)
+
+    @property
+    def answered(self) -> bool:
+        return self.state == ANSWERED
+
+    @property
+    def failed(self) -> bool:
+        return self.state == FAILED
+
+    def value(self, metric: str) -> float | None:
+        """The metric's value, or None where the ask is unanswered or unscored."""
+        score = self.scores.get(metric) if self.answered else None
+        return None if score is None else score.value
+
+
+class Reading(Struct):
+    """A run in memory. `signatures` names, per metric, the one whose scores are used; `notes` what was passed over."""
+
+    folder: Path
+    meta: dict[str, str]
+    events: list[tuple[float, str, str]]
+    answers: list[Answer]
+    signatures: dict[str, str]
+    notes: list[str]
+    audio_path: Callable[[str], Path]  # where a reply's sound lies; refuses a name that is not plain hex
+
+    @property
+    def name(self) -> str:
+        return self.folder.resolve().name
+
+    @property
+    def benchmark(self) -> str:
+        return self.meta.get("benchmark") or (self.answers[0].item.benchmark if self.answers else "")
+
+    @property
+    def root(self) -> Path | None:
+        """The folder the clips' paths are relative to, where the run recorded it."""
+        for key in ("root", "data"):
+            if self.meta.get(key):
+                return Path(self.meta[key])
+        return None
+
+
+def read(store: Store, *, case: str | None = None) -> Reading:
+    """Everything a run holds, or what it holds of one case."""
+    answers = {
+        ask.id: Answer(ask.id, ask.item, ask.condition, ask.repeat, state) for ask, state in store.asks(case=case)
+    }
+    for reply in store.replies():
+        if reply.ask in answers:
+            answers[reply.ask].replies.append(reply)
+    for failure in store.failures():
+        if failure.ask in answers:
+            answers[failure.ask].failure = failure
+
+    scores = [(ask, score) for ask, score in store.scores() if ask in answers]
+    signatures, notes = _choose_signatures(Counter((s.metric, s.signature) for _, s in scores))
+    for ask, score in scores:
+        if signatures[score.metric] == score.signature:
+            answers[ask].scores[score.metric] = score
+    return Reading(
+        store.folder, store.meta(), store.events(), list(answers.values()), signatures, notes, store.audio_path
+    )
+
+
+def open_run(folder: Path) -> Reading:
+    """Read a run folder. What a damaged or foreign store throws comes back as a StoreError."""
+    store = Store.read(folder)
+    try:
+        return read(store)
+    except (sqlite3.Error, msgspec.MsgspecError, TypeError, ValueError) as error:
+        raise StoreError(f"{folder}: run.db holds what no Overtone wrote ({error}); restore it from a copy") from error
+    finally:
+        store.close()
+
+
+def _choose_signatures(found: Counter[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:
+    """One signature per metric: the highest version, then the one with most scores. The others are named in a note."""
+    by_metric: dict[str, list[tuple[int, int, str]]] = {}
+    for (metric, signature), count in found.items():
+        version = _VERSION.search(signature)
+        by_metric.setdefault(metric, []).append((int(version[1]) if version else 0, count, signature))
+    chosen: dict[str, str] = {}
+    notes: list[str] = []
+    for metric, ranked in sorted(by_metric.items()):
+        ranked.sort(reverse=True)
+        chosen[metric] = ranked[0][2]
+        if len(ranked) > 1:
+            others = "; ".join(f"{signature} ({count} scores)" for _, count, signature in ranked[1:])
+            notes.append(f"{metric} was scored in several ways: {ranked[0][2]} is shown, not {others}")
+    return chosen, notes
+
+
+def signature_differences(readings: list[Reading] | tuple[Reading, ...]) -> list[str]:
+    """One line per metric whose signature is not the same in all runs that have it: such numbers do not compare."""
+    lines = []
+    for metric in sorted({m for r in readings for m in r.signatures}):
+        used: dict[str, list[str]] = {}
+        for reading in readings:
+            if metric in reading.signatures:
+                used.setdefault(reading.signatures[metric], []).append(reading.name)
+        if len(used) > 1:
+            parts = "; ".join(f"{', '.join(names)}: {signature}" for signature, names in used.items())
+            lines.append(f"{metric} was not measured the same way in all runs, so its numbers do not compare ({parts})")
+    return lines
