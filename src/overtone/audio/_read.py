@@ -11,9 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from overtone.audio._wav import Wav, check_shape, is_wav, parse_wav, wav_samples
-from overtone.errors import AudioError
-from overtone.paths import shown
+from overtone.audio._wav import AGAIN, Fault, Wav, check_shape, is_wav, parse_wav, wav_samples
 
 Samples: TypeAlias = npt.NDArray[np.float32]
 
@@ -44,7 +42,7 @@ def decode(
 ) -> tuple[Samples, int]:
     """`read` for bytes already in memory; `name` is what errors call them."""
     if not data:
-        raise AudioError(f"{shown(name)}: the file is empty; record or copy it again")
+        raise Fault(name, "empty", "the file is empty", AGAIN)
     if len(data) > max_bytes:
         raise _too_large(name, len(data), max_bytes)
     wav = parse_wav(data, name) if is_wav(data) else None
@@ -54,12 +52,12 @@ def decode(
     else:
         samples, own = _decode_other(data, wav, max_seconds, max_bytes, name)
     if (wav is None or wav.code != 1) and not np.isfinite(samples).all():
-        raise AudioError(f"{shown(name)}: it has NaN or infinite samples; make the file again")
+        raise Fault(name, "not-finite", "it has NaN or infinite samples", AGAIN)
     if rate is None or rate == own:
         return samples, own
     samples = resample(samples, own, rate)
     if not len(samples):
-        raise AudioError(f"{shown(name)}: too short to resample from {own} to {rate} Hz")
+        raise Fault(name, "empty", f"too short to resample from {own} to {rate} Hz", AGAIN)
     return samples, rate
 
 
@@ -79,32 +77,30 @@ def read_bytes(path: Path | str, max_bytes: int = MAX_BYTES) -> bytes:
     try:
         info = os.stat(path)  # noqa: PTH116 - os and open take half the time of Path here, the hot path
         if not stat.S_ISREG(info.st_mode):  # opening a pipe or a device could block for ever
-            raise AudioError(f"{shown(str(path))}: not a regular file")
+            raise Fault(str(path), "unreadable", "not a regular file")
         if info.st_size > max_bytes:
             raise _too_large(str(path), info.st_size, max_bytes)
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             data = file.read(info.st_size + 1)
     except FileNotFoundError:
-        raise AudioError(f"{shown(str(path))}: there is no such file; check the data folder and its download") from None
+        raise Fault(str(path), "missing", "there is no such file", "check the data folder and its download") from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
-        raise AudioError(f"{shown(str(path))}: cannot be read: {error}") from None
+        raise Fault(str(path), "unreadable", f"cannot be read: {error}") from None
     if not data:
-        raise AudioError(f"{shown(str(path))}: the file is empty; record or copy it again")
+        raise Fault(str(path), "empty", "the file is empty", AGAIN)
     return data
 
 
 def check_length(frames: int, rate: int, max_seconds: float, max_bytes: int, name: str) -> None:
     """Refuse what would decode to more than the limits."""
     if frames > max_seconds * rate:
-        raise AudioError(
-            f"{shown(name)}: {frames / rate:.1f} s is too long (limit {max_seconds:g} s); cut it or raise the limit"
-        )
+        raise Fault(name, "too-long", f"{frames / rate:.1f} s is too long (limit {max_seconds:g} s)", "cut it")
     if frames * 4 > max_bytes:
         raise _too_large(name, frames * 4, max_bytes)
 
 
-def _too_large(name: str, size: int, limit: int) -> AudioError:
-    return AudioError(f"{shown(name)}: {size / 1e6:.1f} MB is too large (limit {limit / 1e6:g} MB); cut the sound")
+def _too_large(name: str, size: int, limit: int) -> Fault:
+    return Fault(name, "too-long", f"{size / 1e6:.1f} MB is too large (limit {limit / 1e6:g} MB)", "cut the sound")
 
 
 def _decode_other(data: bytes, wav: Wav | None, max_seconds: float, max_bytes: int, name: str) -> tuple[Samples, int]:
@@ -120,12 +116,12 @@ def _decode_other(data: bytes, wav: Wav | None, max_seconds: float, max_bytes: i
             exact = file.format == "FLAC"  # for MP3 and Ogg the length is an estimate
     except soundfile.LibsndfileError as error:
         what = "its samples cannot be decoded" if wav is not None else "it is not a sound file, or is truncated"
-        raise AudioError(f"{shown(name)}: {what} ({str(error.error_string).strip()})") from None
+        raise Fault(name, "unreadable", f"{what} ({str(error.error_string).strip()})", AGAIN) from None
     if not len(samples):
-        raise AudioError(f"{shown(name)}: it holds no samples; record or copy it again")
+        raise Fault(name, "empty", "it holds no samples", AGAIN)
     if exact and claim < 1 << 62 and len(samples) < claim:
         have, want = len(samples) / rate, claim / rate
-        raise AudioError(f"{shown(name)}: truncated after {have:.2f} of {want:.2f} s; copy it again")
+        raise Fault(name, "truncated", f"truncated after {have:.2f} of {want:.2f} s", AGAIN)
     return samples, rate
 
 

@@ -6,9 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from overtone.audio._read import MAX_BYTES, MAX_SECONDS, check_length, decode, read_bytes, resample
-from overtone.audio._wav import HEADER_BYTES, PCM, encode_wav, is_wav, parse_wav, wav_header
-from overtone.errors import AudioError
-from overtone.paths import shown
+from overtone.audio._wav import AGAIN, HEADER_BYTES, PCM, Fault, encode_wav, is_wav, parse_wav, wav_header
 from overtone.schema import Sound
 
 
@@ -39,7 +37,7 @@ def load_sound(
     if rate > max_rate:
         samples, rate = resample(samples, rate, max_rate), max_rate
         if not len(samples):
-            raise AudioError(f"{shown(called)}: too short to send")
+            raise Fault(called, "empty", f"too short to resample to {max_rate} Hz", AGAIN)
     return _sound(encode_wav(samples, rate), len(samples) / rate)
 
 

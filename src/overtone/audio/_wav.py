@@ -16,6 +16,7 @@ from overtone.errors import AudioError
 from overtone.paths import shown
 
 HEADER_BYTES = 44
+AGAIN = "make or copy it again; 'overtone data check' on its folder lists such files"
 MAX_CHANNELS = 64
 MIN_RATE, MAX_RATE = 1_000, 768_000
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
@@ -23,6 +24,14 @@ _GUID_TAIL = bytes.fromhex("000000001000800000aa00389b71")
 _STREAMED_FROM = 0x7FFFF000  # writers that cannot seek put 0, 2^31 or 2^32 here, less a header's length
 _HEADER = struct.Struct("<4sI4s4sIHHIIHH4sI")
 _FMT = struct.Struct("<HHIIHH")
+
+
+class Fault(AudioError):
+    """An AudioError that says which sound, what is wrong, what to do; `code` is the finding it makes in a check."""
+
+    def __init__(self, name: str, code: str, what: str, advice: str = "") -> None:
+        super().__init__(f"{shown(name)}: {what}" + (f"; {advice}" if advice else ""))
+        self.code, self.what, self.advice = code, what, advice
 
 
 class Wav(Struct, frozen=True):
@@ -65,18 +74,18 @@ def parse_wav(data: bytes, name: str) -> Wav:
         at += 8
         if kind == b"fmt ":
             if size < 16 or at + 16 > total:
-                raise _fault(name, "the fmt chunk is cut short; the file is truncated")
+                raise Fault(name, "truncated", "the fmt chunk is cut short", AGAIN)
             code, channels, rate, _, _, bits = _FMT.unpack_from(data, at)
             if code == EXTENSIBLE:
                 if size < 40 or at + 40 > total:
-                    raise _fault(name, "the extensible fmt chunk is cut short; the file is truncated")
+                    raise Fault(name, "truncated", "the extensible fmt chunk is cut short", AGAIN)
                 code = int.from_bytes(data[at + 24 : at + 26], "little") if data[at + 26 : at + 40] == _GUID_TAIL else 0
         elif kind == b"data":
             if channels == rate == bits == code == 0:
-                raise _fault(name, "the data chunk comes before any fmt chunk")
+                raise Fault(name, "unreadable", "the data chunk comes before any fmt chunk", AGAIN)
             return _clamped(data, at, size, Wav(code, channels, rate, bits, at, 0, False, 0), name)
         at += size + (size & 1)
-    raise _fault(name, "there is no data chunk; the file is truncated or not a sound")
+    raise Fault(name, "truncated", "there is no data chunk", AGAIN)
 
 
 def _clamped(data: bytes, at: int, claim: int, wav: Wav, name: str) -> Wav:
@@ -90,7 +99,7 @@ def _clamped(data: bytes, at: int, claim: int, wav: Wav, name: str) -> Wav:
     if wav.frame_bytes:
         size -= size % wav.frame_bytes
     if size == 0:
-        raise _fault(name, "the data chunk is empty")
+        raise Fault(name, "empty", "the data chunk is empty", AGAIN)
     return Wav(wav.code, wav.channels, wav.rate, wav.bits, at, size, streamed, missing)
 
 
@@ -105,11 +114,11 @@ def _chunk_follows(data: bytes, at: int) -> bool:
 def check_shape(channels: int, rate: int, name: str) -> None:
     """Refuse a rate or channel count that no recording has."""
     if rate == 0:
-        raise _fault(name, "its sampling rate is 0")
+        raise Fault(name, "wrong-rate", "its sampling rate is 0", AGAIN)
     if not MIN_RATE <= rate <= MAX_RATE:
-        raise _fault(name, f"its sampling rate is {rate} Hz, outside {MIN_RATE} to {MAX_RATE}")
+        raise Fault(name, "wrong-rate", f"its sampling rate is {rate} Hz, outside {MIN_RATE} to {MAX_RATE}", AGAIN)
     if not 1 <= channels <= MAX_CHANNELS:
-        raise _fault(name, f"it claims {channels} channels; 1 to {MAX_CHANNELS} can be read")
+        raise Fault(name, "unreadable", f"it claims {channels} channels; 1 to {MAX_CHANNELS} can be read", AGAIN)
 
 
 def wav_samples(data: bytes, wav: Wav) -> npt.NDArray[np.float32]:
@@ -160,7 +169,3 @@ def encode_wav(samples: npt.ArrayLike, rate: int) -> bytes:
     pcm = np.clip(np.rint(x * np.float32(32768.0)), -32768, 32767).astype("<i2")
     body: bytes = pcm.tobytes()
     return wav_header(len(body), rate) + body
-
-
-def _fault(name: str, what: str) -> AudioError:
-    return AudioError(f"{shown(name)}: {what}; run 'overtone data check' on its folder to list such files")

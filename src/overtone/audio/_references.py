@@ -1,0 +1,108 @@
+"""Which sounds a folder's files name: EchoMind's script and question files by their keys, others by file suffix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".caf", ".w64", ".m4a", ".aac")
+_TABLES = (".jsonl", ".csv", ".tsv")
+_IN_TABLE = re.compile(rf"""[^,;\t\r\n"'/\\]+(?:{"|".join(re.escape(s) for s in SUFFIXES)})(?![\w.])""", re.I)
+_MAX_BYTES = 500_000_000
+
+
+class Reference(Struct, frozen=True):
+    """A sound that a JSON file names: the folder its path starts from, and the path as written there."""
+
+    home: Path
+    path: str
+    named_in: str
+
+
+class Labels(Struct):
+    """What those files say: references to check, names mentioned anywhere, and JSON that cannot be read."""
+
+    references: list[Reference]
+    mentioned: set[str]  # base names
+    broken: list[tuple[str, str]]  # JSON file, what is wrong with it
+
+
+def read_labels(root: Path, files: list[str]) -> Labels:
+    """Read every JSON file and table among `files` (paths under `root`, with `/`)."""
+    labels = Labels([], set(), [])
+    for name in files:
+        path = root / name
+        if name.lower().endswith(_TABLES) and path.stat().st_size <= _MAX_BYTES:
+            labels.mentioned.update(_IN_TABLE.findall(path.read_text(encoding="utf-8", errors="replace")))
+        if not name.lower().endswith(".json"):
+            continue
+        ours = path.name.startswith("script_info") or path.parent.name == "MCQ"
+        try:
+            if path.stat().st_size > _MAX_BYTES:
+                raise ValueError(f"larger than {_MAX_BYTES // 1_000_000} MB")
+            content = msgspec.json.decode(path.read_bytes())
+        except (OSError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+            if ours:
+                labels.broken.append((name, str(error)))
+            continue
+        if ours and not isinstance(content, list):
+            labels.broken.append((name, "it is not a list"))
+            continue
+        labels.mentioned.update(text.replace("\\", "/").rpartition("/")[2] for text in _sounds(content))
+        if path.name.startswith("script_info"):
+            labels.references.extend(_of_scripts(content, path.parent, name))
+        elif path.parent.name == "MCQ":
+            labels.references.extend(_of_questions(content, path.parent.parent, name))
+    return labels
+
+
+def _of_scripts(content: list[Any], home: Path, name: str) -> Iterator[Reference]:
+    """Inputs lie in `audio/` beside the script file, replies in `audio_response/` there or one folder up."""
+    replies = home / "audio_response" if (home / "audio_response").is_dir() else home.parent / "audio_response"
+    for script in content:
+        for key, value in _pairs(script):
+            if key.endswith("_input_audio_file") and value:
+                yield Reference(home / "audio", value, name)
+            elif key.endswith("_response_audio_file") and value:
+                yield Reference(replies, value, name)
+
+
+def _of_questions(content: list[Any], home: Path, name: str) -> Iterator[Reference]:
+    for question in content:
+        if isinstance(question, dict) and isinstance(question.get("audio_name"), str):
+            folder = question.get("audio_dir")
+            sound = question["audio_name"]
+            yield Reference(home / "audio", f"{folder}/{sound}" if isinstance(folder, str) and folder else sound, name)
+
+
+def _pairs(value: Any) -> Iterator[tuple[str, str]]:
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, dict):
+            for key, inner in current.items():
+                if isinstance(inner, str):
+                    yield key, inner
+                else:
+                    stack.append(inner)
+        elif isinstance(current, list):
+            stack.extend(current)
+
+
+def _sounds(value: Any) -> Iterator[str]:
+    """Every string in a JSON value that looks like a sound file's name."""
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, str):
+            if current.lower().endswith(SUFFIXES):
+                yield current
+        elif isinstance(current, dict):
+            stack.extend(current.values())
+        elif isinstance(current, list):
+            stack.extend(current)

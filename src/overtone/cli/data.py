@@ -1,0 +1,102 @@
+"""Check a folder of sounds before a run, or fetch a benchmark's official release."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overtone.errors import EXIT_OK, EXIT_REQUIREMENT
+
+if TYPE_CHECKING:
+    from overtone.audio import Finding
+
+_SHOWN = 20  # details per kind of finding; --json gives all
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The two sub-commands and their flags."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    check = actions.add_parser("check", help="list what is empty, cut, silent, clipped, missing, doubled or unlabelled")
+    check.add_argument("folder", metavar="DIR", type=Path, help="any folder of sounds, or a benchmark's data folder")
+    check.add_argument("--json", action="store_true", help="print every finding as JSON")
+    fetch = actions.add_parser("fetch", help="download a benchmark's official release, resumable and verified")
+    fetch.add_argument("benchmark", metavar="BENCHMARK", help="which release, e.g. echomind")
+    fetch.add_argument("--out", metavar="DIR", type=Path, help="where to put it (default: data/BENCHMARK)")
+    fetch.add_argument("--revision", metavar="REV", default="main", help="branch, tag or commit (default: main)")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the chosen sub-command."""
+    return _check(args.folder, args.json) if args.action == "check" else _fetch(args)
+
+
+def _check(folder: Path, as_json: bool) -> int:
+    from overtone.audio import check_folder
+
+    found = check_folder(folder)
+    if as_json:
+        import msgspec
+
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
+    else:
+        _print_findings(folder, found)
+    return EXIT_REQUIREMENT if any(f.severity == "error" for f in found) else EXIT_OK
+
+
+def _print_findings(folder: Path, found: list[Finding]) -> None:
+    """A table of counts, then the details. Names come from files, so they are made printable and are never markup."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from overtone.paths import shown
+
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    kinds: dict[tuple[str, str], list[Finding]] = {}
+    for finding in found:
+        kinds.setdefault((finding.severity, finding.code), []).append(finding)
+    if not found:
+        console.print(f"{shown(str(folder))}: nothing to report")
+        return
+    if console.is_terminal:
+        table = Table(title=None)
+        for column in ("severity", "finding", "files"):
+            table.add_column(column, justify="right" if column == "files" else "left")
+        for (severity, code), members in kinds.items():
+            table.add_row(severity, code, str(len(members)), style=_COLOURS[severity])
+        console.print(table)
+    else:
+        for (severity, code), members in kinds.items():
+            console.print(f"{severity:<8} {code:<18} {len(members):>6}")
+    for (severity, code), members in kinds.items():
+        console.print(f"\n{severity}: {code}", style=_COLOURS[severity])
+        for finding in members[:_SHOWN]:
+            console.print(f"  {shown(finding.path)}: {shown(finding.text)}")
+        if len(members) > _SHOWN:
+            console.print(f"  and {len(members) - _SHOWN} more; --json lists all")
+
+
+_COLOURS = {"error": "red", "warning": "yellow", "info": "dim"}
+
+
+def _fetch(args: argparse.Namespace) -> int:
+    import asyncio
+
+    from overtone.benchmarks.fetch import fetch
+    from overtone.paths import shown
+
+    out = args.out or Path("data") / args.benchmark
+    last = -1
+
+    def progress(done: int, total: int) -> None:
+        nonlocal last
+        percent = done * 100 // total if total else 100
+        if percent // 5 != last // 5:
+            last = percent
+            print(f"{percent:3d} %  {done / 1e6:.1f} of {total / 1e6:.1f} MB", file=sys.stderr, flush=True)
+
+    result = asyncio.run(fetch(args.benchmark, out, revision=args.revision, progress=progress))
+    print(f"{result.files} files in {shown(str(out))}, {result.new_files} of them new.")
+    print(f"Next: overtone data check {shown(str(out))}")
+    return EXIT_OK
