@@ -1,0 +1,261 @@
+"""The wordings by which a reply commits to a choice, refuses, or takes a choice back; the grammar behind `extract`.
+
+Kept apart from the reading itself so that a new wording is one line here. All text is lower-case and NFKC by then.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+def _compile(*parts: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{p})" for p in parts))
+
+
+_W = r"(?<![\wà-ÿ'])"  # a word starts here
+_LINK = (
+    r"(?:\s*(?:\b(?:is|was|would be|will be|should be|must be|has to be|could be|might be|may be|seems to be|seems|"
+    r"appears to be|remains|becomes|comes out as|then|here|likely|probably|most likely|most probably|definitely|"
+    r"clearly|therefore|thus|"
+    r"indeed|simply|still|actually|obviously|certainly|surely|i think|i believe|in my opinion|imo)\b|[:=→,]|->|"
+    r"=>|--?|[–—]))+"
+)
+_NOUN = (
+    r"(?:answer|option|choice|selection|response|pick|guess|verdict|prediction|conclusion|statement|description|"
+    r"solution|letter)"
+)
+_ADJ = (
+    r"(?:correct|right|best|final|most|likely|probable|appropriate|suitable|accurate|fitting|closest|better|"
+    r"matching|true|only|best-fitting|best-matching|chosen|selected|my|logical|plausible|reasonable)"
+)
+_OF = (
+    r"(?:\s+(?:to|for|of|from|in|among|that|which)\s+(?:this|the|your|that|these|best|fits?|matches|describes?|"
+    r"question|audio|clip|"
+    r"recording|options?|given|speaker|speaker's|voice|emotion|four|three|two|choices|here|it|multiple|"
+    r"multiple-choice|most|would|above|"
+    r"provided|based|on)(?:\s+(?:question|audio|clip|recording|options?|voice|speaker|speaker's|emotion|choices|"
+    r"it|best|this|the|tone|"
+    r"provided|above|given|heard|situation|background|sound|choice|fits?|matches|describes?)){0,4})?"
+)
+
+# Each head ends where the choice is expected to be read: declared final, called the answer, or leaned towards.
+FINAL = _compile(
+    rf"{_W}final\s+(?:{_NOUN}\b)?(?:\s+(?:choice|option|letter))?{_LINK}",
+    rf"{_W}finally?\s*:\s*",
+    r"最终(?:的)?(?:答案|选择|选项)\s*(?:是|为|应该是|:)*",
+    r"最終(?:的な)?(?:回答|答え)\s*(?:は|:)*",
+)
+ANSWER = _compile(
+    rf"{_W}(?:{_ADJ}\s+)*{_NOUN}(?:\s+(?:choice|option|letter|number))?{_OF}{_LINK}",
+    rf"{_W}(?:{_ADJ}\s+)+(?:\w+\s+)?\w+{_OF}\s+(?:is|would be|must be|should be|:)(?:\s+(?:likely|probably|"
+    rf"definitely|clearly))*",
+    rf"{_W}{_NOUN}\s+(?:to\s+)?(?:choose|pick|select|go with){_LINK}",
+    rf"{_W}(?:selected|chosen|choose|ans|correct|best(?:\s+(?:match|fit))|result|label|"
+    rf"output)\s*(?:{_NOUN}\s*)?(?:[:=→]|->|\bis\b)+",
+    rf"{_W}(?:die\s+)?(?:richtige|korrekte|beste|finale|endgültige|meine)?\s*(?:antwort|lösung|wahl|"
+    rf"auswahl)(?:\s*(?:ist|lautet|wäre|also|daher|somit|"
+    rf"wahrscheinlich|wohl|vermutlich|am ehesten|die|hier|:))+",
+    rf"{_W}(?:richtig|korrekt)\s+(?:ist|wäre)(?:\s+(?:also|daher|die))*",
+    rf"{_W}(?:la\s+|ma\s+)?(?:bonne\s+|meilleure\s+)?(?:réponse|option|choix|solution)(?:\s+(?:correcte?|"
+    rf"finale?|exacte?|appropriée|juste))?"
+    rf"(?:\s*(?:est|serait|semble être|donc|probablement|sans doute|la|l'|:))+",
+    rf"{_W}(?:la\s+|mi\s+)?(?:mejor\s+)?(?:respuesta|opción|alternativa)(?:\s+(?:correcta|final|adecuada|"
+    rf"más probable|más adecuada))?"
+    rf"(?:\s*(?:es|sería|parece ser|por tanto|probablemente|la|:))+",
+    rf"{_W}(?:a\s+)?(?:resposta|opção|alternativa)(?:\s+(?:correta|certa|final))?(?:\s*(?:é|seria|a|:))+",
+    rf"{_W}(?:la\s+)?(?:risposta|opzione)(?:\s+(?:corretta|giusta|finale))?(?:\s*(?:è|sarebbe|la|l'|:))+",
+    r"(?:правильный\s+)?ответ\s*(?:[:—–-]|это)+",
+    r"(?:正确|最佳|最合适的|我的|所以|因此)?(?:的)?(?:答案|选项|选择)(?:应该|应|可能|大概|最可能|就)?\s*(?:是|为|选|:|,)+",
+    r"(?:答え|正解|回答|正答|正しい(?:答え|選択肢|もの)|最も適切な(?:もの|選択肢|答え))\s*(?:は|:|、)+",
+    r"(?:정답|답)\s*(?:은|는|:)+",
+)
+LEAN = _compile(
+    rf"{_W}(?:i|we|i'd|i'll|i'm|i am|let's|let me|will|would|to|must|should|can|and|so|just|have to|had to|"
+    rf"probably)\s+(?:\w+\s+){{0,3}}?"
+    rf"(?:choose|pick|select|go(?:ing)? (?:with|for)|went with|say|vote for|opt for|"
+    rf"lean(?:ing)?(?: more)? towards?|lean to|lean|settle (?:on|for)|guess|"
+    rf"answer(?: with)?|stick(?:ing)? with|conclude|bet on|choosing|picking|selecting|chose|picked|selected|"
+    rf"suspect|believe|think)\b"
+    rf"(?:\s*(?:that|it's|it is|it would be|it must be|:|on|with|the|would be))*",
+    rf"{_W}(?:it's|it is|it was|that's|that is|this is|it must be|must be|it should be|it has to be|it would be|"
+    rf"that would be|that makes it|it could be|"
+    rf"it might be|could be|might be)(?:\s+(?:most likely|likely|probably|definitely|clearly|surely|certainly|"
+    rf"then|therefore|"
+    rf"obviously|just|either|maybe|perhaps))*",
+    rf"{_W}(?:therefore|thus|hence|so|definitely|probably|clearly|most likely|likely|maybe|perhaps|obviously|"
+    rf"ergo|surely|guess|"
+    rf"i'm certain it's|my money is on|my vote is|leaning)(?:\s*[,:]|\s+it(?:'s|\s+is|\s+must be|\s+has to be))?",
+    rf"{_W}(?:points? (?:me )?(?:clearly |strongly )?(?:to|towards?)|pointing (?:to|towards?)|match(?:es|"
+    rf"ing)?(?: best)?(?: with)?|"
+    rf"corresponds? (?:best |most closely )?(?:to|with)|consistent with|aligns? (?:best |most closely |"
+    rf"well )?with|suggests?|"
+    rf"indicat(?:es|ing)|supports?|supporting|leads? (?:me )?to|which is|leav(?:es|ing)(?: us with)?|mak(?:es|ing)|"
+    rf"fits? (?:best )?(?:with|under)|sounds? (?:most )?like|best (?:described|captured|matched|"
+    rf"represented) (?:by|as)|falls under|"
+    rf"in favou?r of|choosing|selecting|picking|nearest to|closest to)",
+    r"(?:→|->|=>|⇒|∴)",
+    rf"{_W}(?:i meant(?: to say)?|i mean|make that|scratch that|correction|without (?:a |any )?doubt|"
+    rf"no doubt)\s*[,:;]?(?:\s+(?:it's|it is))?",
+    rf"{_W}(?:it's\s+|it is\s+|the answer is\s+)?not\s+(?:option\s+)?[(\[]?[a-j][)\]]?\s*,?\s*but(?:\s+rather)?",
+    rf"{_W}(?:ich\s+(?:wähle|nehme|würde|tippe auf|denke,?\s+es ist|glaube,?\s+es ist)|es ist|das ist|daher|"
+    rf"also)(?:\s+(?:sagen|die|also|wohl|eher))*:?",
+    rf"{_W}(?:je\s+(?:choisis|dirais|pense que c'est|opte pour|sélectionne)|c'est|donc|il s'agit de)(?:\s+(?:la|"
+    rf"le|l'))*:?",
+    rf"{_W}(?:elijo|escojo|selecciono|diría(?: que es)?|creo que es|por (?:lo )?tanto|es|sería|escolho|"
+    rf"scelgo)(?:\s+(?:la|el|a|l'))*:?",
+    r"(?:我(?:会|认为|觉得|想)?)?(?:应该|应|故|所以|因此|就)?(?:选择|选|是)(?:了|:)*",
+    r"(?:私は|したがって|よって|なので|だから|つまり)[、,]?",
+    rf"{_W}(?:either|both|between|torn between)",
+)
+NOUN_BEFORE_LETTER = re.compile(
+    r"(?:the\s+|la\s+|die\s+|die\s+|as\s+)?(?:option|choice|letter|answer|statement|opción|opcion|antwort|"
+    r"auswahl|buchstabe|l'option|"
+    r"la lettre|lettre|letra|opção|opzione|réponse|respuesta|选项|選択肢|記号|(?:the\s+)?(?:correct|right|"
+    r"best)\s+(?:answer|option|choice)\s*:?)\s*[:#]?\s*"
+)
+MENTION = re.compile(
+    r"(?<![a-zà-ÿ'])(?:option|choice|answer|letter|statement|opción|opcion|antwort|opção|opzione|réponse|"
+    r"respuesta|选项|選択肢)\s*[:#]?\s*(?=[(\[\"'<]?[a-z](?![a-zà-ÿ0-9']))"
+)
+
+# What follows a letter when the letter is the subject: "B is correct", "B fits best", "B选项正确".
+_GOOD = (
+    r"(?:correct|right|answer|best|choice|option|accurate|appropriate|likely|suitable|fitting|closest|true|fit|"
+    r"match|one|winner|pick|better|stronger|"
+    r"convincing)\b"
+)
+TAIL = _compile(
+    rf"\s*(?:is|seems|appears|looks|sounds|feels|would be|must be|should be|was|has to be|remains)\s+"
+    rf"(?:(?:to be|likely|probably|definitely|clearly|therefore|thus|indeed|then|by far|obviously|the|my|most|"
+    rf"more|best|only|closest|final|"
+    rf"right|correct|accurate|much|far|surely|certainly|actually|still|single|overall|slightly|a|an|like|"
+    rf"what i'd)\s+)*{_GOOD}",
+    r"\s*(?:is\s+)?(?:clearly\s+|also\s+)?best\s+(?:fits|matches|describes|captures|explains|represents|"
+    r"reflects|suits|supported|aligns)",
+    r"\s*(?:fits|matches|describes|captures|explains|suits|works|reflects|aligns)(?:\s+[\w']+){0,6}?\s+(?:best|"
+    r"better|most|well|perfectly|exactly|closely|accurately)\b",
+    r"\s*it\s+is\b",
+    r"\s*(?:for sure|hands down|without (?:a )?doubt|100%)",
+    r"\s*,?\s*(?:i think|i guess|i believe|i'd say|i would say|most likely|probably|definitely)\s*(?:[.!,]|$)",
+    r"\s*is\s+my\s+(?:final\s+)?(?:answer|choice|pick|guess|selection)",
+    r"\s*ist\s+(?:die\s+)?(?:also\s+)?(?:richtig|korrekt|beste|passt|am wahrscheinlichsten)",
+    r"\s*est\s+(?:la\s+|le\s+)?(?:donc\s+)?(?:bonne|correcte?|meilleur|juste|plus\s+(?:probable|appropri))",
+    r"\s*es\s+(?:la\s+|el\s+)?(?:opción\s+|respuesta\s+)?(?:correct|mejor|más\s+(?:probable|adecuad))",
+    r"\s*é\s+(?:a\s+)?(?:corret|cert|melhor)",
+    r"\s*(?:选项|项)?(?:才)?(?:是)?(?:最)?(?:正确|对的|合适|符合|佳|准确)",
+    r"\s*(?:です|だと思|でしょう|だ。|が(?:正解|正しい|最も|一番)|を選)",
+    r"\s*(?:✅|✓|✔|☑|\((?:correct|right|my answer|selected)\)|←|<-+)",
+)
+
+NEGATION = re.compile(
+    r"\b(?:not|n't|don't|doesn't|never|cannot|can't|isn't|wasn't|wouldn't|shouldn't|couldn't|hardly|doubt|"
+    r"neither|nor|no way|"
+    r"rather than|instead of|unlike|excludes?|excluding|except|rule[sd]? out|ruling out|eliminat\w+|discard\w*|"
+    r"reject\w*|"
+    r"wrong|incorrect|least|worst|false|nicht|kein\w*|pas|jamais|nunca|não|non|against|dismiss\w*)\b|不|没|排除|除了"
+)
+NOT_A_NEGATION = re.compile(
+    r"no doubt|without (?:a |any )?doubt|not only|no question|not (?:entirely |completely |100% |"
+    r"totally )?(?:sure|certain)"
+)
+NEGATED_AFTER = re.compile(
+    r"\s*[)\]\"']*\s*(?:,\s*)?(?:(?:is|was|are|seems?|looks?|sounds?|would be|can be|could be|"
+    r"should be)\s+(?:\w+\s+){0,2}?(?:not|wrong|incorrect|out|unlikely|"
+    r"ruled out|eliminated|excluded|less|false|inconsistent|off|implausible|improbable|no)\b|isn't|doesn't|"
+    r"does not|can't|cannot|won't|wouldn't|didn't|"
+    r"don't|do not|ist (?:falsch|nicht)|n'est|no es|est faux|不|(?:选项)?(?:是)?错|ではな|じゃな|は違)"
+)
+CLAUSE_EDGE = re.compile(
+    r"[.!?;:,\n。!?;,、]|\b(?:but|so|however|because|since|and|therefore|thus|hence|yet|although|though|aber|mais|"
+    r"pero|sondern)\b|但|所以|而"
+)
+SENTENCE_EDGE = re.compile(r"[!?;\n。]|(?<![\s(\[.][a-j])(?<!^[a-j])\.(?=\s|$)")
+CONDITION = re.compile(
+    r"\b(?:if|unless|assuming|suppose|supposing|provided that|in case|whether|wenn|falls)\b|如果|若|もし"
+)
+NOT_A_CONDITION = re.compile(
+    r"\bif (?:i|we)(?:'m| am|'d| had| have| must| were| was| need| should| could)?(?: really|"
+    r" absolutely)?(?: to| forced to| have to| only| pressed)?\s*"
+    r"(?:guess|choose|pick|say|select|decide|answer|bet|forced|hear\w*|understand|understood|heard|pressed|make|"
+    r"made|take)|"
+    r"\bif (?:forced|pressed|anything|you ask me|pushed)|\bas if\b|even if|sounds? (?:like|as) if|"
+    r"wenn ich (?:raten|wählen|mich)"
+)
+QUESTION = re.compile(
+    r"^\W*(?:is|are|could|can|should|would|might|does|do|did|was|what|which|why|how|shall|may|ist|est-ce|¿)\b.*\?\s*$"
+)
+OTHERS = re.compile(
+    r"\b(?:(?:some|others|one|people|you|someone|listeners|many)\s+(?:\w+\s+){0,2}?(?:think|say|argue|guess|"
+    r"assume|believe|choose|pick|suggest|expect)|"
+    r"tempt\w*|at first|initially|originally|first (?:thought|glance|impression|instinct|guess|inclination|"
+    r"i thought)|my first|i (?:thought|was thinking)|"
+    r"sounded like|seemed|(?:previous|earlier|other|user's|user|example|transcript|another|speaker's own|wrong|"
+    r"incorrect|second|alternative|runner-up|"
+    r"next best|format|sample)\s+(?:\w+\s+)?(?:answer|option|choice|response|guess|format)|for example|e\.g\.|"
+    r"such as|zuerst|d'abord|al principio|一开始|最初)"
+)
+CORRECTION = re.compile(
+    r"\b(?:actually|wait|correction|sorry|scratch that|second thoughts?|change my|changing my|instead|i meant|"
+    r"i mean|oops|my mistake|revis\w+|"
+    r"reconsider\w*|let me correct|rethink\w*|no,|nope,|hold on|on reflection|re-?listen\w*|strike that|"
+    r"not [a-j],? but|moment|hmm|correct that|"
+    r"eigentlich|doch|en fait|plutôt|en realidad|mejor dicho)|不对|更正|等等|其实|いや|やっぱり|訂正"
+)
+CONCLUSION = re.compile(
+    r"\b(?:so|therefore|thus|hence|overall|in conclusion|to conclude|conclusion|ultimately|finally|in the end|"
+    r"in summary|to sum up|final|all in all|consequently|"
+    r"as a result|this means|that means|that leaves|given (?:all )?(?:this|that|these)|based on|considering|"
+    r"accordingly|ergo|in short|"
+    r"daher|somit|donc|por (?:lo )?tanto|taking everything|weighing|putting)\b|"
+    r"所以|因此|综上|总之|故|したがって|よって|→|=>|⇒|∴"
+)
+CONTRAST = re.compile(
+    r"\b(?:but|however|yet|still|though|although|nevertheless|rather|aber|jedoch|mais|cependant|pero|"
+    r"sin embargo)\b|但|しかし|でも"
+)
+INDECISION = re.compile(
+    r"can't decide|cannot decide|can not decide|hard to (?:choose|decide|say which)|undecided|toss-?up|"
+    r"could (?:also )?(?:equally )?be (?:any|either|both)|either (?:one )?(?:could|would|works|is fine)|"
+    r"both (?:are|seem|fit|could|options)|equally (?:likely|plausible|possible|valid|well)|or (?:maybe|perhaps|"
+    r"possibly) |not sure which|yes and no|"
+    r"any of (?:them|these|the above)|all of the above|can't choose|cannot choose|unable to decide|"
+    r"impossible to choose|无法(?:决定|选择)"
+)
+OFF_MENU = re.compile(
+    r"\bnone of (?:the|these|those|them)|\bneither (?:of|option|one|a nor|answer)|\bno (?:correct|suitable|"
+    r"matching) (?:option|answer|choice)|"
+    r"not (?:listed|among the|in the (?:list|options)|one of the)|"
+    r"以上都不|都不是|どれも|aucune? (?:de|des)|keine? der|ninguna de"
+)
+REFUSAL = re.compile(
+    r"(?:can't|can not|cannot|unable to|not able to|am not capable|not equipped to|don't have the (?:ability|"
+    r"capability)|do not have the (?:ability|capability)|"
+    r"couldn't|could not|incapable of|not possible (?:for me )?to|impossible to|"
+    r"difficult to)\s*(?:\w+\s+){0,4}?(?:listen|hear|process|access|analy[sz]e|play|open|determine|tell|"
+    r"assist|help|answer|identify|provide|interpret|infer|assess|say|detect|evaluate|judge|know|make|comply|"
+    r"respond|perceive|classify|"
+    r"listening|hearing|processing|recogni[sz]e|discuss|comment|speculate|guess)|"
+    r"no (?:audio|sound|recording|clip|attachment)\b|(?:didn't|did not|don't|do not|haven't|"
+    r"have not) (?:\w+ )?(?:receive|see|hear|find|detect|have access|know|have enough)|"
+    r"text-based|only (?:process|read|handle|work with) text|language model|please (?:provide|upload|share|"
+    r"attach|send|re-?upload)|"
+    r"i'm sorry|i apologi[sz]e|i am sorry|not enough information|insufficient|i have no idea|no idea|i won't|"
+    r"i will not|i refuse|i'd rather not|"
+    r"not comfortable|against my|not sure\b|unclear|inaudible|audio (?:is|was|seems|appears) (?:missing|empty|"
+    r"silent|corrupt|not)|"
+    r"nicht (?:hören|anhören|verarbeiten|möglich|beurteilen|bestimmen)|leider|"
+    r"kann (?:ich )?(?:\w+\s+){0,4}nicht|désolé|ne peux pas|je n'ai pas|lo siento|no puedo|"
+    r"无法|不能|抱歉|对不起|听不到|没有(?:收到|听到)|申し訳|できません|聞こえません|不明|わかりません"
+)
+
+YES = ("yes", "yeah", "yep", "yup", "ja", "oui", "sí", "si", "sim", "да", "네", "affirmative", "absolutely", "indeed")
+NO = ("no", "nope", "nah", "nein", "non", "não", "нет", "아니요", "negative")
+YES_CJK = ("是", "对", "有", "はい", "ええ")
+NO_CJK = ("不", "否", "没有", "いいえ")
+
+# Words that may follow a bare "A" when it is a letter and not the article.
+AFTER_LETTER = frozenset(
+    """is was because since as and or but based due which that i with for given from in if it's it fits matches
+    describes seems would must should looks sounds ist weil und oder est car et ou es porque y por although than where
+    over instead the this there these my here to however therefore appears captures""".split()  # noqa: SIM905
+)
