@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -148,15 +149,16 @@ def kinds_of(fields: Fields) -> list[str]:
 
 def category_of(level: int, given_in_turn: Sequence[str]) -> str:
     """Our name for what a question asks about, from the first of its type, stem or id that tells; "" when none does."""
-    for given in given_in_turn:
-        known = _NAMES[level].get(given.casefold()) or _NAMES[level].get(slugify(given))
-        if known:
-            return known
-        plain = re.sub(r"[\W_]+", " ", given.casefold()).replace("fine grained", "")
-        for pattern, category in _COMPILED[level]:
-            if pattern.search(plain):
-                return category
-    return ""
+    return next((found for given in given_in_turn if (found := _category(level, given))), "")
+
+
+@functools.lru_cache(1024)  # types and stems recur by the thousand
+def _category(level: int, given: str) -> str:
+    known = _NAMES[level].get(given.casefold()) or _NAMES[level].get(slugify(given))
+    if known:
+        return known
+    plain = re.sub(r"[\W_]+", " ", given.casefold())
+    return next((category for pattern, category in _COMPILED[level] if pattern.search(plain)), "")
 
 
 def slugify(words: str) -> str:
@@ -171,18 +173,29 @@ def options_of(value: object, provenance: object = None) -> tuple[Option, ...]:
     """The options of a question, given as marked text on lines or on one line, as a list, or as an object."""
     pairs: list[tuple[str, str]] = []
     if isinstance(value, str):
-        pairs = _by_line(value) if len(_by_line(value)) > 1 else _in_one_line(value)
+        pairs = _by_line(value)
+        if len(pairs) < 2:
+            pairs = _in_one_line(value)
     elif isinstance(value, list):
         for position, given in enumerate(value):
             inner = given.get("text", given.get("option", "")) if isinstance(given, dict) else given
-            marked = _by_line(str(inner))
-            pairs.append(marked[0] if marked else (chr(ord("A") + position), str(inner).strip()))
+            pairs.append((_letter(position), _unmarked(str(inner).strip(), _letter(position))))
     elif isinstance(value, dict):
         pairs = sorted((str(key).strip(" .():[]").upper(), str(given).strip()) for key, given in value.items())
     letters = [letter for letter, _ in pairs]
-    if letters != [chr(ord("A") + i) for i in range(len(pairs))] or not all(words for _, words in pairs):
+    if letters != [_letter(i) for i in range(len(pairs))] or not all(words for _, words in pairs):
         return ()
     return tuple(Option(letter, words, _provenance(provenance, letter)) for letter, words in pairs)
+
+
+def _letter(position: int) -> str:
+    return chr(ord("A") + position)
+
+
+def _unmarked(words: str, letter: str) -> str:
+    """An option's words without the letter that may stand before them."""
+    mark = _LINE.match(words)
+    return mark[4].strip() if mark and letter in mark.groups()[:3] else words
 
 
 def _by_line(value: str) -> list[tuple[str, str]]:
@@ -190,7 +203,7 @@ def _by_line(value: str) -> list[tuple[str, str]]:
     for line in value.splitlines():
         mark = _LINE.match(line)
         letter = next((g for g in mark.groups()[:3] if g), "") if mark else ""
-        if mark and letter == chr(ord("A") + len(pairs)):
+        if mark and letter == _letter(len(pairs)):
             pairs.append((letter, mark[4].strip()))
         elif pairs and line.strip():  # a later line of the same option
             pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]} {line.strip()}".strip())
@@ -200,13 +213,10 @@ def _by_line(value: str) -> list[tuple[str, str]]:
 def _in_one_line(value: str) -> list[tuple[str, str]]:
     starts: list[tuple[int, int]] = []
     for mark in re.finditer(rf"(?:(?<=\s)|^){_MARK}\s*", value):
-        if next(g for g in mark.groups() if g) == chr(ord("A") + len(starts)):
+        if next(g for g in mark.groups() if g) == _letter(len(starts)):
             starts.append((mark.start(), mark.end()))
     ends = [start for start, _ in starts[1:]] + [len(value)]
-    return [
-        (chr(ord("A") + i), value[begin:end].strip(" \t\n;,|"))
-        for i, ((_, begin), end) in enumerate(zip(starts, ends, strict=True))
-    ]
+    return [(_letter(i), value[begin : ends[i]].strip(" \t\n;,|")) for i, (_, begin) in enumerate(starts)]
 
 
 def _provenance(value: object, letter: str) -> str:

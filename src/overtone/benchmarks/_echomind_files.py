@@ -85,7 +85,7 @@ class Sounds:
         self._found: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
     def find(self, named: str, folders: tuple[str, ...]) -> str | None:
-        """Where the file `named` lies, relative to the root: in one of `folders` (each "" or ending in "/"), else by its
+        """Where the file `named` lies, relative to the root: in one of `folders` ("" or ending in "/"), else by its
         bare name anywhere in the first. None when it is absent; DataError when it leads outside the root."""
         key = (named, folders)
         if key not in self._found:
@@ -100,7 +100,7 @@ class Sounds:
         if plain and folders[0] + path in self._files:
             return folders[0] + path
         for folder in folders:
-            # Not a plain file of the first folder: elsewhere, reached by a link, absent, or an attempt to leave the root.
+            # No plain file of the first folder: elsewhere, behind a link, absent, or an attempt to leave the root.
             real = inside(self.root, folder + path if not pure.is_absolute() else path)
             if _is_file(real):
                 return folder + path if plain else real.relative_to(self.root.resolve()).as_posix()

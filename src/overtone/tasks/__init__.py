@@ -38,7 +38,9 @@ CONVERSATION: tuple[str, ...] = tuple(name for name in VARIANTS if name != "task
 _FOLDER = Path(__file__).parent / "prompts"
 _PLACEHOLDER = re.compile(r"\{(role\.plain|role\.service|topic|question|options|letters|words|cue)\}")
 _FOREIGN_TOPIC = re.compile(r"\{\{\s*topic\s*\}\}|\$?\{\s*topic\s*\}|<\s*topic\s*>|\[\s*topic\s*\]", re.I)
-_TOPIC_SENTENCE = re.compile(r"[^.!?\n]*\{topic\}[^.!?\n]*[.!?]?[ ]*\n?")
+_TOPIC_SENTENCE = re.compile(  # with the line it fills, or with the blank before it
+    r"^[^.!?\n]*\{topic\}[^.!?\n]*[.!?]?[ ]*\n?|[ ]*[^.!?\n]*\{topic\}[^.!?\n]*[.!?]?", re.M
+)
 _FIRST_SENTENCE = re.compile(r"\A\s*You are\b[^.!?\n]*[.!?]?", re.I)
 
 
