@@ -158,8 +158,10 @@ def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
     while page := list(itertools.islice(stream, PLAN_PAGE)):
         store.plan(page, settings.repeats)
         count += len(page)
+    told = {detail for _, kind, detail in store.events() if kind == "warning"}
     for warning in benchmark.warnings:
-        store.add_event("warning", warning)
+        if warning not in told:
+            store.add_event("warning", warning)
         log.warning(warning)
     store.commit()
     if count == 0:

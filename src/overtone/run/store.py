@@ -270,6 +270,11 @@ class Store:
             out.append(Ask(ask, item, condition, repeat, told))
         return out
 
+    def items(self) -> Iterator[Item]:
+        """Every item, in the benchmark's order."""
+        for row in self.db.execute("SELECT body FROM items ORDER BY seq"):
+            yield _decode_item(row[0])
+
     def counts(self, *, wanted_only: bool = False) -> dict[str, int]:
         """How many asks are pending, answered and failed."""
         where = "WHERE wanted" if wanted_only else ""
@@ -452,6 +457,8 @@ def _stored(row: tuple[Any, ...]) -> StoredReply:
 
 def _connect(path: Path, *, write: bool) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode={'rwc' if write else 'ro'}"
+    if not write and not os.access(path.parent, os.W_OK) and not path.with_name("run.db-wal").exists():
+        uri += "&immutable=1"  # a reader of a WAL file needs to write beside it, unless nobody else can
     try:
         db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30)
     except sqlite3.OperationalError as error:

@@ -1,0 +1,113 @@
+"""The public interface: run, score, open_run. Usable in a script, in a notebook and inside a running event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from overtone.run.session import execute
+from overtone.run.settings import resolve
+from overtone.run.store import Store, StoredReply
+from overtone.schema import Item, Score
+
+if TYPE_CHECKING:
+    from overtone.analysis.cases import CaseView
+    from overtone.analysis.summary import Summary
+    from overtone.run.engine import Outcome
+
+
+class Run:
+    """A run's folder, open for reading. Use it as a context, or `close()` it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._store = Store.read(folder)
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._store.close()
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What the run is: model, benchmark, settings, versions, prompts."""
+        return self._store.meta()
+
+    def items(self) -> Iterator[Item]:
+        """Every item of the run, once."""
+        return self._store.items()
+
+    def replies(self) -> Iterator[StoredReply]:
+        return self._store.replies()
+
+    def scores(self) -> Iterator[tuple[int, Score]]:
+        """Every score with the number of the ask it belongs to (`StoredReply.ask`)."""
+        return self._store.scores()
+
+    def case(self, case: str) -> CaseView:
+        """Transcript, voice answers, reasoning answers and replies of one case, side by side."""
+        from overtone.analysis.cases import case as view
+
+        return view(self._store, case)
+
+    def summary(self) -> Summary:
+        """The headline numbers, with n scored of n asked, intervals and bounds."""
+        from overtone.analysis.summary import summarise
+
+        return summarise(self._store)
+
+
+def run(benchmark: str, *, data: str | Path, model: str, out: str | Path | None = None, **settings: Any) -> Run:
+    """Ask `model` (a SPEC) the items of `benchmark` and score the replies; returns the run, open.
+
+    `settings` are the flags of `overtone run` with underscores: levels, prompt, limit, … A run that is there already goes
+    on: what is answered is not asked again. Raises OvertoneError; failures of single items are values of the run.
+    """
+    flags = {"benchmark": benchmark, "data": str(data), "model": [model], "out": str(out) if out else None, **settings}
+    (found,) = resolve(flags, None, os.environ)
+    outcome: Outcome = _wait(execute(found))
+    if not outcome.stopped:
+        score(found.folder)
+    return Run(found.folder)
+
+
+def score(folder: str | Path) -> dict[str, int]:
+    """Recompute a run's scores from its stored replies; returns how many each metric gave."""
+    from overtone.scoring import score_run
+
+    return score_run(Path(folder))
+
+
+def open_run(folder: str | Path) -> Run:
+    """Open a run to read it."""
+    return Run(Path(folder))
+
+
+def _wait(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine to its end, also where an event loop is running already (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    box: dict[str, Any] = {}
+
+    def inside() -> None:
+        try:
+            box["value"] = asyncio.run(work)
+        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
+            box["error"] = error
+
+    thread = threading.Thread(target=inside, name="overtone-run")
+    thread.start()
+    thread.join()
+    if "error" in box:
+        raise box["error"]
+    return box["value"]

@@ -1,0 +1,30 @@
+"""Show one case of a run: transcript, voice answers, reasoning answers and replies side by side."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from overtone.errors import EXIT_OK
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder")
+    parser.add_argument(
+        "case", metavar="CASE", nargs="?", help="e.g. synthesis/id_854/target; without it, all are named"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    from overtone.analysis.cases import case
+    from overtone.run.store import Store
+
+    with Store.read(args.run) as store:
+        if args.case is None:
+            for row in store.db.execute("SELECT case_id, cue FROM items GROUP BY case_id ORDER BY min(seq)"):
+                print("  ".join(row))
+            return EXIT_OK
+        from overtone.report.terminal import print_case
+
+        print_case(case(store, args.case))
+    return EXIT_OK

@@ -1,0 +1,29 @@
+"""Write a run's replies and scores as JSON lines, CSV or Parquet."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from overtone.errors import EXIT_OK
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder")
+    parser.add_argument("--format", choices=("jsonl", "csv", "parquet"), default="jsonl")
+    parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="where to (RUN/replies.FORMAT)")
+
+
+def main(args: argparse.Namespace) -> int:
+    from overtone.errors import StoreError
+    from overtone.run.export import export
+    from overtone.run.store import Store
+
+    out = args.out or args.run / f"replies.{args.format}"
+    with Store.read(args.run) as store:
+        try:
+            count = export(store, args.format, out)
+        except OSError as error:
+            raise StoreError(f"cannot write {out}: {error.strerror}") from None
+    print(f"{count} rows → {out}")
+    return EXIT_OK

@@ -1,0 +1,130 @@
+"""A run's replies and scores as rows for other tools: JSON lines, CSV or Parquet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overtone.errors import MissingExtra
+from overtone.run.store import ANSWERED, FAILED, Failure, Store, StoredReply
+from overtone.schema import Score
+
+FORMATS = ("jsonl", "csv", "parquet")
+_STATES = {ANSWERED: "answered", FAILED: "failed"}
+
+
+def rows(store: Store) -> Iterator[dict[str, Any]]:
+    """One row for each ask and turn: what was asked, what came back, what it scored."""
+    replies: dict[int, list[StoredReply]] = {}
+    for reply in store.replies():
+        replies.setdefault(reply.ask, []).append(reply)
+    failures: dict[int, Failure] = {f.ask: f for f in store.failures()}
+    scores: dict[int, list[Score]] = {}
+    for ask_id, score in store.scores():
+        scores.setdefault(ask_id, []).append(score)
+    for ask, state in store.asks():
+        item = ask.item
+        failure = failures.get(ask.id)
+        base: dict[str, Any] = {
+            "item": item.id,
+            "condition": ask.condition,
+            "repeat": ask.repeat,
+            "benchmark": item.benchmark,
+            "level": item.level,
+            "task": item.task,
+            "category": item.category,
+            "case": item.case,
+            "group": item.group,
+            "style": item.style,
+            "cue": item.cue,
+            "source": item.source,
+            "clip": item.turns[0].clip.path if item.turns[0].clip else "",
+            "question": item.question,
+            "gold": item.gold,
+            "reference": item.references[0] if item.references else "",
+            "state": _STATES.get(state, "pending"),
+            "failure": failure.reason if failure else "",
+            "failure_detail": failure.detail if failure else "",
+        }
+        given = {s.metric: s.value for s in scores.get(ask.id, ())}
+        said: list[StoredReply | None] = [*replies.get(ask.id, ())]
+        for reply in said or [None]:
+            yield {
+                **base,
+                "turn": reply.key.turn if reply else 0,
+                "text": reply.text if reply else "",
+                "audio": reply.audio if reply else "",
+                "finish": reply.finish if reply else "",
+                "refused": bool(reply and reply.refused),
+                "latency": reply.latency if reply else None,
+                "attempts": reply.attempts if reply else (failure.attempts if failure else 0),
+                "input_tokens": reply.usage.input_tokens if reply else 0,
+                "output_tokens": reply.usage.output_tokens if reply else 0,
+                "scores": given,
+                "signatures": sorted({s.signature for s in scores.get(ask.id, ())}),
+            }
+
+
+def export(store: Store, form: str, out: Path) -> int:
+    """Write the rows; returns how many. In CSV and Parquet each metric is a column `score_<metric>`."""
+    metrics = sorted({row[0] for row in store.db.execute("SELECT DISTINCT metric FROM scores WHERE kind = 'reply'")})
+    temporary = out.with_name(out.name + ".part")
+    try:
+        count = {"jsonl": _jsonl, "csv": _csv, "parquet": _parquet}[form](store, metrics, temporary)
+        temporary.replace(out)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return count
+
+
+def _jsonl(store: Store, metrics: list[str], out: Path) -> int:
+    count = 0
+    with out.open("wb") as file:
+        for row in rows(store):
+            file.write(msgspec.json.encode(row) + b"\n")
+            count += 1
+    return count
+
+
+def _flat(row: dict[str, Any], metrics: list[str]) -> dict[str, Any]:
+    scores, signatures = row.pop("scores"), row.pop("signatures")
+    return {**row, **{f"score_{m}": scores.get(m) for m in metrics}, "signatures": "; ".join(signatures)}
+
+
+def _csv(store: Store, metrics: list[str], out: Path) -> int:
+    count = 0
+    with out.open("w", newline="", encoding="utf-8") as file:
+        writer = None
+        for row in rows(store):
+            flat = {k: _cell(v) for k, v in _flat(row, metrics).items()}
+            if writer is None:
+                writer = csv.DictWriter(file, list(flat))
+                writer.writeheader()
+            writer.writerow(flat)
+            count += 1
+    return count
+
+
+def _cell(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: text from a model is hostile."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("=", "+", "-", "@"):
+        return f"'{value}"
+    return value
+
+
+def _parquet(store: Store, metrics: list[str], out: Path) -> int:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtra("Parquet needs pyarrow: pip install 'overtone[export]'") from None
+    flat = [_flat(row, metrics) for row in rows(store)]
+    columns = {name: [row[name] for row in flat] for name in flat[0]} if flat else {}
+    types = {f"score_{m}": pyarrow.float64() for m in metrics} | {"latency": pyarrow.float64()}
+    table = pyarrow.table({k: pyarrow.array(v, type=types.get(k)) for k, v in columns.items()})
+    pyarrow.parquet.write_table(table, out)
+    return len(flat)
