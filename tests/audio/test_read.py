@@ -26,7 +26,9 @@ X = tone()
 @pytest.mark.parametrize("extensible", [False, True])
 @pytest.mark.parametrize("channels", [1, 2, 6])
 @pytest.mark.parametrize(("bits", "code"), [(8, 1), (16, 1), (24, 1), (32, 1), (32, 3), (64, 3)])
-def test_every_common_wav_form_gives_the_mean_of_its_channels(bits: int, code: int, channels: int, extensible: bool) -> None:
+def test_every_common_wav_form_gives_the_mean_of_its_channels(
+    bits: int, code: int, channels: int, extensible: bool
+) -> None:
     gains = np.linspace(0.2, 1.0, channels, dtype=np.float32)
     body = pack((X[:, None] * gains).reshape(-1), bits, code == 3)
     samples, rate = audio.decode(wav(body, bits=bits, code=code, channels=channels, extensible=extensible))

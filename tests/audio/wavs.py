@@ -38,7 +38,9 @@ def wav(
 ) -> bytes:
     """A WAV file with whatever its header is told to say."""
     block = channels * (bits // 8)
-    fmt = struct.pack("<HHIIHH", 0xFFFE if extensible else code, channels, rate, rate * block & 0xFFFFFFFF, block & 0xFFFF, bits)
+    fmt = struct.pack(
+        "<HHIIHH", 0xFFFE if extensible else code, channels, rate, rate * block & 0xFFFFFFFF, block & 0xFFFF, bits
+    )
     if extensible:
         fmt += struct.pack("<HHIH", 22, bits, 0, code) + _GUID_TAIL
     chunks = b"fmt " + struct.pack("<I", len(fmt)) + fmt + before

@@ -1,0 +1,250 @@
+"""Fetching, against a real local server that speaks the hub's protocol and misbehaves on request."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from overtone.benchmarks.fetch import fetch
+from overtone.errors import DataError
+
+REPO = "hlt-cuhksz/EchoMind"
+
+
+class Hub:
+    """A dataset host: what it holds, what it was asked, and how it misbehaves."""
+
+    def __init__(self) -> None:
+        self.files = {
+            "README.md": b"a card",
+            "dataset/audio/a b.wav": bytes(range(256)) * 4000,
+            "dataset/audio/ü#1?.wav": b"RIFF" * 1000,
+            "dataset/empty.txt": b"",
+        }
+        self.small = {"README.md", "dataset/empty.txt"}
+        self.asked: list[tuple[str, str]] = []  # path, Range
+        self.tokens: dict[str, list[str]] = {"hub": [], "cdn": []}
+        self.break_at: dict[str, list[int]] = {}  # path -> after how many bytes each next answer breaks off
+        self.corrupt: dict[str, int] = {}  # path -> how many answers are wrong
+        self.busy = 0
+        self.extra: list[dict[str, object]] = []
+        self.ranges = True
+        self.status = 200
+        self.hub: TestServer
+        self.cdn: TestServer
+
+    def entries(self) -> list[dict[str, object]]:
+        out: list[dict[str, object]] = [{"type": "directory", "path": "dataset", "oid": "0" * 40, "size": 0}]
+        for path, body in self.files.items():
+            entry: dict[str, object] = {"type": "file", "path": path, "size": len(body)}
+            entry["oid"] = hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()
+            if path not in self.small:
+                entry["lfs"] = {"oid": hashlib.sha256(body).hexdigest(), "size": len(body), "pointerSize": 130}
+            out.append(entry)
+        return out + self.extra
+
+    async def tree(self, request: web.Request) -> web.StreamResponse:
+        self.tokens["hub"].append(request.headers.get("Authorization", ""))
+        if self.status != 200:
+            return web.Response(status=self.status)
+        assert request.query["recursive"] == "true"
+        at = int(request.query.get("cursor", 0))
+        entries = self.entries()
+        headers = {}
+        if at + 2 < len(entries):
+            headers["Link"] = f'<{request.url.update_query(cursor=at + 2)}>; rel="next"'
+        return web.json_response(entries[at : at + 2], headers=headers)
+
+    async def resolve(self, request: web.Request) -> web.StreamResponse:
+        self.tokens["hub"].append(request.headers.get("Authorization", ""))
+        path = request.match_info["path"]
+        if path in self.small:
+            return await self.send(request, path)
+        raise web.HTTPFound(self.cdn.make_url("/").join(self.cdn.make_url("/blob").with_query(path=path)))
+
+    async def blob(self, request: web.Request) -> web.StreamResponse:
+        self.tokens["cdn"].append(request.headers.get("Authorization", ""))
+        return await self.send(request, request.query["path"])
+
+    async def send(self, request: web.Request, path: str) -> web.StreamResponse:
+        wanted = request.headers.get("Range", "")
+        self.asked.append((path, wanted))
+        if self.busy:
+            self.busy -= 1
+            return web.Response(status=503, headers={"Retry-After": "0"})
+        body = self.files[path]
+        if self.corrupt.get(path, 0):
+            self.corrupt[path] -= 1
+            body = b"X" * len(body)
+        start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and self.ranges else 0
+        answer = web.StreamResponse(status=206 if start else 200)
+        if start:
+            answer.headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
+        answer.content_length = len(body) - start
+        await answer.prepare(request)
+        breaks = self.break_at.get(path, [])
+        if breaks:
+            await answer.write(body[start : start + breaks.pop(0)])
+            await asyncio.sleep(0.02)
+            assert request.transport is not None
+            request.transport.close()
+            return answer
+        await answer.write(body[start:])
+        await answer.write_eof()
+        return answer
+
+
+@pytest_asyncio.fixture
+async def hub(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Hub]:
+    one = Hub()
+    app, cdn = web.Application(), web.Application()
+    app.router.add_get(f"/api/datasets/{REPO}/tree/{{rev}}", one.tree)
+    app.router.add_get(f"/datasets/{REPO}/resolve/main/{{path:.+}}", one.resolve)
+    cdn.router.add_get("/blob", one.blob)
+    async with TestServer(app) as one.hub, TestServer(cdn, host="localhost") as one.cdn:
+        monkeypatch.setenv("HF_ENDPOINT", str(one.hub.make_url("/")))
+        monkeypatch.delenv("HF_TOKEN", raising=False)
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        yield one
+
+
+def parts(out: Path) -> list[Path]:
+    return list(out.rglob("*.part"))
+
+
+async def test_a_release_arrives_whole_and_a_rerun_downloads_nothing(hub: Hub, tmp_path: Path) -> None:
+    said: list[str] = []
+    seen: list[tuple[int, int]] = []
+    result = await fetch(
+        "echomind", tmp_path / "e", say=said.append, progress=lambda d, t: seen.append((d, t)), pause=0
+    )
+    assert {p: (tmp_path / "e" / p).read_bytes() for p in hub.files} == hub.files
+    assert (result.files, result.new_files) == (4, 4)
+    assert "4 files, 1.0 MB" in said[0] and "non-commercial" in said[0]
+    assert seen[-1][0] == seen[-1][1] == result.bytes
+    assert not parts(tmp_path)
+    hub.asked.clear()
+    again = await fetch("echomind", tmp_path / "e", say=said.append, pause=0)
+    assert again.new_files == 0 and hub.asked == []
+
+
+async def test_a_broken_connection_is_resumed_where_it_broke(hub: Hub, tmp_path: Path) -> None:
+    path = "dataset/audio/a b.wav"
+    hub.break_at[path] = [300_000, 200_000]
+    await fetch("echomind", tmp_path, say=str, pause=0)
+    assert (tmp_path / path).read_bytes() == hub.files[path]
+    starts = [int(r.removeprefix("bytes=").removesuffix("-")) if r else 0 for p, r in hub.asked if p == path]
+    assert len(starts) == 3
+    assert 0 == starts[0] < starts[1] < starts[2]
+
+
+async def test_a_later_command_goes_on_from_the_part_an_earlier_one_left(hub: Hub, tmp_path: Path) -> None:
+    path = "dataset/audio/a b.wav"
+    hub.break_at[path] = [100_000] * 5
+    with pytest.raises(DataError, match="run the same command again"):
+        await fetch("echomind", tmp_path, say=str, pause=0)
+    assert not (tmp_path / path).exists()
+    have = (tmp_path / (path + ".part")).stat().st_size
+    assert have > 0
+    hub.asked.clear()
+    await fetch("echomind", tmp_path, say=str, pause=0)
+    assert (path, f"bytes={have}-") in hub.asked
+    assert (tmp_path / path).read_bytes() == hub.files[path]
+
+
+async def test_a_part_of_another_version_is_thrown_away(hub: Hub, tmp_path: Path) -> None:
+    path = "dataset/audio/a b.wav"
+    (tmp_path / "dataset/audio").mkdir(parents=True)
+    (tmp_path / (path + ".part")).write_bytes(b"old" * 1000)
+    (tmp_path / (path.replace("a b", "ü#1?") + ".part")).write_bytes(b"longer than the file" * 1000)
+    await fetch("echomind", tmp_path, say=str, pause=0)
+    assert (tmp_path / path).read_bytes() == hub.files[path]
+    assert not parts(tmp_path)
+
+
+async def test_a_host_without_ranges_sends_the_whole_file_again(hub: Hub, tmp_path: Path) -> None:
+    path = "dataset/audio/a b.wav"
+    hub.ranges, hub.break_at[path] = False, [100_000]
+    await fetch("echomind", tmp_path, say=str, pause=0)
+    assert (tmp_path / path).read_bytes() == hub.files[path]
+
+
+@pytest.mark.parametrize("path", ["README.md", "dataset/audio/a b.wav"])
+async def test_wrong_bytes_are_never_kept(hub: Hub, tmp_path: Path, path: str) -> None:
+    hub.corrupt[path] = 1
+    await fetch("echomind", tmp_path / "once", say=str, pause=0)
+    assert (tmp_path / "once" / path).read_bytes() == hub.files[path]
+    hub.corrupt[path] = 99
+    with pytest.raises(DataError, match="digest"):
+        await fetch("echomind", tmp_path / "always", say=str, pause=0)
+    assert not (tmp_path / "always" / path).exists()
+
+
+async def test_a_file_damaged_on_disk_is_fetched_again(hub: Hub, tmp_path: Path) -> None:
+    await fetch("echomind", tmp_path, say=str, pause=0)
+    (tmp_path / "README.md").write_bytes(b"a CARD")
+    assert (await fetch("echomind", tmp_path, say=str, pause=0)).new_files == 1
+    assert (tmp_path / "README.md").read_bytes() == b"a card"
+
+
+@pytest.mark.parametrize("path", ["../evil.txt", "a/../../evil.txt", "/tmp/evil.txt", "..", ""])
+async def test_a_path_outside_the_folder_stops_everything_before_the_first_byte(
+    hub: Hub, tmp_path: Path, path: str
+) -> None:
+    hub.extra = [{"type": "file", "path": path, "size": 4, "oid": hashlib.sha1(b"blob 4\0evil").hexdigest()}]
+    with pytest.raises(DataError):
+        await fetch("echomind", tmp_path / "out", say=str, pause=0)
+    assert hub.asked == []
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_the_token_goes_to_the_hub_and_not_to_where_it_redirects(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "secret-token")
+    await fetch("echomind", tmp_path, say=str, pause=0)
+    assert set(hub.tokens["hub"]) == {"Bearer secret-token"}
+    assert hub.tokens["cdn"] and set(hub.tokens["cdn"]) == {""}
+
+
+async def test_a_busy_host_is_asked_again(hub: Hub, tmp_path: Path) -> None:
+    hub.busy = 3
+    assert (await fetch("echomind", tmp_path, say=str, pause=0)).new_files == 4
+
+
+@pytest.mark.parametrize(("status", "words"), [(401, "HF_TOKEN"), (403, "HF_TOKEN"), (404, "--revision")])
+async def test_a_refusal_says_what_to_do(hub: Hub, tmp_path: Path, status: int, words: str) -> None:
+    hub.status = status
+    with pytest.raises(DataError, match=words):
+        await fetch("echomind", tmp_path, say=str, pause=0)
+
+
+async def test_a_list_that_goes_on_elsewhere_is_not_followed(hub: Hub, tmp_path: Path) -> None:
+    async def tree(request: web.Request) -> web.StreamResponse:
+        return web.json_response([], headers={"Link": '<http://localhost:1/x>; rel="next"'})
+
+    app = web.Application()
+    app.router.add_get("/{any:.*}", tree)
+    async with TestServer(app) as server:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HF_ENDPOINT", str(server.make_url("/")))
+            with pytest.raises(DataError, match="another host"):
+                await fetch("echomind", tmp_path, say=str, pause=0)
+
+
+async def test_without_network_the_error_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(
+        DataError, match="network unreachable.*copy the folder from a machine with network and pass --data"
+    ):
+        await fetch("echomind", tmp_path, say=str, pause=0)
