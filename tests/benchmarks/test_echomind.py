@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -383,3 +384,22 @@ def test_the_published_tables_have_every_headline_column_for_fourteen_rows() -> 
     gpt = rows["GPT-4o-Audio"]
     assert (gpt["wer"], gpt["voice_accuracy"], gpt["c4"], gpt["ves"]) == (10.74, 66.25, 3.42, 3.34)
     assert rows["Step-Audio"]["wer"] is None
+
+
+@pytest.mark.shared
+def test_no_run_of_six_words_of_the_benchmark_is_in_our_files(demo: Path) -> None:
+    """Its texts are not ours to pass on: prompts, rubrics and data files are in our own words."""
+    theirs: set[tuple[str, ...]] = set()
+    for file in demo.rglob("*.json"):
+        for text in re.findall(r'"((?:[^"\\]|\\.)*)"', file.read_text(encoding="utf-8")):
+            theirs |= _runs(text)
+    package = Path(__file__).parents[2] / "src" / "overtone"
+    for room in ("tasks", "benchmarks"):
+        for file in (package / room).rglob("*"):
+            if file.suffix in (".toml", ".json", ".py", ".txt"):
+                assert not _runs(file.read_text(encoding="utf-8")) & theirs, file.name
+
+
+def _runs(text: str) -> set[tuple[str, ...]]:
+    words = re.findall(r"[a-z']+", text.lower())
+    return {tuple(words[i : i + 6]) for i in range(len(words) - 5)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from overtone.benchmarks._echomind_fields import (
     category_of,
@@ -44,7 +46,9 @@ def test_a_sentence_ending_in_a_letter_does_not_part_an_option_on_lines() -> Non
     assert [o.text for o in options_of(text)] == ["Take vitamin B. Rest well.", "Sleep."]
 
 
-@pytest.mark.parametrize("given", ["no options", "", None, 3, {"x": "a", "y": "b"}, "B. b\nC. c", ["", "b"]])
+@pytest.mark.parametrize(
+    "given", ["no options", "", None, 3, {"x": "a", "y": "b"}, "B. b\nC. c", ["", "b"], ["x"] * 30]
+)
 def test_what_is_not_a_list_of_options_gives_none(given: object) -> None:
     assert options_of(given) == ()
 
@@ -144,3 +148,13 @@ def test_the_reply_and_its_sound_are_told_apart_by_what_they_hold() -> None:
 
 def test_an_unlabelled_cue_is_any_known_string_of_its_block() -> None:
     assert cue_of({"file": "x.wav", "voice": "Sigh sound"}, "alternative", "here") == "Sigh sound"
+
+
+@hypothesis.settings(max_examples=200, derandomize=True, deadline=None)
+@hypothesis.given(st.text(alphabet="ABab _.()[]:\n1{}", max_size=40), st.text(alphabet="ABC. \n[]", max_size=40))
+def test_no_text_breaks_the_reading_of_a_question(one: str, other: str) -> None:
+    options = options_of(other)
+    assert gold_of(one, options) in {"", *(o.letter for o in options)}
+    assert all(o.text for o in options)
+    assert (found := parse_name(one)) is None or found.case_id
+    assert category_of(1, [one]) in {"", *UNDERSTANDING} and category_of(2, [one]) in {"", *REASONING}

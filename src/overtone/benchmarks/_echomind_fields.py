@@ -177,13 +177,13 @@ def options_of(value: object, provenance: object = None) -> tuple[Option, ...]:
         if len(pairs) < 2:
             pairs = _in_one_line(value)
     elif isinstance(value, list):
-        for position, given in enumerate(value):
+        for position, given in enumerate(value[:27]):  # one more than there are letters, which is refused below
             inner = given.get("text", given.get("option", "")) if isinstance(given, dict) else given
             pairs.append((_letter(position), _unmarked(str(inner).strip(), _letter(position))))
     elif isinstance(value, dict):
         pairs = sorted((str(key).strip(" .():[]").upper(), str(given).strip()) for key, given in value.items())
-    letters = [letter for letter, _ in pairs]
-    if letters != [_letter(i) for i in range(len(pairs))] or not all(words for _, words in pairs):
+    letters = "".join(letter for letter, _ in pairs)
+    if not "ABCDEFGHIJKLMNOPQRSTUVWXYZ".startswith(letters) or not all(words for _, words in pairs):
         return ()
     return tuple(Option(letter, words, _provenance(provenance, letter)) for letter, words in pairs)
 

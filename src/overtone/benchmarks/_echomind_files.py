@@ -17,7 +17,7 @@ _INSTRUCTIONS = {
     "enhance_paralinguistic_prompt.txt": "enhance.paralinguistic.system",
     "enhance_environment_prompt.txt": "enhance.environment.system",
 }
-_PROMPT_BYTES = 65_536
+_PROMPT_BYTES = 16_384
 
 
 class Source(Struct, frozen=True):
