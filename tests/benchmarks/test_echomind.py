@@ -194,13 +194,20 @@ def test_a_clip_in_another_folder_is_found_by_its_name(tmp_path: Path) -> None:
 
 
 def test_missing_clips_are_left_out_and_counted(tmp_path: Path) -> None:
-    write(tmp_path, [script(f"id_{n}") for n in range(5)], [question(name="id_9_sad_work_target.wav")])
+    write(
+        tmp_path,
+        [script(f"id_{n}") for n in range(5)],
+        [question(f"q_{n}", "id_9_sad_work_target.wav") for n in (1, 2)],
+    )
     for n in range(4):
         (tmp_path / f"data_synthesis/audio/sad/id_{n}_sad_work_neutral.wav").unlink()
     benchmark = load(tmp_path)
     assert sum(i.level == 3 for i in items(benchmark)) == 11 and not any(i.task == "choose" for i in items(benchmark))
     (line,) = [w for w in benchmark.warnings if "do not exist" in w]
     assert "(5: " in line and "id_0_sad_work_neutral.wav" in line and "…" in line
+    assert any(
+        "understanding questions whose clip is missing" in w and "(2: q_1, q_2)" in w for w in benchmark.warnings
+    )
 
 
 def test_a_question_on_an_unknown_script_takes_its_case_from_the_file_name(tmp_path: Path) -> None:

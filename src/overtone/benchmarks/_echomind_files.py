@@ -166,9 +166,13 @@ class Warnings:
     def __init__(self) -> None:
         self._kinds: dict[str, list[str]] = {}
         self._counts: dict[str, int] = defaultdict(int)
+        self._seen: set[tuple[str, str]] = set()
 
     def add(self, kind: str, which: str) -> None:
         """`kind` is a sentence that holds for any number of them: "clips that do not exist are left out"."""
+        if (kind, which) in self._seen:  # twenty questions on one missing clip are one missing clip
+            return
+        self._seen.add((kind, which))
         self._counts[kind] += 1
         named = self._kinds.setdefault(kind, [])
         if len(named) < self.NAMED:

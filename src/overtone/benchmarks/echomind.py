@@ -315,6 +315,7 @@ class EchoMind:
             return None
         clip = self._clip(f"{folder}/{name}" if folder and not name.startswith(f"{folder}/") else name, source, where)
         if clip is None:
+            self._met.add(f"{kind} questions whose clip is missing are left out", identity)
             return None
         given = next((fields[key] for key in read.OPTIONS if fields.get(key)), None)
         options = read.options_of(given, fields.get("option_provenance"))
