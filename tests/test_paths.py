@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,9 @@ def test_a_path_below_the_folder_is_resolved_whether_or_not_it_exists(tmp_path: 
     assert inside(tmp_path, "audio/../b.wav") == tmp_path.resolve() / "b.wav"
 
 
-@pytest.mark.parametrize("path", ["", ".", "..", "../x", "a/../../x", "/etc/passwd", "a\0b", "C:\\x", "C:/x", "\\\\host\\x"])
+@pytest.mark.parametrize(
+    "path", ["", ".", "..", "../x", "a/../../x", "/etc/passwd", "a\0b", "C:\\x", "C:/x", "\\\\host\\x"]
+)
 def test_a_path_that_leaves_the_folder_is_refused(tmp_path: Path, path: str) -> None:
     with pytest.raises(DataError):
         inside(tmp_path, path)
@@ -33,12 +34,12 @@ def test_a_link_is_followed_before_it_is_judged(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (tmp_path / "outside.wav").write_bytes(b"x")
-    os.symlink(tmp_path / "outside.wav", root / "link.wav")
-    os.symlink("loop", root / "loop")
+    (root / "link.wav").symlink_to(tmp_path / "outside.wav")
+    (root / "loop").symlink_to("loop")
     with pytest.raises(DataError):
         inside(root, "link.wav")
     (root / "real.wav").write_bytes(b"x")
-    os.symlink("real.wav", root / "near.wav")
+    (root / "near.wav").symlink_to("real.wav")
     assert inside(root, "near.wav") == (root / "real.wav").resolve()
 
 

@@ -105,8 +105,8 @@ def test_paths_that_leave_the_folder_are_errors(tmp_path: Path) -> None:
     root = tmp_path / "root"
     echomind(root)
     put(tmp_path, "secret.wav", sound(1000))
-    os.symlink(tmp_path / "secret.wav", root / "link.wav")
-    os.symlink(tmp_path, root / "up")
+    (root / "link.wav").symlink_to(tmp_path / "secret.wav")
+    (root / "up").symlink_to(tmp_path)
     questions = [{"audio_dir": "../../..", "audio_name": "secret.wav"}, {"audio_dir": "/etc", "audio_name": "passwd"}]
     put(root, "data_synthesis/MCQ/reasoning.json", msgspec.json.encode(questions))
     found = [f for f in audio.check_folder(root) if f.severity == "error"]

@@ -245,6 +245,6 @@ async def test_without_network_the_error_says_how_to_go_on(tmp_path: Path, monke
     for name in ("http_proxy", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(
-        DataError, match="network unreachable.*copy the folder from a machine with network and pass --data"
+        DataError, match=r"network unreachable.*copy the folder from a machine with network and pass --data"
     ):
         await fetch("echomind", tmp_path, say=str, pause=0)

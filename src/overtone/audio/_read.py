@@ -103,11 +103,21 @@ def _too_large(name: str, size: int, limit: int) -> Fault:
     return Fault(name, "too-long", f"{size / 1e6:.1f} MB is too large (limit {limit / 1e6:g} MB)", "cut the sound")
 
 
+class _Tape(io.BytesIO):
+    """Bytes whose position stays when libsndfile, misled by a broken file, seeks before their beginning."""
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        try:
+            return super().seek(offset, whence)
+        except ValueError:
+            return self.tell()
+
+
 def _decode_other(data: bytes, wav: Wav | None, max_seconds: float, max_bytes: int, name: str) -> tuple[Samples, int]:
     import soundfile
 
     try:
-        with soundfile.SoundFile(io.BytesIO(data)) as file:
+        with soundfile.SoundFile(_Tape(data)) as file:
             rate, claim = int(file.samplerate), int(file.frames)
             check_shape(file.channels, rate, name)
             if claim < 1 << 62:  # libsndfile's word for "unknown" lies above

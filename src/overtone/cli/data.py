@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,35 +47,42 @@ def _check(folder: Path, as_json: bool) -> int:
 
 
 def _print_findings(folder: Path, found: list[Finding]) -> None:
-    """A table of counts, then the details. Names come from files, so they are made printable and are never markup."""
-    from rich.console import Console
-    from rich.table import Table
+    """Counts, then details: a table with colours on a terminal, plain lines elsewhere.
 
+    Names come from files, so they are made printable and are never read as markup.
+    """
     from overtone.paths import shown
 
-    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     kinds: dict[tuple[str, str], list[Finding]] = {}
     for finding in found:
         kinds.setdefault((finding.severity, finding.code), []).append(finding)
+    say = _counted(kinds)
     if not found:
-        console.print(f"{shown(str(folder))}: nothing to report")
-        return
-    if console.is_terminal:
-        table = Table(title=None)
-        for column in ("severity", "finding", "files"):
-            table.add_column(column, justify="right" if column == "files" else "left")
-        for (severity, code), members in kinds.items():
-            table.add_row(severity, code, str(len(members)), style=_COLOURS[severity])
-        console.print(table)
-    else:
-        for (severity, code), members in kinds.items():
-            console.print(f"{severity:<8} {code:<18} {len(members):>6}")
+        say(f"{shown(str(folder))}: nothing to report", "")
     for (severity, code), members in kinds.items():
-        console.print(f"\n{severity}: {code}", style=_COLOURS[severity])
+        say(f"\n{severity}: {code}", _COLOURS[severity])
         for finding in members[:_SHOWN]:
-            console.print(f"  {shown(finding.path)}: {shown(finding.text)}")
+            say(f"  {shown(finding.path)}: {shown(finding.text)}", "")
         if len(members) > _SHOWN:
-            console.print(f"  and {len(members) - _SHOWN} more; --json lists all")
+            say(f"  and {len(members) - _SHOWN} more; --json lists all", "")
+
+
+def _counted(kinds: dict[tuple[str, str], list[Finding]]) -> Callable[[str, str], None]:
+    """Print how many of each kind there are; returns what prints a further line in the same manner."""
+    if not sys.stdout.isatty():
+        for (severity, code), members in kinds.items():
+            print(f"{severity:<8} {code:<18} {len(members):>6}")
+        return lambda line, style: print(line)
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    table = Table("severity", "finding", "files")
+    for (severity, code), members in kinds.items():
+        table.add_row(severity, code, str(len(members)), style=_COLOURS[severity])
+    if kinds:
+        console.print(table)
+    return lambda line, style: console.print(line, style=style or None)
 
 
 _COLOURS = {"error": "red", "warning": "yellow", "info": "dim"}
