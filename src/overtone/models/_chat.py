@@ -1,0 +1,136 @@
+"""What models behind an HTTP endpoint share: the rules of the key, one attempt per request, the one speech fallback."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+from yarl import URL
+
+from overtone.errors import ModelFailure, UsageError
+from overtone.models.http import DEFAULT_TIMEOUT, Endpoint, generation, origin, read_key
+from overtone.schema import Reply, Request
+from overtone.spec import Spec, check_url
+
+TEXT_ONLY = "speech refused by the endpoint, asked for text only"
+NO_SPEECH = "speech was asked for, none came back"
+_ABOUT_SPEECH = re.compile(
+    r"(?i)modalit"
+    r"|\b(output|generat|respon|return)\w*\W+(\w+\W+){0,3}(audio|speech)"
+    r"|\b(audio|speech)\W+(\w+\W+){0,3}(output|generat|respon)"
+    r"|\b(unknown|unrecognized|unexpected|extra)\W+(\w+\W+){0,4}audio\b"
+)
+KEYS: dict[str, type] = {"base_url": str, "api_key_env": str, "voice": str}
+
+encode = msgspec.json.Encoder().encode
+
+
+class ChatModel:
+    """One model behind an HTTP endpoint. A kind says how its bodies are written and its answers read."""
+
+    slots: int | None = None
+
+    def __init__(self, spec: Spec, keys: dict[str, type], *, base: str, key_variable: str, hint: str) -> None:
+        options = spec.typed({**KEYS, **keys})
+        if not spec.name:
+            raise UsageError(f"{spec}: no model is named; write {hint}")
+        check_url(options.setdefault("base_url", base), f"{spec.kind}:{spec.name}")
+        self.spec = spec
+        self.options = options
+        self.parameters = generation(spec, options)
+        self.speech: str = options.get("speech", "auto")
+        self.base = URL(options["base_url"])
+        self._variable: str = options.get("api_key_env", "")
+        if not self._variable and origin(self.base) == origin(URL(base)):
+            self._variable = key_variable  # a vendor's key goes to the vendor's own host only
+        self._text_only = False  # the endpoint has refused speech once
+        self._endpoint: Endpoint | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.spec})"
+
+    # What a kind fills in.
+
+    def url(self) -> URL:
+        """Where requests go."""
+        raise NotImplementedError
+
+    def key_header(self, key: str) -> tuple[str, str]:
+        """The header that carries the key."""
+        raise NotImplementedError
+
+    def body(self, request: Request, speech: bool) -> bytes:
+        """The request as the endpoint will read it."""
+        raise NotImplementedError
+
+    def read(self, endpoint: Endpoint, answer: bytes, speech: bool, notes: tuple[str, ...]) -> Reply:
+        """The reply in an answer; raises ModelFailure when there is none."""
+        raise NotImplementedError
+
+    def rejected(self, failure: ModelFailure, notes: tuple[str, ...]) -> Reply:
+        """A last word on a request the endpoint rejected: some rejections are the model's answer. Raises by default."""
+        raise failure
+
+    def describe(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    # What they share.
+
+    async def open(self) -> None:
+        if self._endpoint is None:
+            key = self._key()
+            self._endpoint = Endpoint(
+                self.url(),
+                key_header=self.key_header(key) if key else None,
+                secret=key,
+                timeout=self.options.get("timeout", DEFAULT_TIMEOUT),
+            )
+        await self._endpoint.open()
+
+    async def close(self) -> None:
+        if self._endpoint is not None:
+            await self._endpoint.close()
+
+    def _key(self) -> str:
+        if not self._variable:
+            return ""
+        if key := read_key(self._variable):
+            return key
+        raise UsageError(
+            f"{self.spec}: the environment variable {self._variable} is not set; put the endpoint's key there, "
+            "or name another variable with api_key_env=NAME, or an endpoint that needs no key with base_url=URL"
+        )
+
+    async def ask(self, request: Request) -> Reply:
+        speech = request.speech and self.speech != "no"
+        if speech and self._text_only:
+            return await self._ask(request, False, (TEXT_ONLY,))
+        try:
+            return await self._ask(request, speech, ())
+        except ModelFailure as failure:
+            said = failure.detail.partition(": ")[2]  # without the URL: "generateContent" is not about generating
+            if not (speech and failure.reason == "rejected" and _ABOUT_SPEECH.search(said)):
+                raise
+            if self.speech == "yes":
+                raise ModelFailure("speech_refused", failure.detail) from None
+        reply = await self._ask(request, False, (TEXT_ONLY,))
+        self._text_only = True  # only now is it certain that speech was what it refused
+        return reply
+
+    async def _ask(self, request: Request, speech: bool, notes: tuple[str, ...]) -> Reply:
+        endpoint = self._endpoint
+        if endpoint is None:
+            raise RuntimeError("ask() before open()")
+        try:
+            answer = await endpoint.post(self.body(request, speech))
+        except ModelFailure as failure:
+            if failure.reason != "rejected":
+                raise
+            return self.rejected(failure, notes)
+        reply = self.read(endpoint, answer, speech, notes)
+        if speech and reply.audio is None and not reply.refused:
+            if self.speech == "yes":
+                raise ModelFailure("speech_refused", "the endpoint answered without speech", retry=True)
+            return msgspec.structs.replace(reply, notes=(*reply.notes, NO_SPEECH))
+        return reply
