@@ -96,7 +96,9 @@ def make_items(root: Path | None, scripts: int, seed: int = 7) -> Iterator[Item]
             yield item(3, "converse", "conversation", references=(REPLIES[number % len(REPLIES)],))
 
 
-def _question(rng: np.random.Generator, question: str, texts: list[str], provenance: tuple[str, ...]) -> dict[str, object]:
+def _question(
+    rng: np.random.Generator, question: str, texts: list[str], provenance: tuple[str, ...]
+) -> dict[str, object]:
     order = rng.permutation(len(texts))
     options = tuple(
         Option("ABCD"[place], texts[i], provenance[i] if provenance else "") for place, i in enumerate(order)

@@ -30,7 +30,7 @@ class Said(Struct, frozen=True, omit_defaults=True):
     status: str = ""  # how the choice was read
     choice: str = ""
     picked: str = ""
-    wer: float | None = None
+    wer: float | None = None  # of normalised words
     scores: dict[str, float | None] = {}
     latency: float = 0.0
     refused: bool = False
@@ -107,7 +107,6 @@ def said(answer: Answer) -> Said:
     value = answer.value("accuracy") if answer.item.task == "choose" and answer.item.gold else None
     choice = chosen(answer)
     failure = answer.failure
-    wer = next((v for m in ("wer_raw", "wer") if (v := answer.value(m)) is not None), None)
     return Said(
         ask=answer.ask,
         condition=answer.condition,
@@ -119,7 +118,7 @@ def said(answer: Answer) -> Said:
         status=status(answer) if answer.item.task == "choose" else "",
         choice=choice,
         picked=next((o.provenance for o in answer.item.options if o.letter == choice), "") if choice else "",
-        wer=wer,
+        wer=answer.value("wer"),
         scores={name: score.value for name, score in answer.scores.items()},
         latency=sum(reply.latency for reply in replies),
         refused=any(reply.refused for reply in replies),

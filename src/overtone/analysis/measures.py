@@ -97,14 +97,12 @@ COUNTS = ("hits", "substitutions", "deletions", "insertions", "reference_words")
 
 
 def counts(answer: Answer) -> dict[str, float] | None:
-    """The alignment counts of a transcript, from the first word error metric that carries them."""
-    for metric in ("wer", "wer_norm", "wer_raw"):
-        score = answer.scores.get(metric) if answer.answered else None
-        if score is not None and score.value is not None:
-            found = {k: float(v) for k in COUNTS if isinstance(v := score.detail.get(k), int | float)}
-            if len(found) == len(COUNTS):
-                return found
-    return None
+    """The alignment counts of a transcript's normalised words, or None where it has none."""
+    score = answer.scores.get("wer") if answer.answered else None
+    if score is None or score.value is None:
+        return None
+    found = {k: float(v) for k in COUNTS if isinstance(v := score.detail.get(k), int | float)}
+    return found if len(found) == len(COUNTS) else None
 
 
 def corpus_wer(answers: Iterable[Answer]) -> Estimate:
@@ -132,11 +130,8 @@ def corpus_wer(answers: Iterable[Answer]) -> Estimate:
 # ── the measures ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _value(*metrics: str) -> Callable[[Answer], float | None]:
-    def read(answer: Answer) -> float | None:
-        return next((v for m in metrics if (v := answer.value(m)) is not None), None)
-
-    return read
+def _value(metric: str) -> Callable[[Answer], float | None]:
+    return lambda answer: answer.value(metric)
 
 
 def is_choice(level: int) -> Callable[[Item], bool]:
@@ -155,7 +150,7 @@ def _is_reply(item: Item) -> bool:
 MEASURES: tuple[Measure, ...] = (
     Measure("voice_accuracy", "Voice accuracy", is_choice(1), _value("accuracy"), "proportion", 1.0, 0.0),
     Measure("reasoning_accuracy", "Reasoning accuracy", is_choice(2), _value("accuracy"), "proportion", 1.0, 0.0),
-    Measure("wer", "WER", _is_transcript, _value("wer_raw", "wer"), "mean", 0.0, 1.0),
+    Measure("wer_raw", "WER", _is_transcript, _value("wer_raw"), "mean", 0.0, 1.0),
     Measure("semsim", "SemSim", _is_transcript, _value("semsim"), "mean", 1.0, 0.0),
     Measure("reply_semsim", "Reply SemSim", _is_reply, _value("semsim"), "mean", 1.0, 0.0),
 )

@@ -1,0 +1,1 @@
+"""What people read: terminal tables and one self-contained HTML file."""

@@ -1,0 +1,59 @@
+"""How numbers are written, the same in the terminal and in the HTML report: percentages with one decimal."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from overtone.analysis.measures import Estimate
+
+NONE = "–"
+
+
+class Column(Struct, frozen=True):
+    """A column of a headline table. `better` is the arrow beside its name."""
+
+    measure: str
+    label: str
+    better: str
+    help: str
+
+
+HEARING = (
+    Column("wer_raw", "WER", "↓", "Word error rate: the mean over utterances, on the text as it came"),
+    Column("wer_corpus", "WER, corpus", "↓", "All word errors ÷ all reference words, on normalised text"),
+    Column("semsim", "SemSim", "↑", "Likeness in meaning of the transcript and the true words"),
+    Column("voice_accuracy", "Voice ACC", "↑", "Questions about the voice: right ÷ answered"),
+    Column("reasoning_accuracy", "Reasoning ACC", "↑", "Questions that need words and voice: right ÷ answered"),
+)
+
+
+def percent(x: float | None, digits: int = 1) -> str:
+    return NONE if x is None else f"{100 * x:.{digits}f}"
+
+
+def interval(e: Estimate | None) -> str:
+    """`61.2 to 70.9`, or nothing where the spread is not known."""
+    if e is None or e.low is None or e.high is None:
+        return ""
+    return f"{percent(e.low)} to {percent(e.high)}"
+
+
+def bounds(e: Estimate | None) -> str:
+    """The worst and best value the missing replies leave open; nothing when none is missing."""
+    if e is None or not e.missing or e.best is None or e.worst is None:
+        return ""
+    low, high = sorted((e.best, e.worst))
+    return f"{percent(low)} to {percent(high)}"
+
+
+def counted(e: Estimate | None) -> str:
+    return "" if e is None else f"{e.scored:,} of {e.asked:,}"
+
+
+def seconds(x: float | None) -> str:
+    return NONE if x is None else f"{x:.2f} s"
+
+
+def number(x: float | None) -> str:
+    """A value of a metric whose scale is not known."""
+    return NONE if x is None else f"{x:.3g}" if abs(x) < 100 else f"{x:,.0f}"

@@ -1,0 +1,175 @@
+"""One self-contained HTML file for one or several runs: works from disk, needs no network, believes no text.
+
+Text of models, data and file names is hostile. The server side escapes it (Jinja2 autoescape, JSON that cannot end its
+element), the page only ever sets textContent, and a Content-Security-Policy lets nothing run but our own script.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import hashlib
+import os
+import tempfile
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from overtone.analysis.measures import Estimate
+from overtone.analysis.reading import Reading, open_run, signature_differences
+from overtone.analysis.summary import Summary, summarise_reading
+from overtone.errors import StoreError, UsageError
+from overtone.report import format as fmt
+from overtone.report import tables
+from overtone.report.media import Media
+from overtone.report.pack import pack, to_json
+from overtone.version import __version__
+
+
+def write_report(runs: list[Path], out: Path, embed_audio: bool = False) -> Path:
+    """Write the report of `runs` to `out` and return it. Nothing is left behind when it fails."""
+    if not runs:
+        raise UsageError("name at least one run folder")
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder; give the report a file name, e.g. -o {out}/report.html")
+    readings = [open_run(folder) for folder in runs]
+    media = Media(out, embed_audio)
+    labels = run_labels(readings)
+    index, chunks = pack(readings, labels, media)
+    media.check_size()
+    page = _environment().get_template("report.html.j2").generate(
+        **_context(readings, labels),
+        index=Markup(to_json(index)),
+        chunks=(Markup(to_json(chunk)) for chunk in chunks),
+        sounds=(media.block(number) for number in range(len(media.blocks))),
+        embedded=embed_audio,
+    )
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=out.parent, suffix=".part", delete=False) as file:
+            try:
+                file.writelines(page)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+        Path(file.name).chmod(0o666 & ~_umask())
+        Path(file.name).replace(out)
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {error.strerror}; choose another file with -o") from None
+    return out
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def run_labels(readings: list[Reading]) -> list[str]:
+    """A short name for each run: its model, with the folder's name where two runs share it."""
+    models = [_model_name(r.meta.get("model", "")) or r.name for r in readings]
+    labels = [m if models.count(m) == 1 else f"{m} ({r.name})" for m, r in zip(models, readings, strict=True)]
+    return [x if labels.count(x) == 1 else f"{x} #{n}" for n, x in enumerate(labels, 1)]
+
+
+def _model_name(spec: str) -> str:
+    return spec.partition("?")[0]
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("overtone.report", "."), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    environment.globals.update(
+        percent=fmt.percent,
+        interval=fmt.interval,
+        bounds=fmt.bounds,
+        counted=fmt.counted,
+        seconds=fmt.seconds,
+        number=fmt.number,
+        whisker=whisker,
+    )
+    return environment
+
+
+def _asset(name: str) -> str:
+    return resources.files("overtone.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def policy(css: str, js: str) -> str:
+    """Nothing loads and nothing runs, but this style, this script and sounds."""
+
+    def sha(text: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    return (
+        f"default-src 'none'; script-src {sha(js)}; style-src {sha(css)}; media-src 'self' file: blob: data:; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _context(readings: list[Reading], labels: list[str]) -> dict[str, Any]:
+    css, js = _asset("app.css"), _asset("app.js")
+    summaries = [summarise_reading(reading) for reading in readings]
+    several = len({s.benchmark for s in summaries}) > 1
+    runs = [_run(s, label, several) for s, label in zip(summaries, labels, strict=True)]
+    names = ", ".join(dict.fromkeys(s.benchmark for s in summaries if s.benchmark)) or "run"
+    title = f"{names}: {labels[0]}" if len(runs) == 1 else f"{names}: {len(runs)} runs"
+    return {
+        "title": title,
+        "lead": _lead(summaries),
+        "warnings": _warnings(readings, summaries),
+        "runs": runs,
+        "css": Markup(css),
+        "js": Markup(js),
+        "csp": policy(css, js),
+        "version": __version__,
+        "written": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        **tables.tables(runs),
+    }
+
+
+def _lead(summaries: list[Summary]) -> str:
+    cases = max((s.cases for s in summaries), default=0)
+    asked = sum(s.asked for s in summaries)
+    answered = sum(s.answered for s in summaries)
+    return (
+        f"{cases:,} cases, {asked:,} questions put, {answered:,} answered. "
+        "Does the model hear how something is said, does it understand what that means, and does its reply show it?"
+    )
+
+
+def _warnings(readings: list[Reading], summaries: list[Summary]) -> list[str]:
+    lines = signature_differences(readings)
+    for summary in summaries:
+        missing = summary.failed + summary.pending
+        if summary.asked and missing / summary.asked > 0.05:
+            share = 100 * missing / summary.asked
+            lines.append(f"{share:.0f} % of {summary.name}’s replies are missing; read its numbers with their bounds")
+    return lines
+
+
+def _run(summary: Summary, label: str, several: bool) -> dict[str, Any]:
+    asked = max(1, summary.asked)
+    return {
+        "label": label,
+        "summary": summary,
+        "bar": [round(100 * summary.answered / asked, 2), round(100 * summary.failed / asked, 2)],
+        "facts": tables.facts(summary),
+        "notes": summary.notes,
+        "prefix": f"{summary.benchmark}/" if several else "",
+    }
+
+
+def whisker(e: Estimate, chance: float | None) -> Markup:
+    """A small picture of an interval between 0 and 100: a line, a dot, and a dashed tick at chance."""
+    x = [round(2 + 96 * min(1.0, max(0.0, v or 0.0)), 1) for v in (e.low, e.high, e.value, chance)]
+    tick = Markup('<path class="w-chance" d="M{0} 1v8"/>').format(x[3]) if chance is not None else ""
+    return Markup(
+        '<svg class="whisker" width="100" height="10" viewBox="0 0 100 10" aria-hidden="true">'
+        '<path class="w-axis" d="M2 5h96"/>{4}<path class="w-line" d="M{0} 5H{1}"/>'
+        '<circle class="w-dot" cx="{2}" cy="5" r="3"/></svg>'
+    ).format(x[0], x[1], x[2], x[3], tick)

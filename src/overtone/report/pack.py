@@ -1,0 +1,141 @@
+"""The case browser's data: an index small enough to filter at every key stroke, and chunks of cases read on demand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from overtone.analysis.cases import Asked, CaseView, Said, views_of
+from overtone.analysis.reading import Reading
+from overtone.report.media import Media
+
+CHUNK = 40  # cases to a block: one is read in a few milliseconds
+
+VOICE_RIGHT, VOICE_WRONG, REASONING_RIGHT, REASONING_WRONG = 1, 2, 4, 8
+HEARD, MISHEARD, FAILED, UNREAD, SPOKE = 16, 32, 64, 128, 256
+_ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+
+
+def to_json(value: Any) -> str:
+    """JSON that can stand inside a script element: nothing in it can end the element or open a comment."""
+    return msgspec.json.encode(value).decode().translate(_ESCAPES)
+
+
+class Names:
+    """Strings that come again and again, as numbers."""
+
+    def __init__(self) -> None:
+        self.list: list[str] = []
+        self._known: dict[str, int] = {}
+
+    def __call__(self, name: str) -> int:
+        if name not in self._known:
+            self._known[name] = len(self.list)
+            self.list.append(name)
+        return self._known[name]
+
+
+def pack(readings: list[Reading], labels: list[str], media: Media) -> tuple[dict[str, Any], list[list[dict[str, Any]]]]:
+    """The index and the chunks of cases of several runs. Runs of one benchmark share their cases."""
+    benchmarks = {r.benchmark for r in readings}
+    cases: dict[str, list[tuple[int, CaseView]]] = {}
+    for number, reading in enumerate(readings):
+        for name, view in views_of(reading.answers).items():
+            key = name if len(benchmarks) == 1 else f"{reading.benchmark}/{name}"
+            cases.setdefault(key, []).append((number, view))
+    names = {n: Names() for n in ("styles", "dimensions", "cues", "categories", "conditions", "metrics", "topics")}
+    rows: list[list[Any]] = []
+    packed: list[dict[str, Any]] = []
+    for key, views in cases.items():
+        first = views[0][1]
+        flags = [0] * len(readings)
+        categories: set[int] = set()
+        for number, view in views:
+            flags[number] = _flags(view)
+            categories |= {names["categories"](a.item.category) for a in view.all()}
+        rows.append(
+            [
+                key,
+                first.words,
+                names["styles"](first.style),
+                names["dimensions"](first.dimension),
+                names["cues"](first.cue),
+                sorted(categories),
+                names["topics"](first.topic),
+                flags,
+            ]
+        )
+        packed.append(_case(views, readings, names, media))
+    index = {"runs": labels, "chunk": CHUNK, "cases": rows, **{name: known.list for name, known in names.items()}}
+    return index, [packed[start : start + CHUNK] for start in range(0, len(packed), CHUNK)]
+
+
+def _flags(view: CaseView) -> int:
+    """What a filter asks of a case under one run, as bits."""
+    bits = 0
+    levels = ((view.voice, VOICE_RIGHT, VOICE_WRONG), (view.reasoning, REASONING_RIGHT, REASONING_WRONG))
+    for asked, right, wrong in levels:
+        for said in (s for a in asked for s in a.said):
+            if said.right is not None:
+                bits |= right if said.right else wrong
+    for said in (s for a in view.transcripts for s in a.said):
+        if said.wer is not None:
+            bits |= HEARD if said.wer == 0 else MISHEARD
+    for said in (s for a in view.all() for s in a.said):
+        bits |= FAILED if said.state != "answered" else 0
+        bits |= UNREAD if said.refused or said.status not in ("", "parsed") else 0
+        bits |= SPOKE if any(said.audio) else 0
+    return bits
+
+
+def _case(
+    views: list[tuple[int, CaseView]], readings: list[Reading], names: dict[str, Names], media: Media
+) -> dict[str, Any]:
+    """One case with its items once, and what each run said to each. An item that differs between runs stands twice."""
+    items: dict[bytes, dict[str, Any]] = {}
+    for number, view in views:
+        for asked in view.all():
+            body = msgspec.json.encode(asked.item)
+            if body not in items:
+                items[body] = _item(asked, readings[number], names, media)
+            items[body]["a"].extend(_said(s, number, readings[number], names, media) for s in asked.said)
+    return {"items": list(items.values())}
+
+
+def _item(asked: Asked, reading: Reading, names: dict[str, Names], media: Media) -> dict[str, Any]:
+    item = asked.item
+    clips = [[media.clip(reading, t.clip.path) if t.clip else "", t.words] for t in item.turns]
+    packed: dict[str, Any] = {"id": item.id, "k": item.task, "l": item.level, "c": names["categories"](item.category)}
+    optional = {
+        "x": item.context,
+        "q": item.question,
+        "o": [[o.letter, o.text, o.provenance] for o in item.options],
+        "g": item.gold,
+        "r": list(item.references),
+        "ra": media.clip(reading, item.reference_audio) if item.reference_audio else "",
+    }
+    return {**packed, "t": clips, **{k: v for k, v in optional.items() if v}, "a": []}
+
+
+def _said(said: Said, run: int, reading: Reading, names: dict[str, Names], media: Media) -> dict[str, Any]:
+    packed: dict[str, Any] = {"r": run, "c": names["conditions"](said.condition)}
+    scores = [[names["metrics"](m), round(v, 4)] for m, v in said.scores.items() if v is not None]
+    optional = {
+        "n": said.repeat,
+        "s": {"answered": "", "failed": "failed"}.get(said.state, "pending"),
+        "t": list(said.texts),
+        "au": [media.reply(reading, name) if name else "" for name in said.audio] if any(said.audio) else [],
+        "st": "" if said.status == "parsed" else said.status,
+        "ch": said.choice,
+        "m": scores,
+        "la": round(said.latency, 3),
+        "rf": said.refused,
+        "no": list(said.notes),
+        "f": said.failure,
+    }
+    if said.right is not None:
+        packed["ok"] = int(said.right)
+    if said.wer is not None:
+        packed["w"] = round(said.wer, 4)
+    return {**packed, **{k: v for k, v in optional.items() if v}}

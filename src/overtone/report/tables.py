@@ -1,0 +1,171 @@
+"""The tables of a report as plain values, ready for a template: what stands in which row and column."""
+
+from __future__ import annotations
+
+import datetime as dt
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from overtone import cues
+from overtone.analysis.measures import Estimate
+from overtone.analysis.summary import ConditionSummary, Row, Summary
+from overtone.report.format import HEARING, Column
+
+REPLY = Column("reply_semsim", "Reply SemSim", "↑", "Likeness in meaning of the reply and the reference reply")
+HEAT = tuple(c for c in (HEARING[3], HEARING[4], HEARING[0], HEARING[2], REPLY))
+_SCALE = {  # measure → (poor, good): the ends of the colour scale
+    "voice_accuracy": (0.25, 1.0),
+    "reasoning_accuracy": (0.25, 1.0),
+    "wer_raw": (0.5, 0.0),
+    "semsim": (0.5, 1.0),
+    "reply_semsim": (0.5, 1.0),
+}
+_FACTS = (
+    ("model", "Model"),
+    ("benchmark", "Benchmark"),
+    ("data", "Data"),
+    ("data_version", "Data version"),
+    ("version", "Overtone"),
+    ("overtone", "Overtone"),
+    ("created", "Date"),
+    ("started", "Date"),
+    ("command", "Command"),
+    ("seed", "Seed"),
+)
+_METRIC_LABELS = {"semsim": "SemSim ↑", "bleu": "BLEU ↑", "rouge_l": "ROUGE-L ↑", "meteor": "METEOR ↑"}
+_PUBLISHED = (
+    ("wer", "WER ↓"),
+    ("semsim", "SemSim ↑"),
+    ("voice_accuracy", "Voice ACC ↑"),
+    ("reasoning_accuracy", "Reasoning ACC ↑"),
+    ("bleu", "BLEU ↑"),
+    ("rouge_l", "ROUGE-L ↑"),
+    ("meteor", "METEOR ↑"),
+    ("bertscore", "BERTScore ↑"),
+    ("c1", "C1 ↑"),
+    ("c2", "C2 ↑"),
+    ("c3", "C3 ↑"),
+    ("c4", "C4 ↑"),
+    ("nisqa", "NISQA ↑"),
+    ("dnmos", "DNMOS ↑"),
+    ("emoalign", "EmoAlign ↑"),
+    ("ves", "VES ↑"),
+)
+
+Run = dict[str, Any]
+
+
+def tables(runs: list[Run]) -> dict[str, Any]:
+    pairs: list[tuple[Run, ConditionSummary]] = [(run, c) for run in runs for c in run["summary"].conditions]
+    hearing_names = {c.measure for c in HEARING}
+    talk = [(run, c) for run, c in pairs if c.conversation is not None]
+    measured = {m for _, c in talk if c.conversation for m in c.conversation.measures}
+    metrics = sorted(measured, key=lambda m: (m != "semsim", m))
+    return {
+        "columns": HEARING,
+        "hearing": [(run, c) for run, c in pairs if hearing_names & c.measures.keys()],
+        "talk": talk,
+        "talk_metrics": [(m, _METRIC_LABELS.get(m, m)) for m in metrics],
+        "readings_of_accuracy": [
+            (run, c.condition, what, found)
+            for run, c in pairs
+            for what, found in (("voice", c.voice), ("reasoning", c.reasoning))
+            if found is not None
+        ],
+        "breakdowns": _breakdowns(pairs),
+        "wide_columns": HEAT,
+        "published": published() if any(run["summary"].benchmark == "echomind" for run in runs) else None,
+        **_tasks(pairs),
+        "maps": [m for run, c in pairs if (m := _map(run, c)) is not None],
+    }
+
+
+def facts(summary: Summary) -> list[tuple[str, str]]:
+    """What was run, in the order a reader asks. Times are written plainly."""
+    found = [(name, _plain(key, summary.meta[key])) for key, name in _FACTS if summary.meta.get(key)]
+    found = list(dict(reversed(found)).items())[::-1]  # two keys of one name: the first wins
+    return [*found, ("Folder", summary.folder), ("Items", f"{summary.items:,} in {summary.cases:,} cases")]
+
+
+def _plain(key: str, value: str) -> str:
+    if key in ("created", "started"):
+        try:
+            return dt.datetime.fromtimestamp(float(value), dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+        except (ValueError, OverflowError, OSError):
+            return value[:16].replace("T", " ")
+    return value
+
+
+def _breakdowns(pairs: list[tuple[Run, ConditionSummary]]) -> list[tuple[str, str, list[tuple[Run, str, Row]]]]:
+    by_dimension = [(run, c.condition, row) for run, c in pairs for row in c.dimensions]
+    by_style = [(run, c.condition, row) for run, c in pairs for row in c.styles]
+    both = [("By the dimension of the script’s cue", "dimension", by_dimension), ("By style", "style", by_style)]
+    return [found for found in both if found[2]]
+
+
+def _tasks(pairs: list[tuple[Run, ConditionSummary]]) -> dict[str, Any]:
+    with_tasks = [(run, c) for run, c in pairs if c.tasks]
+    bands = []
+    for level, name in ((1, "Voice understanding"), (2, "Reasoning")):
+        labels = dict.fromkeys((t.key, t.label) for _, c in with_tasks for t in c.tasks if t.level == level)
+        rows = []
+        for key, label in labels:
+            found = [
+                next((t.accuracy for t in c.tasks if (t.level, t.key) == (level, key)), None) for _, c in with_tasks
+            ]
+            rows.append((label, next((a.chance for a in found if a is not None), None), found))
+        if rows:
+            bands.append((name, rows))
+    return {"task_rows": bands, "task_columns": [(run, c.condition) for run, c in with_tasks]}
+
+
+def shade(measure: str, value: float) -> int:
+    """0 (poor) to 8 (good) on the measure's colour scale."""
+    poor, good = _SCALE[measure]
+    return round(8 * min(1.0, max(0.0, (value - poor) / (good - poor))))
+
+
+def _map(run: Run, c: ConditionSummary) -> dict[str, Any] | None:
+    """The heat map of one condition: all the cues there are, those without data too."""
+    columns = [col for col in HEAT if any(row.measures.get(col.measure) for row in c.cues)]
+    if not columns or not c.cues:
+        return None
+    by_cue = {row.key: row for row in c.cues}
+
+    def cells(row: Row | None) -> dict[str, tuple[int, Estimate]]:
+        found = row.measures if row is not None else {}
+        return {
+            col.measure: (shade(col.measure, e.value), e)
+            for col in columns
+            if (e := found.get(col.measure)) is not None and e.value is not None
+        }
+
+    groups: dict[str, list[tuple[str, str, dict[str, tuple[int, Estimate]]]]] = {}
+    for cue in cues.CUES:
+        name = f"{cue.category} ({cue.dimension})"
+        groups.setdefault(name, []).append((cue.slug, cue.phrase, cells(by_cue.get(cue.slug))))
+    covered = sum(bool(found) for rows in groups.values() for _, _, found in rows)
+    known = {cue.slug for cue in cues.CUES}
+    others = [(row.key, row.label, cells(row)) for row in c.cues if row.key not in known]
+    if others:
+        groups["beside the 39"] = others
+    return {
+        "run": run,
+        "condition": c.condition,
+        "columns": columns,
+        "groups": list(groups.items()),
+        "covered": covered,
+        "total": len(cues.CUES),
+    }
+
+
+def published() -> dict[str, Any] | None:
+    """The results EchoMind's authors published, where the package carries them."""
+    file = resources.files("overtone").joinpath("benchmarks", "echomind_published.json")
+    if not file.is_file():
+        return None
+    found: dict[str, Any] = msgspec.json.decode(file.read_bytes())
+    present = [c for c in _PUBLISHED if any(row.get(c[0]) is not None for row in found["rows"])]
+    return {**found, "columns": present}
