@@ -1,0 +1,39 @@
+"""Reference replies aloud: one assistant's voice, its pace, pitch and level set from the words that describe the style."""
+
+from __future__ import annotations
+
+import re
+
+from overtone import audio
+from overtone.audio import Samples
+from overtone.build.delivery import ORDINARY_DBFS, RATE
+from overtone.build.voices import REPLY_VOICE
+from overtone.embedded.voice import speak
+
+_PACE, _PITCH, _RANGE = 165, 50, 50
+_MANNERS: tuple[tuple[str, tuple[int, int, int, float]], ...] = (  # words → change of pace, pitch, range, dB
+    (r"slow|unhurried|patient|drowsy|pauses", (-28, -4, -6, 0.0)),
+    (r"soft|gentle|quiet|close|calm|steady|low\b|understanding|protective", (-14, -6, -8, -2.5)),
+    (r"hushed|conspiratorial", (-10, -14, -25, -6.0)),
+    (r"quick|brisk|brief|crisp|short|point", (22, 2, 0, 0.5)),
+    (r"bright|cheer|joy|merry|lively|delight|excited|thrill|festive|jolly|upbeat|enthus|keen|laugh", (10, 12, 22, 2.0)),
+    (r"amused|playful|teasing|good-humoured|light|pleased", (4, 7, 14, 0.5)),
+    (r"loud|raised", (-6, 6, 8, 4.0)),
+    (r"serious|businesslike|grimace|concern|worried|caring", (-6, -5, -4, -0.5)),
+)
+
+
+def manner(style: str) -> tuple[int, int, int, float]:
+    """Words a minute, pitch, range and dB over ordinary for a style described in words."""
+    pace, pitch, span, db = _PACE, _PITCH, _RANGE, 0.0
+    for pattern, (d_pace, d_pitch, d_span, d_db) in _MANNERS:
+        if re.search(pattern, style, re.I):
+            pace, pitch, span, db = pace + d_pace, pitch + d_pitch, span + d_span, db + d_db
+    return max(115, min(pace, 230)), max(15, min(pitch, 85)), max(10, min(span, 95)), max(-8.0, min(db, 5.0))
+
+
+def speak_reply(text: str, style: str) -> Samples:
+    """The reply as samples at RATE."""
+    pace, pitch, span, db = manner(style)
+    samples, rate = speak(text, voice=REPLY_VOICE, rate_wpm=pace, pitch=pitch, range=span)
+    return audio.level(audio.resample(samples, rate, RATE), ORDINARY_DBFS + db)

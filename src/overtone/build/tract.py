@@ -1,0 +1,151 @@
+"""Small sound makers in NumPy that scenes and vocal events share: coloured noise, slow curves, a glottal source, a throat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Sound = NDArray[np.float64]
+Rng = np.random.Generator
+
+VOWELS: dict[str, tuple[float, float, float]] = {  # the first three formants of a grown man, in Hz
+    "a": (730, 1090, 2440),
+    "e": (530, 1840, 2480),
+    "i": (270, 2290, 3010),
+    "o": (570, 840, 2410),
+    "u": (300, 870, 2240),
+    "uh": (520, 1190, 2390),
+    "h": (560, 1480, 2520),
+}
+
+
+def level(x: Sound) -> float:
+    """Root mean square, never 0 so that one may divide by it."""
+    return float(np.sqrt(np.mean(x * x))) + 1e-12
+
+
+def unit(x: Sound) -> Sound:
+    """The same sound at root mean square 1."""
+    return x / level(x)
+
+
+def gain(db: float) -> float:
+    return float(10 ** (db / 20))
+
+
+def shaped(x: Sound, rate: int, points: Sequence[tuple[float, float]]) -> Sound:
+    """`x` through a smooth filter given as (Hz, dB) points, straight lines between them on a log frequency axis."""
+    spectrum = np.fft.rfft(x)
+    hertz = np.maximum(np.fft.rfftfreq(x.size, 1 / rate), 1.0)
+    db = np.interp(np.log2(hertz), np.log2([p[0] for p in points]), [p[1] for p in points])
+    out: Sound = np.fft.irfft(spectrum * 10 ** (db / 20), x.size)
+    return out
+
+
+def noise(n: int, rate: int, rng: Rng, points: Sequence[tuple[float, float]]) -> Sound:
+    """Noise of the given colour at root mean square 1."""
+    return unit(shaped(rng.standard_normal(n), rate, points))
+
+
+def curve(n: int, rate: int, rng: Rng, hertz: float, low: float, high: float) -> Sound:
+    """A smooth random walk between `low` and `high` that turns about `hertz` times a second."""
+    knots = max(int(n / rate * hertz) + 3, 4)
+    at = np.linspace(0, knots - 1, n)
+    left = np.floor(at).astype(int)
+    right = np.minimum(left + 1, knots - 1)
+    ease = 0.5 - 0.5 * np.cos(np.pi * (at - left))
+    values = rng.uniform(low, high, knots)
+    return np.asarray(values[left] * (1 - ease) + values[right] * ease)
+
+
+def ramp(n: int, rate: int, rise: float, fall: float) -> Sound:
+    """1 with a soft rise and fall of so many seconds, so that nothing clicks."""
+    out = np.ones(n)
+    up, down = min(int(rise * rate), n // 2), min(int(fall * rate), n // 2)
+    if up:
+        out[:up] = 0.5 - 0.5 * np.cos(np.pi * np.arange(up) / up)
+    if down:
+        out[-down:] = 0.5 + 0.5 * np.cos(np.pi * np.arange(down) / down)
+    return out
+
+
+def decay(n: int, rate: int, seconds: float) -> Sound:
+    """An exponential fall by 60 dB in so many seconds."""
+    return np.asarray(np.exp(-6.9 * np.arange(n) / (seconds * rate)))
+
+
+def add(into: Sound, sound: Sound, at: int) -> None:
+    """Add `sound` to `into` from sample `at` on; what falls outside is cut."""
+    start, stop = max(at, 0), min(at + sound.size, into.size)
+    if start < stop:
+        into[start:stop] += sound[start - at : stop - at]
+
+
+def echo(x: Sound, rate: int, rng: Rng, seconds: float, amount: float) -> Sound:
+    """`x` in a room: a tail of decaying noise, made once and convolved by FFT."""
+    n = int(seconds * rate)
+    tail = rng.standard_normal(n) * decay(n, rate, seconds)
+    tail = shaped(tail, rate, [(100, 0), (2500, 0), (8000, -14)])
+    size = x.size + n
+    wet = np.fft.irfft(np.fft.rfft(x, size) * np.fft.rfft(tail, size), size)[: x.size]
+    return np.asarray(x + amount * level(x) / level(wet) * wet)
+
+
+def pulses(f0: Sound, rate: int) -> Sound:
+    """A glottal source that follows `f0` (Hz per sample): a saw-tooth with its corner rounded against aliasing."""
+    step = f0 / rate
+    phase = np.cumsum(step) % 1.0
+    saw = 2 * phase - 1
+    near, far = phase < step, phase > 1 - step
+    safe = np.maximum(step, 1e-9)
+    t = phase / safe
+    saw = np.where(near, saw - (2 * t - t * t - 1), saw)
+    t = (phase - 1) / safe
+    return np.asarray(np.where(far, saw - (t * t + 2 * t + 1), saw))
+
+
+def throat(x: Sound, rate: int, vowels: Sequence[str], scale: float = 1.0) -> Sound:
+    """`x` through the formants of `vowels`, gliding from one to the next over the sound's length."""
+    size, hop = 512, 128
+    padded = np.concatenate([np.zeros(size), x, np.zeros(size)])
+    frames = np.lib.stride_tricks.sliding_window_view(padded, size)[::hop]
+    window = np.hanning(size + 1)[:-1]
+    spectra = np.fft.rfft(frames * window, axis=1)
+    hertz = np.fft.rfftfreq(size, 1 / rate)[None, :]
+    knots = np.array([VOWELS[v] for v in vowels])
+    where = np.linspace(0, len(vowels) - 1, len(frames))
+    gains = np.full((len(frames), hertz.size), 0.02)
+    for k, (height, width) in enumerate(((1.0, 90.0), (0.55, 120.0), (0.25, 200.0))):
+        centre = np.interp(where, np.arange(len(vowels)), knots[:, k])[:, None] * scale
+        gains += height / (1 + ((hertz - centre) / width) ** 2)
+    shaped_frames = np.fft.irfft(spectra * gains, size, axis=1) * window
+    out = np.zeros(padded.size + size)
+    for i, frame in enumerate(shaped_frames):
+        out[i * hop : i * hop + size] += frame
+    return out[size : size + x.size]
+
+
+def murmur(n: int, rate: int, rng: Rng, f0: float, scale: float, lively: float = 1.0) -> Sound:
+    """Somebody talking far off: syllables of random vowels with breathy onsets and pauses, no words."""
+    names = tuple(VOWELS)
+    out = np.zeros(n)
+    at = -int(rng.uniform(0, 0.4) * rate)
+    base = f0 * rng.uniform(0.9, 1.1)
+    while at < n:
+        phrase = rng.integers(4, 11)
+        for k in range(phrase):
+            m = int(rng.uniform(0.11, 0.24) * rate)
+            turn = base * 2 ** (lively * (0.25 * (1 - k / phrase) + rng.uniform(-0.12, 0.12)))
+            pitch = turn * np.linspace(1, rng.uniform(0.85, 1.12), m)
+            source = pulses(pitch, rate) + 0.05 * rng.standard_normal(m)
+            vowels = [names[i] for i in rng.integers(0, len(names), 2)]
+            add(out, throat(source, rate, vowels, scale) * ramp(m, rate, 0.03, 0.05) * rng.uniform(0.5, 1.0), at)
+            if rng.random() < 0.35:
+                s = int(rng.uniform(0.04, 0.09) * rate)
+                hiss = noise(s, rate, rng, [(1000, -30), (3000, -6), (6000, 0)])
+                add(out, 0.03 * hiss * ramp(s, rate, 0.01, 0.02), at - s // 2)
+            at += m
+        at += int(rng.uniform(0.15, 0.6) * rate)
+    return unit(out)

@@ -1,0 +1,35 @@
+"""The voices the starter set is spoken with. Whoever trains or tunes on synthetic speech should leave these out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class BuildVoice:
+    """A voice of the embedded engine; `scale` is the size of its throat against a grown man's, for vocal events."""
+
+    name: str  # how scripts call it
+    engine: str  # how the engine calls it
+    sex: str  # male or female
+    scale: float
+    partner: str  # who speaks in its place when the other sex is wanted
+
+
+VOICES: dict[str, BuildVoice] = {
+    v.name: v
+    for v in (
+        BuildVoice("arlo", "en-us+m3", "male", 1.0, "edith"),
+        BuildVoice("bruno", "en-us+m7", "male", 1.0, "dora"),
+        BuildVoice("carl", "en-gb+m1", "male", 1.0, "freya"),
+        BuildVoice("dora", "en-us+f2", "female", 1.16, "bruno"),
+        BuildVoice("edith", "en-us+f3", "female", 1.16, "arlo"),
+        BuildVoice("freya", "en-gb+f5", "female", 1.16, "carl"),
+    )
+}
+REPLY_VOICE = "en-us+Annie"  # speaks every reference reply: an assistant sounds like one assistant
+
+
+def starter_voices() -> frozenset[str]:
+    """Engine names of every voice heard in the starter set, replies included."""
+    return frozenset({v.engine for v in VOICES.values()} | {REPLY_VOICE})
