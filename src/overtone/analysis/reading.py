@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -125,15 +125,17 @@ def _choose_signatures(found: Counter[tuple[str, str]]) -> tuple[dict[str, str],
     return chosen, notes
 
 
-def signature_differences(readings: list[Reading] | tuple[Reading, ...]) -> list[str]:
-    """One line per metric whose signature is not the same in all runs that have it: such numbers do not compare."""
-    lines = []
+def signature_differences(readings: Sequence[Reading]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The metrics whose signature is not the same in all runs that have it, each with (runs, signature).
+
+    Such numbers do not compare between the runs, and a comparison has to say so.
+    """
+    found = []
     for metric in sorted({m for r in readings for m in r.signatures}):
         used: dict[str, list[str]] = {}
         for reading in readings:
             if metric in reading.signatures:
                 used.setdefault(reading.signatures[metric], []).append(reading.name)
         if len(used) > 1:
-            parts = "; ".join(f"{', '.join(names)}: {signature}" for signature, names in used.items())
-            lines.append(f"{metric} was not measured the same way in all runs, so its numbers do not compare ({parts})")
-    return lines
+            found.append((metric, [(", ".join(names), signature) for signature, names in used.items()]))
+    return found

@@ -121,7 +121,8 @@ def _context(readings: list[Reading], labels: list[str]) -> dict[str, Any]:
     return {
         "title": title,
         "lead": _lead(summaries),
-        "warnings": _warnings(readings, summaries),
+        "warnings": _warnings(summaries),
+        "differences": signature_differences(readings),
         "runs": runs,
         "css": Markup(css),
         "js": Markup(js),
@@ -142,8 +143,8 @@ def _lead(summaries: list[Summary]) -> str:
     )
 
 
-def _warnings(readings: list[Reading], summaries: list[Summary]) -> list[str]:
-    lines = signature_differences(readings)
+def _warnings(summaries: list[Summary]) -> list[str]:
+    lines = []
     for summary in summaries:
         missing = summary.failed + summary.pending
         if summary.asked and missing / summary.asked > 0.05:

@@ -1,0 +1,34 @@
+"""Write the report of one or several runs: one HTML file with tables, failures and every case, with players."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's folder; several are shown side by side")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE.html",
+        help="where to write it (default: RUN/report.html; ./report.html for several runs)",
+    )
+    parser.add_argument(
+        "--embed-audio",
+        action="store_true",
+        help="put the clips and spoken replies into the file, so that it can be sent on alone (up to 200 MiB of sound)",
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from overtone.errors import EXIT_OK
+    from overtone.paths import shown
+    from overtone.report.html import write_report
+
+    runs = [Path(run) for run in args.runs]
+    default = runs[0] / "report.html" if len(runs) == 1 else Path("report.html")
+    out = write_report(runs, Path(args.output) if args.output else default, args.embed_audio)
+    print(shown(str(out)))
+    return EXIT_OK

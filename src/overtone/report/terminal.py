@@ -1,0 +1,116 @@
+"""A run's headline in the terminal: tables like the paper's, plain text where nobody looks at colours.
+
+Model text can hold anything; it is escaped for rich's markup and its control characters are written out.
+"""
+
+from __future__ import annotations
+
+from typing import IO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from overtone.analysis.measures import Estimate
+from overtone.analysis.reading import Reading, signature_differences
+from overtone.analysis.summary import ConditionSummary, Summary, summarise_reading
+from overtone.paths import shown
+from overtone.report import format as fmt
+
+
+def print_summary(summary: Summary, file: IO[str] | None = None, *, width: int | None = None) -> None:
+    """Print one run: its headline tables, what is missing, and its ledger."""
+    console = make_console(file, width)
+    asked = f"{summary.answered:,} of {summary.asked:,} answered"
+    extra = [f"{n:,} {what}" for n, what in ((summary.failed, "failed"), (summary.pending, "pending")) if n]
+    console.print(f"[bold]{safe(summary.benchmark)}[/bold] · {safe(summary.model)} · {', '.join([asked, *extra])}")
+    _headline(console, [(summary.model, summary.conditions)])
+    _ledger(console, summary)
+
+
+def print_comparison(readings: list[Reading], file: IO[str] | None = None, *, width: int | None = None) -> None:
+    """Print several runs as rows of the same tables, and say where their numbers do not compare."""
+    console = make_console(file, width)
+    _headline(console, [(r.name, summarise_reading(r).conditions) for r in readings])
+    for metric, used in signature_differences(readings):
+        how = "; ".join(f"{names}: {signature}" for names, signature in used)
+        console.print(f"{safe(metric)} does not compare between these runs ({safe(how)})")
+
+
+def make_console(file: IO[str] | None = None, width: int | None = None) -> Console:
+    """A console that writes no escape codes unless a terminal reads them; a log gets wide, unfolded lines."""
+    console = Console(file=file, highlight=False, width=width)
+    if not console.is_terminal and width is None:
+        console = Console(file=file, highlight=False, width=160, color_system=None)
+    return console
+
+
+def safe(text: str) -> str:
+    """Text of others, on one line, without control characters and without markup."""
+    return escape(shown(text))
+
+
+def _headline(console: Console, runs: list[tuple[str, list[ConditionSummary]]]) -> None:
+    names = {c.measure for c in fmt.HEARING}
+    table = _table("Hearing and reasoning", ["run", "condition", *(f"{c.label} {c.better}" for c in fmt.HEARING)])
+    for name, conditions in runs:
+        for c in conditions:
+            if names & c.measures.keys():
+                cells = [_cell(c.measures.get(col.measure)) for col in fmt.HEARING]
+                table.add_row(safe(name), safe(c.condition), *cells)
+    if table.row_count:
+        console.print(table)
+        console.print("percent; in brackets the 95 % interval by script; n scored of n asked; bounds if any is missing")
+    _conversation(console, runs)
+
+
+def _conversation(console: Console, runs: list[tuple[str, list[ConditionSummary]]]) -> None:
+    columns = ["run", "condition", "replies", "SemSim ↑", "words", "spoken", "latency, median", "95 %"]
+    table = _table("Conversation", columns)
+    for name, conditions in runs:
+        for c in conditions:
+            if (t := c.conversation) is not None:
+                table.add_row(
+                    safe(name),
+                    safe(c.condition),
+                    f"{t.replies:,} of {t.asked:,}",
+                    _cell(t.measures.get("semsim")),
+                    fmt.NONE if t.words is None else f"{t.words:.1f}",
+                    f"{t.with_audio:,}",
+                    fmt.seconds(t.latency_median),
+                    fmt.seconds(t.latency_p95),
+                )
+    if table.row_count:
+        console.print(table)
+
+
+def _ledger(console: Console, summary: Summary) -> None:
+    table = _table("Failures and what else to know", ["kind", "reason", "count"])
+    if summary.pending:
+        table.add_row("pending", "not asked yet; the same command goes on", f"{summary.pending:,}")
+    for row in summary.ledger.rows:
+        table.add_row(row.kind, safe(row.reason), f"{row.count:,}")
+    if table.row_count:
+        console.print(table)
+    for note in summary.notes:
+        console.print(f"note: {safe(note)}")
+
+
+def _table(title: str, columns: list[str]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in columns:
+        left = name in ("run", "condition", "kind", "reason")
+        table.add_column(name, justify="left" if left else "right", overflow="fold")
+    return table
+
+
+def _cell(e: Estimate | None) -> str:
+    if e is None:
+        return fmt.NONE
+    if e.value is None:
+        return f"{fmt.NONE}\n{fmt.counted(e)}"
+    between = fmt.interval(e)
+    lines = [fmt.percent(e.value) + (escape(f" [{between}]") if between else ""), fmt.counted(e)]
+    if missing := fmt.bounds(e):
+        lines.append(f"bounds {missing}")
+    return "\n".join(lines)
