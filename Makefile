@@ -1,0 +1,63 @@
+# The two commands: `make demo` and `make test`. Each creates what it needs, in folders beside this file.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKER := .venv-worker
+PIP_QUIET := --quiet --disable-pip-version-check
+
+.PHONY: help demo test test-full lint bench clean browser
+
+help:
+	@echo "make demo       build the starter clips, run the embedded models over them, write demo/report.html"
+	@echo "make test       all quick tests"
+	@echo "make test-full  the long ones too: 100 kills, whole builds"
+	@echo "make lint       ruff and mypy"
+	@echo "make bench      measure throughput, overhead, start-up and memory"
+
+# ── environments ──────────────────────────────────────────────────────────────────────────────────────────────────────
+$(VENV)/.core: pyproject.toml src/overtone/embedded/local.lock
+	@$(PYTHON) -c 'import sys; sys.exit("Overtone needs Python 3.11 or newer, not " + sys.version.split()[0]) if sys.version_info < (3, 11) else 0'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "creating $(VENV) failed: apt install python3-venv"; rm -rf $(VENV); exit 1; }
+	$(BIN)/python -m pip install $(PIP_QUIET) --editable .
+	$(BIN)/overtone setup local
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	$(BIN)/python -m pip install $(PIP_QUIET) --editable '.[dev]'
+	@touch $@
+
+# The workers' models live apart: torch is no part of Overtone's own environment.
+$(WORKER)/.ready: src/overtone/workers/requirements-test.txt
+	@test -x $(WORKER)/bin/python || $(PYTHON) -m venv $(WORKER)
+	$(WORKER)/bin/python -m pip install $(PIP_QUIET) --requirement $<
+	@touch $@
+
+# A browser for the report's tests: taken from Debian where we may install, otherwise those tests skip and say so.
+browser:
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null || echo "no browser: its tests will skip"; \
+	elif command -v apt-get >/dev/null && sudo -n true 2>/dev/null; then \
+		sudo -n apt-get update -qq && sudo -n apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null || echo "no browser: its tests will skip"; \
+	else echo "no browser and no right to install one: its tests will skip"; fi
+
+# ── commands ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+demo: $(VENV)/.core
+	$(BIN)/overtone demo --out demo
+
+test: $(VENV)/.dev $(WORKER)/.ready browser
+	$(BIN)/python -m pytest -m "not full"
+
+test-full: $(VENV)/.dev $(WORKER)/.ready browser
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) $(WORKER) demo

@@ -68,8 +68,8 @@ class Run:
 def run(benchmark: str, *, data: str | Path, model: str, out: str | Path | None = None, **settings: Any) -> Run:
     """Ask `model` (a SPEC) the items of `benchmark` and score the replies; returns the run, open.
 
-    `settings` are the flags of `overtone run` with underscores: levels, prompt, limit, … A run that is there already goes
-    on: what is answered is not asked again. Raises OvertoneError; failures of single items are values of the run.
+    `settings` are the flags of `overtone run` with underscores: levels, prompt, limit, … A run that is there already
+    goes on: what is answered is not asked again. Raises OvertoneError; failures of single items are values of the run.
     """
     flags = {"benchmark": benchmark, "data": str(data), "model": [model], "out": str(out) if out else None, **settings}
     (found,) = resolve(flags, None, os.environ)

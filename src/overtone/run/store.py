@@ -491,7 +491,7 @@ def _clear_errors(folder: Path) -> Iterator[None]:
         yield
     except (sqlite3.OperationalError, sqlite3.DatabaseError, OSError) as error:
         text = str(error)
-        if "full" in text or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+        if "full" in text or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             text = "the disk is full; free some space and give the same command again: finished replies are kept"
         elif "readonly" in text or "read-only" in text or getattr(error, "errno", None) in (errno.EROFS, errno.EACCES):
             text = "the folder is read-only; choose another --out"

@@ -1,0 +1,49 @@
+"""Build the starter clips, run the embedded models over all levels, and write a report: everything offline."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from overtone.errors import EXIT_OK
+
+CLIPS = "clips"
+RUNS = (  # folder, SPEC, flags
+    ("deaf", "cascade?max_tokens=32", ("--prompt", "enhance,oracle,oracle-false")),
+    ("acoustic", "cascade?hear=acoustic&max_tokens=32", ("--prompt", "enhance")),
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("demo"), help="where to (demo)")
+
+
+def main(args: argparse.Namespace) -> int:
+    from overtone.cli import main as overtone
+
+    out: Path = args.out
+    took: list[tuple[str, float]] = []
+
+    def phase(name: str, *words: str) -> int:
+        print(f"\n── {name}: overtone {' '.join(words)}", flush=True)
+        began = time.perf_counter()
+        code = overtone(words)
+        took.append((name, time.perf_counter() - began))
+        return code
+
+    code = phase("clips", "build", "starter", "--out", str(out / CLIPS))
+    for folder, spec, flags in RUNS:
+        if code != EXIT_OK:
+            return code
+        where = ("--data", str(out / CLIPS), "--out", str(out / folder))
+        code = phase(folder, "run", "starter", *where, "--model", spec, *flags)
+    if code != EXIT_OK:
+        return code
+    report = out / "report.html"
+    code = phase("report", "report", *(str(out / folder) for folder, _, _ in RUNS), "-o", str(report))
+    print("\nphase      seconds")
+    for name, seconds in [*took, ("in all", sum(s for _, s in took))]:
+        print(f"{name:<10} {seconds:7.1f}")
+    print(f"\nopen {report}")
+    return code

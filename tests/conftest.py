@@ -1,0 +1,51 @@
+"""What all tests share: the data beside the project, a small benchmark, and the rule that a skip must be a known one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.data import make
+
+REPOSITORY = Path(__file__).parent.parent
+ALLOWED = Path(__file__).with_name("allowed_skips.txt")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real data that is no part of the project; the test skips where it is absent."""
+    folder = Path(os.environ.get("OVERTONE_SHARED", REPOSITORY.parent / "shared"))
+    if not (folder / "data").is_dir():
+        pytest.skip("the shared data is not here")
+    return folder
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A benchmark of three scripts in three styles and six questions, in EchoMind's layout."""
+    return make(tmp_path / "data", scripts=3, questions=6, seconds=0.2)
+
+
+_skipped: list[tuple[str, str]] = []
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and isinstance(report.longrepr, tuple):
+        _skipped.append((report.nodeid, str(report.longrepr[2]).removeprefix("Skipped: ")))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """Where skips are counted (OVERTONE_STRICT_SKIPS), one whose reason is not on the list fails the run."""
+    yield
+    if not os.environ.get("OVERTONE_STRICT_SKIPS"):
+        return
+    allowed = [line.strip() for line in ALLOWED.read_text().splitlines() if line.strip() and not line.startswith("#")]
+    unknown = [(test, reason) for test, reason in _skipped if not any(reason.startswith(a) for a in allowed)]
+    for test, reason in unknown:
+        print(f"\nnot on {ALLOWED.name}: {test} skipped: {reason}")
+    if unknown and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
