@@ -124,9 +124,9 @@ def make_run(
     rng = np.random.default_rng(seed)
     items = list(make_items(root, scripts))
     with Store.create(folder) as store:
-        meta = {"benchmark": "echomind", "model": model, "version": "0.1.0", "command": "overtone run echomind"}
-        meta["created"] = "2026-03-01T12:00:00+00:00"
-        store.set_meta(meta | ({"data": str(root), "root": str(root)} if root else {}))
+        meta = {"benchmark": "echomind", "model": model, "command": f"overtone run echomind --model {model}"}
+        meta |= {"created": "2026-03-01T12:00:00Z", "versions": '{"overtone":"0.1.0","python":"3.11.2"}'}
+        store.set_meta(meta | ({"root": str(root)} if root else {}))
         for start in range(0, len(items), 200):
             planned = [
                 (i, ["zero/audio", "enhance/audio"] if i.task == "converse" else ["task/audio"])
@@ -187,7 +187,7 @@ def _answer(item: Item, rng: np.random.Generator, skill: float, version: int, ho
 
 
 def _choice(letter: str | None, value: float, status: str, version: int) -> list[Score]:
-    detail: dict[str, float | int | str | None] = {"status": status, "letter": letter}
+    detail: dict[str, float | int | str | None] = {"status": status, "answer": letter}
     return [
         Score("accuracy", f"accuracy|v{version}|lenient", value, detail=detail),
         Score("accuracy_strict", f"accuracy_strict|v{version}", value, detail=detail),

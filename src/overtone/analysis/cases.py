@@ -132,8 +132,5 @@ def chosen(answer: Answer) -> str:
     score = answer.scores.get("accuracy")
     if score is None or not answer.answered:
         return ""
-    for key in ("letter", "choice", "answer"):
-        letter = score.detail.get(key)
-        if isinstance(letter, str) and any(o.letter == letter for o in answer.item.options):
-            return letter
-    return ""
+    letter = score.detail.get("answer")
+    return letter if isinstance(letter, str) and any(o.letter == letter for o in answer.item.options) else ""

@@ -60,7 +60,7 @@ class Reading(Struct):
 
     @property
     def name(self) -> str:
-        return self.folder.resolve().name
+        return self.meta.get("label") or self.folder.resolve().name
 
     @property
     def benchmark(self) -> str:
@@ -69,10 +69,7 @@ class Reading(Struct):
     @property
     def root(self) -> Path | None:
         """The folder the clips' paths are relative to, where the run recorded it."""
-        for key in ("root", "data"):
-            if self.meta.get(key):
-                return Path(self.meta[key])
-        return None
+        return Path(self.meta["root"]) if self.meta.get("root") else None
 
 
 def read(store: Store, *, case: str | None = None) -> Reading:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from importlib import resources
 from typing import Any
 
@@ -25,12 +24,8 @@ _SCALE = {  # measure → (poor, good): the ends of the colour scale
 _FACTS = (
     ("model", "Model"),
     ("benchmark", "Benchmark"),
-    ("data", "Data"),
-    ("data_version", "Data version"),
-    ("version", "Overtone"),
-    ("overtone", "Overtone"),
+    ("root", "Data"),
     ("created", "Date"),
-    ("started", "Date"),
     ("command", "Command"),
     ("seed", "Seed"),
 )
@@ -83,19 +78,33 @@ def tables(runs: list[Run]) -> dict[str, Any]:
 
 
 def facts(summary: Summary) -> list[tuple[str, str]]:
-    """What was run, in the order a reader asks. Times are written plainly."""
-    found = [(name, _plain(key, summary.meta[key])) for key, name in _FACTS if summary.meta.get(key)]
-    found = list(dict(reversed(found)).items())[::-1]  # two keys of one name: the first wins
-    return [*found, ("Folder", summary.folder), ("Items", f"{summary.items:,} in {summary.cases:,} cases")]
+    """What was run, in the order a reader asks."""
+    meta = summary.meta
+    found = [(name, meta[key]) for key, name in _FACTS if meta.get(key) not in (None, "", "None")]
+    found = [(name, value[:16].replace("T", " ") if name == "Date" else value) for name, value in found]
+    versions = _object(meta.get("versions", ""))
+    made_with = ", ".join(f"{name} {versions[name]}" for name in ("overtone", "python") if name in versions)
+    answers = ", ".join(f"{k} {_short(v)}" for k, v in _object(meta.get("answers", "")).items() if v not in (None, ""))
+    more = [("Made with", made_with), ("Parameters", answers), ("Prompts", meta.get("prompts", "")[:12])]
+    return [
+        *found,
+        *((name, value) for name, value in more if value),
+        ("Folder", summary.folder),
+        ("Items", f"{summary.items:,} in {summary.cases:,} cases"),
+    ]
 
 
-def _plain(key: str, value: str) -> str:
-    if key in ("created", "started"):
-        try:
-            return dt.datetime.fromtimestamp(float(value), dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
-        except (ValueError, OverflowError, OSError):
-            return value[:16].replace("T", " ")
-    return value
+def _object(text: str) -> dict[str, Any]:
+    """A JSON object kept as text; a stranger's run may hold anything there."""
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.MsgspecError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _short(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _breakdowns(pairs: list[tuple[Run, ConditionSummary]]) -> list[tuple[str, str, list[tuple[Run, str, Row]]]]:

@@ -5,17 +5,24 @@ Model text can hold anything; it is escaped for rich's markup and its control ch
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import IO
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from overtone.analysis.cases import Asked, CaseView, Said
 from overtone.analysis.measures import Estimate
-from overtone.analysis.reading import Reading, signature_differences
+from overtone.analysis.reading import Reading, open_run, signature_differences
 from overtone.analysis.summary import ConditionSummary, Summary, summarise_reading
 from overtone.paths import shown
 from overtone.report import format as fmt
+
+
+def print_run(folder: Path, file: IO[str] | None = None) -> None:
+    """Print the headline of a run folder."""
+    print_summary(summarise_reading(open_run(folder)), file)
 
 
 def print_summary(summary: Summary, file: IO[str] | None = None, *, width: int | None = None) -> None:
@@ -35,6 +42,48 @@ def print_comparison(readings: list[Reading], file: IO[str] | None = None, *, wi
     for metric, used in signature_differences(readings):
         how = "; ".join(f"{names}: {signature}" for names, signature in used)
         console.print(f"{safe(metric)} does not compare between these runs ({safe(how)})")
+
+
+def print_case(view: CaseView, file: IO[str] | None = None) -> None:
+    """Print one case: what was heard, what was answered, what was said, level under level."""
+    console = make_console(file)
+    facts = [view.cue or "no cue", f"{view.style} style", view.dimension, view.topic]
+    console.print(f"[bold]{safe(view.case)}[/bold] · {safe(' · '.join(f for f in facts if f))}")
+    console.print(f"“{safe(view.words)}”")
+    for title, asked in (
+        ("the words", view.transcripts),
+        ("the voice", view.voice),
+        ("what was made of it", view.reasoning),
+        ("the reply", view.replies),
+    ):
+        if asked:
+            console.print(f"\n[bold]{title}[/bold]")
+        for one in asked:
+            _print_asked(console, one)
+
+
+def _print_asked(console: Console, asked: Asked) -> None:
+    item = asked.item
+    if item.question:
+        console.print(f"{safe(item.category)}: {safe(item.question)}")
+    for option in item.options:
+        mark = "✓" if option.letter == item.gold else " "
+        origin = f"  ({option.provenance} reading)" if option.provenance else ""
+        console.print(f"  {mark} {safe(option.letter)}. {safe(option.text + origin)}")
+    for reference in item.references:
+        console.print(f"  {'reference':<24} {safe(reference)}")
+    for said in asked.said:
+        name = said.condition + (f" #{said.repeat + 1}" if said.repeat else "")
+        console.print(f"  {safe(name):<24} {safe(_verdict(said))}{safe(' / '.join(said.texts) or said.failure)}")
+
+
+def _verdict(said: Said) -> str:
+    if said.state != "answered":
+        return f"{said.state}: "
+    if said.right is not None:
+        how = said.choice or said.status
+        return f"{'right' if said.right else 'wrong'} ({how}): "
+    return f"WER {fmt.percent(said.wer)}: " if said.wer is not None else ""
 
 
 def make_console(file: IO[str] | None = None, width: int | None = None) -> Console:
@@ -97,7 +146,7 @@ def _ledger(console: Console, summary: Summary) -> None:
 
 
 def _table(title: str, columns: list[str]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in columns:
         left = name in ("run", "condition", "kind", "reason")
         table.add_column(name, justify="left" if left else "right", overflow="fold")
