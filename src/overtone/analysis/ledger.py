@@ -68,9 +68,9 @@ def make_ledger(answers: Iterable[Answer]) -> Ledger:
             add(answer, "extraction", how, text)
         for score in answer.scores.values():
             if score.value is None:
-                add(answer, "unscored", f"{score.metric}: {score.reason}", text)
+                add(answer, "unscored", f"{score.metric}: {score.reason}", "")
         for reply in answer.replies:
             for note in reply.notes:
-                add(answer, "note", note, reply.text)
+                add(answer, "note", note, "")
     ordered = sorted(counts, key=lambda key: (KINDS.index(key[0]), -counts[key], key[1]))
     return Ledger([LedgerRow(key[0], key[1], counts[key], places[key]) for key in ordered], pending)

@@ -22,7 +22,9 @@ from overtone.analysis.reading import Answer, Reading, read
 from overtone.run.store import Store
 from overtone.schema import STYLES
 
-LABELS = {
+LABELS = {  # of sub-tasks
+    "asr": "Transcription",
+    "conversation": "Conversation",
     "coarse": "Coarse-grained",
     "gender": "Gender",
     "age": "Age group",

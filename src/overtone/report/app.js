@@ -21,7 +21,7 @@
 
   function visible(text) { // control and direction-changing characters are shown, not obeyed
     return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-      (c) => "\u2402" === c ? c : "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+      (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
   }
 
   // ── theme ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,7 @@ import base64
 import datetime as dt
 import hashlib
 import os
+import re
 import tempfile
 from importlib import resources
 from pathlib import Path
@@ -27,6 +28,13 @@ from overtone.report import tables
 from overtone.report.media import Media
 from overtone.report.pack import pack, to_json
 from overtone.version import __version__
+
+_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """Text with control and direction-changing characters written out, as the page's script does for its own."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def write_report(runs: list[Path], out: Path, embed_audio: bool = False) -> Path:
@@ -81,7 +89,10 @@ def _model_name(spec: str) -> str:
 
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("overtone.report", "."), autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.PackageLoader("overtone.report", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )
     environment.globals.update(
         percent=fmt.percent,

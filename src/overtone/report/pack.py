@@ -8,6 +8,7 @@ import msgspec
 
 from overtone.analysis.cases import Asked, CaseView, Said, views_of
 from overtone.analysis.reading import Reading
+from overtone.analysis.summary import LABELS
 from overtone.report.media import Media
 
 CHUNK = 40  # cases to a block: one is read in a few milliseconds
@@ -68,6 +69,7 @@ def pack(readings: list[Reading], labels: list[str], media: Media) -> tuple[dict
         )
         packed.append(_case(views, readings, names, media))
     index = {"runs": labels, "chunk": CHUNK, "cases": rows, **{name: known.list for name, known in names.items()}}
+    index["categories"] = [LABELS.get(category, category) for category in names["categories"].list]
     return index, [packed[start : start + CHUNK] for start in range(0, len(packed), CHUNK)]
 
 
