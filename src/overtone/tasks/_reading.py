@@ -16,9 +16,8 @@ from overtone.tasks import _phrases as say
 
 # ---------------------------------------------------------------- cleaning
 
-_THINK = re.compile(r"[<◁\[](think|thinking|thought|reasoning|reflection)[>▷\]].*?[<◁\[]/\1[>▷\]]", re.S)
-_THINK_END = re.compile(r".*[<◁\[]/(?:think|thinking|thought|reasoning|reflection)[>▷\]]", re.S)
-_THINK_TAG = re.compile(r"[<◁\[]/?(?:think|thinking|thought|reasoning|reflection)[>▷\]]")
+_THINK = re.compile(r"[<◁\[](/?)(?:think|thinking|thought|reasoning|reflection)[>▷\]]")
+_HEAD, _TAIL = 2_000, 6_000  # characters of a long reply that are read: a choice stands at its start or its end
 _LATEX = re.compile(r"\\(?:text|mathrm|textbf|mathbf|textit|mathit|operatorname|bf|rm)\s*\{([^{}]*)\}")
 _DECLARED = re.compile(
     r"\\?\bboxed\s*\{([^{}]*)\}|<\s*(?:final_?)?answer\s*>(.*?)<\s*/\s*(?:final_?)?answer\s*>|<\|begin_of_box\|"
@@ -47,10 +46,9 @@ _MARKS = str.maketrans(
 def clean(text: str, declared: bool = True) -> str:
     """Lower-case, NFKC, without thinking, mark-up and quoted speech; `declared` answers (boxed, tagged, JSON) plain."""
     text = unicodedata.normalize("NFKC", text.translate(_MARKS)).translate(_MARKS).lower()
-    visible = _THINK_END.sub("", _THINK.sub("\n", text))
-    if not re.sub(r"[<◁\[](?:think|thinking|thought|reasoning|reflection)[>▷\]].*", "", visible, flags=re.S).strip():
-        visible = text  # all of it is thinking: better that than nothing
-    text = _THINK_TAG.sub("\n", visible)
+    text = _without_thinking(text)
+    if len(text) > _HEAD + _TAIL:
+        text = f"{text[:_HEAD]}\n{text[-_TAIL:]}"
     if declared:
         text = _LATEX.sub(r"\1", _LATEX.sub(r"\1", text))
         text = _DECLARED.sub(
@@ -61,6 +59,17 @@ def clean(text: str, declared: bool = True) -> str:
     text = re.sub(r"\*+|`+|__|^\s*#+\s*|^\s*>\s*|\$", "", text, flags=re.M)
     text = _SAID.sub(r"\1 …", text)
     return _SPACES.sub(" ", text).strip()
+
+
+def _without_thinking(text: str) -> str:
+    """What stands outside the thinking, or all of it where nothing does: better that than nothing."""
+    tags = list(_THINK.finditer(text))
+    if not tags:
+        return text
+    opened = next((t.start() for t in tags if not t[1]), len(text))
+    closed = max((t.end() for t in tags if t[1]), default=len(text))
+    outside = f"{text[:opened]}\n{text[closed:]}" if opened < closed else text[closed:]
+    return outside if outside.strip() else _THINK.sub("\n", text)
 
 
 @lru_cache(maxsize=8192)

@@ -1,0 +1,58 @@
+"""Meaning kept: cosine of the sentence embeddings of a reply and its reference, for transcripts and conversation.
+
+The embedder is the offline MiniLM, named in the signature (EchoMind's own numbers come from another embedder and are
+not comparable). The value is the plain cosine, 1 for the same meaning, about 0 for unrelated ones. An empty reply says
+nothing and has 0; an item without a reference is unscored; so is everything where the embedder is not installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from overtone.errors import MissingExtra
+from overtone.metrics import Answered
+from overtone.schema import Item, Score
+
+VERSION = 1
+
+
+class SemanticSimilarity:
+    """Scores replies to transcription and conversation items: `semsim`."""
+
+    name = "semsim"
+    version = VERSION
+
+    def applies(self, item: Item) -> bool:
+        return item.task in ("transcribe", "converse")
+
+    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
+        from overtone.embedded import embedder
+
+        signature = f"semsim|v{VERSION}|embedder:{embedder.NAME}|cosine"
+        pairs = [(a.text.strip(), a.item.references[0].strip() if a.item.references else "") for a in answered]
+        texts = sorted({text for reply, reference in pairs if reply and reference for text in (reply, reference)})
+        try:
+            rows = _unit(np.asarray(embedder.embed(texts), dtype=np.float64)) if texts else np.zeros((0, 1))
+        except MissingExtra as missing:
+            return [[Score("semsim", signature, None, str(missing))] for _ in answered]
+        at = {text: i for i, text in enumerate(texts)}
+        out: list[list[Score]] = []
+        for reply, reference in pairs:
+            if not reference:
+                out.append([Score("semsim", signature, None, "no reference")])
+            elif not reply:
+                out.append([Score("semsim", signature, 0.0, "", {"empty": 1})])
+            else:
+                out.append([Score("semsim", signature, float(rows[at[reply]] @ rows[at[reference]]))])
+        return out
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(length > 0, length, 1.0)
+
+
+def load() -> SemanticSimilarity:
+    return SemanticSimilarity()

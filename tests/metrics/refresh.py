@@ -1,0 +1,74 @@
+"""Write versions.json anew: which source each metric's version stands for. Run as `python -m tests.metrics.refresh`.
+
+It refuses when a source changed and no version did; `--same-behaviour` overrides that for edits that cannot change any
+score (comments, typing, speed).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+
+import msgspec
+
+from overtone.metrics import choice, semsim, wer
+
+ROOT = Path(__file__).parents[2] / "src" / "overtone"
+FILE = Path(__file__).with_name("versions.json")
+
+SIGNATURES: dict[str, tuple[str, ...]] = {
+    "wer": (wer.NORMALISED, wer.RAW),
+    "choice": (choice.SIGNATURE, choice.SIGNATURE_STRICT),
+    "semsim": (f"semsim|v{semsim.VERSION}",),
+}
+SOURCES: dict[str, tuple[str, ...]] = {
+    "wer": ("metrics/wer.py", "metrics/normalise.py", "metrics/_numbers.py", "metrics/data/spelling.tsv"),
+    "choice": ("metrics/choice.py", "tasks/extract.py", "tasks/_reading.py", "tasks/_phrases.py"),
+    "semsim": ("metrics/semsim.py",),
+}
+
+
+class Stamp(msgspec.Struct, frozen=True):
+    """What one metric was when it was last stamped."""
+
+    signatures: tuple[str, ...]
+    sources: dict[str, str]
+
+
+def now(metric: str) -> Stamp:
+    hashes = {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in SOURCES[metric]}
+    return Stamp(SIGNATURES[metric], hashes)
+
+
+def stored() -> dict[str, Stamp]:
+    return msgspec.json.decode(FILE.read_bytes(), type=dict[str, Stamp]) if FILE.exists() else {}
+
+
+def drifted(metric: str, was: Stamp, stamp: Stamp) -> str:
+    """What to do about a metric whose sources and versions do not move together, or nothing."""
+    changed = [name for name, sha in stamp.sources.items() if was.sources.get(name) != sha]
+    if changed and was.signatures == stamp.signatures:
+        return (
+            f"{metric}: {', '.join(changed)} changed but no version did. If any score can change, bump VERSION (or the "
+            "normaliser's NAME, or the extractor's LENIENT/STRICT), then run 'python -m tests.metrics.refresh'; if none "
+            "can, run 'python -m tests.metrics.refresh --same-behaviour'"
+        )
+    if changed or was != stamp:
+        return f"{metric}: its version changed; run 'python -m tests.metrics.refresh' to stamp it"
+    return ""
+
+
+def main(same_behaviour: bool) -> int:
+    before, after = stored(), {metric: now(metric) for metric in SIGNATURES}
+    for metric, stamp in after.items():
+        was = before.get(metric)
+        if was and was.signatures == stamp.signatures and was.sources != stamp.sources and not same_behaviour:
+            print(drifted(metric, was, stamp), file=sys.stderr)
+            return 1
+    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(after), indent=2) + b"\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--same-behaviour" in sys.argv[1:]))

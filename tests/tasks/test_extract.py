@@ -1,0 +1,181 @@
+"""The extractors against a corpus of replies with the choice a careful reader would see, and against anything at all."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overtone.schema import Option
+from overtone.tasks.extract import STATUSES, Extracted, lenient, strict
+
+Extractor = Callable[[str, Sequence[Option]], Extracted]
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """One reply of the corpus. `gold` is what a careful reader would conclude, None where they would not."""
+
+    text: str
+    options: tuple[str, ...]
+    gold: str | None
+    unambiguous: bool
+    note: str
+    split: str
+
+
+def lettered(texts: Sequence[str]) -> tuple[Option, ...]:
+    return tuple(Option("ABCDEFGH"[i], text) for i, text in enumerate(texts))
+
+
+def corpus() -> list[Reply]:
+    lines = Path(__file__).with_name("answers.jsonl").read_bytes().splitlines()
+    return [msgspec.json.decode(line, type=Reply) for line in lines]
+
+
+CORPUS = corpus()
+MENUS = sorted({r.options for r in CORPUS})
+
+
+def measure(extract: Extractor, replies: Sequence[Reply]) -> tuple[float, float, list[str]]:
+    """Precision over all letters given, recall over the unambiguous replies, and what went wrong."""
+    right = given_letters = found = 0
+    clear = [r for r in replies if r.unambiguous and r.gold]
+    wrong = []
+    for r in replies:
+        letter = extract(r.text, lettered(r.options)).letter
+        if letter is not None:
+            given_letters += 1
+            right += letter == r.gold
+            if letter != r.gold:
+                wrong.append(f"{letter} for {r.gold}: {r.text!r}")
+        found += letter is not None and letter == r.gold and r.unambiguous
+    return right / given_letters, found / len(clear), wrong
+
+
+def test_the_corpus_is_large_and_varied() -> None:
+    assert len(CORPUS) >= 320
+    assert len({(r.text, r.options) for r in CORPUS}) == len(CORPUS)
+    held = [r for r in CORPUS if r.split == "held"]
+    assert len(held) >= len(CORPUS) // 4
+    assert {len(r.options) for r in CORPUS} == {2, 3, 4}
+    assert all(r.gold is None or r.gold in "ABCD"[: len(r.options)] for r in CORPUS)
+    assert all(r.gold for r in CORPUS if r.unambiguous)
+
+
+@pytest.mark.parametrize("extract", [strict, lenient])
+def test_precision_is_at_least_99_percent(extract: Extractor) -> None:
+    precision, _, wrong = measure(extract, CORPUS)
+    assert precision >= 0.99, wrong
+
+
+def test_lenient_recall_is_at_least_97_percent() -> None:
+    _, recall, _ = measure(lenient, CORPUS)
+    assert recall >= 0.97
+
+
+def test_strict_recall_is_far_lower_and_its_letters_are_lenients(
+    record_property: Callable[[str, object], None],
+) -> None:
+    _, recall, _ = measure(strict, CORPUS)
+    record_property("strict_recall", recall)
+    assert 0.1 < recall < 0.5
+    for r in CORPUS:
+        if (letter := strict(r.text, lettered(r.options)).letter) is not None:
+            assert lenient(r.text, lettered(r.options)).letter == letter, r.text
+
+
+@pytest.mark.parametrize("extract", [strict, lenient])
+def test_no_letter_beyond_the_options_is_ever_given(extract: Extractor) -> None:
+    for r in CORPUS:
+        for menu in MENUS:
+            found = extract(r.text, lettered(menu))
+            assert found.letter is None or found.letter in "ABCDEFGH"[: len(menu)]
+            assert (found.letter is None) == (found.status != "parsed")
+
+
+@pytest.mark.parametrize("extract", [strict, lenient])
+def test_reading_the_answer_read_gives_the_same_answer(extract: Extractor) -> None:
+    for r in CORPUS:
+        options = lettered(r.options)
+        first = extract(r.text, options)
+        assert extract(r.text, options) == first
+        if first.letter:
+            assert extract(f"The answer is: [{first.letter}]", options).letter == first.letter
+            assert extract(first.letter, options).letter == first.letter
+
+
+@pytest.mark.parametrize("extract", [strict, lenient])
+def test_case_and_spacing_do_not_change_the_answer(extract: Extractor) -> None:
+    rng = random.Random(3)
+    for r in CORPUS:
+        options = lettered(r.options)
+        expected = extract(r.text, options)
+        for variant in (
+            r.text.lower(),
+            r.text.upper(),
+            f" \n{r.text}\t\n",
+            re.sub(" ", lambda _: " " * rng.randint(1, 3), r.text),
+        ):
+            if "ß" not in r.text:  # has no upper case of its own
+                assert extract(variant, options).letter == expected.letter, variant
+
+
+PIECES = st.sampled_from(
+    "the answer is not A B C D E (A) [B] **C** option or and either because The speaker laughs. yes no I can't but wait so "
+    "<think> </think> \\boxed{ } { \"answer\": \"B\" } 答案是 B。 ✅ / , . : \n final Ｂ if ? ' \"".split(" ")
+)  # fmt: skip
+TEXTS = st.one_of(st.text(max_size=120), st.lists(PIECES, max_size=24).map(" ".join))
+
+
+@settings(max_examples=400, deadline=None)
+@given(text=TEXTS, menu=st.sampled_from(MENUS))
+def test_any_text_gets_an_answer_of_the_menu_or_none(text: str, menu: tuple[str, ...]) -> None:
+    options = lettered(menu)
+    for extract in (strict, lenient):
+        found = extract(text, options)
+        assert found.status in STATUSES
+        assert found.letter is None or found.letter in {o.letter for o in options}
+        assert (found.letter is None) == (found.status != "parsed")
+        assert extract(text, options) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("The answer is A or B.", "hedged"),
+        ("B. The voice carries disgust.", "hedged"),
+        ("I'm sorry, but I can't listen to audio files.", "refused"),
+        ("The answer is: [E]", "beyond"),
+        ("None of the above.", "beyond"),
+        ("A person is talking about dinner.", "unparsable"),
+        ("It can't be B, and it isn't C either.", "unparsable"),
+        (" \n", "empty"),
+    ],
+)
+def test_what_is_no_answer_says_why(text: str, status: str) -> None:
+    menu = (
+        "The voice carries surprise.",
+        "The voice carries fear.",
+        "The voice carries disgust.",
+        "The voice carries joy.",
+    )
+    found = lenient(text, lettered(menu))
+    assert (found.letter, found.status) == (None, status)
+
+
+def test_a_long_reply_is_read_in_reasonable_time() -> None:
+    menu = lettered(("Yes", "No"))
+    for text in (
+        "the answer is " * 3000,
+        "(" * 5000,
+        "a, b, " * 3000,
+        "if so, maybe option " * 2000,
+        "\\boxed{" * 2000,
+    ):
+        lenient(text, menu)
