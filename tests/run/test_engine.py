@@ -132,7 +132,7 @@ def test_reply_audio_that_is_cut_short_is_retried_then_recorded(small: Path, tmp
 def test_a_wrong_key_stops_at_the_first_item(small: Path, tmp_path: Path) -> None:
     with OpenAIServer() as server:
         server.always = "401"
-        with pytest.raises(OvertoneError, match="the first request failed.*auth"):
+        with pytest.raises(OvertoneError, match=r"the first request failed.*auth"):
             run(small, server.base_url, tmp_path / "run")
         assert server.count == 1
 

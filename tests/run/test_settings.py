@@ -119,5 +119,7 @@ def test_a_folder_name_is_safe_and_tells_models_apart_but_not_where_they_are_ser
 
 
 def test_needs_trust_names_what_runs_code(tmp_path: Path) -> None:
-    path = write(tmp_path, '[run]\nplugins = ["mine.py"]\n[[model]]\nspec = "command:./x"\n[[model]]\nspec = "cascade"\n')
+    path = write(
+        tmp_path, '[run]\nplugins = ["mine.py"]\n[[model]]\nspec = "command:./x"\n[[model]]\nspec = "cascade"\n'
+    )
     assert read_run_file(path).needs_trust() == ["plug-in mine.py", "command:./x"]

@@ -95,7 +95,10 @@ store.close()
 """
     repository = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "run"), str(repository)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", program, str(tmp_path / "run"), str(repository)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "the disk is full" in done.stdout, done.stderr
     assert not list((tmp_path / "run" / "audio").glob("*/*"))
@@ -105,7 +108,7 @@ store.close()
 
 def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(StoreError, match="cannot write to .*choose another --out"):
+    with pytest.raises(StoreError, match=r"cannot write to .*choose another --out"):
         Store.create(tmp_path / "file" / "run")
 
 
@@ -135,7 +138,9 @@ except StoreError as error:
     )
     (tmp_path / "run").chmod(0o755)
     assert "read 3" in done.stdout, done.stderr
-    assert "read-only; choose another --out" in done.stdout or "cannot write to" in done.stdout, done.stdout + done.stderr
+    assert "read-only; choose another --out" in done.stdout or "cannot write to" in done.stdout, (
+        done.stdout + done.stderr
+    )
 
 
 def test_what_is_no_run_is_said_so(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ _STATES = {ANSWERED: "answered", FAILED: "failed"}
 def rows(store: Store) -> Iterator[dict[str, Any]]:
     """One row for each ask and turn: what was asked, what came back, what it scored."""
     replies: dict[int, list[StoredReply]] = {}
-    for reply in store.replies():
-        replies.setdefault(reply.ask, []).append(reply)
+    for stored in store.replies():
+        replies.setdefault(stored.ask, []).append(stored)
     failures: dict[int, Failure] = {f.ask: f for f in store.failures()}
     scores: dict[int, list[Score]] = {}
     for ask_id, score in store.scores():
@@ -51,8 +51,8 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
             "failure_detail": failure.detail if failure else "",
         }
         given = {s.metric: s.value for s in scores.get(ask.id, ())}
-        said: list[StoredReply | None] = [*replies.get(ask.id, ())]
-        for reply in said or [None]:
+        said: list[StoredReply | None] = [*replies.get(ask.id, ())] or [None]
+        for reply in said:
             yield {
                 **base,
                 "turn": reply.key.turn if reply else 0,

@@ -72,8 +72,8 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
             "use --budget-requests, or name a price file in OVERTONE_PRICES"
         )
     speech = settings.model.typed_speech()
-    benchmark = load_benchmark(settings)
     model = load_model(settings)
+    benchmark = load_benchmark(settings)
     with Store.create(settings.folder, fsync=settings.fsync) as store:
         handler = _log_to(settings.folder)
         try:

@@ -6,8 +6,6 @@ any moment leaves at worst a sound nobody refers to, which the next writer sweep
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import fcntl
 import hashlib
 import os
@@ -23,13 +21,13 @@ import msgspec
 from msgspec import Struct
 
 from overtone.errors import StoreError
+from overtone.run.database import clear_errors, connect, network_file_system
 from overtone.schema import Item, Key, Reply, Score, Usage
 
 VERSION = 1
 APPLICATION = 0x0F372020
 PENDING, ANSWERED, FAILED = 0, 1, 2
 _SHA = re.compile(r"[0-9a-f]{64}")
-_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "lustre", "beegfs", "9p", "afs", "ceph"}
 
 _encode = msgspec.json.Encoder().encode
 _decode_item = msgspec.json.Decoder(Item).decode
@@ -107,8 +105,8 @@ class Store:
             lock.truncate()
             lock.write(str(os.getpid()))
             lock.flush()
-            store = cls(folder, _connect(folder / "run.db", write=True), lock)
-            with _clear_errors(folder):
+            store = cls(folder, connect(folder / "run.db", write=True), lock)
+            with clear_errors(folder):
                 store._prepare(fsync)
         except BaseException:
             lock.close()
@@ -120,14 +118,14 @@ class Store:
         """Open a run folder to look at it, also while another process writes it."""
         if not (folder / "run.db").is_file():
             raise StoreError(f"{folder} is not a run: it has no run.db; 'overtone run … --out {folder}' makes one")
-        store = cls(folder, _connect(folder / "run.db", write=False), None)
-        with _clear_errors(folder):
+        store = cls(folder, connect(folder / "run.db", write=False), None)
+        with clear_errors(folder):
             store._check_version()
         return store
 
     def _prepare(self, fsync: bool) -> None:
         mode = "WAL"
-        if kind := _network_file_system(self.folder):
+        if kind := network_file_system(self.folder):
             mode = "DELETE"
             self.warnings.append(f"{self.folder} is on {kind}: the store uses journal_mode=DELETE, which is slower")
         self.db.execute(f"PRAGMA journal_mode={mode}")
@@ -157,7 +155,7 @@ class Store:
     def close(self) -> None:
         try:
             if self._lock is not None:
-                with _clear_errors(self.folder):
+                with clear_errors(self.folder):
                     self.commit()
                     self.set_meta({"open": "no"})
         finally:
@@ -181,7 +179,7 @@ class Store:
     def commit(self) -> None:
         """Make everything added so far durable."""
         if self.db.in_transaction:
-            with _clear_errors(self.folder):
+            with clear_errors(self.folder):
                 self.db.execute("COMMIT")
 
     # ── what the run is ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -210,7 +208,7 @@ class Store:
 
     def plan(self, planned: Sequence[tuple[Item, Sequence[str]]], repeats: int) -> None:
         """Add items with the names of their conditions. An item already there must be the same item."""
-        with _clear_errors(self.folder):
+        with clear_errors(self.folder):
             self._begin()
             bodies = [(item, _encode(item), conditions) for item, conditions in planned]
             marks = ",".join("?" * len(bodies))
@@ -285,7 +283,7 @@ class Store:
 
     def add_reply(self, ask: Ask, turn: int, reply: Reply, *, sent: bytes, latency: float, attempts: int) -> None:
         """Keep a reply. It is durable after the next `commit`. The ask is answered with its last turn."""
-        with _clear_errors(self.folder):
+        with clear_errors(self.folder):
             audio = self._put_audio(reply.audio) if reply.audio else ""
             self._begin()
             self.db.execute(
@@ -311,7 +309,7 @@ class Store:
                 self.db.execute("DELETE FROM failures WHERE ask = ?", (ask.id,))
 
     def add_failure(self, ask: Ask, turn: int, reason: str, detail: str, attempts: int) -> None:
-        with _clear_errors(self.folder):
+        with clear_errors(self.folder):
             self._begin()
             self.db.execute(
                 "INSERT OR REPLACE INTO failures VALUES (?,?,?,?,?,?)",
@@ -397,7 +395,7 @@ class Store:
         return {row[0]: row[1:] for row in self.db.execute("SELECT path, sha256, size, mtime_ns, seconds FROM clips")}
 
     def add_clip(self, path: str, sha256: str, size: int, mtime_ns: int, seconds: float) -> None:
-        with _clear_errors(self.folder):
+        with clear_errors(self.folder):
             self._begin()
             self.db.execute("INSERT OR REPLACE INTO clips VALUES (?,?,?,?,?)", (path, sha256, size, mtime_ns, seconds))
 
@@ -415,7 +413,7 @@ class Store:
 
     def add_scores(self, scored: Iterable[tuple[int, Score]]) -> None:
         """Keep scores of replies, each under its ask."""
-        with _clear_errors(self.folder):
+        with clear_errors(self.folder):
             self._begin()
             self.db.executemany(
                 "INSERT OR REPLACE INTO scores VALUES ('reply',?,?,?,?,?,?)",
@@ -453,51 +451,6 @@ def _stored(row: tuple[Any, ...]) -> StoredReply:
     return StoredReply(
         row[0], Key(*row[1:5]), text, audio, finish, bool(row[8]), row[9], notes, usage, row[12], row[13]
     )
-
-
-def _connect(path: Path, *, write: bool) -> sqlite3.Connection:
-    uri = f"{path.absolute().as_uri()}?mode={'rwc' if write else 'ro'}"
-    if not write and not os.access(path.parent, os.W_OK) and not path.with_name("run.db-wal").exists():
-        uri += "&immutable=1"  # a reader of a WAL file needs to write beside it, unless nobody else can
-    try:
-        db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30)
-    except sqlite3.OperationalError as error:
-        raise StoreError(f"cannot open {path}: {error}") from None
-    db.execute("PRAGMA foreign_keys=OFF")
-    return db
-
-
-def _network_file_system(folder: Path) -> str | None:
-    """The kind of network file system a folder is on, or None."""
-    mounts = Path("/proc/mounts")
-    if not mounts.exists():
-        return None
-    target = str(folder.resolve())
-    best = ("", "")
-    for line in mounts.read_text().splitlines():
-        fields = line.split()
-        if len(fields) >= 3:
-            point = fields[1].replace("\\040", " ")
-            inside = target == point or target.startswith(point.rstrip("/") + "/")
-            if inside and len(point) >= len(best[0]):
-                best = (point, fields[2])
-    return best[1] if best[1] in _NETWORK else None
-
-
-@contextlib.contextmanager
-def _clear_errors(folder: Path) -> Iterator[None]:
-    """Turn the disk's and SQLite's complaints into errors that say what to do; what was committed stays."""
-    try:
-        yield
-    except (sqlite3.OperationalError, sqlite3.DatabaseError, OSError) as error:
-        text = str(error)
-        if "full" in text or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            text = "the disk is full; free some space and give the same command again: finished replies are kept"
-        elif "readonly" in text or "read-only" in text or getattr(error, "errno", None) in (errno.EROFS, errno.EACCES):
-            text = "the folder is read-only; choose another --out"
-        elif "malformed" in text or "not a database" in text:
-            text = "run.db is damaged or no database; restore it from a copy, or choose another --out"
-        raise StoreError(f"{folder}: {text}") from error
 
 
 def _item_changed(folder: Path, old: Item, new: Item) -> str:

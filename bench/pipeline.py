@@ -1,0 +1,98 @@
+"""The harness alone: items per second with a model that answers at once, clips, durable store, scores and tables
+included, and the memory that many items take. inspect_ai is measured beside it where it is installed.
+
+    python -m bench.pipeline [--items 20000] [--memory-items 200000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench import data
+
+CHILD = """
+import asyncio, resource, sys, time
+from pathlib import Path
+from overtone import registry
+from overtone.run.session import Hooks, execute
+from overtone.run.settings import resolve
+from overtone.scoring import score_run
+registry.load_plugin(Path("bench/null_model.py"))
+flags = {"benchmark": "echomind", "data": sys.argv[1], "model": ["null-model"], "levels": "1", "out": sys.argv[2]}
+(settings,) = resolve(flags, None, {})
+began = time.perf_counter()
+outcome = asyncio.run(execute(settings, Hooks()))
+asked = time.perf_counter()
+score_run(settings.folder, again=False)
+scored = time.perf_counter()
+from overtone.report.terminal import print_run
+print_run(settings.folder)
+shown = time.perf_counter()
+n = outcome.answered
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(f"RESULT {n} {asked - began:.2f} {scored - asked:.2f} {shown - scored:.2f} {peak:.0f}")
+"""
+
+INSPECT = """
+import sys, time, types
+fake = types.ModuleType("tiktoken")  # it would fetch a vocabulary from the network, which the work does not need
+sys.modules.setdefault("tiktoken", fake)
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import match
+n = int(sys.argv[1])
+task = Task(dataset=[Sample(input=f"question {i}", target="C") for i in range(n)], scorer=match())
+began = time.perf_counter()
+eval(task, model="mockllm/model", display="none", log_dir=sys.argv[2], max_connections=64)
+print(f"RESULT {n / (time.perf_counter() - began):.1f}")
+"""
+
+
+def measure(folder: Path, items: int) -> tuple[float, ...]:
+    made = data.make(folder / f"data{items}", scripts=100, questions=items)
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, str(made), str(folder / f"run{items}")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = re.search(r"RESULT (.+)", done.stdout)
+    if not found:
+        sys.exit(done.stderr)
+    return tuple(float(word) for word in found[1].split())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, default=20_000)
+    parser.add_argument("--memory-items", type=int, default=200_000)
+    parser.add_argument("--inspect-items", type=int, default=500)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        n, asked, scored, shown, peak = measure(Path(name), args.items)
+        whole = n / (asked + scored + shown)
+        print(f"{n:.0f} items: asked in {asked:.1f} s, scored in {scored:.1f} s, tables in {shown:.1f} s")
+        print(f"run alone {n / asked:.0f} items/s, run + score + tables {whole:.0f} items/s, peak {peak:.0f} MB")
+        if importlib.util.find_spec("inspect_ai"):
+            command = [sys.executable, "-c", INSPECT, str(args.inspect_items), f"{name}/logs"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            found = re.search(r"RESULT ([\d.]+)", done.stdout)
+            rate = float(found[1]) if found else 0.0
+            print(
+                f"inspect_ai {rate:.0f} items/s, ratio {whole / rate:.0f}"
+                if rate
+                else f"inspect_ai: {done.stderr[-300:]}"
+            )
+        if args.memory_items:
+            n, asked, scored, shown, peak = measure(Path(name), args.memory_items)
+            print(f"{n:.0f} items: {n / (asked + scored + shown):.0f} items/s in all, peak memory {peak:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

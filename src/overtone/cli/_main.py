@@ -1,0 +1,66 @@
+"""Finds the command that is called, imports it alone, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from overtone import registry
+from overtone.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, OvertoneError
+from overtone.spec import suggest
+from overtone.version import __version__
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with the nearest flag named when one is misspelt."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        known = [flag for action in self._actions for flag in action.option_strings]
+        if message.startswith("unrecognized arguments: "):
+            message += suggest(message.removeprefix("unrecognized arguments: ").split()[0], known)
+        self.print_usage(sys.stderr)
+        print(f"{self.prog}: {message}", file=sys.stderr)
+        raise SystemExit(EXIT_USAGE)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code. Every error a user can act on is one line, without a traceback."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    commands = registry.builtins("cli")
+    try:
+        if not words or words[0] in ("-h", "--help", "help"):
+            print(_help(commands))
+            return EXIT_OK if words else EXIT_USAGE
+        if words[0] in ("--version", "-V"):
+            print(f"overtone {__version__}")
+            return EXIT_OK
+        if words[0] not in commands:
+            print(f"overtone: unknown command {words[0]!r}{suggest(words[0], commands)}", file=sys.stderr)
+            print(_help(commands), file=sys.stderr)
+            return EXIT_USAGE
+        module = registry.find("cli", words[0])
+        parser = _Parser(prog=f"overtone {words[0]}", description=commands[words[0]], allow_abbrev=False)
+        module.add(parser)
+        return int(module.main(parser.parse_args(words[1:])))
+    except OvertoneError as error:
+        print(f"overtone: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("overtone: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away: no traceback at shutdown
+        return EXIT_OK
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else EXIT_USAGE
+
+
+def _help(commands: dict[str, str]) -> str:
+    width = max(map(len, commands))
+    rows = "\n".join(f"  {name:<{width}}  {line}" for name, line in commands.items())
+    return (
+        "usage: overtone COMMAND …\n\n"
+        "Measure whether a speech language model hears how something is said, and answers to it.\n\n"
+        f"{rows}\n\n'overtone COMMAND --help' tells more; --version prints the version."
+    )

@@ -1,0 +1,59 @@
+"""The run's database file: opened for one writer or many readers; its troubles become errors that say what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from overtone.errors import StoreError
+
+_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "lustre", "beegfs", "9p", "afs", "ceph"}
+
+
+def connect(path: Path, *, write: bool) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode={'rwc' if write else 'ro'}"
+    if not write and not os.access(path.parent, os.W_OK) and not path.with_name("run.db-wal").exists():
+        uri += "&immutable=1"  # a reader of a WAL file needs to write beside it, unless nobody else can
+    try:
+        db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30)
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"cannot open {path}: {error}") from None
+    db.execute("PRAGMA foreign_keys=OFF")
+    return db
+
+
+def network_file_system(folder: Path) -> str | None:
+    """The kind of network file system a folder is on, or None."""
+    mounts = Path("/proc/mounts")
+    if not mounts.exists():
+        return None
+    target = str(folder.resolve())
+    best = ("", "")
+    for line in mounts.read_text().splitlines():
+        fields = line.split()
+        if len(fields) >= 3:
+            point = fields[1].replace("\\040", " ")
+            inside = target == point or target.startswith(point.rstrip("/") + "/")
+            if inside and len(point) >= len(best[0]):
+                best = (point, fields[2])
+    return best[1] if best[1] in _NETWORK else None
+
+
+@contextlib.contextmanager
+def clear_errors(folder: Path) -> Iterator[None]:
+    """Turn the disk's and SQLite's complaints into errors that say what to do; what was committed stays."""
+    try:
+        yield
+    except (sqlite3.OperationalError, sqlite3.DatabaseError, OSError) as error:
+        text = str(error)
+        if "full" in text or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            text = "the disk is full; free some space and give the same command again: finished replies are kept"
+        elif "readonly" in text or "read-only" in text or getattr(error, "errno", None) in (errno.EROFS, errno.EACCES):
+            text = "the folder is read-only; choose another --out"
+        elif "malformed" in text or "not a database" in text:
+            text = "run.db is damaged or no database; restore it from a copy, or choose another --out"
+        raise StoreError(f"{folder}: {text}") from error

@@ -1,0 +1,254 @@
+"""The command line as a user meets it: help, typos, exit codes, interruption, trust, plan and export."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from overtone.cli import main
+from overtone.run.store import Store
+from overtone.schema import Reply
+from tests.run.test_store import filled
+from tests.servers import OpenAIServer
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as running:
+        yield running
+
+
+def words(data: Path, server: OpenAIServer, out: Path, *more: str) -> list[str]:
+    model = f"openai:any?base_url={server.base_url}"
+    return ["run", "echomind", "--data", str(data), "--model", model, "--out", str(out), *more]
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for command in ("run", "score", "report", "export", "plan", "data", "list", "setup"):
+        assert f"\n  {command} " in shown
+    assert main([]) == 2
+
+
+def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("run", "score", "report", "export", "plan", "data", "list", "setup", "case", "build", "demo"):
+        assert main([command, "--help"]) == 0
+        assert f"usage: overtone {command}" in capsys.readouterr().out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("overtone 0.")
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        (["rnu"], "did you mean 'run'"),
+        (["run", "echomind", "--modle", "x"], "did you mean '--model'"),
+        (["run", "ecomind", "--model", "cascade", "--data", "."], "did you mean 'echomind'"),
+        (["run", "echomind", "--model", "opnai:x", "--data", "."], "did you mean 'openai'"),
+        (
+            ["run", "echomind", "--model", "openai:x?tmperature=1&base_url=http://127.0.0.1:1", "--data", "."],
+            "temperature",
+        ),
+        (["run", "echomind", "--model", "openai:x?api_key=sk-1", "--data", "."], "looks like a secret"),
+        (["run", "echomind", "--model", "openai:x?base_url=http://u:p@h/v1", "--data", "."], "user name or password"),
+        (["run", "nowhere.toml"], "cannot read run file"),
+        (["report", "/nowhere"], "is not a run"),
+        (["score", "/nowhere"], "is not a run"),
+        (["export", "/nowhere"], "is not a run"),
+        (["run", "echomind", "--model", "cascade", "--data", "/nowhere"], "/nowhere"),
+    ],
+)
+def test_a_mistake_is_one_clear_line_and_exit_2(
+    given: list[str],
+    complaint: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(given) == 2
+    shown = capsys.readouterr().err
+    assert complaint in shown
+    assert "Traceback" not in shown
+    assert "sk-1" not in shown
+    assert "u:p@" not in shown
+    assert not (tmp_path / "runs").exists(), "a mistake must not leave a run behind"
+
+
+def test_a_run_prints_its_tables_and_says_what_next(
+    small: Path, server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words(small, server, tmp_path / "run")) == 0
+    shown = capsys.readouterr()
+    assert "WER" in shown.out
+    assert f"next: overtone report {tmp_path / 'run'}" in shown.out
+    assert "18/18" in shown.err
+    assert "\x1b[" not in shown.out + shown.err
+    log = (tmp_path / "run" / "run.log").read_text()
+    assert "answered 18, failed 0" in log
+
+
+def test_failures_are_exit_3_and_the_budget_exit_4(small: Path, server: OpenAIServer, tmp_path: Path) -> None:
+    assert main(words(small, server, tmp_path / "run", "-q", "--limit", "1")) == 0
+    assert main(words(small, server, tmp_path / "run", "-q", "--budget-requests", "2")) == 4
+    server.always = "400:no such thing"
+    assert main(words(small, server, tmp_path / "run", "-q")) == 3
+    server.always = None
+    assert main(words(small, server, tmp_path / "run", "-q")) == 0
+
+
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(small: Path, tmp_path: Path) -> None:
+    with OpenAIServer(latency=0.3) as server:
+        command = [sys.executable, "-m", "overtone", *words(small, server, tmp_path / "run", "--max-connections", "2")]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 20
+        while server.count < 4 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+        assert child.returncode == 130, err
+        assert "the same command goes on where this ended" in out
+        assert "Traceback" not in err
+        asked = server.count
+        with Store.read(tmp_path / "run") as store:
+            assert store.counts()["answered"] == asked, "what was in flight came back and was kept"
+        server.latency = 0.0
+        assert main(words(small, server, tmp_path / "run", "-q")) == 0
+        assert server.count == 18
+
+
+def test_a_run_file_from_elsewhere_may_not_run_programs_unless_trusted(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere, here = tmp_path / "elsewhere", tmp_path / "here"
+    elsewhere.mkdir()
+    here.mkdir()
+    mark = tmp_path / "ran"
+    (elsewhere / "plugin.py").write_text(f"open({str(mark)!r}, 'w')\nROOM = 'metrics'\ndef load(): ...\n")
+    run_file = elsewhere / "run.toml"
+    run_file.write_text(
+        f'[run]\nplugins = ["plugin.py"]\n[[model]]\nspec = "cascade"\n[[benchmark]]\nname = "nope"\ndata = "{small}"\n'
+    )
+    monkeypatch.chdir(here)
+    assert main(["run", str(run_file)]) == 2
+    assert "give --trust" in capsys.readouterr().err
+    assert not mark.exists()
+    link = here / "run.toml"
+    link.symlink_to(run_file)
+    assert main(["run", str(link)]) == 2
+    assert not mark.exists(), "a link does not bring a file home"
+
+
+def test_plan_asks_nothing_and_counts_what_is_left(
+    small: Path, server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words(small, server, tmp_path / "run", "-q", "--limit", "4")) == 0
+    before = server.count
+    assert main(["plan", *words(small, server, tmp_path / "run")[1:]]) == 0
+    shown = capsys.readouterr().out
+    assert server.count == before
+    assert "requests     14 (" in shown
+    assert "answered     4 before" in shown
+    assert "price not known" in shown
+
+
+def test_plan_gives_a_price_range_for_a_known_model(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "echomind", "--data", str(small), "--model", "openai:gpt-4o-audio-preview"]) == 0
+    assert " to $" in capsys.readouterr().out
+
+
+HOSTILE = ['=HYPERLINK("http://x")', "+1", "-2", "@cmd", "  =1+1", "\t=1", "plain"]
+
+
+def hostile_run(folder: Path) -> Path:
+    with filled(folder, len(HOSTILE)) as store:
+        for ask, text in zip(store.open_asks(0, 99), HOSTILE, strict=True):
+            store.add_reply(ask, 0, Reply(text), sent=b"[]", latency=0.1, attempts=1)
+    return folder
+
+
+def test_csv_cells_cannot_become_formulas(tmp_path: Path) -> None:
+    run = hostile_run(tmp_path / "run")
+    assert main(["export", str(run), "--format", "csv"]) == 0
+    with (run / "replies.csv").open(newline="") as file:
+        cells = [row["text"] for row in csv.DictReader(file)]
+    assert [cell.lstrip("'") for cell in cells] == HOSTILE
+    assert all(cell.startswith("'") for cell in cells[:-1])
+    assert cells[-1] == "plain"
+
+
+def test_jsonl_and_parquet_hold_every_reply_as_it_was(tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    run = hostile_run(tmp_path / "run")
+    assert main(["export", str(run), "--format", "jsonl", "-o", str(tmp_path / "x.jsonl")]) == 0
+    rows = [msgspec.json.decode(line) for line in (tmp_path / "x.jsonl").read_bytes().splitlines()]
+    assert [row["text"] for row in rows] == HOSTILE
+    assert main(["export", str(run), "--format", "parquet"]) == 0
+    assert pyarrow.parquet.read_table(run / "replies.parquet")["text"].to_pylist() == HOSTILE
+
+
+def test_list_shows_each_room_without_importing_it() -> None:
+    code = "import sys; from overtone.cli import main; main(['list']); print(*({'aiohttp', 'numpy'} - set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {"aiohttp", "numpy"} == set(done.stdout.splitlines()[-1].split())
+    for name in (
+        "echomind",
+        "openai",
+        "gemini",
+        "worker",
+        "cascade",
+        "command",
+        "replay",
+        "wer",
+        "semsim",
+        "oracle-false",
+    ):
+        assert f"\n  {name} " in done.stdout
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m overtone list | head -1", shell=True, capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr
+    assert os.linesep not in done.stderr.strip()
+
+
+def test_a_recorded_run_can_be_replayed_and_scores_the_same(small: Path, server: OpenAIServer, tmp_path: Path) -> None:
+    assert main(words(small, server, tmp_path / "run", "-q")) == 0
+    server.always = "500"
+    replay = [
+        "run",
+        "echomind",
+        "--data",
+        str(small),
+        "--model",
+        f"replay:{tmp_path / 'run'}",
+        "--out",
+        str(tmp_path / "again"),
+    ]
+    assert main([*replay, "-q"]) == 0
+    with Store.read(tmp_path / "run") as first, Store.read(tmp_path / "again") as second:
+        pairs = [
+            (f"{a.key} {a.text} {a.audio}", f"{b.key} {b.text} {b.audio}")
+            for a, b in zip(first.replies(), second.replies(), strict=True)
+        ]
+        assert all(a == b for a, b in pairs)
+        assert [s for _, s in first.scores()] == [s for _, s in second.scores()]
+    assert main([*replay[:-1], str(tmp_path / "more"), "-q", "--repeats", "2"]) == 3
+    with Store.read(tmp_path / "more") as store:
+        assert {f.reason for f in store.failures()} == {"not_recorded"}

@@ -1,0 +1,135 @@
+"""The rooms of the house: who may import whom, that a plug-in is one file, and that the core stays light."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "overtone"
+ANYTHING = {"*"}
+MAY: dict[str, set[str]] = {  # room → the rooms it may import; every room may import the ground floor
+    "audio": set(),
+    "benchmarks": {"audio", "build"},
+    "tasks": set(),
+    "embedded": {"audio"},
+    "models": {"audio", "embedded", "workers"},
+    "run": {"audio", "models", "tasks", "benchmarks"},
+    "metrics": {"audio", "embedded", "stats", "tasks"},
+    "stats": set(),
+    "analysis": {"stats", "run"},
+    "report": {"analysis", "run", "benchmarks"},
+    "build": {"audio", "embedded", "stats"},
+    "workers": set(),
+    "cli": ANYTHING,
+}
+GROUND = {"cues", "schema", "errors", "paths", "spec", "version", "registry"}
+GROUND_MAY = {"registry": {"errors", "spec"}, "spec": {"errors"}, "paths": {"errors"}}
+EXCEPTIONS = {("models/replay.py", "run")}  # a stored run as a model reads the store
+COMPOSERS = {"api", "scoring", "__init__", "__main__"}  # what joins the rooms
+
+
+def imports(path: Path) -> set[str]:
+    """The first name below `overtone` of everything a file imports, inside functions too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [node.module]
+            if node.module == "overtone":
+                names = [f"overtone.{alias.name}" for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("overtone.")}
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_file_imports_only_what_its_room_may(path: Path) -> None:
+    relative = path.relative_to(SOURCE)
+    room = relative.parts[0] if len(relative.parts) > 1 else relative.stem
+    if room in COMPOSERS:
+        return
+    if room in GROUND:
+        allowed = GROUND_MAY.get(room, set())
+    elif MAY[room] == ANYTHING:
+        return
+    else:
+        allowed = MAY[room] | GROUND | {room}
+    extra = {name for name in imports(path) - allowed if (str(relative), name) not in EXCEPTIONS}
+    assert not extra, f"{relative} must not import {sorted(extra)}"
+
+
+def test_every_room_has_a_rule() -> None:
+    rooms = {p.name for p in SOURCE.iterdir() if p.is_dir() and any(p.glob("*.py"))}
+    assert rooms == set(MAY)
+
+
+def test_no_file_is_too_long_to_read_in_one_sitting() -> None:
+    long = {str(p.relative_to(SOURCE)): n for p in SOURCE.rglob("*.py") if (n := len(p.read_text().splitlines())) > 500}
+    assert not long
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_importing_overtone_imports_nothing_heavy() -> None:
+    heavy = "{'torch', 'scipy', 'pandas', 'numpy', 'aiohttp', 'rich', 'jinja2'}"
+    assert run(f"import sys, overtone; print(sorted({heavy} & set(sys.modules)))").strip() == "[]"
+
+
+def test_a_run_imports_neither_torch_nor_scipy_nor_pandas() -> None:
+    code = "import sys, overtone.api, overtone.models.openai, overtone.report.html, overtone.scoring; "
+    assert run(code + "print(sorted({'torch', 'scipy', 'pandas'} & set(sys.modules)))").strip() == "[]"
+
+
+def _needed(name: str, found: dict[str, str]) -> None:
+    """Every distribution the core install brings, with its version, from the installed metadata."""
+    plain = re.sub(r"[-_.]+", "-", name).lower()
+    if plain in found:
+        return
+    found[plain] = importlib.metadata.version(name)
+    for requirement in importlib.metadata.requires(name) or ():
+        text, _, marker = requirement.partition(";")
+        if "extra" in marker or ("python_version" in marker and "<" in marker) or "platform" in marker:
+            continue
+        _needed(re.match(r"[A-Za-z0-9._-]+", text.strip())[0], found)  # type: ignore[index]
+
+
+def test_the_core_install_is_at_most_thirty_packages() -> None:
+    found: dict[str, str] = {}
+    _needed("overtone", found)
+    assert len(found) <= 30, sorted(found)
+
+
+@pytest.mark.timeout(120)
+def test_the_core_install_is_at_most_forty_megabytes_of_wheels(tmp_path: Path) -> None:
+    found: dict[str, str] = {}
+    _needed("overtone", found)
+    del found["overtone"]
+    wanted = [f"{name}=={version}" for name, version in found.items()]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(tmp_path), *wanted]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("no package index to weigh wheels from")
+    size = sum(path.stat().st_size for path in tmp_path.iterdir()) / 1e6
+    assert size <= 40, size
+
+
+def test_no_cuda_package_is_installed() -> None:
+    worker = Path(__file__).parent.parent / ".venv-worker"
+    folders = [Path(p) for p in sys.path if p.endswith("site-packages")] + list(worker.glob("lib/*/site-packages"))
+    assert folders
+    assert not [d.name for folder in folders for d in folder.glob("nvidia*")]
+
+
+def test_the_public_interface_is_what_it_was() -> None:
+    names = run("import overtone; print(*sorted(overtone.__all__))").split()
+    assert names == ["Item", "OvertoneError", "Reply", "Run", "Score", "__version__", "open_run", "run", "score"]
+    assert run("import overtone; print(all(getattr(overtone, n) for n in overtone.__all__))").strip() == "True"
