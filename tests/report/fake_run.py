@@ -14,7 +14,7 @@ from overtone import cues
 from overtone.run.store import Store
 from overtone.schema import Clip, Item, Option, Reply, Score, Turn
 
-HOSTILE = '<img src=x onerror=alert(1)></script><script>window.hacked=1</script><!--<script>\u2028 {{7*7}} [bold]&amp;'
+HOSTILE = "<img src=x onerror=alert(1)></script><script>window.hacked=1</script><!--<script>\u2028 {{7*7}} [bold]&amp;"
 CONTROL = "fine\x1b[31m red \x07 [red]markup[/red] \u202e evil"
 LINES = (
     "I finally finished the report we talked about.",

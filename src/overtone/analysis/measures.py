@@ -233,6 +233,4 @@ def _correct(e: Estimate, chance: float | None) -> Estimate:
     def move(x: float | None) -> float | None:
         return None if x is None or chance is None or chance >= 1 else (x - chance) / (1 - chance)
 
-    return Estimate(
-        move(e.value), move(e.low), move(e.high), e.scored, e.asked, move(e.best), move(e.worst), e.scripts
-    )
+    return Estimate(move(e.value), move(e.low), move(e.high), e.scored, e.asked, move(e.best), move(e.worst), e.scripts)

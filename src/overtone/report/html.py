@@ -48,12 +48,16 @@ def write_report(runs: list[Path], out: Path, embed_audio: bool = False) -> Path
     labels = run_labels(readings)
     index, chunks = pack(readings, labels, media)
     media.check_size()
-    page = _environment().get_template("report.html.j2").generate(
-        **_context(readings, labels),
-        index=Markup(to_json(index)),
-        chunks=(Markup(to_json(chunk)) for chunk in chunks),
-        sounds=(media.block(number) for number in range(len(media.blocks))),
-        embedded=embed_audio,
+    page = (
+        _environment()
+        .get_template("report.html.j2")
+        .generate(
+            **_context(readings, labels),
+            index=Markup(to_json(index)),
+            chunks=(Markup(to_json(chunk)) for chunk in chunks),
+            sounds=(media.block(number) for number in range(len(media.blocks))),
+            embedded=embed_audio,
+        )
     )
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
