@@ -62,7 +62,11 @@ ANSWER = _compile(
     rf"{_W}(?:la\s+|mi\s+)?(?:mejor\s+)?(?:respuesta|opción|alternativa)(?:\s+(?:correcta|final|adecuada|"
     rf"más probable|más adecuada))?"
     rf"(?:\s*(?:es|sería|parece ser|por tanto|probablemente|la|:))+",
-    rf"{_W}(?:a\s+)?(?:resposta|opção|alternativa)(?:\s+(?:correta|certa|final))?(?:\s*(?:é|seria|a|:))+",
+    rf"{_W}(?:a\s+)?(?:resposta|opção|alternativa)(?:\s+(?:correta|certa|final))?(?:\s*(?:é|seria|a(?=\s+[a-z]\b)|:))+",
+    rf"{_W}(?:het\s+)?(?:juiste\s+|correcte\s+)?antwoord(?:\s*(?:is|:))+",
+    rf"{_W}(?:chang(?:e|ing|ed)|switch(?:ing|ed)?|revis(?:e|ing|ed)|updat(?:e|ing|ed)|correct(?:ing|"
+    rf"ed)?)\s+(?:my|the|this|it|that)?\s*"
+    rf"(?:{_NOUN}\s+)?(?:from\s+\W?[a-j]\W?\s+)?to",
     rf"{_W}(?:la\s+)?(?:risposta|opzione)(?:\s+(?:corretta|giusta|finale))?(?:\s*(?:è|sarebbe|la|l'|:))+",
     r"(?:правильный\s+)?ответ\s*(?:[:—–-]|это)+",
     r"(?:正确|最佳|最合适的|我的|所以|因此)?(?:的)?(?:答案|选项|选择)(?:应该|应|可能|大概|最可能|就)?\s*(?:是|为|选|:|,)+",
@@ -82,6 +86,11 @@ LEAN = _compile(
     rf"it might be|could be|might be)(?:\s+(?:most likely|likely|probably|definitely|clearly|surely|certainly|"
     rf"then|therefore|"
     rf"obviously|just|either|maybe|perhaps))*",
+    r"(?:^|(?<=[.!?…\n])\s*)(?:i'm\s+)?(?:going (?:with|for)|gonna go with|choose|pick|select|choosing|picking|"
+    r"selecting|my bet|"
+    r"best bet|voting|vote|lean(?:ing)?(?: towards?)?|edit|update)\s*:?",
+    rf"{_W}(?:(?:no|nope|wait|hm+|oops|sorry|rather)\s*(?:[,:—–]|-+|\.\.+|…)\s*)+",
+    rf"{_W}(?:(?:it's |it has |has )?(?:gotta|got to) be|ought to be|can only be|may be|it may be|it can only be)",
     rf"{_W}(?:therefore|thus|hence|so|definitely|probably|clearly|most likely|likely|maybe|perhaps|obviously|"
     rf"ergo|surely|guess|"
     rf"i'm certain it's|my money is on|my vote is|leaning)(?:\s*[,:]|\s+it(?:'s|\s+is|\s+must be|\s+has to be))?",
@@ -97,12 +106,13 @@ LEAN = _compile(
     rf"{_W}(?:i meant(?: to say)?|i mean|make that|scratch that|correction|without (?:a |any )?doubt|"
     rf"no doubt)\s*[,:;]?(?:\s+(?:it's|it is))?",
     rf"{_W}(?:it's\s+|it is\s+|the answer is\s+)?not\s+(?:option\s+)?[(\[]?[a-j][)\]]?\s*,?\s*but(?:\s+rather)?",
-    rf"{_W}(?:ich\s+(?:wähle|nehme|würde|tippe auf|denke,?\s+es ist|glaube,?\s+es ist)|es ist|das ist|daher|"
+    rf"{_W}(?:würde ich|(?:ich\s+)?entscheide (?:ich )?mich für|ich\s+(?:wähle|nehme|würde|tippe auf|"
+    rf"denke,?\s+es ist|glaube,?\s+es ist)|es ist|das ist|daher|"
     rf"also)(?:\s+(?:sagen|die|also|wohl|eher))*:?",
     rf"{_W}(?:je\s+(?:choisis|dirais|pense que c'est|opte pour|sélectionne)|c'est|donc|il s'agit de)(?:\s+(?:la|"
     rf"le|l'))*:?",
     rf"{_W}(?:elijo|escojo|selecciono|diría(?: que es)?|creo que es|por (?:lo )?tanto|es|sería|escolho|"
-    rf"scelgo)(?:\s+(?:la|el|a|l'))*:?",
+    rf"scelgo|ik kies)(?:\s+(?:la|el|a(?=\s+[a-z]\b)|l'))*:?",
     r"(?:我(?:会|认为|觉得|想)?)?(?:应该|应|故|所以|因此|就)?(?:选择|选|是)(?:了|:)*",
     r"(?:私は|したがって|よって|なので|だから|つまり)[、,]?",
     rf"{_W}(?:either|both|between|torn between)",
@@ -195,9 +205,10 @@ OTHERS = re.compile(
     r"such as|zuerst|d'abord|al principio|一开始|最初)"
 )
 CORRECTION = re.compile(
-    r"\b(?:actually|wait|correction|sorry|scratch that|second thoughts?|change my|changing my|instead|i meant|"
+    r"\b(?:actually|wait|correction|sorry|scratch that|second thoughts?|change my|changing my|instead(?! of)|i meant|"
     r"i mean|oops|my mistake|revis\w+|"
-    r"reconsider\w*|let me correct|rethink\w*|no,|nope,|hold on|on reflection|re-?listen\w*|strike that|"
+    r"reconsider\w*|edit|listening again|upon|replay\w*|let me correct|rethink\w*|no,|nope,|hold on|"
+    r"on reflection|re-?listen\w*|strike that|"
     r"not [a-j],? but|moment|hmm|correct that|"
     r"eigentlich|doch|en fait|plutôt|en realidad|mejor dicho)|不对|更正|等等|其实|いや|やっぱり|訂正"
 )

@@ -20,7 +20,8 @@ _THINK = re.compile(r"[<◁\[](/?)(?:think|thinking|thought|reasoning|reflection
 _HEAD, _TAIL = 2_000, 6_000  # characters of a long reply that are read: a choice stands at its start or its end
 _LATEX = re.compile(r"\\(?:text|mathrm|textbf|mathbf|textit|mathit|operatorname|bf|rm)\s*\{([^{}]*)\}")
 _DECLARED = re.compile(
-    r"\\?\bboxed\s*\{([^{}]*)\}|<\s*(?:final_?)?answer\s*>(.*?)<\s*/\s*(?:final_?)?answer\s*>|<\|begin_of_box\|"
+    r"\\?\bboxed\s*\{([^{}]*)\}|<\s*(?:final_?)?(?:answer|choice|option)\s*>(.*?)<\s*/\s*(?:final_?)?(?:answer|"
+    r"choice|option)\s*>|<\|begin_of_box\|"
     r">(.*?)<\|end_of_box\|>|"
     r"[\"'](?:final[_ ]?answer|answer|choice|option|letter|selected(?:[_ ](?:option|answer|choice))?|prediction|"
     r"response|result|label|"
@@ -29,8 +30,9 @@ _DECLARED = re.compile(
 )
 _LETTER_IN_MARKS = re.compile(r"(\*\*|__|`|\*)\s*[(\[\"']?([a-z])[)\]\"']?\s*[.:,)]?\s*\1")
 _SAID = re.compile(
-    r"\b(says?|said|saying|utters?|shouts?|asks?|speech is|transcript(?:ion)?|content|"
-    r"words?(?: are)?)\s*[,:]?\s*[\"“]([^\"”]{8,}?)[\"”]"
+    r"\b(says?|said|saying|utters?|shouts?|asks?|whispers?|mutters?|yells?|repeats?|exclaims?|tells?|states?|mentions?|"
+    r"reads|hear|heard|replies|cries|speech is|transcript(?:ion)?|content|"
+    r"words?(?: are)?)\b[^\"“.\n]{0,25}[\"“]([^\"”]{5,}?)[\"”]"
 )
 _SPACES = re.compile(r"[^\S\n]+")
 _MARKS = str.maketrans(
@@ -117,9 +119,7 @@ class Reader:
         if m[2] in _RISKY and not (m[1] and m[3]):
             follow = re.match(r"[^\S\n]+([a-zà-ÿ']+)", self.text[m.end() :])
             if follow and follow[1] not in say.AFTER_LETTER:
-                own = self.options.get(m[2], "").strip()
-                if not own or not words_of(self.text[m.end() : m.end() + 300]).strip().startswith(own):
-                    return None
+                return None
         return m[2], m.end()
 
     def letters_at(self, at: int) -> tuple[tuple[str, ...], int] | None:

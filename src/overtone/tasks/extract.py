@@ -98,7 +98,7 @@ def _lines(r: Reader) -> Iterator[_Claim]:
         if read is None:
             continue
         rest = r.text[read[1] : m.end()]
-        if re.fullmatch(r"[\s.,:;!?)。、]*", rest):
+        if re.fullmatch(r"[^\w/❌✗✘👎]*", rest):
             yield _Claim(read[0], at, read[1], 2, "line")
         elif (
             re.match(r"\s*[.:,)\-–—。、]|\s*\(", rest)
@@ -110,6 +110,9 @@ def _lines(r: Reader) -> Iterator[_Claim]:
             )
         ):
             opened.append((read[0], at, read[1], line))
+    trailing = re.search(r"(?<![^\w\s.!?)\]][\s])\s[–—:→-]\s*(?=\S{1,5}$)", r.text)
+    if trailing and (end := r.letter_at(trailing.end())) and re.fullmatch(r"\W*", r.text[end[1] :]):
+        yield _Claim((end[0],), trailing.end(), end[1], 1, "trailing")
     firsts = [o[0][0] for o in opened]
     listing = len(set(firsts)) > 1 and firsts[0] == "a" and firsts[: len(set(firsts))] == sorted(set(firsts))
     if (
@@ -183,9 +186,18 @@ def _decide(r: Reader, claims: list[_Claim]) -> _Claim | None:
                 return None
             last = top[-1]
     tail = r.text[last.end : last.end + 160]
+    doubt = say.CORRECTION.search(r.text, last.end)
+    if doubt and (set(_bare_letters(r, doubt.end())) & set(r.options)) - set(last.letters):
+        return None  # it takes something back in words we do not know
     if len(last.letters) > 1 or say.INDECISION.search(tail):
         return None
     return last
+
+
+def _bare_letters(r: Reader, start: int) -> Iterator[str]:
+    for m in re.finditer(r"(?<![\wà-ÿ'])[(\[\"']?[a-h](?![\wà-ÿ'])", r.text[start:]):
+        if found := r.letter_at(start + m.start()):
+            yield found[0]
 
 
 def _contradicts(r: Reader, claim: _Claim) -> bool:
@@ -195,7 +207,7 @@ def _contradicts(r: Reader, claim: _Claim) -> bool:
     named = r.option_at(at)
     if named and named != claim.letters[0] and r.option_at(claim.end) != claim.letters[0]:
         words = len(r.options[named].split())
-        ends = re.match(rf"(?:\W*[\w']+){{{words}}}\s*(?:[.,;:!?)\]\"'\n。]|$)", r.text[at:])
+        ends = re.match(body_of(r.options[named]) + r"\s*(?:[.,;:!?)\]\"'\n。]|$)", r.text[at:])
         return words > 2 or bool(ends)
     bracketed = re.search(r"[(\[]\s?[a-z]\s?[)\]]$", r.text[: claim.end])  # "Female (A)"
     named = r.option_before(bracketed.start()) if bracketed else None
@@ -204,7 +216,8 @@ def _contradicts(r: Reader, claim: _Claim) -> bool:
 
 def _by_text(r: Reader) -> tuple[str | None, str]:
     """The one option whose text the reply states: (letter, rule), or (None, rule) where it states several."""
-    body = words_of(r.text)
+    asked = re.sub(r"[^.!?\n]*\?", " ", r.text)  # what the reply asks, it does not state
+    body = words_of(asked if asked.strip() else r.text)
     first = body.split()[0] if body.strip() else ""
     polar = {
         k: "yes" if t.split()[0] == "yes" else "no"
