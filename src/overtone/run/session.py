@@ -22,7 +22,7 @@ from overtone.errors import StoreError, UsageError
 from overtone.models import Model
 from overtone.run.engine import Engine, Outcome, Policy, Progress, check_outcome
 from overtone.run.prices import price_of
-from overtone.run.settings import Settings, identity, to_toml
+from overtone.run.settings import NOT_IDENTITY, Settings, identity, to_toml
 from overtone.run.sounds import Sounds
 from overtone.run.store import Store
 from overtone.schema import Item
@@ -118,10 +118,12 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
 
 def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Model, prompts: Prompts) -> None:
     """Write down what this run is, or make sure it is the run that is there."""
+    described = model.describe()
+    answers = {k: v for k, v in described.items() if k not in NOT_IDENTITY}
     now = {
         "benchmark": benchmark.name,
         "model": identity(settings.model),
-        "answers": msgspec.json.encode(model.describe(), order="sorted").decode(),
+        "answers": msgspec.json.encode(answers, order="sorted").decode(),
         "seed": str(settings.seed),
         "prompts": prompts.hash,
     }
@@ -132,6 +134,7 @@ def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Mod
     fixed = {
         "created": meta.get("created", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())),
         "label": meta.get("label", settings.folder.name),
+        "described": msgspec.json.encode(described, order="sorted").decode(),
         "root": str(benchmark.root.resolve()),
         "settings": to_toml(settings),
         "command": shlex.join(["overtone", *sys.argv[1:]]),

@@ -60,7 +60,9 @@ class Prompts(Struct, frozen=True):
     def fill(self, key: str, **values: str) -> str:
         """The text of `key` with its placeholders filled in; a sentence that needs an empty {topic} is left out."""
         text = self.texts[key]
-        if not values.get("topic"):
+        if "{" not in text:
+            return text.strip()
+        if "{topic}" in text and not values.get("topic"):
             text = _TOPIC_SENTENCE.sub("", text)
         return _PLACEHOLDER.sub(lambda m: values.get(m[1], m[0]), text).strip()
 

@@ -1,0 +1,10 @@
+"""Every measurement the documents quote, one after the other: `make bench`, or `python -m bench`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+for name in ("startup", "wer", "pipeline", "throughput"):
+    print(f"\n── bench.{name}", flush=True)
+    subprocess.run([sys.executable, "-m", f"bench.{name}"], check=True)
