@@ -81,7 +81,9 @@ class Command:
         self._speech: str = options.get("speech", "auto")
         self._ids = itertools.count(1)
         self._program: _Program | None = None
-        self._starting = asyncio.Lock()
+        self._starter: asyncio.Task[_Program] | None = None
+        self._lock = asyncio.Lock()
+        self._closed = False
         self._free = asyncio.Semaphore(slots)
         self._starts = 0  # in a row, without a reply
 
@@ -94,12 +96,17 @@ class Command:
         return {**out, **self._parameters, "speech": self._speech}
 
     async def open(self) -> None:
+        self._closed = False
         await self._running()
 
     async def close(self) -> None:
-        program, self._program = self._program, None
-        if program is not None:
-            await program.close()
+        self._closed = True
+        async with self._lock:
+            if self._starter is not None:
+                await self._started(self._starter)
+            program, self._program = self._program, None
+            if program is not None:
+                await program.close()
 
     async def ask(self, request: Request) -> Reply:
         async with self._free:
@@ -148,7 +155,9 @@ class Command:
         return Reply(line.text, wav, line.finish, line.usage, line.model, notes, line.refused)
 
     async def _running(self) -> _Program:
-        async with self._starting:
+        async with self._lock:
+            if self._closed:
+                raise ModelFailure("worker_died", "the program was closed")
             if self._program is not None and self._program.alive:
                 return self._program
             if self._starts > MAX_RESTARTS:
@@ -156,13 +165,23 @@ class Command:
                 raise ModelFailure("worker_died", f"restarted {MAX_RESTARTS} times without a reply{said}", fatal=True)
             if self._program is not None:
                 await self._program.close()  # it is dead; this waits for its last words and leaves no child behind
-            self._starts += 1
-            python = [sys.executable, "-u"] if self._path.suffix == ".py" else []
-            try:
-                self._program = await _Program.start([*python, str(self._path), *self._args])
-            except OSError as error:
-                raise UsageError(f"{self.spec}: cannot start {self._path}: {error.strerror or error}") from None
+            if self._starter is None:
+                self._starts += 1
+                python = [sys.executable, "-u"] if self._path.suffix == ".py" else []
+                self._starter = asyncio.create_task(_Program.start([*python, str(self._path), *self._args]))
+            await self._started(self._starter)
+            assert self._program is not None
             return self._program
+
+    async def _started(self, starter: asyncio.Task[_Program]) -> None:
+        """Wait for a start. Shielded: asyncio never returns from starting a process that is cancelled half-way."""
+        try:
+            self._program = await asyncio.shield(starter)
+        except OSError as error:
+            raise UsageError(f"{self.spec}: cannot start {self._path}: {error.strerror or error}") from None
+        finally:
+            if starter.done():
+                self._starter = None
 
 
 class _Program:
