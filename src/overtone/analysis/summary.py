@@ -22,6 +22,8 @@ from overtone.analysis.reading import Answer, Reading, read
 from overtone.run.store import Store
 from overtone.schema import STYLES
 
+CUES = cues.CUES  # all there are, for tables that also show the cues without data
+
 LABELS = {  # of sub-tasks
     "asr": "Transcription",
     "conversation": "Conversation",

@@ -14,7 +14,7 @@ from overtone.report.media import Media
 CHUNK = 40  # cases to a block: one is read in a few milliseconds
 
 VOICE_RIGHT, VOICE_WRONG, REASONING_RIGHT, REASONING_WRONG = 1, 2, 4, 8
-HEARD, MISHEARD, FAILED, UNREAD, SPOKE = 16, 32, 64, 128, 256
+HEARD, MISHEARD, FAILED, UNREAD, SPOKE, ASKED = 16, 32, 64, 128, 256, 512
 _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
@@ -75,7 +75,7 @@ def pack(readings: list[Reading], labels: list[str], media: Media) -> tuple[dict
 
 def _flags(view: CaseView) -> int:
     """What a filter asks of a case under one run, as bits."""
-    bits = 0
+    bits = ASKED
     levels = ((view.voice, VOICE_RIGHT, VOICE_WRONG), (view.reasoning, REASONING_RIGHT, REASONING_WRONG))
     for asked, right, wrong in levels:
         for said in (s for a in asked for s in a.said):

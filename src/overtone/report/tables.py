@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from overtone import cues
 from overtone.analysis.measures import Estimate
-from overtone.analysis.summary import ConditionSummary, Row, Summary
+from overtone.analysis.summary import CUES, ConditionSummary, Row, Summary
 from overtone.report.format import HEARING, Column
 
 REPLY = Column("reply_semsim", "Reply SemSim", "↑", "Likeness in meaning of the reply and the reference reply")
@@ -152,11 +151,11 @@ def _map(run: Run, c: ConditionSummary) -> dict[str, Any] | None:
         }
 
     groups: dict[str, list[tuple[str, str, dict[str, tuple[int, Estimate]]]]] = {}
-    for cue in cues.CUES:
+    for cue in CUES:
         name = f"{cue.category} ({cue.dimension})"
         groups.setdefault(name, []).append((cue.slug, cue.phrase, cells(by_cue.get(cue.slug))))
     covered = sum(bool(found) for rows in groups.values() for _, _, found in rows)
-    known = {cue.slug for cue in cues.CUES}
+    known = {cue.slug for cue in CUES}
     others = [(row.key, row.label, cells(row)) for row in c.cues if row.key not in known]
     if others:
         groups["beside the 39"] = others
@@ -166,7 +165,7 @@ def _map(run: Run, c: ConditionSummary) -> dict[str, Any] | None:
         "columns": columns,
         "groups": list(groups.items()),
         "covered": covered,
-        "total": len(cues.CUES),
+        "total": len(CUES),
     }
 
 

@@ -1,0 +1,45 @@
+"""The terminal's tables: plain where nobody looks, and deaf to what models write."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from overtone.analysis.cases import case
+from overtone.analysis.reading import open_run
+from overtone.report.terminal import print_case, print_comparison, print_run, safe
+from overtone.run.store import Store
+from tests.report.fake_run import CONTROL, make_run
+
+
+def test_a_log_gets_plain_text_with_the_headline_and_the_ledger(tmp_path: Path) -> None:
+    out = io.StringIO()
+    print_run(make_run(tmp_path / "run", scripts=20), out)
+    text = out.getvalue()
+    assert "\x1b" not in text and "\u202e" not in text
+    for expected in ("Voice ACC ↑", "WER ↓", "bounds", " of ", "timeout", "unparsable", "zero/audio"):
+        assert expected in text, expected
+
+
+def test_model_text_is_neither_markup_nor_control() -> None:
+    from rich.console import Console
+
+    out = io.StringIO()
+    Console(file=out, width=200, highlight=False).print(safe(CONTROL))
+    assert out.getvalue().strip() == r"fine\x1b[31m red \x07 [red]markup[/red] \u202e evil"
+
+
+def test_a_case_prints_all_its_levels(tmp_path: Path) -> None:
+    out = io.StringIO()
+    with Store.read(make_run(tmp_path / "run", scripts=2, failures=False)) as store:
+        print_case(case(store, "synthesis/id_0/target"), out)
+    for expected in ("the words", "the voice", "what was made of it", "the reply", "reference", "✓"):
+        assert expected in out.getvalue(), expected
+    assert "\x1b" not in out.getvalue()
+
+
+def test_a_comparison_says_what_does_not_compare(tmp_path: Path) -> None:
+    out = io.StringIO()
+    runs = [make_run(tmp_path / str(v), scripts=2, version=v) for v in (1, 2)]
+    print_comparison([open_run(run) for run in runs], out)
+    assert "accuracy does not compare between these runs" in out.getvalue()
