@@ -20,7 +20,7 @@ FILE = Path(__file__).with_name("versions.json")
 SIGNATURES: dict[str, tuple[str, ...]] = {
     "wer": (wer.NORMALISED, wer.RAW),
     "choice": (choice.SIGNATURE, choice.SIGNATURE_STRICT),
-    "semsim": (f"semsim|v{semsim.VERSION}",),
+    "semsim": (semsim.NAME,),
 }
 SOURCES: dict[str, tuple[str, ...]] = {
     "wer": ("metrics/wer.py", "metrics/normalise.py", "metrics/_numbers.py", "metrics/data/spelling.tsv"),
@@ -51,7 +51,7 @@ def drifted(metric: str, was: Stamp, stamp: Stamp) -> str:
     if changed and was.signatures == stamp.signatures:
         return (
             f"{metric}: {', '.join(changed)} changed but no version did. If any score can change, bump VERSION (or the "
-            "normaliser's NAME, or the extractor's LENIENT/STRICT), then run 'python -m tests.metrics.refresh'; if none "
+            "normaliser's NAME, the extractor's LENIENT, STRICT), then run 'python -m tests.metrics.refresh'; if none "
             "can, run 'python -m tests.metrics.refresh --same-behaviour'"
         )
     if changed or was != stamp:

@@ -13,29 +13,8 @@ from overtone.metrics.normalise import english
 from overtone.metrics.wer import WRAPPER, align, corpus_rate, load, raw_words
 from tests.metrics.answers import answered, item
 
-WORDS = [
-    "we",
-    "could",
-    "meet",
-    "at",
-    "the",
-    "theatre",
-    "at",
-    "ten",
-    "thirty",
-    "on",
-    "friday,",
-    "okay?",
-    "I",
-    "won't",
-    "be",
-    "late",
-    "Mr.",
-    "Grey",
-    "um",
-    "20",
-    "dollars",
-]
+TEXT = "we could meet at the theatre at ten thirty on friday, okay? I won't be late Mr. Grey um 20 dollars"
+WORDS = TEXT.split()
 
 
 def pairs(n: int, seed: int) -> list[tuple[str, str]]:

@@ -1,4 +1,10 @@
-"""The extractors against a corpus of replies with the choice a careful reader would see, and against anything at all."""
+"""The extractors against a corpus of replies with the choice a careful reader would see, and against anything at all.
+
+The corpus was written by hand in three splits: `dev` beside the code, `held` after it was finished, `held2` after what
+`held` showed was mended. Their first reading is the honest estimate on replies nobody has tuned for: lenient precision
+0.908 and recall 0.819 on `held` (59 of 65 letters, 59 of 72 replies), 0.969 and 0.940 on `held2` (63 of 65, 63 of 67);
+strict precision 0.83 (10 of 12) and 1.0 (8 of 8). The thresholds below are what all three hold now.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +67,7 @@ def measure(extract: Extractor, replies: Sequence[Reply]) -> tuple[float, float,
 def test_the_corpus_is_large_and_varied() -> None:
     assert len(CORPUS) >= 320
     assert len({(r.text, r.options) for r in CORPUS}) == len(CORPUS)
-    held = [r for r in CORPUS if r.split == "held"]
+    held = [r for r in CORPUS if r.split.startswith("held")]
     assert len(held) >= len(CORPUS) // 4
     assert {len(r.options) for r in CORPUS} == {2, 3, 4}
     assert all(r.gold is None or r.gold in "ABCD"[: len(r.options)] for r in CORPUS)
@@ -127,9 +133,9 @@ def test_case_and_spacing_do_not_change_the_answer(extract: Extractor) -> None:
 
 
 PIECES = st.sampled_from(
-    "the answer is not A B C D E (A) [B] **C** option or and either because The speaker laughs. yes no I can't but wait so "
-    "<think> </think> \\boxed{ } { \"answer\": \"B\" } 答案是 B。 ✅ / , . : \n final Ｂ if ? ' \"".split(" ")
-)  # fmt: skip
+    """the answer is not A B C D E (A) [B] **C** option or and either because The speaker laughs. yes no I can't but
+    wait so <think> </think> \\boxed{ } { "answer": "B" } 答案是 B。 ✅ / , . : final Ｂ if ? ' " .""".split()  # noqa: SIM905
+)
 TEXTS = st.one_of(st.text(max_size=120), st.lists(PIECES, max_size=24).map(" ".join))
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from overtone.errors import MissingExtra
 from overtone.metrics import Answered
 from overtone.schema import Item, Score
 
 VERSION = 1
+NAME = f"semsim|v{VERSION}|cosine"
 
 
 class SemanticSimilarity:
@@ -30,13 +32,13 @@ class SemanticSimilarity:
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         from overtone.embedded import embedder
 
-        signature = f"semsim|v{VERSION}|embedder:{embedder.NAME}|cosine"
         pairs = [(a.text.strip(), a.item.references[0].strip() if a.item.references else "") for a in answered]
         texts = sorted({text for reply, reference in pairs if reply and reference for text in (reply, reference)})
         try:
+            signature = f"{NAME}|embedder:{embedder.identity()}"
             rows = _unit(np.asarray(embedder.embed(texts), dtype=np.float64)) if texts else np.zeros((0, 1))
         except MissingExtra as missing:
-            return [[Score("semsim", signature, None, str(missing))] for _ in answered]
+            return [[Score("semsim", f"{NAME}|embedder:missing", None, str(missing))] for _ in answered]
         at = {text: i for i, text in enumerate(texts)}
         out: list[list[Score]] = []
         for reply, reference in pairs:
@@ -49,9 +51,10 @@ class SemanticSimilarity:
         return out
 
 
-def _unit(rows: np.ndarray) -> np.ndarray:
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(length > 0, length, 1.0)
+    unit: NDArray[np.float64] = rows / np.where(length > 0, length, 1.0)
+    return unit
 
 
 def load() -> SemanticSimilarity:

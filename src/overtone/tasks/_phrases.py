@@ -76,7 +76,7 @@ ANSWER = _compile(
 LEAN = _compile(
     rf"{_W}(?:i|we|i'd|i'll|i'm|i am|let's|let me|will|would|to|must|should|can|and|so|just|have to|had to|"
     rf"probably)\s+(?:\w+\s+){{0,3}}?"
-    rf"(?:choose|pick|select|go(?:ing)? (?:with|for)|went with|say|vote for|opt for|"
+    rf"(?:choose|pick|select|take|prefer|favou?r|go(?:ing)? (?:with|for)|went with|say|vote for|opt for|"
     rf"lean(?:ing)?(?: more)? towards?|lean to|lean|settle (?:on|for)|guess|"
     rf"answer(?: with)?|stick(?:ing)? with|conclude|bet on|choosing|picking|selecting|chose|picked|selected|"
     rf"suspect|believe|think)\b"
@@ -90,7 +90,8 @@ LEAN = _compile(
     r"selecting|my bet|"
     r"best bet|voting|vote|lean(?:ing)?(?: towards?)?|edit|update)\s*:?",
     rf"{_W}(?:(?:no|nope|wait|hm+|oops|sorry|rather)\s*(?:[,:—–]|-+|\.\.+|…)\s*)+",
-    rf"{_W}(?:(?:it's |it has |has )?(?:gotta|got to) be|ought to be|can only be|may be|it may be|it can only be)",
+    rf"{_W}(?:(?:it's |it has |has )?(?:gotta|got to) be|ought to be|can only be|may be|it may be|"
+    rf"it can only be|has to be|have to be)",
     rf"{_W}(?:therefore|thus|hence|so|definitely|probably|clearly|most likely|likely|maybe|perhaps|obviously|"
     rf"ergo|surely|guess|"
     rf"i'm certain it's|my money is on|my vote is|leaning)(?:\s*[,:]|\s+it(?:'s|\s+is|\s+must be|\s+has to be))?",
@@ -104,7 +105,7 @@ LEAN = _compile(
     rf"in favou?r of|choosing|selecting|picking|nearest to|closest to)",
     r"(?:→|->|=>|⇒|∴)",
     rf"{_W}(?:i meant(?: to say)?|i mean|make that|scratch that|correction|without (?:a |any )?doubt|"
-    rf"no doubt)\s*[,:;]?(?:\s+(?:it's|it is))?",
+    rf"no doubt(?: about it| about that)?|no question)\s*[,:;]?(?:\s+(?:it's|it is))?",
     rf"{_W}(?:it's\s+|it is\s+|the answer is\s+)?not\s+(?:option\s+)?[(\[]?[a-j][)\]]?\s*,?\s*but(?:\s+rather)?",
     rf"{_W}(?:würde ich|(?:ich\s+)?entscheide (?:ich )?mich für|ich\s+(?:wähle|nehme|würde|tippe auf|"
     rf"denke,?\s+es ist|glaube,?\s+es ist)|es ist|das ist|daher|"
@@ -250,6 +251,7 @@ REFUSAL = re.compile(
     r"have not) (?:\w+ )?(?:receive|see|hear|find|detect|have access|know|have enough)|"
     r"text-based|only (?:process|read|handle|work with) text|language model|please (?:provide|upload|share|"
     r"attach|send|re-?upload)|"
+    r"decline|any (?:audio|sound|recording|attachment)|お答えでき|音声が|don't make guesses|"
     r"i'm sorry|i apologi[sz]e|i am sorry|not enough information|insufficient|i have no idea|no idea|i won't|"
     r"i will not|i refuse|i'd rather not|"
     r"not comfortable|against my|not sure\b|unclear|inaudible|audio (?:is|was|seems|appears) (?:missing|empty|"

@@ -31,7 +31,7 @@ _DECLARED = re.compile(
 _LETTER_IN_MARKS = re.compile(r"(\*\*|__|`|\*)\s*[(\[\"']?([a-z])[)\]\"']?\s*[.:,)]?\s*\1")
 _SAID = re.compile(
     r"\b(says?|said|saying|utters?|shouts?|asks?|whispers?|mutters?|yells?|repeats?|exclaims?|tells?|states?|mentions?|"
-    r"reads|hear|heard|replies|cries|speech is|transcript(?:ion)?|content|"
+    r"reads|hear|heard|replies|cries|sentence|phrase|line|contains|speech is|transcript(?:ion)?|content|"
     r"words?(?: are)?)\b[^\"“.\n]{0,25}[\"“]([^\"”]{5,}?)[\"”]"
 )
 _SPACES = re.compile(r"[^\S\n]+")

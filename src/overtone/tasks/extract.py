@@ -337,6 +337,9 @@ def lenient(text: str, options: Sequence[Option]) -> Extracted:
     if letter is not None:
         if say.INDECISION.search(r.text):
             return Extracted(None, "hedged", "indecision")
+        bare = set(_bare_letters(r, 0)) & set(r.options)
+        if bare and letter not in bare:
+            return Extracted(None, "hedged", "letter and text disagree")
         return _settle(r, letter, rule)
     if rule:
         return Extracted(None, "hedged", rule)
