@@ -1,0 +1,47 @@
+"""The public interface: a run in one call, also inside a running event loop, and the linked view of a case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import overtone
+from tests.servers import OpenAIServer
+
+
+def test_run_score_and_open(small: Path, tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        model = f"openai:any?base_url={server.base_url}"
+        with overtone.run("echomind", data=small, model=model, out=tmp_path / "run", prompt="zero") as run:
+            assert run.summary().answered == 18
+        assert overtone.score(tmp_path / "run")["wer"] == 6
+        assert server.count == 18
+    with overtone.open_run(tmp_path / "run") as run:
+        assert len(list(run.items())) == len(list(run.replies())) == 18
+        assert run.about["benchmark"] == "echomind"
+        metrics = {score.metric for _, score in run.scores()}
+        assert {"wer", "wer_raw", "accuracy", "accuracy_strict", "semsim"} <= metrics
+
+
+async def test_run_works_inside_a_running_event_loop(small: Path, tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        model = f"openai:any?base_url={server.base_url}"
+        with overtone.run("echomind", data=small, model=model, out=tmp_path / "run", limit=2) as run:
+            assert len(list(run.replies())) == 2
+
+
+def test_a_case_shows_the_levels_side_by_side(small: Path, tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        model = f"openai:any?base_url={server.base_url}"
+        with overtone.run("echomind", data=small, model=model, out=tmp_path / "run") as run:
+            view = run.case("synthesis/id_0/target")
+    assert view.words == "This is line number 0."
+    assert [len(part) for part in (view.transcripts, view.voice, view.reasoning, view.replies)] == [1, 1, 0, 1]
+
+
+def test_errors_of_the_api_are_overtone_errors(tmp_path: Path) -> None:
+    with pytest.raises(overtone.OvertoneError, match="is not a run"):
+        overtone.open_run(tmp_path)
+    with pytest.raises(overtone.OvertoneError, match="did you mean 'echomind'"):
+        overtone.run("echomnd", data=tmp_path, model="cascade")

@@ -1,0 +1,65 @@
+"""The one parser of SPECs: where it splits, what it decodes, what it refuses and never shows."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overtone.errors import UsageError
+from overtone.spec import Spec, parse_spec
+
+
+def test_splits_at_the_first_colon_and_the_last_question_mark() -> None:
+    spec = parse_spec("worker:a:b?c/d?model=x%3Fy&batch=2")
+    assert (spec.kind, spec.name) == ("worker", "a:b?c/d")
+    assert spec.options == {"model": "x?y", "batch": "2"}
+
+
+def test_a_kind_alone_is_a_spec() -> None:
+    assert parse_spec("cascade") == Spec("cascade", "", {})
+    assert parse_spec("cascade?hear=acoustic").options == {"hear": "acoustic"}
+
+
+@given(
+    st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True),
+    st.text(st.characters(codec="utf-8", exclude_characters="?"), max_size=12),
+    st.dictionaries(st.sampled_from(["voice", "model", "temperature", "x"]), st.text(max_size=12), max_size=3),
+)
+def test_what_is_written_is_read_back(kind: str, name: str, options: dict[str, str]) -> None:
+    spec = Spec(kind, name, options)
+    try:
+        assert parse_spec(str(spec)) == spec
+    except UsageError as error:
+        assert "secret" in str(error)
+
+
+def test_generation_keys_are_the_same_for_every_kind() -> None:
+    spec = parse_spec("x:y?temperature=0.5&max_tokens=7&seed=1&top_p=0.9&timeout=3&speech=no")
+    found = spec.typed({})
+    assert found == {"temperature": 0.5, "max_tokens": 7, "seed": 1, "top_p": 0.9, "timeout": 3.0, "speech": "no"}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("x:y?temprature=1", "did you mean 'temperature'"),
+        ("x:y?max_tokens=many", "max_tokens must be a whole number, not 'many'"),
+        ("x:y?speech=loud", "speech must be auto, yes or no"),
+        ("x:y?seed", "is not key=value"),
+        ("x:y?seed=1&seed=2", "is given twice"),
+        ("", "not a SPEC"),
+        (":x", "not a SPEC"),
+        ("x:y?base_url=ftp://h/", "not an http"),
+        ("x:y?base_url=http://user:pass@h/", "user name or password"),
+        ("x:y?base_url=http://h/%3Fapi_key=abc", "carries a key"),
+        ("x:y?api_key=abc", "looks like a secret"),
+        ("x:y?token=abc", "looks like a secret"),
+        ("x:y?voice=sk-abcdef", "looks like a secret"),
+    ],
+)
+def test_a_wrong_spec_says_what_is_wrong_and_shows_no_secret(text: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint) as caught:
+        parse_spec(text).typed({})
+    assert "abc" not in str(caught.value)
+    assert "pass@" not in str(caught.value)
