@@ -43,8 +43,8 @@ class Answer(Struct):
 
     def value(self, metric: str) -> float | None:
         """The metric's value, or None where the ask is unanswered or unscored."""
-        score = self.scores.get(metric) if self.answered else None
-        return None if score is None else score.value
+        score = self.scores.get(metric)
+        return None if score is None or self.state != ANSWERED else score.value
 
 
 class Reading(Struct):

@@ -163,9 +163,13 @@ def _tasks(answers: list[Answer]) -> list[TaskRow]:
     order = [*cues.UNDERSTANDING, *cues.REASONING]
     rows: list[TaskRow] = []
     for level in (1, 2):
-        present = {a.item.category for a in answers if is_choice(level)(a.item)}
-        for category in sorted(present, key=lambda c: (order.index(c) if c in order else len(order), c)):
-            found = accuracy((a for a in answers if a.item.category == category), is_choice(level))
+        belongs = is_choice(level)
+        parts: dict[str, list[Answer]] = {}
+        for answer in answers:
+            if belongs(answer.item):
+                parts.setdefault(answer.item.category, []).append(answer)
+        for category in sorted(parts, key=lambda c: (order.index(c) if c in order else len(order), c)):
+            found = accuracy(parts[category], belongs)
             if found is not None:
                 rows.append(TaskRow(category, LABELS.get(category, category), level, found))
     return rows

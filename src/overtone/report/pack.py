@@ -15,12 +15,15 @@ CHUNK = 40  # cases to a block: one is read in a few milliseconds
 
 VOICE_RIGHT, VOICE_WRONG, REASONING_RIGHT, REASONING_WRONG = 1, 2, 4, 8
 HEARD, MISHEARD, FAILED, UNREAD, SPOKE, ASKED = 16, 32, 64, 128, 256, 512
-_ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
 def to_json(value: Any) -> str:
     """JSON that can stand inside a script element: nothing in it can end the element or open a comment."""
-    return msgspec.json.encode(value).decode().translate(_ESCAPES)
+    text = msgspec.json.encode(value).decode()
+    for found, written in _ESCAPES.items():
+        text = text.replace(found, written)
+    return text
 
 
 class Names:
