@@ -30,13 +30,13 @@ class SemanticSimilarity:
         return item.task in ("transcribe", "converse")
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        from overtone.embedded import embedder
+        from overtone.embedded.embedder import embed, identity
 
         pairs = [(a.text.strip(), a.item.references[0].strip() if a.item.references else "") for a in answered]
         texts = sorted({text for reply, reference in pairs if reply and reference for text in (reply, reference)})
         try:
-            signature = f"{NAME}|embedder:{embedder.identity()}"
-            rows = _unit(np.asarray(embedder.embed(texts), dtype=np.float64)) if texts else np.zeros((0, 1))
+            signature = f"{NAME}|embedder:{identity()}"
+            rows = _unit(np.asarray(embed(texts), dtype=np.float64)) if texts else np.zeros((0, 1))
         except MissingExtra as missing:
             return [[Score("semsim", f"{NAME}|embedder:missing", None, str(missing))] for _ in answered]
         at = {text: i for i, text in enumerate(texts)}
