@@ -118,7 +118,7 @@ class WorkerProcess:
         self._served: asyncio.Future[None] = loop.create_future()
         self._dying: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[dict[str, Any]] = loop.create_future()
-        self._heard = loop.time()
+        self._heard: float | None = None  # importing its libraries takes as long as it takes: only start_timeout counts
         self._deadline: float | None = None
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._watch())]
         hello = {"type": "hello", "protocol": protocol.VERSION, "options": self.plan.options}
@@ -222,8 +222,8 @@ class WorkerProcess:
             await asyncio.sleep(tick)
             now = loop.time()
             if now - before > 2 * tick + 1:  # our own loop stood still: what it sent may lie unread
-                self._heard = now
-            elif now - self._heard > self.plan.patience:
+                self._heard = self._heard and now
+            elif self._heard is not None and now - self._heard > self.plan.patience:
                 await self._die(f"no heartbeat for {self.plan.patience:g} s")
             elif self._deadline is not None and now > self._deadline:
                 await self._die("a batch took longer than timeout allows", reason="timeout")
@@ -246,7 +246,9 @@ class WorkerProcess:
             self.dead = f"it ended with {_status(status)}"
         self._writer.close()
         if not self._ready.done():
-            self._ready.set_exception(StartFailed(f"{self.dead}{self.tail()}"))
+            tail = self.tail()
+            missing = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", tail)
+            self._ready.set_exception(StartFailed(f"{self.dead}{tail}", missing[1] if missing else ""))
             self._ready.exception()  # whoever waits sees it; nobody waiting is no fault
         self._fail_waiting(reason)
 

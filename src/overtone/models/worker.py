@@ -32,12 +32,24 @@ KEYS: dict[str, type] = {
     "gpus": str,
     "voice": str,
     "speaker": str,
+    "max_speech": float,
     "trust_remote_code": bool,
     "start_timeout": float,
     "heartbeat_timeout": float,
     "restarts": int,
 }
-_IDENTITY = ("model", "revision", "dtype", "voice", "temperature", "top_p", "max_tokens", "seed", "speech")
+_IDENTITY = (
+    "model",
+    "revision",
+    "dtype",
+    "voice",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "max_speech",
+    "seed",
+    "speech",
+)
 _GATHER = 0.005  # seconds a batch waits for company
 _ROOM = 64 << 10  # bytes kept free in a message for the JSON around the items
 _REASONS = {"too_large", "bad_clip", "server", "rejected", "speech_refused"}
