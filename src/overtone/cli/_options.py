@@ -50,7 +50,10 @@ def settings_of(args: argparse.Namespace) -> list[Settings]:
                 f"{file.path} lies outside the working directory and would run {', '.join(found)}; "
                 "read it, then give --trust"
             )
+        names = [plugin.stem for plugin in file.plugins]
         for plugin in file.plugins:
+            if names.count(plugin.stem) > 1:
+                raise UsageError(f"{file.path}: two plug-ins are called {plugin.stem!r}; rename one of them")
             registry.load_plugin(plugin)
     else:
         flags["benchmark"] = args.what
