@@ -269,6 +269,24 @@ def test_proxies_come_from_the_environment_but_never_for_this_machine(monkeypatc
         assert proxy_for(URL(f"http://{host}:8000/v1")) is None
 
 
+async def test_a_proxy_is_really_used_and_its_password_never_shown(
+    monkeypatch: pytest.MonkeyPatch, server: OpenAIServer
+) -> None:
+    for name in ("no_proxy", "NO_PROXY", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", f"http://someone:hunter2@127.0.0.1:{server.port}")
+    assert b"choices" in await post("http://model.example/v1")
+    assert server.asked[0].headers["Host"] == "model.example"
+    monkeypatch.setenv("HTTP_PROXY", "http://someone:hunter2@127.0.0.1:1")
+    failure = await failure_of("http://model.example/v1")
+    assert (failure.reason, failure.fatal) == ("connection", True)
+    assert "proxy" in failure.detail and "hunter2" not in failure.detail
+    monkeypatch.setenv("HTTP_PROXY", "socks5://someone:hunter2@127.0.0.1:1")
+    with pytest.raises(UsageError) as error:
+        await post("http://model.example/v1")
+    assert "hunter2" not in str(error.value)
+
+
 def test_a_key_that_cannot_be_a_header_is_refused_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BAD_KEY", "topsecret\nX-Evil: 1")
     with pytest.raises(UsageError) as error:

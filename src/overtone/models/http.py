@@ -66,7 +66,11 @@ def proxy_for(url: URL) -> str | None:
     if host in _LOOPBACK or host.startswith("127.") or host.endswith(".localhost"):
         return None
     proxy = getproxies().get(url.scheme)
-    return None if not proxy or proxy_bypass(f"{host}:{url.port}") else proxy
+    if not proxy or proxy_bypass(f"{host}:{url.port}"):
+        return None
+    if not re.match(r"(?i)https?://[^/\s]+", proxy):  # not shown: it may hold a password
+        raise UsageError(f"the proxy for {url.scheme} in the environment is no http:// URL; correct or unset it")
+    return proxy
 
 
 def endpoint_url(base: str, path: str) -> URL:
@@ -103,6 +107,7 @@ class Endpoint:
         return f"Endpoint({shown(self.url)})"
 
     async def open(self) -> None:
+        self._proxy(self.url)
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE),
@@ -229,6 +234,8 @@ class Endpoint:
             return ModelFailure("timeout", f"no answer from {where} in {self.timeout:g} s", retry=True, overload=True)
         if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
             return ModelFailure("connection", self.redact(f"no secure connection to {where}: {error}"), fatal=True)
+        if isinstance(error, aiohttp.ClientProxyConnectionError):
+            return ModelFailure("connection", f"{where}: the proxy cannot be reached", retry=True, fatal=True)
         if isinstance(error, aiohttp.ClientConnectorError):
             cause = error.os_error
             if isinstance(cause, socket.gaierror):
