@@ -178,6 +178,8 @@ def test_text_stands_out_from_its_ground(driver: Any, home: Path, theme: str) ->
     driver.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
     low = driver.execute_script(_CONTRAST)
     assert low == [], low[:10]
+    driver.execute_script("document.documentElement.style.setProperty('--muted', 'var(--line)')")
+    assert driver.execute_script(_CONTRAST), "the measurement sees faint text"
 
 
 _CONTRAST = """

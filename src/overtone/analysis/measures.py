@@ -68,9 +68,10 @@ def estimate(
     found = (cluster.proportion if kind == "proportion" else cluster.mean)(values, groups)
     missing = len(rows) - len(values)
     low, high = found.low, found.high
-    if good is not None and bad is not None:  # an interval does not leave what is possible, save WER above one
-        low = max(low, min(good, bad))
-        high = min(high, max(good, bad)) if max(values, default=0) <= max(good, bad) else high
+    if good is not None and bad is not None and values:
+        # An interval does not leave what is possible; but a WER can exceed one, and a likeness fall below zero.
+        low = max(low, min(good, bad, *values))
+        high = min(high, max(good, bad, *values))
     return _estimate(
         found, low, high, len(rows), _bound(values, missing, good, rows), _bound(values, missing, bad, rows)
     )

@@ -270,15 +270,29 @@
         : Math.min(cost[(i + 1) * width + j + 1] + (x[i] === y[j] ? 0 : 1), 1 + Math.min(cost[(i + 1) * width + j], cost[i * width + j + 1]));
     }
     const out = [];
+    let missed = [], added = []; // neighbours stand together: all that was missed, then all that came instead
+    const flush = () => {
+      if (missed.length) out.push(["-", missed.join(" ")]);
+      if (added.length) out.push(["+", added.join(" ")]);
+      missed = [];
+      added = [];
+    };
     for (let i = 0, j = 0; i < x.length || j < y.length;) {
       const here = cost[i * width + j];
       if (i < x.length && j < y.length && here === cost[(i + 1) * width + j + 1] + (x[i] === y[j] ? 0 : 1)) {
-        if (x[i] === y[j]) out.push(["=", b[j]]);
-        else out.push(["-", a[i]], ["+", b[j]]);
-        i++; j++;
-      } else if (i < x.length && here === 1 + cost[(i + 1) * width + j]) out.push(["-", a[i++]]);
-      else out.push(["+", b[j++]]);
+        if (x[i] === y[j]) {
+          flush();
+          out.push(["=", b[j]]);
+        } else {
+          missed.push(a[i]);
+          added.push(b[j]);
+        }
+        i++;
+        j++;
+      } else if (i < x.length && here === 1 + cost[(i + 1) * width + j]) missed.push(a[i++]);
+      else added.push(b[j++]);
     }
+    flush();
     return out;
   }
 

@@ -88,7 +88,9 @@ def run_labels(readings: list[Reading]) -> list[str]:
 
 
 def _model_name(spec: str) -> str:
-    return spec.partition("?")[0]
+    """The SPEC without its options; of a path only the last part."""
+    kind, colon, name = spec.partition("?")[0].partition(":")
+    return f"{kind}{colon}{Path(name).name if name.startswith(('/', '.', '~')) else name}"
 
 
 def _environment() -> jinja2.Environment:

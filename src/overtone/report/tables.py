@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import resources
 from typing import Any
 
@@ -103,7 +104,8 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _short(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b", r"\1…", text)
 
 
 def _breakdowns(pairs: list[tuple[Run, ConditionSummary]]) -> list[tuple[str, str, list[tuple[Run, str, Row]]]]:
