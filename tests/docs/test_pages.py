@@ -1,0 +1,173 @@
+"""What the pages show is there: links lead somewhere, code is the files', commands parse."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from overtone import registry
+from overtone.errors import ModelFailure
+from overtone.run.settings import Settings, read_run_file
+from tests.conftest import REPOSITORY
+from tests.docs.conftest import EXAMPLES
+from tests.docs.markdown import Block, anchors, blocks, links, spans
+
+DOCS = sorted((REPOSITORY / "docs").glob("*.md"))
+PAGES = [*DOCS, REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md"]
+SHOWN = [EXAMPLES / name for name in ("clips.csv", "my_benchmark.py", "my_model.py", "my_metric.py")]
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(REPOSITORY))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    for link in links(page):
+        if re.match(r"[a-z]+:", link):
+            continue
+        target, _, heading = link.partition("#")
+        path = (page.parent / target).resolve() if target else page
+        assert path.exists(), f"{named(page)} links to {link}"
+        assert path.is_relative_to(REPOSITORY), f"{named(page)} links out of the project: {link}"
+        if heading and path.suffix == ".md":
+            assert heading in anchors(path), f"{named(page)}: {named(path)} has no heading #{heading}"
+
+
+def test_every_page_is_in_the_index() -> None:
+    listed = set(links(REPOSITORY / "docs" / "index.md"))
+    assert {page.name for page in DOCS} - {"index.md"} <= listed
+
+
+# ── code ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def quoted() -> Iterator[tuple[Path, Path, str]]:
+    """Page, file and text of every block that says it is a file's."""
+    for page in PAGES:
+        for block in blocks(page):
+            first, _, rest = block.text.partition("\n")
+            if match := re.fullmatch(r"# (examples/[\w.]+)", first):
+                yield page, REPOSITORY / match[1], rest
+            elif block.language == "csv":
+                yield page, EXAMPLES / "clips.csv", block.text
+
+
+def test_code_on_a_page_is_the_file_it_names() -> None:
+    found = list(quoted())
+    for page, file, text in found:
+        assert text.strip() in file.read_text(encoding="utf-8"), f"{named(page)} shows another {named(file)}"
+    whole = {file for _, file, text in found if text.strip() == file.read_text(encoding="utf-8").strip()}
+    assert set(SHOWN) <= whole, "every worked example is shown in full once"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_python_and_json_blocks_are_well_formed(page: Path) -> None:
+    for block in blocks(page):
+        if block.language == "python":
+            compile(block.text, named(page), "exec")
+        elif block.language == "json":
+            msgspec.json.decode(block.text)
+
+
+# ── commands ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def commands(block: Block) -> Iterator[list[str]]:
+    """The words after `overtone` of every command line in a block. A line with [-o …] is a synopsis, not a command."""
+    for line in block.text.replace("\\\n", " ").splitlines():
+        if re.search(r"\[-|…|\.\.\.", line):
+            continue
+        for part in re.split(r" (?:\||&&|;) ", re.sub(r"^\$ ", "", line.strip())):
+            match = re.match(r"(?:\w+=\S* )*(?:\S*/)?overtone(?: |$)", part)
+            if match:
+                yield shlex.split(part[match.end() :], comments=True)
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"overtone {command}", allow_abbrev=False, exit_on_error=False)
+    registry.find("cli", command).add(parser)
+    return parser
+
+
+def flags_of(parser: argparse.ArgumentParser) -> set[str]:
+    found = set(parser._option_string_actions)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found |= {flag for sub in action.choices.values() for flag in flags_of(sub)}
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_command_line_parses(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for block in blocks(page):
+        if block.language not in ("", "sh", "bash", "console"):
+            continue
+        for words in commands(block):
+            if words and words[0] in ("--help", "--version"):
+                continue
+            try:
+                parser_of(words[0]).parse_args(words[1:])
+            except (SystemExit, argparse.ArgumentError) as error:
+                if "--help" not in words:
+                    pytest.fail(f"{named(page)}: overtone {shlex.join(words)}: {error} {capsys.readouterr().err}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_command_in_a_sentence_exists_with_its_flags(page: Path) -> None:
+    for span in spans(page):
+        if not span.startswith("overtone "):
+            continue
+        words = span.split()[1:]
+        if words[0].startswith("-") or words[0] in ("COMMAND", "…"):
+            continue
+        known = flags_of(parser_of(words[0]))
+        unknown = [word for word in words if re.match(r"--?[a-z]", word) and word not in known]
+        assert not unknown, f"{named(page)}: `{span}` has {unknown}"
+
+
+def test_a_command_that_does_not_exist_would_be_noticed() -> None:
+    block = Block("sh", "$ OVERTONE_LIMIT=3 overtone run x.toml | head\nls\novertone report RUN -o f.html  # a file\n")
+    assert list(commands(block)) == [["run", "x.toml"], ["report", "RUN", "-o", "f.html"]]
+    with pytest.raises(SystemExit):
+        parser_of("report").parse_args(["--emblazon", "RUN"])
+
+
+# ── tables ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def first_cells(page: str, heading: str) -> list[str]:
+    text = (REPOSITORY / "docs" / page).read_text(encoding="utf-8")
+    section = text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return re.findall(r"^\| `(\w+)` \|", section, re.M)
+
+
+def test_every_key_of_a_run_file_is_documented() -> None:
+    known = set(Settings.__struct_fields__) - {"benchmark", "model", "judges"} | {"plugins"}
+    assert sorted(first_cells("run-files.md", "`[run]`")) == sorted(known)
+
+
+def test_every_reason_of_a_failure_is_documented() -> None:
+    assert first_cells("runs.md", "Failures are values") == list(ModelFailure.REASONS)
+
+
+def test_every_table_of_the_store_is_documented() -> None:
+    sql = (REPOSITORY / "src" / "overtone" / "run" / "schema.sql").read_text()
+    assert set(re.findall(r"CREATE TABLE (\w+)", sql)) <= set(first_cells("runs.md", "What a folder holds"))
+
+
+def test_run_files_on_the_pages_are_run_files(tmp_path: Path) -> None:
+    count = 0
+    for page in PAGES:
+        for block in blocks(page):
+            if block.language == "toml" and "[[model]]" in block.text:
+                (tmp_path / "run.toml").write_text(block.text)
+                read_run_file(tmp_path / "run.toml")
+                count += 1
+    assert count >= 2
