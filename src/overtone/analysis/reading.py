@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from msgspec import Struct, field
 
 from overtone.errors import StoreError
 from overtone.run.store import ANSWERED, FAILED, Failure, Store, StoredReply
-from overtone.schema import Item, Score
+from overtone.schema import Item, Option, Score
 
 _VERSION = re.compile(r"\|v(\d+)(?:\||$)")
 
@@ -56,6 +57,7 @@ class Reading(Struct):
     answers: list[Answer]
     signatures: dict[str, str]
     notes: list[str]
+    items: int  # how many items the run holds
     audio_path: Callable[[str], Path]  # where a reply's sound lies; refuses a name that is not plain hex
 
     @property
@@ -72,33 +74,71 @@ class Reading(Struct):
         return Path(self.meta["root"]) if self.meta.get("root") else None
 
 
-def read(store: Store, *, case: str | None = None) -> Reading:
-    """Everything a run holds, or what it holds of one case."""
-    answers = {
-        ask.id: Answer(ask.id, ask.item, ask.condition, ask.repeat, state) for ask, state in store.asks(case=case)
-    }
+def read(store: Store, *, case: str | None = None, light: bool = False) -> Reading:
+    """Everything a run holds, or what it holds of one case.
+
+    A `light` reading is enough for a summary and no more: equal items share one object without words, options or id,
+    and the replies to questions and transcriptions are left out, so that a long run's tables fit into memory.
+    """
+    shared: dict[Item, Item] = {}
+    answers = {}
+    items = set()
+    for ask, state in store.asks(case=case):
+        items.add(hash(ask.item.id))
+        item = ask.item
+        if light:
+            item = _lightened(item)
+            item = shared.setdefault(item, item)
+        answers[ask.id] = Answer(ask.id, item, sys.intern(ask.condition), ask.repeat, state)
     for reply in store.replies():
-        if reply.ask in answers:
+        if reply.ask not in answers:
+            continue
+        if not light or reply.refused or reply.notes or answers[reply.ask].item.task == "converse":
             answers[reply.ask].replies.append(reply)
     for failure in store.failures():
         if failure.ask in answers:
             answers[failure.ask].failure = failure
 
-    scores = [(ask, score) for ask, score in store.scores() if ask in answers]
-    signatures, notes = _choose_signatures(Counter((s.metric, s.signature) for _, s in scores))
-    for ask, score in scores:
-        if signatures[score.metric] == score.signature:
-            answers[ask].scores[score.metric] = score
+    found = Counter((s.metric, s.signature) for ask, s in store.scores() if ask in answers)
+    signatures, notes = _choose_signatures(found)
+    for ask_id, score in store.scores():
+        if ask_id in answers and signatures[score.metric] == score.signature:
+            answers[ask_id].scores[score.metric] = score
     return Reading(
-        store.folder, store.meta(), store.events(), list(answers.values()), signatures, notes, store.audio_path
+        store.folder,
+        store.meta(),
+        store.events(),
+        list(answers.values()),
+        signatures,
+        notes,
+        len(items),
+        store.audio_path,
     )
 
 
-def open_run(folder: Path) -> Reading:
+def _lightened(item: Item) -> Item:
+    """What a summary needs of an item: where it belongs, how many options it has, how long its transcript is."""
+    return msgspec.structs.replace(
+        item,
+        id="",
+        turns=(),
+        question="",
+        topic="",
+        context="",
+        cue_text="",
+        other_cue="",
+        other_cue_text="",
+        reference_audio="",
+        options=tuple(Option(option.letter, "") for option in item.options),
+        references=item.references if item.task == "transcribe" else (),
+    )
+
+
+def open_run(folder: Path, *, light: bool = False) -> Reading:
     """Read a run folder. What a damaged or foreign store throws comes back as a StoreError."""
     store = Store.read(folder)
     try:
-        return read(store)
+        return read(store, light=light)
     except (sqlite3.Error, msgspec.MsgspecError, TypeError, ValueError) as error:
         raise StoreError(f"{folder}: run.db holds what no Overtone wrote ({error}); restore it from a copy") from error
     finally:

@@ -108,7 +108,7 @@ class Summary(Struct, frozen=True):
 
 def summarise(store: Store) -> Summary:
     """The summary of an open run."""
-    return summarise_reading(read(store))
+    return summarise_reading(read(store, light=True))
 
 
 def summarise_reading(reading: Reading) -> Summary:
@@ -124,7 +124,7 @@ def summarise_reading(reading: Reading) -> Summary:
         benchmark=reading.benchmark,
         model=reading.meta.get("model", "") or reading.meta.get("spec", ""),
         meta=reading.meta,
-        items=len({a.item.id for a in answers}),
+        items=reading.items,
         cases=len({a.item.case for a in answers}),
         asked=len(answers),
         answered=answered,

@@ -22,7 +22,7 @@ from overtone.report import format as fmt
 
 def print_run(folder: Path, file: IO[str] | None = None) -> None:
     """Print the headline of a run folder."""
-    print_summary(summarise_reading(open_run(folder)), file)
+    print_summary(summarise_reading(open_run(folder, light=True)), file)
 
 
 def print_summary(summary: Summary, file: IO[str] | None = None, *, width: int | None = None) -> None:

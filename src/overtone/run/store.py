@@ -430,12 +430,19 @@ class Store:
         return self._signatures[text]
 
     def scores(self) -> Iterator[tuple[int, Score]]:
-        """Every reply's scores, by ask."""
+        """Every reply's scores, by ask. Equal scores are one object: most questions are answered in a few ways."""
+        known: dict[tuple[Any, ...], Score] = {}
         for row in self.db.execute(
             "SELECT s.subject, s.metric, g.text, s.value, s.reason, s.detail FROM scores s "
             "JOIN signatures g ON g.id = s.signature WHERE s.kind = 'reply' ORDER BY s.subject, s.metric"
         ):
-            yield row[0], Score(row[1], row[2], row[3], row[4], msgspec.json.decode(row[5]))
+            told = row[1:]
+            score = known.get(told)
+            if score is None:
+                score = known[told] = Score(row[1], row[2], row[3], row[4], msgspec.json.decode(row[5]))
+                if len(known) > 20_000:
+                    known.clear()
+            yield row[0], score
 
 
 _REPLIES = (
