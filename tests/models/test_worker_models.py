@@ -42,8 +42,9 @@ def in_worker_environment(*command: str | Path) -> subprocess.CompletedProcess[s
 
 
 @pytest.fixture(autouse=True)
-def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiny matrices gain nothing from more threads and lose much where others want the cores."""
+def one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiny matrices gain nothing from threads, which others need more. Logs that are kept stay with the test."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 

@@ -30,6 +30,12 @@ from overtone.workers import protocol
 ECHO = Path(__file__).with_name("echo_worker.py")
 
 
+@pytest.fixture(autouse=True)
+def logs_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The logs of workers that failed are kept; keep them with the test."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+
 def asked(text: str, sound: Sound | None = None, *, speech: bool = False, repeat: int = 0) -> Request:
     parts: tuple[str | Sound, ...] = (text,) if sound is None else (sound, text)
     return Request(Key("item", "task/audio", repeat), (Message("user", parts),), speech)
