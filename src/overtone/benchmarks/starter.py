@@ -1,4 +1,4 @@
-"""Starter set: 39 short scripts, one per cue, built offline by `overtone build starter`; EchoMind's layout and levels."""
+"""Starter set: 39 short scripts, one per cue, built offline by `overtone build starter`, in EchoMind's layout."""
 
 from __future__ import annotations
 

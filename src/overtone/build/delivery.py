@@ -61,9 +61,14 @@ RECIPES: dict[str, Recipe] = {
     "hoarse": Recipe(f0=0.9, range=0.75, rate=0.95, gain=-1, tilt=0.5, jitter=0.06, shimmer=4, breath=0.55),
     "breath": Recipe(
         f0=1.08, rate=1.06, tilt=-1, breath=0.35,
-        events=(("gasp", "before", -1), ("gasp", "before", 0), ("gasp", "inside", 0), ("gasp", "after", 0), ("gasp", "after", -2)),
+        events=(
+            ("gasp", "before", -1), ("gasp", "before", 0), ("gasp", "inside", 0),
+            ("gasp", "after", 0), ("gasp", "after", -2),
+        ),
     ),
-    "tired": Recipe(f0=0.86, range=0.45, rate=0.86, gain=-4, tilt=-2.5, jitter=0.012, shimmer=1, breath=0.25, pauses=1.8),
+    "tired": Recipe(
+        f0=0.86, range=0.45, rate=0.86, gain=-4, tilt=-2.5, jitter=0.012, shimmer=1, breath=0.25, pauses=1.8,
+    ),
     "sobbing": Recipe(
         f0=1.1, rate=0.88, gain=-6, tilt=-2, jitter=0.015, breath=0.25, tremor=0.06,
         events=(("sob", "before", 1), ("sniff", "inside", -2), ("sob", "after", 0)),

@@ -1,7 +1,7 @@
-"""The builder: scripts in, a benchmark folder in EchoMind's layout out, with a manifest of every clip's hash and making.
+"""The builder: scripts in, a benchmark folder in EchoMind's layout out, with a manifest of every sound's making.
 
-A clip's bytes depend on its script, its recipe, the seed and this room's code, never on the number of jobs or on what was
-built before; so a second build keeps what is there and a killed one goes on where it stopped.
+A clip's bytes depend on its script, its recipe, the seed and this room's code, never on the number of jobs or on what
+was built before; so a second build keeps what is there and a killed one goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import dataclasses
 import functools
 import hashlib
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,7 @@ _CLIPS, _REPLIES = "data_synthesis/audio/", "audio_response/"
 _CODE = ("tract", "events", "scenes", "delivery", "replies", "make")  # files whose change changes sounds
 
 
-class Made(Struct, frozen=True, omit_defaults=True):
+class Made(Struct, frozen=True):
     """One sound of the manifest. `made_from` is a hash of everything that went into it."""
 
     path: str
@@ -112,6 +114,7 @@ def build(
         kept += len(wanted) - len(missing)
         if missing:
             todo.append((script, missing))
+    _write_manifest(out, name, scripts, done)  # first of all, so that a build killed at once knows its folder again
     made = 0
     seconds = 0.0
     for count, (script, fresh) in enumerate(_work(todo, out, seed, jobs or os.cpu_count() or 1), 1):
@@ -210,7 +213,7 @@ def _work(
         for script, paths in todo:
             yield script, _make(script, paths, out, seed)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_start_worker) as pool:
         futures = {pool.submit(_make, script, paths, out, seed): script for script, paths in todo}
         try:
             for future in as_completed(futures):
@@ -218,6 +221,19 @@ def _work(
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+def _start_worker() -> None:
+    """Leave interrupts to the parent, and end with it: a killed build must not leave processes behind."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+
+    def follow() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def _make(script: Script, paths: tuple[str, ...], out: Path, seed: int) -> list[Made]:

@@ -1,4 +1,4 @@
-"""The questions asked about clips: distractors that are never true of the clip, right answers spread over the letters."""
+"""The questions asked about clips: distractors never true of the clip, right answers spread over the letters."""
 
 from __future__ import annotations
 

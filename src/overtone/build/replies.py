@@ -1,4 +1,4 @@
-"""Reference replies aloud: one assistant's voice, its pace, pitch and level set from the words that describe the style."""
+"""Reference replies aloud: one assistant's voice, its pace, pitch and level set from the style's description."""
 
 from __future__ import annotations
 

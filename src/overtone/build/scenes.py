@@ -1,7 +1,7 @@
 """Sixteen places and happenings to stand behind a speaker, synthesised: no recording, no licence but our own.
 
 `scene(slug, n, rate, rng)` gives n samples at root mean square 1. Each maker is written so that its scene is told from
-the other fifteen by ear in the two or three seconds a clip may last; whatever names a scene comes within the first second.
+the other fifteen by ear in the few seconds a clip may last; what names a scene comes within its first second.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def wind(n: int, rate: int, rng: Rng) -> Sound:
     carrier = np.exp(2j * np.pi * np.cumsum(pitch) / rate)
     wobble = noise(n, rate, rng, [(2, 0), (25, 0), (60, -50)])
     whistle = np.real(carrier * (wobble + 1j * noise(n, rate, rng, [(2, 0), (25, 0), (60, -50)])))
-    return roar * gust + 0.30 * whistle * gust**2
+    return np.asarray(roar * gust + 0.30 * whistle * gust**2)
 
 
 def thunder(n: int, rate: int, rng: Rng) -> Sound:
@@ -77,7 +77,7 @@ def waves(n: int, rate: int, rng: Rng) -> Sound:
     swell = np.where(phase < 0.4, np.sin(np.pi / 2 * phase / 0.4) ** 3, np.exp(-3.2 * (phase - 0.4) / 0.6))
     low = noise(n, rate, rng, [(60, 0), (300, 0), (1200, -14), (6000, -40)])
     foam = noise(n, rate, rng, [(300, -24), (1500, 0), (5000, -4), (10000, -10)])
-    return low * (0.25 + 0.9 * swell) + 0.9 * foam * swell**2
+    return np.asarray(low * (0.25 + 0.9 * swell) + 0.9 * foam * swell**2)
 
 
 def basketball(n: int, rate: int, rng: Rng) -> Sound:

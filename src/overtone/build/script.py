@@ -23,7 +23,7 @@ TWO_WAY = {  # reasoning categories with two fixed options, in their order
 
 
 class Reasoning(Struct, frozen=True, forbid_unknown_fields=True):
-    """One question for the target and the alternative clip. Each option stands under the reading that makes it right."""
+    """One question for the target and the alternative clip. Options stand under the reading that makes them right."""
 
     category: str
     question: str

@@ -1,4 +1,4 @@
-"""Small sound makers in NumPy that scenes and vocal events share: coloured noise, slow curves, a glottal source, a throat."""
+"""Small sound makers in NumPy that scenes and vocal events share: coloured noise, slow curves, a glottis, a throat."""
 
 from __future__ import annotations
 

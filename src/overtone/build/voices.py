@@ -20,11 +20,11 @@ VOICES: dict[str, BuildVoice] = {
     v.name: v
     for v in (
         BuildVoice("arlo", "en-us+m3", "male", 1.0, "edith"),
-        BuildVoice("bruno", "en-us+m7", "male", 1.0, "dora"),
-        BuildVoice("carl", "en-gb+m1", "male", 1.0, "freya"),
+        BuildVoice("bruno", "en-us+m5", "male", 1.0, "dora"),
+        BuildVoice("carl", "en-us+m1", "male", 1.0, "freya"),
         BuildVoice("dora", "en-us+f2", "female", 1.16, "bruno"),
         BuildVoice("edith", "en-us+f3", "female", 1.16, "arlo"),
-        BuildVoice("freya", "en-gb+f5", "female", 1.16, "carl"),
+        BuildVoice("freya", "en-us+f5", "female", 1.16, "carl"),
     )
 }
 REPLY_VOICE = "en-us+Annie"  # speaks every reference reply: an assistant sounds like one assistant

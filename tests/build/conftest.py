@@ -1,0 +1,25 @@
+"""The starter set, built once for all tests of this room, with two jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from overtone.build.make import Built, build
+from overtone.build.script import Script, read_set
+from overtone.embedded import present
+
+
+@pytest.fixture(scope="session")
+def scripts() -> tuple[Script, ...]:
+    return read_set("starter")
+
+
+@pytest.fixture(scope="session")
+def starter(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Built]:
+    """Where the whole set lies, and what its building reported."""
+    if not (present("pyworld") and present("espeakng_loader")):
+        pytest.skip("the embedded models are not installed")
+    out = tmp_path_factory.mktemp("starter")
+    return out, build("starter", out, jobs=2)
