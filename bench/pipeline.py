@@ -20,8 +20,8 @@ CHILD = """
 import asyncio, resource, sys, time
 from pathlib import Path
 from overtone import registry
-from overtone.run.session import Hooks, execute
-from overtone.run.settings import resolve
+from overtone.runs.session import Hooks, execute
+from overtone.runs.settings import resolve
 from overtone.scoring import score_run
 registry.load_plugin(Path("bench/null_model.py"))
 flags = {"benchmark": "echomind", "data": sys.argv[1], "model": ["null-model"], "levels": "1", "out": sys.argv[2]}

@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 
 from bench import data, http_models
-from overtone.run.engine import Progress
-from overtone.run.session import Hooks, execute
-from overtone.run.settings import resolve
+from overtone.runs.engine import Progress
+from overtone.runs.session import Hooks, execute
+from overtone.runs.settings import resolve
 from tests.servers import process
 
 

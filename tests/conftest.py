@@ -1,4 +1,4 @@
-"""What all tests share: the data beside the project, a small benchmark, and the rule that a skip must be a known one."""
+"""What all tests share: the data beside the project, a small benchmark, and the rule that a skip must be known."""
 
 from __future__ import annotations
 

@@ -19,18 +19,18 @@ MAY: dict[str, set[str]] = {  # room → the rooms it may import; every room may
     "tasks": set(),
     "embedded": {"audio"},
     "models": {"audio", "embedded", "workers"},
-    "run": {"audio", "models", "tasks", "benchmarks"},
+    "runs": {"audio", "models", "tasks", "benchmarks"},
     "metrics": {"audio", "embedded", "stats", "tasks"},
     "stats": set(),
-    "analysis": {"stats", "run"},
-    "report": {"analysis", "run", "benchmarks"},
+    "analysis": {"stats", "runs"},
+    "report": {"analysis", "runs", "benchmarks"},
     "build": {"audio", "embedded", "stats"},
     "workers": set(),
     "cli": ANYTHING,
 }
 GROUND = {"cues", "schema", "errors", "paths", "spec", "version", "registry"}
 GROUND_MAY = {"registry": {"errors", "spec"}, "spec": {"errors"}, "paths": {"errors"}}
-EXCEPTIONS = {("models/replay.py", "run")}  # a stored run as a model reads the store
+EXCEPTIONS = {("models/replay.py", "runs")}  # a stored run as a model reads the store
 COMPOSERS = {"api", "scoring", "__init__", "__main__"}  # what joins the rooms
 
 

@@ -9,15 +9,15 @@ from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overtone.run.session import execute
-from overtone.run.settings import resolve
-from overtone.run.store import Store, StoredReply
+from overtone.runs.session import execute
+from overtone.runs.settings import resolve
+from overtone.runs.store import Store, StoredReply
 from overtone.schema import Item, Score
 
 if TYPE_CHECKING:
     from overtone.analysis.cases import CaseView
     from overtone.analysis.summary import Summary
-    from overtone.run.engine import Outcome
+    from overtone.runs.engine import Outcome
 
 
 class Run:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from overtone import registry
 from overtone.metrics import Answered, Metric
-from overtone.run.store import Store
+from overtone.runs.store import Store
 
 PAGE = 256
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from overtone.run.store import Ask, Store
+from overtone.runs.store import Ask, Store
 from overtone.schema import Clip, Item, Option, Reply, Score, Turn
 
 OPTIONS = tuple(

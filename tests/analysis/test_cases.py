@@ -8,7 +8,7 @@ import pytest
 
 from overtone.analysis.cases import case
 from overtone.errors import UsageError
-from overtone.run.store import Store
+from overtone.runs.store import Store
 from tests.analysis.small import Maker, item
 
 

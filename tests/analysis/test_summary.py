@@ -9,7 +9,7 @@ import pytest
 from overtone.analysis.reading import open_run, signature_differences
 from overtone.analysis.summary import ConditionSummary, Summary, summarise
 from overtone.errors import StoreError
-from overtone.run.store import Store
+from overtone.runs.store import Store
 from overtone.schema import Reply, Score
 from tests.analysis.small import Maker, item
 

@@ -15,9 +15,9 @@ import msgspec
 import pytest
 
 from overtone.cli import main
-from overtone.run.store import Store
+from overtone.runs.store import Store
 from overtone.schema import Reply
-from tests.run.test_store import filled
+from tests.runs.test_store import filled
 from tests.servers import OpenAIServer
 
 
@@ -202,9 +202,9 @@ def test_jsonl_and_parquet_hold_every_reply_as_it_was(tmp_path: Path) -> None:
 
 
 def test_list_shows_each_room_without_importing_it() -> None:
-    code = "import sys; from overtone.cli import main; main(['list']); print(*({'aiohttp', 'numpy'} - set(sys.modules)))"
+    code = "import sys; from overtone.cli import main; main(['list']); print({'aiohttp', 'numpy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {"aiohttp", "numpy"} == set(done.stdout.splitlines()[-1].split())
+    assert done.stdout.endswith("set()\n")
     for name in (
         "echomind",
         "openai",

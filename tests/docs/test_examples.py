@@ -18,7 +18,7 @@ from overtone import registry
 from overtone.cli import main
 from overtone.errors import DataError, UsageError
 from overtone.metrics import Answered
-from overtone.run.store import Store
+from overtone.runs.store import Store
 from overtone.schema import Item, Key, Score
 from overtone.spec import parse_spec
 from tests.conftest import REPOSITORY

@@ -13,7 +13,7 @@ import pytest
 
 from overtone import registry
 from overtone.errors import ModelFailure
-from overtone.run.settings import Settings, read_run_file
+from overtone.runs.settings import Settings, read_run_file
 from tests.conftest import REPOSITORY
 from tests.docs.conftest import EXAMPLES
 from tests.docs.markdown import Block, anchors, blocks, links, spans
@@ -158,7 +158,7 @@ def test_every_reason_of_a_failure_is_documented() -> None:
 
 
 def test_every_table_of_the_store_is_documented() -> None:
-    sql = (REPOSITORY / "src" / "overtone" / "run" / "schema.sql").read_text()
+    sql = (REPOSITORY / "src" / "overtone" / "runs" / "schema.sql").read_text()
     assert set(re.findall(r"CREATE TABLE (\w+)", sql)) <= set(first_cells("runs.md", "What a folder holds"))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from overtone import cues
-from overtone.run.store import Store
+from overtone.runs.store import Store
 from overtone.schema import Clip, Item, Option, Reply, Score, Turn
 
 HOSTILE = "<img src=x onerror=alert(1)></script><script>window.hacked=1</script><!--<script>\u2028 {{7*7}} [bold]&amp;"

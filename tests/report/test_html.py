@@ -17,7 +17,7 @@ from overtone.report import media
 from overtone.report.html import write_report
 from overtone.report.pack import to_json
 from overtone.report.tables import shade
-from overtone.run.store import Store
+from overtone.runs.store import Store
 from overtone.schema import Clip, Item, Turn
 from tests.report.fake_run import HOSTILE, make_run, tone
 

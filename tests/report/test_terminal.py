@@ -8,7 +8,7 @@ from pathlib import Path
 from overtone.analysis.cases import case
 from overtone.analysis.reading import open_run
 from overtone.report.terminal import print_case, print_comparison, print_run, safe
-from overtone.run.store import Store
+from overtone.runs.store import Store
 from tests.report.fake_run import CONTROL, make_run
 
 

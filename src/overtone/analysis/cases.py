@@ -13,7 +13,7 @@ from msgspec import Struct
 from overtone.analysis.measures import status
 from overtone.analysis.reading import Answer, read
 from overtone.errors import UsageError
-from overtone.run.store import Store
+from overtone.runs.store import Store
 from overtone.schema import Item
 
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, field
 
 from overtone.errors import StoreError
-from overtone.run.store import ANSWERED, FAILED, Failure, Store, StoredReply
+from overtone.runs.store import ANSWERED, FAILED, Failure, Store, StoredReply
 from overtone.schema import Item, Option, Score
 
 _VERSION = re.compile(r"\|v(\d+)(?:\||$)")

@@ -19,7 +19,7 @@ from overtone.analysis.measures import (
     is_choice,
 )
 from overtone.analysis.reading import Answer, Reading, read
-from overtone.run.store import Store
+from overtone.runs.store import Store
 from overtone.schema import STYLES
 
 CUES = cues.CUES  # all there are, for tables that also show the cues without data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +59,13 @@ _NAMES: dict[int, dict[str, str]] = {
 }
 
 
-def read_objects(path: Path) -> list[Fields]:
-    """The list of objects a JSON file holds, bare or as the one list inside an object."""
+def read_objects(path: Path) -> Iterator[Fields]:
+    """The objects of the list a JSON file holds, bare or as the one list inside an object, one at a time: a tree of
+    the whole file would take ten times its size."""
     name = shown(str(path))
     try:
         data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-        tree = msgspec.json.decode(data)
+        tree = msgspec.json.decode(data, type=list[msgspec.Raw] if data[:64].lstrip()[:1] == b"[" else Any)
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror}") from None
     except RecursionError:
@@ -77,9 +78,20 @@ def read_objects(path: Path) -> list[Fields]:
     if not isinstance(tree, list):
         raise DataError(f"{name}: holds {_kind(tree)}, but a list of objects is expected")
     for position, value in enumerate(tree):
+        if isinstance(value, msgspec.Raw):
+            value = _decoded(value, name, position)
         if not isinstance(value, dict):
             raise DataError(f"{name}: position {position} holds {_kind(value)}, but an object is expected")
-    return [_lower(value) for value in tree]
+        yield _lower(value)
+
+
+def _decoded(value: msgspec.Raw, name: str, position: int) -> Any:
+    try:
+        return msgspec.json.decode(value)
+    except RecursionError:
+        raise DataError(f"{name}: not usable JSON: nested too deeply; fetch the file again") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{name}: position {position}: not valid JSON: {error}; fetch the file again") from None
 
 
 def _lower(fields: Fields) -> Fields:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,9 @@ from overtone.cues import find_cue
 from overtone.errors import DataError
 from overtone.paths import shown
 from overtone.schema import STYLES, Clip, Item, Option, Style, Turn
+
+
+T = TypeVar("T")
 
 
 class Column(Struct, frozen=True):
@@ -122,11 +125,13 @@ class EchoMind:
         self.prompts: Mapping[str, str] = read_prompts(self.root)
         self._met = Warnings()
         self._sounds = Sounds(self.root)
+        self._common: dict[Any, Any] = {}  # texts and options that many questions have in common
         self.scripts: dict[str, list[Script]] = {}
         self.questions: dict[str, list[Question]] = {}
         for source in self._sources:
             self.scripts[source.name] = self._read_scripts(source)
             self.questions[source.name] = self._read_questions(source)
+        self._common.clear()
         self.warnings: list[str] = self._met.lines()
 
     def items(self, levels: frozenset[int], styles: frozenset[str], asr: Literal["target", "all"]) -> Iterator[Item]:
@@ -191,7 +196,7 @@ class EchoMind:
         if source.scripts is None:
             return []
         scripts: list[Script] = []
-        seen: dict[str, bytes] = {}
+        seen: dict[str, int] = {}
         for position, fields in enumerate(read.read_objects(source.scripts)):
             where = f"{shown(str(source.scripts))}: position {position}"
             case_id = read.text(fields, ("case_id", "id", "script_id", "caseid"), where)
@@ -269,9 +274,9 @@ class EchoMind:
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
 
-    def _unique(self, given: str, fields: read.Fields, seen: dict[str, bytes], nouns: str, where: str) -> str:
+    def _unique(self, given: str, fields: read.Fields, seen: dict[str, int], nouns: str, where: str) -> str:
         """`given`, or with `#2` … where another has it already; "" for an exact repetition, which is left out."""
-        content = msgspec.json.encode(fields)
+        content = hash(msgspec.json.encode(fields))
         if given not in seen:
             seen[given] = content
             return given
@@ -292,7 +297,7 @@ class EchoMind:
         cases = {script.case_id: script for script in self.scripts[source.name]}
         questions: list[Question] = []
         for kind, level, path in source.questions:
-            seen: dict[str, bytes] = {}
+            seen: dict[str, int] = {}
             for position, fields in enumerate(read.read_objects(path)):
                 where = f"{shown(str(path))}: position {position}"
                 identity = read.text(fields, read.QUESTION_ID, where) or f"{kind}_at_{position}"
@@ -318,12 +323,12 @@ class EchoMind:
             self._met.add(f"{kind} questions whose clip is missing are left out", identity)
             return None
         given = next((fields[key] for key in read.OPTIONS if fields.get(key)), None)
-        options = read.options_of(given, fields.get("option_provenance"))
+        options = self._shared(read.options_of(given, fields.get("option_provenance")))
         if len(options) < 2:
             self._met.add(f"{kind} questions without readable options are left out", identity)
             return None
         script, style = links.get(clip) or self._by_name(source, clip, folder, cases, identity)
-        stem = read.text(fields, read.QUESTION, where)
+        stem = self._shared(read.text(fields, read.QUESTION, where))
         told = read.kinds_of(fields)
         category = read.category_of(level, (*told, stem, identity))
         if not category:
@@ -332,8 +337,13 @@ class EchoMind:
         gold = read.gold_of(read.text(fields, read.GOLD, where), options)
         if not gold:
             self._met.add(f"{kind} questions without a usable answer count in no accuracy", identity)
-        words = read.text(fields, read.WORDS, where) or script.words
+        words = self._shared(read.text(fields, read.WORDS, where) or script.words)
         return Question(identity, kind, level, category, script, style, clip, words, stem, options, gold)
+
+    def _shared(self, value: T) -> T:
+        """`value`, or the equal one met before: most questions of a benchmark are the same few, asked again."""
+        found: T = self._common.setdefault(value, value)
+        return found
 
     def _by_name(
         self, source: Source, clip: str, folder: str, cases: Mapping[str, Script], identity: str

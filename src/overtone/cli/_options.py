@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from overtone.errors import UsageError
 
 if TYPE_CHECKING:
-    from overtone.run.settings import Settings
+    from overtone.runs.settings import Settings
 
 
 def add_run_flags(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
 def settings_of(args: argparse.Namespace) -> list[Settings]:
     """The runs that the command line asks for. Plug-ins are taken in here, if they may be."""
     from overtone import registry
-    from overtone.run.settings import read_run_file, resolve
+    from overtone.runs.settings import read_run_file, resolve
 
     flags = {k: v for k, v in vars(args).items() if k not in ("what", "trust")}
     file = None
@@ -61,6 +61,8 @@ def settings_of(args: argparse.Namespace) -> list[Settings]:
     for run in runs:
         registry.find("benchmarks", run.benchmark)
         registry.find("models", run.model.kind)
-        if run.model.options.get("trust_remote_code", "no") not in ("no", "0", "false", "off") and not args.trust:
-            raise UsageError(f"{run.model}: running a checkpoint's own code needs --trust")
+        if run.model.options.get("trust_remote_code", "no") not in ("no", "0", "false", "off"):
+            if not args.trust:
+                raise UsageError(f"{run.model}: running a checkpoint's own code needs --trust")
+            os.environ["OVERTONE_TRUST_REMOTE_CODE"] = "yes"  # what the worker itself asks for
     return runs

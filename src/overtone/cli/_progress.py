@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from overtone.benchmarks import Benchmark
     from overtone.models import Model
-    from overtone.run.engine import Progress
-    from overtone.run.settings import Settings
-    from overtone.run.store import Store
+    from overtone.runs.engine import Progress
+    from overtone.runs.settings import Settings
+    from overtone.runs.store import Store
 
 REFRESH = 0.1  # seconds between two drawings on a terminal
 PLAIN_EVERY = 10.0  # seconds between two lines in a log

@@ -17,7 +17,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     from overtone.analysis.cases import case
-    from overtone.run.store import Store
+    from overtone.runs.store import Store
 
     with Store.read(args.run) as store:
         if args.case is None:

@@ -16,8 +16,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     from overtone.errors import StoreError
-    from overtone.run.export import export
-    from overtone.run.store import Store
+    from overtone.runs.export import export
+    from overtone.runs.store import Store
 
     out = args.out or args.run / f"replies.{args.format}"
     with Store.read(args.run) as store:

@@ -9,8 +9,8 @@ from overtone.cli._options import add_run_flags, settings_of
 from overtone.errors import EXIT_OK
 
 if TYPE_CHECKING:
-    from overtone.run.plan import Plan
-    from overtone.run.settings import Settings
+    from overtone.runs.plan import Plan
+    from overtone.runs.settings import Settings
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    from overtone.run.plan import make_plan
+    from overtone.runs.plan import make_plan
 
     for settings in settings_of(args):
         print(_shown(settings, make_plan(settings)))

@@ -9,8 +9,8 @@ from overtone.cli._options import add_run_flags, settings_of
 from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_INTERRUPTED, EXIT_OK
 
 if TYPE_CHECKING:
-    from overtone.run.engine import Outcome
-    from overtone.run.settings import Settings
+    from overtone.runs.engine import Outcome
+    from overtone.runs.settings import Settings
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def _one(settings: Settings, *, verbose: bool, quiet: bool) -> int:
     import asyncio
 
     from overtone.cli._progress import Display
-    from overtone.run.session import Hooks, execute
+    from overtone.runs.session import Hooks, execute
     from overtone.scoring import score_run
 
     with Display(settings, verbose=verbose, quiet=quiet) as display:

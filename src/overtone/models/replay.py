@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from overtone.errors import ModelFailure, UsageError
-from overtone.run.store import Store
+from overtone.runs.store import Store
 from overtone.schema import Key, Reply, Request
 from overtone.spec import Spec
 

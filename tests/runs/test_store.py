@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from overtone.errors import StoreError
-from overtone.run.store import Store
+from overtone.runs.store import Store
 from overtone.schema import Clip, Item, Reply, Score, Turn
 from tests.servers import tone
 
@@ -81,7 +81,7 @@ def test_no_room_for_a_sound_is_a_clear_error_and_leaves_no_half_of_it(tmp_path:
 import resource, sys, signal
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from tests.run.test_store import filled, answer
+from tests.runs.test_store import filled, answer
 from overtone.errors import StoreError
 store = filled(Path(sys.argv[1]))
 answer(store, "kept"); store.commit()
@@ -118,7 +118,7 @@ def test_a_read_only_database_is_a_clear_error(tmp_path: Path) -> None:
 import importlib.resources, os, sys
 from pathlib import Path
 from overtone.errors import StoreError
-from overtone.run.store import Store
+from overtone.runs.store import Store
 folder = Path(sys.argv[1])
 os.chmod(folder / "run.db", 0o444); os.chmod(folder, 0o555); os.chmod(folder / "lock", 0o666)
 if os.getuid() == 0:

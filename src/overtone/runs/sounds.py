@@ -8,7 +8,7 @@ from pathlib import Path
 from overtone.audio import load_sound, silence
 from overtone.errors import DataError, ModelFailure, StoreError
 from overtone.paths import inside
-from overtone.run.store import Store
+from overtone.runs.store import Store
 from overtone.schema import Clip, Sound
 
 CACHE_BYTES = 32_000_000

@@ -43,6 +43,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     seed: int | None = None
     fsync: bool = False
     judges: tuple[Spec, ...] = ()
+    plugins: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -66,7 +67,7 @@ def identity(spec: Spec) -> str:
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_KEYS = tuple(f for f in Settings.__struct_fields__ if f not in ("benchmark", "model", "judges"))
+_KEYS = tuple(f for f in Settings.__struct_fields__ if f not in ("benchmark", "model", "judges", "plugins"))
 _LISTS = ("levels", "prompt", "styles", "input")
 
 
@@ -150,11 +151,11 @@ def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping
     for benchmark, spec in pairs:
         merged: dict[str, Any] = {**around, **_plain(file.run if file else {}), **_plain(benchmark)}
         merged |= {k: v for k, v in given.items() if k in _KEYS}
-        merged.pop("plugins", None)
+        merged["plugins"] = [str(p.absolute()) for p in file.plugins] if file else []
         name = merged.pop("name")
-        base = file.path.parent if file else Path()
-        if "data" in benchmark and "data" not in given:
-            merged["data"] = str(base / benchmark["data"])
+        told = benchmark.get("data") or (file.run.get("data") if file else None)
+        if file and told and "data" not in given:
+            merged["data"] = str(file.path.parent / told)
         if len(pairs) > 1 and merged.get("out"):
             merged["out"] = str(Path(merged["out"]) / f"{name}-{model_label(spec)}")
         if not merged.get("data"):
@@ -230,6 +231,8 @@ def to_toml(s: Settings) -> str:
     fields = {k: getattr(s, k) for k in _KEYS if k not in ("data", "out") and getattr(s, k) is not None}
     fields["out"] = s.folder.absolute()
     lines = ["# The resolved configuration of this run.", "[run]"]
+    if s.plugins:
+        fields["plugins"] = s.plugins
     lines += [f"{k} = {_toml(v)}" for k, v in fields.items()]
     lines += ["", "[[benchmark]]", f"name = {_toml(s.benchmark)}", f"data = {_toml(Path(s.data).absolute())}"]
     lines += ["", "[[model]]", f"spec = {_toml(str(s.model))}"]

@@ -43,7 +43,7 @@ def price_of(spec: Spec) -> Price | None:
         return Price(date="free")
     own = os.environ.get("OVERTONE_PRICES")
     try:
-        text = Path(own).read_text() if own else resources.files("overtone.run").joinpath("prices.toml").read_text()
+        text = Path(own).read_text() if own else resources.files("overtone.runs").joinpath("prices.toml").read_text()
         table = tomllib.loads(text)
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"OVERTONE_PRICES={own}: {error}") from None

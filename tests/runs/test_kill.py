@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench.data import make
-from overtone.run.store import Store
+from overtone.runs.store import Store
 from tests.servers import process
 
 COMMAND = [sys.executable, "-m", "overtone", "run", "echomind", "--levels", "3", "--prompt", "zero,basic,enhance", "-q"]

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from overtone.errors import StoreError
-from overtone.run.database import clear_errors, connect, network_file_system
+from overtone.runs.database import clear_errors, connect, network_file_system
 from overtone.schema import Item, Key, Reply, Score, Usage
 
 VERSION = 1
@@ -132,7 +132,7 @@ class Store:
         self.db.execute(f"PRAGMA synchronous={'FULL' if fsync else 'NORMAL'}")
         self.db.execute("PRAGMA wal_autocheckpoint=8000")
         if self.db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-            sql = resources.files("overtone.run").joinpath("schema.sql").read_text()
+            sql = resources.files("overtone.runs").joinpath("schema.sql").read_text()
             self.db.executescript(
                 f"BEGIN IMMEDIATE; {sql} PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION}; COMMIT;"
             )
@@ -434,7 +434,7 @@ class Store:
         known: dict[tuple[Any, ...], Score] = {}
         for row in self.db.execute(
             "SELECT s.subject, s.metric, g.text, s.value, s.reason, s.detail FROM scores s "
-            "JOIN signatures g ON g.id = s.signature WHERE s.kind = 'reply' ORDER BY s.subject, s.metric"
+            "JOIN signatures g ON g.id = s.signature WHERE s.kind = 'reply' ORDER BY s.subject, s.metric, g.id"
         ):
             told = row[1:]
             score = known.get(told)

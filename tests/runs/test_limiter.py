@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from overtone.run.limiter import Limiter
+from overtone.runs.limiter import Limiter
 
 
 async def test_never_more_in_flight_than_the_limit_and_every_slot_is_used() -> None:

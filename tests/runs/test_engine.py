@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from overtone.errors import OvertoneError, StoreError
-from overtone.run.engine import Policy
-from overtone.run.store import Store
-from tests.run.helpers import run
+from overtone.runs.engine import Policy
+from overtone.runs.store import Store
+from tests.runs.helpers import run
 from tests.servers import OpenAIServer
 
 ALL = 3 + 6 + 9  # transcripts of target clips, questions, conversations of the small benchmark

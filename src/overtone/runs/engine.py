@@ -11,6 +11,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from types import ModuleType
 
 import msgspec
 
@@ -18,10 +19,10 @@ from overtone import registry
 from overtone.audio import load_sound
 from overtone.errors import AudioError, DataError, ModelFailure, OvertoneError, StoreError
 from overtone.models import Model
-from overtone.run.limiter import Limiter
-from overtone.run.prices import Price
-from overtone.run.sounds import Sounds
-from overtone.run.store import Ask, Store
+from overtone.runs.limiter import Limiter
+from overtone.runs.prices import Price
+from overtone.runs.sounds import Sounds
+from overtone.runs.store import Ask, Store
 from overtone.schema import Condition, Message, Reply, Request, Sound
 from overtone.tasks import Prompts
 
@@ -106,7 +107,7 @@ class Engine:
         ceiling = connections if model.slots is None else min(connections, model.slots)
         self.limiter = Limiter(max(1, ceiling), self._limit_changed)
         self._asks = self._open_asks()
-        self._tasks = {name: registry.find("tasks", name) for name in registry.builtins("tasks")}
+        self._tasks: dict[str, ModuleType] = {}
         self._rng = random.Random(seed)
         self._uncommitted = 0
         self._commit_scheduled = False
@@ -209,6 +210,8 @@ class Engine:
         sound: Sound | None = None
         if clip is not None and condition.input != "transcript":
             sound = self.sounds.silent(clip) if condition.input == "silence" else self.sounds.get(clip)
+        if item.task not in self._tasks:
+            self._tasks[item.task] = registry.find("tasks", item.task)
         try:
             messages = self._tasks[item.task].messages(item, condition, turn, history, sound, self.prompts)
         except DataError as error:

@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from overtone.run.engine import Outcome, Policy
-from overtone.run.session import Hooks, execute
-from overtone.run.settings import Settings, resolve
+from overtone.runs.engine import Outcome, Policy
+from overtone.runs.session import Hooks, execute
+from overtone.runs.settings import Settings, resolve
 
 QUICK = Policy(attempts=3, base=0.01, longest=0.05)
 

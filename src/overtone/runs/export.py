@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from overtone.errors import MissingExtra
-from overtone.run.store import ANSWERED, FAILED, Failure, Store, StoredReply
+from overtone.runs.store import ANSWERED, FAILED, Failure, Store, StoredReply
 from overtone.schema import Score
 
 FORMATS = ("jsonl", "csv", "parquet")
@@ -50,7 +50,7 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
             "failure": failure.reason if failure else "",
             "failure_detail": failure.detail if failure else "",
         }
-        given = {s.metric: s.value for s in scores.get(ask.id, ())}
+        given = {s.metric: s.value for s in scores.get(ask.id, ())}  # of several signatures, the latest
         said: list[StoredReply | None] = [*replies.get(ask.id, ())] or [None]
         for reply in said:
             yield {

@@ -20,11 +20,11 @@ from overtone import registry
 from overtone.benchmarks import Benchmark
 from overtone.errors import StoreError, UsageError
 from overtone.models import Model
-from overtone.run.engine import Engine, Outcome, Policy, Progress, check_outcome
-from overtone.run.prices import price_of
-from overtone.run.settings import NOT_IDENTITY, Settings, identity, to_toml
-from overtone.run.sounds import Sounds
-from overtone.run.store import Store
+from overtone.runs.engine import Engine, Outcome, Policy, Progress, check_outcome
+from overtone.runs.prices import price_of
+from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
+from overtone.runs.sounds import Sounds
+from overtone.runs.store import Store
 from overtone.schema import Item
 from overtone.tasks import Prompts, conditions, load_prompts
 from overtone.version import __version__

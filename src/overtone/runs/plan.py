@@ -13,10 +13,10 @@ from msgspec import Struct
 from overtone.audio import load_sound
 from overtone.errors import DataError
 from overtone.paths import inside
-from overtone.run.prices import Price, price_of
-from overtone.run.session import load_benchmark, planned
-from overtone.run.settings import Settings
-from overtone.run.store import Store
+from overtone.runs.prices import Price, price_of
+from overtone.runs.session import load_benchmark, planned
+from overtone.runs.settings import Settings
+from overtone.runs.store import Store
 from overtone.schema import Condition, Item
 from overtone.spec import Spec
 from overtone.tasks import load_prompts

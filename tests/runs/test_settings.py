@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from overtone.errors import UsageError
-from overtone.run.settings import model_label, read_run_file, resolve, to_toml
+from overtone.runs.settings import model_label, read_run_file, resolve, to_toml
 from overtone.spec import parse_spec
 
 FILE = """
