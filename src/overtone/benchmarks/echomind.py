@@ -17,7 +17,6 @@ from overtone.errors import DataError
 from overtone.paths import shown
 from overtone.schema import STYLES, Clip, Item, Option, Style, Turn
 
-
 T = TypeVar("T")
 
 
