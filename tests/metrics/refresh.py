@@ -24,7 +24,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
 }
 SOURCES: dict[str, tuple[str, ...]] = {
     "wer": ("metrics/wer.py", "metrics/normalise.py", "metrics/_numbers.py", "metrics/data/spelling.tsv"),
-    "choice": ("metrics/choice.py", "tasks/extract.py", "tasks/_reading.py", "tasks/_phrases.py"),
+    "choice": ("metrics/choice.py", "tasks/extract.py", "tasks/_reading.py", "tasks/_phrases.py", "tasks/_stated.py"),
     "semsim": ("metrics/semsim.py",),
 }
 

@@ -21,7 +21,8 @@ _LINK = (
     r"=>|--?|[–—]))+"
 )
 _NOUN = (
-    r"(?:answer|option|choice|selection|response|pick|guess|verdict|prediction|conclusion|statement|description|"
+    r"(?:answer|anser|awnser|anwser|aswer|option|choice|selection|response|pick|guess|verdict|prediction|"
+    r"conclusion|statement|description|"
     r"solution|letter)"
 )
 _ADJ = (
@@ -49,6 +50,7 @@ ANSWER = _compile(
     rf"{_W}(?:{_ADJ}\s+)*{_NOUN}(?:\s+(?:choice|option|letter|number))?{_OF}{_LINK}",
     rf"{_W}(?:{_ADJ}\s+)+(?:\w+\s+)?\w+{_OF}\s+(?:is|would be|must be|should be|:)(?:\s+(?:likely|probably|"
     rf"definitely|clearly))*",
+    rf"{_W}the\s+one\s+(?:that|which)\s+(?:\w+\s+){{1,4}}?is\b",
     rf"{_W}{_NOUN}\s+(?:to\s+)?(?:choose|pick|select|go with){_LINK}",
     rf"{_W}(?:selected|chosen|choose|ans|correct|best(?:\s+(?:match|fit))|result|label|"
     rf"output)\s*(?:{_NOUN}\s*)?(?:[:=→]|->|\bis\b)+",
@@ -65,9 +67,10 @@ ANSWER = _compile(
     rf"{_W}(?:a\s+)?(?:resposta|opção|alternativa)(?:\s+(?:correta|certa|final))?(?:\s*(?:é|seria|a(?=\s+[a-z]\b)|:))+",
     rf"{_W}(?:het\s+)?(?:juiste\s+|correcte\s+)?antwoord(?:\s*(?:is|:))+",
     rf"{_W}(?:chang(?:e|ing|ed)|switch(?:ing|ed)?|revis(?:e|ing|ed)|updat(?:e|ing|ed)|correct(?:ing|"
-    rf"ed)?)\s+(?:my|the|this|it|that)?\s*"
+    rf"ed))\s+(?:my|the|this|it|that)?\s*"
     rf"(?:{_NOUN}\s+)?(?:from\s+\W?[a-j]\W?\s+)?to",
-    rf"{_W}(?:la\s+)?(?:risposta|opzione)(?:\s+(?:corretta|giusta|finale))?(?:\s*(?:è|sarebbe|la|l'|:))+",
+    rf"{_W}(?:la\s+)?(?:risposta|opzione)(?:\s+(?:corretta|giusta|finale))?(?:\s*(?:è|sia|sarebbe|la|l'|:))+",
+    r"(?:الإجابة|الجواب|الاجابة|الخيار)(?:\s+(?:الصحيحة|الصحيح|النهائية))?\s*(?:هي|هو|:)*",
     r"(?:правильный\s+)?ответ\s*(?:[:—–-]|это)+",
     r"(?:正确|最佳|最合适的|我的|所以|因此)?(?:的)?(?:答案|选项|选择)(?:应该|应|可能|大概|最可能|就)?\s*(?:是|为|选|:|,)+",
     r"(?:答え|正解|回答|正答|正しい(?:答え|選択肢|もの)|最も適切な(?:もの|選択肢|答え))\s*(?:は|:|、)+",
@@ -89,7 +92,7 @@ LEAN = _compile(
     r"(?:^|(?<=[.!?…\n])\s*)(?:i'm\s+)?(?:going (?:with|for)|gonna go with|choose|pick|select|choosing|picking|"
     r"selecting|my bet|"
     r"best bet|voting|vote|lean(?:ing)?(?: towards?)?|edit|update)\s*:?",
-    rf"{_W}(?:(?:no|nope|wait|hm+|oops|sorry|rather)\s*(?:[,:—–]|-+|\.\.+|…)\s*)+",
+    rf"{_W}(?:(?:no|nope|wait|hm+|oops|sorry|rather|actually)\s*(?:[,:—–]|-+|\.\.+|…)\s*)+",
     rf"{_W}(?:(?:it's |it has |has )?(?:gotta|got to) be|ought to be|can only be|may be|it may be|"
     rf"it can only be|has to be|have to be)",
     rf"{_W}(?:therefore|thus|hence|so|definitely|probably|clearly|most likely|likely|maybe|perhaps|obviously|"
@@ -102,7 +105,7 @@ LEAN = _compile(
     rf"indicat(?:es|ing)|supports?|supporting|leads? (?:me )?to|which is|leav(?:es|ing)(?: us with)?|mak(?:es|ing)|"
     rf"fits? (?:best )?(?:with|under)|sounds? (?:most )?like|best (?:described|captured|matched|"
     rf"represented) (?:by|as)|falls under|"
-    rf"in favou?r of|choosing|selecting|picking|nearest to|closest to)",
+    rf"in favou?r of|choosing|selecting|picking|nearest to|closest to|(?:voice|tone|delivery) says)",
     r"(?:→|->|=>|⇒|∴)",
     rf"{_W}(?:i meant(?: to say)?|i mean|make that|scratch that|correction|without (?:a |any )?doubt|"
     rf"no doubt(?: about it| about that)?|no question)\s*[,:;]?(?:\s+(?:it's|it is))?",
@@ -155,6 +158,7 @@ TAIL = _compile(
     r"\s*é\s+(?:a\s+)?(?:corret|cert|melhor)",
     r"\s*(?:选项|项)?(?:才)?(?:是)?(?:最)?(?:正确|对的|合适|符合|佳|准确)",
     r"\s*(?:です|だと思|でしょう|だ。|が(?:正解|正しい|最も|一番)|を選)",
+    r"\s*(?:가|이|번이|번)?\s*(?:정답|맞)",
     r"\s*(?:✅|✓|✔|☑|\((?:correct|right|my answer|selected)\)|←|<-+)",
 )
 
@@ -208,10 +212,16 @@ OTHERS = re.compile(
 CORRECTION = re.compile(
     r"\b(?:actually|wait|correction|sorry|scratch that|second thoughts?|change my|changing my|instead(?! of)|i meant|"
     r"i mean|oops|my mistake|revis\w+|"
-    r"reconsider\w*|edit|listening again|upon|replay\w*|let me correct|rethink\w*|no,|nope,|hold on|"
+    r"reconsider\w*|re-?(?:evaluat|examin|assess|check)\w*|edit|listening again|upon|replay\w*|let me correct|"
+    r"rethink\w*|no,|nope,|hold on|"
     r"on reflection|re-?listen\w*|strike that|"
-    r"not [a-j],? but|moment|hmm|correct that|"
+    r"not [a-j],? but|correct that|"
     r"eigentlich|doch|en fait|plutôt|en realidad|mejor dicho)|不对|更正|等等|其实|いや|やっぱり|訂正"
+)
+# Taking back without saying what instead: a choice that stands before one of these no longer stands.
+RETRACTION = re.compile(
+    r"(?<![\w'])(?:wait|hold on|scratch that|strike that|let me re-?\w+|on second thoughts?|i take that back|"
+    r"i made a mistake|my mistake|correction)\b|等等|不对"
 )
 CONCLUSION = re.compile(
     r"\b(?:so|therefore|thus|hence|overall|in conclusion|to conclude|conclusion|ultimately|finally|in the end|"
@@ -229,7 +239,7 @@ INDECISION = re.compile(
     r"can't decide|cannot decide|can not decide|hard to (?:choose|decide|say which)|undecided|toss-?up|"
     r"could (?:also )?(?:equally )?be (?:any|either|both)|either (?:one )?(?:could|would|works|is fine)|"
     r"both (?:are|seem|fit|could|options)|equally (?:likely|plausible|possible|valid|well)|or (?:maybe|perhaps|"
-    r"possibly) |not sure which|yes and no|"
+    r"possibly) |[.!…] or [(\[]?[a-h]\b|not sure which|yes and no|"
     r"any of (?:them|these|the above)|all of the above|can't choose|cannot choose|unable to decide|"
     r"impossible to choose|无法(?:决定|选择)"
 )
@@ -262,7 +272,7 @@ REFUSAL = re.compile(
 )
 
 YES = ("yes", "yeah", "yep", "yup", "ja", "oui", "sí", "si", "sim", "да", "네", "affirmative", "absolutely", "indeed")
-NO = ("no", "nope", "nah", "nein", "non", "não", "нет", "아니요", "negative")
+NO = ("no", "nope", "nah", "nein", "non", "não", "nao", "нет", "아니요", "negative")
 YES_CJK = ("是", "对", "有", "はい", "ええ")
 NO_CJK = ("不", "否", "没有", "いいえ")
 
@@ -270,5 +280,55 @@ NO_CJK = ("不", "否", "没有", "いいえ")
 AFTER_LETTER = frozenset(
     """is was because since as and or but based due which that i with for given from in if it's it fits matches
     describes seems would must should looks sounds ist weil und oder est car et ou es porque y por although than where
-    over instead the this there these my here to however therefore appears captures""".split()  # noqa: SIM905
+    over instead the this there these my here to answer final however therefore appears captures
+    """.split()  # noqa: SIM905
+)
+
+# Words that say no more than "what I heard is …"; and the marks of a sentence about what was heard, or of talk.
+FRAME = frozenset(
+    """it it's its is are be was of to in i'd i i'm say said think believe guess hear heard can sound sounds
+    sounding like speaker speaker's speakers voice tone person seems seem appears there there's would answer
+    that that's this final
+    option choice correct best most likely probably definitely clearly very quite rather pretty really slightly mostly
+    more overall so therefore thus background he he's she she's they they're their his her as being feeling feels
+    emotion mood here what remains remaining and yes wait no actually hmm well okay ok just simply both at with by pace
+    speed speaking talking from kind sort somewhat bit little
+    """.split()  # noqa: SIM905
+)
+ABOUT = re.compile(
+    r"\b(?:speaker|speakers|voice|voices|tone|sounds|sounded|audio|clip|recording|background|emotions?|"
+    r"emotional|mood|pace|"
+    r"pitch|intonation|utterance|speech|narrator|caller|delivery|prosody|speaking|talking|accent|scene|setting|"
+    r"location|conversation|environment|"
+    r"atmosphere|timbre|attitude|noise|ambient|audible|volume|gender|"
+    r"(?:can|could|is|are|be) (?:be )?(?:clearly )?(?:hear|heard)|"
+    r"(?:he|she|they|person|man|woman|girl|boy|guy|lady|user|someone|somebody)"
+    r"(?:'s|'re| is| are| was| were| sounds?| seems?| appears?| speaks?| talks?)|"
+    r"(?:words?|sentence|option|answer) (?:is|are|was|were))\b"
+)
+NOT_TALK = re.compile(
+    r"\b(?:i(?:'d| would| can| could| will| do|'ll| can't| cannot| don't| do not| didn't)?(?: also| clearly| "
+    r"just| really)? "
+    r"(?:think|believe|hear|heard|detect|notice|say|guess|perceive|sense|describe|classify|label|call|choose|"
+    r"pick|select|go with|feel|conclude|assume)|"
+    r"i'm (?:\w+ )?(?:sure|confident|certain|hearing|guessing)|to me|in my (?:opinion|view)|you can hear|you gave|"
+    r"you provided|your (?:question|audio|clip|recording)|if you (?:listen|ask))\b"
+)
+TALK = re.compile(
+    r"\b(?:i|i'm|i've|i'd|i'll|me|my|we|we're|us|our|you|you're|you've|your|let's|let me|please|thanks?)\b"
+)
+EXPLETIVE = re.compile(r"\b(?:it's|it is|it was|that's)(?: \w+)?\s*$")
+CONCESSION = re.compile(r"\b(?:although|though|even though|while|whereas|despite|granted)\b[^,]*$")
+REPORTED = re.compile(
+    r"\b(?:says?|said|saying|mentions?|mentioned|tells?|told|talk(?:s|ing|ed)? about|states|stated|asks|asked|explains|"
+    r"speak(?:s|ing)? (?:about|of)|complains)\b(?!.*(?:,|\b(?:but|while|yet|in an?|with an?)\b))"
+)
+AFTER_TEXT = re.compile(
+    r"\s*(?:,|\(|(?:because|since|as|due to|based on|would (?:be|fit|suit)|"
+    r"(?:is|seems) (?:the )?(?:correct|right|best|most)|"
+    r"(?:best )?(?:fits|matches|describes))\b)"
+)
+TEXT_NEGATION = re.compile(
+    r"\b(?:no|than|without|lacks?|lacking|absence of|trace of|hint of|touch of|far from|opposed to|n't|aren't|weren't|"
+    r"didn't|anything but)\b"
 )

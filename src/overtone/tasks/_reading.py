@@ -20,8 +20,8 @@ _THINK = re.compile(r"[<◁\[](/?)(?:think|thinking|thought|reasoning|reflection
 _HEAD, _TAIL = 2_000, 6_000  # characters of a long reply that are read: a choice stands at its start or its end
 _LATEX = re.compile(r"\\(?:text|mathrm|textbf|mathbf|textit|mathit|operatorname|bf|rm)\s*\{([^{}]*)\}")
 _DECLARED = re.compile(
-    r"\\?\bboxed\s*\{([^{}]*)\}|<\s*(?:final_?)?(?:answer|choice|option)\s*>(.*?)<\s*/\s*(?:final_?)?(?:answer|"
-    r"choice|option)\s*>|<\|begin_of_box\|"
+    r"\\?\bboxed\s*\{([^{}]*)\}|<\s*(?:final_?)?(?:answer|choice|option|conclusion)\s*>(.*?)<\s*/\s*(?:final_?)?"
+    r"(?:answer|choice|option|conclusion)\s*>|<\|begin_of_box\|"
     r">(.*?)<\|end_of_box\|>|"
     r"[\"'](?:final[_ ]?answer|answer|choice|option|letter|selected(?:[_ ](?:option|answer|choice))?|prediction|"
     r"response|result|label|"
@@ -34,6 +34,9 @@ _SAID = re.compile(
     r"reads|hear|heard|replies|cries|sentence|phrase|line|contains|speech is|transcript(?:ion)?|content|"
     r"words?(?: are)?)\b[^\"“.\n]{0,25}[\"“]([^\"”]{5,}?)[\"”]"
 )
+_TOKENS_HEAD = re.compile(r"^(?:\s*(?:<\|[^|<>]{1,40}\|>|</?s>))*\s*(?:(?:assistant|model|ai|bot)\s*(?::|\n))?\s*")
+_TOKENS_END = re.compile(r"<\|(?:im_end|im_start|endoftext|eot_id|end_of_text|end|eos|user|observation)\|>|</s>|<eos>")
+_TOKENS = re.compile(r"<\|[^|<>\n]{1,40}\|>|<end_of_turn>|<unk>|<pad>|\[/?inst\]")
 _SPACES = re.compile(r"[^\S\n]+")
 _MARKS = str.maketrans(
     dict.fromkeys("‘’´", "'")
@@ -56,11 +59,67 @@ def clean(text: str, declared: bool = True) -> str:
         text = _DECLARED.sub(
             lambda m: "\nfinal answer: " + next(g for g in m.groups() if g is not None).strip() + "\n", text
         )
+    text = _without_tokens(text)
     text = re.sub(r"~~.*?~~", " ", text)
     text = _LETTER_IN_MARKS.sub(r"[\2]", text)
-    text = re.sub(r"\*+|`+|__|^\s*#+\s*|^\s*>\s*|\$", "", text, flags=re.M)
+    text = re.sub(r"\*+|`+|__|^\s*#+\s*|^\s*>\s*|^\s*[-•]\s+|\$", "", text, flags=re.M)
     text = _SAID.sub(r"\1 …", text)
     return _SPACES.sub(" ", text).strip()
+
+
+def _without_tokens(text: str) -> str:
+    """Without the model's control tokens and its role; what follows the end of its turn is not its answer."""
+    text = _TOKENS_HEAD.sub("", text, count=1)
+    if "<" not in text and "[" not in text:
+        return text
+    end = _TOKENS_END.search(text)
+    return _TOKENS.sub(" ", text[: end.start()] if end else text)
+
+
+def unfinished_thought(text: str) -> bool:
+    """Whether the reply ends inside its thinking: then only what it calls its answer is one."""
+    tags = list(_THINK.finditer(text.lower()))
+    return bool(tags) and not tags[-1][1]
+
+
+_QUESTION_LINE = re.compile(r"^(?:(?:next\s+)?question(?:\s*\d+)?\s*[:.)]|q\s?\d+\s*[:.)]|.{8,200}\?\s*$)", re.M)
+_MENU_LINE = re.compile(r"\s*[(\[]?([a-h])[)\].:]\s*(\S[^\n]*)(?:\n|$)")
+
+
+def own_question(text: str, options: Sequence[Option]) -> tuple[str, str]:
+    """What stands before a further question, and what follows: "" nothing, "next" a question, "foreign" a strange menu.
+
+    Small models go on with questions and menus of their own making; an answer to those is none to ours.
+    """
+    for m in _QUESTION_LINE.finditer(text):
+        stop = text.find("\n", m.end())
+        at = m.end() if m[0].rstrip().endswith("?") else stop if stop >= 0 else len(text)
+        menu: list[tuple[str, str]] = []
+        while line := _MENU_LINE.match(text, at):
+            menu.append((line[1], words_of(line[2])))
+            at = line.end()
+        own = {words_of(o.text) for o in options}
+        if len(menu) > 1 and menu[0][0] == "a" and menu[1][0] == "b" and not own & {t for _, t in menu}:
+            return text[: m.start()].strip(), "foreign"
+        if m.start() and not menu and re.match(r"(?:next\s+)?q", m[0]):
+            return text[: m.start()].strip(), "next"
+    return text, ""
+
+
+_ORDINAL = re.compile(
+    r"(\b(?:pick|choose|chose|select|take|with|for)\s+)?\b(?:the\s+)?"
+    r"(first|second|third|fourth|last|1st|2nd|3rd|4th)\s+(?:option\b|choice\b|(one)\b)"
+)
+
+
+def with_letters(text: str, options: Sequence[Option]) -> str:
+    """Options named by their place (`the last option`) named by letter instead."""
+    if "option" not in text and "choice" not in text and " one" not in text:
+        return text
+    letters = "abcdefgh"
+    places = {"first": "a", "second": "b", "third": "c", "fourth": "d", "last": letters[len(options) - 1]}
+    places |= {"1st": "a", "2nd": "b", "3rd": "c", "4th": "d"}
+    return _ORDINAL.sub(lambda m: m[0] if m[3] and not m[1] else f"{m[1] or ''}option {places[m[2]]}", text)
 
 
 def _without_thinking(text: str) -> str:
@@ -74,10 +133,18 @@ def _without_thinking(text: str) -> str:
     return outside if outside.strip() else _THINK.sub("\n", text)
 
 
+_ACCENTS = str.maketrans({c: unicodedata.normalize("NFD", c)[0] for c in map(chr, range(0xE0, 0x180)) if c.islower()})
+
+
+def fold(text: str) -> str:
+    """Lower-case Latin without its accents, character for character."""
+    return text if text.isascii() else text.translate(_ACCENTS)
+
+
 @lru_cache(maxsize=8192)
 def words_of(text: str) -> str:
     """Text as bare words with one space around each; the form in which option texts are compared."""
-    text = unicodedata.normalize("NFKC", text).lower().translate(_MARKS)
+    text = fold(unicodedata.normalize("NFKC", text).lower().translate(_MARKS))
     text = re.sub(r"[^\w\s']|_", " ", text)
     return " " + " ".join(w.strip("'") for w in text.split() if w not in ("a", "an", "the")) + " "
 
@@ -171,6 +238,8 @@ class Reader:
         edges = [m.end() for m in say.CLAUSE_EDGE.finditer(before)]
         clause = say.NOT_A_NEGATION.sub(" ", before[edges[-1] if edges else 0 :])
         if say.NEGATION.search(clause) or say.NEGATED_AFTER.match(self.text, end):
+            return True
+        if say.CONCESSION.search(before):
             return True
         turn = [m.end() for m in say.CONTRAST.finditer(before)]
         own = before[turn[-1] if turn else 0 :]

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from overtone.schema import Option
 from overtone.tasks import _phrases as say
-from overtone.tasks._reading import LEAD, Reader, body_of, clean, is_cjk, words_of
+from overtone.tasks._reading import LEAD, Reader, body_of, clean, own_question, unfinished_thought, with_letters
+from overtone.tasks._stated import stated
 
 Status = Literal["parsed", "hedged", "refused", "beyond", "unparsable", "empty"]
 STATUSES: tuple[Status, ...] = ("parsed", "hedged", "refused", "beyond", "unparsable", "empty")
@@ -91,6 +92,8 @@ def _lines(r: Reader) -> Iterator[_Claim]:
     opened = []
     for m in re.finditer(r"^.*$", r.text, re.M):
         line = m[0].strip()
+        if not line:
+            continue
         at = m.start() + len(m[0]) - len(m[0].lstrip())
         noun = say.NOUN_BEFORE_LETTER.match(r.text, at)
         at = noun.end() if noun and r.letter_at(noun.end()) else at
@@ -98,6 +101,8 @@ def _lines(r: Reader) -> Iterator[_Claim]:
         if read is None:
             continue
         rest = r.text[read[1] : m.end()]
+        if re.match(r"[\s.,)]+[(\[]?[a-h][.,)\]](?:\s|$)", rest):
+            continue  # "A. A. B. B."
         if re.fullmatch(r"[^\w/❌✗✘👎]*", rest):
             yield _Claim(read[0], at, read[1], 2, "line")
         elif (
@@ -113,15 +118,33 @@ def _lines(r: Reader) -> Iterator[_Claim]:
     trailing = re.search(r"(?<![^\w\s.!?)\]][\s])\s[–—:→-]\s*(?=\S{1,5}$)", r.text)
     if trailing and (end := r.letter_at(trailing.end())) and re.fullmatch(r"\W*", r.text[end[1] :]):
         yield _Claim((end[0],), trailing.end(), end[1], 1, "trailing")
+    # "Which emotion is it? B."
+    lone = re.search(r"(?<=\w\w)[\"')]?[.!?。:]\s+(?=[(\[\"']?[a-z][)\]\"']?\W{0,3}$)", r.text)
+    if lone and (end := r.letter_at(lone.end())):
+        yield _Claim((end[0],), lone.end(), end[1], 1, "trailing")
     firsts = [o[0][0] for o in opened]
     listing = len(set(firsts)) > 1 and firsts[0] == "a" and firsts[: len(set(firsts))] == sorted(set(firsts))
     if (
         opened
         and not listing
         and opened[0][1] <= len(r.text) - len(r.text.lstrip()) + 12
+        and (not r.text[:1].isspace() or r.option_at(opened[0][2]) == opened[0][0][0])  # a menu stood before it
         and not r.disowned(opened[0][1], opened[0][2])
     ):
         yield _Claim(opened[0][0], opened[0][1], opened[0][2], 2, "opening")
+
+
+_TICKED = re.compile(
+    r"^\W*([a-h])\b[^\w\n✅❌✓✔✗✘]*(?:(yes|true|correct|✅|✓|✔)|(?:no|false|incorrect|wrong|❌|✗|✘))\W*$", re.M
+)
+
+
+def _ticked(r: Reader) -> Iterator[_Claim]:
+    """Every option on a line of its own with yes or no behind it, and one yes."""
+    lines = list(_TICKED.finditer(r.text))
+    yes = [m for m in lines if m[2]]
+    if len({m[1] for m in lines}) > 1 and len(yes) == 1:
+        yield _Claim((yes[0][1],), yes[0].start(1), yes[0].end(), 2, "ticked")
 
 
 def _mentions(r: Reader) -> list[_Claim]:
@@ -168,6 +191,9 @@ def _decide(r: Reader, claims: list[_Claim]) -> _Claim | None:
     """The claim that stands, or None where the reply stays of two minds."""
     claims = sorted(claims, key=lambda c: (c.end, c.tier))
     last = claims[-1]
+    minds = [c.letters for i, c in enumerate(claims) if not i or c.letters != claims[i - 1].letters]
+    if len(minds) > 3 and last.tier < 3:
+        return None  # "B. Or C. Maybe B. Hmm, C."
     if len({c.letters for c in claims}) > 1:
         before, _ = r.sentence(last.start, last.end)
         lead = before + r.text[last.start : last.end]
@@ -175,7 +201,7 @@ def _decide(r: Reader, claims: list[_Claim]) -> _Claim | None:
         best = max(c.tier for c in previous)
         gap = r.text[max(c.end for c in previous) : last.start] if previous[-1].end < last.start else before
         corrected = bool(say.CORRECTION.search(gap[-120:] + lead))
-        concluded = bool(say.CONCLUSION.search(lead)) and last.tier >= min(best, 2)
+        concluded = bool(say.CONCLUSION.search(lead)) and (last.tier >= min(best, 2) or len(minds) == 2)
         turned = bool(say.CONTRAST.search(before) or say.CONTRAST.search(gap[-40:])) and last.tier >= best
         outranks = last.tier > best
         if all(len(c.letters) > 1 for c in previous) and len(last.letters) == 1:
@@ -189,7 +215,7 @@ def _decide(r: Reader, claims: list[_Claim]) -> _Claim | None:
     doubt = say.CORRECTION.search(r.text, last.end)
     if doubt and (set(_bare_letters(r, doubt.end())) & set(r.options)) - set(last.letters):
         return None  # it takes something back in words we do not know
-    if len(last.letters) > 1 or say.INDECISION.search(tail):
+    if len(last.letters) > 1 or say.INDECISION.search(tail) or say.RETRACTION.search(r.text, last.end):
         return None
     return last
 
@@ -214,87 +240,6 @@ def _contradicts(r: Reader, claim: _Claim) -> bool:
     return named is not None and named != claim.letters[0]
 
 
-def _by_text(r: Reader) -> tuple[str | None, str]:
-    """The one option whose text the reply states: (letter, rule), or (None, rule) where it states several."""
-    asked = re.sub(r"[^.!?\n]*\?", " ", r.text)  # what the reply asks, it does not state
-    body = words_of(asked if asked.strip() else r.text)
-    first = body.split()[0] if body.strip() else ""
-    polar = {
-        k: "yes" if t.split()[0] == "yes" else "no"
-        for k, t in r.options.items()
-        if t.strip() and t.split()[0] in ("yes", "no")
-    }
-    if set(polar.values()) == {"yes", "no"} and len(polar) == len(r.options):
-        said = "yes" if first in say.YES else "no" if first in say.NO else ""
-        if not said and is_cjk(r.text):
-            said = "no" if r.text.startswith(say.NO_CJK) else "yes" if r.text.startswith(say.YES_CJK) else ""
-        if said and not say.INDECISION.search(r.text):
-            return next(k for k, v in polar.items() if v == said), "yes-no"
-    masked = body
-    found: list[str] = []
-    denied: list[str] = []
-    for letter, text in sorted(r.options.items(), key=lambda kv: -len(kv[1])):
-        needle = text if not is_cjk(text) else text.strip()
-        at = masked.find(needle) if text.strip() else -1
-        while at >= 0:
-            before = " ".join(masked[:at].split()[-3:])
-            negated = re.search(
-                r"\b(?:not|no|isn't|never|n't|don't|doesn't|wasn't|rather than|instead of|than|nicht|pas|cannot|"
-                r"can't|without|nor)\b|不$",
-                before,
-            )
-            (denied if negated and text.strip() not in ("no", "yes") else found).append(letter)
-            masked = masked[:at] + " " + "¤" * max(0, len(needle) - 2) + " " + masked[at + len(needle) :]
-            at = masked.find(needle)
-    single_words = all(len(t.split()) == 1 for t in r.options.values())
-    if single_words and len(body.split()) > 40:
-        found = []
-    if len(set(found)) == 1:
-        return found[0], "option-text"
-    if not found and len(r.options) == 2 and len(set(denied)) == 1:
-        other = next(k for k in r.options if k != denied[0])
-        if r.options[other].strip() in ("in" + r.options[denied[0]].strip(), "not " + r.options[denied[0]].strip()):
-            return other, "opposite"
-    if found:
-        return None, "several option texts"
-    words = [w for w in body.split() if w not in _FRAME]
-    if 0 < len(words) <= 6:
-        hits = [k for k, t in r.options.items() if set(words) <= set(t.split())]
-        if len(hits) == 1 and not denied:
-            return hits[0], "option-words"
-    return None, ""
-
-
-_FRAME = frozenset(
-    [
-        "it",
-        "it's",
-        "its",
-        "is",
-        "sounds",
-        "like",
-        "speaker",
-        "speaker's",
-        "voice",
-        "seems",
-        "i",
-        "think",
-        "in",
-        "background",
-        "there",
-        "are",
-        "answer",
-        "would",
-        "be",
-        "that's",
-        "this",
-        "to",
-        "be",
-        "of",
-    ]
-)
-
-
 def _nothing(r: Reader, rule: str = "") -> Extracted:
     if say.OFF_MENU.search(r.text):
         return Extracted(None, "beyond", "none of the options")
@@ -316,9 +261,20 @@ def lenient(text: str, options: Sequence[Option]) -> Extracted:
     cleaned = clean(text)
     if not cleaned:
         return Extracted(None, "empty", "empty")
-    full = Reader(cleaned, options)
+    answer, others = own_question(cleaned, options)
+    if others and (read := _read(answer, options)).letter is not None:
+        return read  # what follows answers questions nobody asked
+    if others == "foreign":
+        return Extracted(None, "unparsable", "another question's menu")
+    return _read(cleaned, options, thought=unfinished_thought(text))
+
+
+def _read(cleaned: str, options: Sequence[Option], thought: bool = False) -> Extracted:
+    full = Reader(with_letters(cleaned, options), options)
     r = Reader(_blank_listing(full), options)
-    claims = [*_headed(r), *_tailed(r), *_lines(r)]
+    claims = [*_headed(r), *_tailed(r), *_lines(r), *_ticked(r)]
+    if thought and not any(c.tier > 1 for c in claims):
+        return Extracted(None, "unparsable", "unfinished thinking")
     if not claims:
         claims = _mentions(r)
         if len({c.letters for c in claims}) > 1:
@@ -333,12 +289,11 @@ def lenient(text: str, options: Sequence[Option]) -> Extracted:
         if _contradicts(r, claim):
             return Extracted(None, "hedged", "letter and text disagree")
         return _settle(r, claim.letters[0], claim.rule)
-    letter, rule = _by_text(r)
+    letter, rule = stated(r)
     if letter is not None:
         if say.INDECISION.search(r.text):
             return Extracted(None, "hedged", "indecision")
-        bare = set(_bare_letters(r, 0)) & set(r.options)
-        if bare and letter not in bare:
+        if set(_bare_letters(r, 0)) & set(r.options) - {letter}:
             return Extracted(None, "hedged", "letter and text disagree")
         return _settle(r, letter, rule)
     if rule:
