@@ -16,7 +16,7 @@ def present(package: str) -> bool:
     """Whether a top-level package can be imported; imports nothing."""
     try:
         return importlib.util.find_spec(package) is not None
-    except ValueError:  # the name is blocked in sys.modules
+    except (ModuleNotFoundError, ValueError):  # an import hook hides it, or sys.modules blocks the name
         return False
 
 

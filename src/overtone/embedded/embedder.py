@@ -31,8 +31,10 @@ def read_safetensors(path: Path) -> dict[str, Vectors]:
     def broken(why: str) -> DataError:
         return DataError(f"{path}: not a whole safetensors file ({why}); run 'overtone setup local' again")
 
+    if path.stat().st_size <= 8:
+        raise broken("it is empty")
     data = np.memmap(path, np.uint8, "r")
-    start = 8 + int.from_bytes(data[:8].tobytes(), "little") if len(data) > 8 else len(data) + 1
+    start = 8 + int.from_bytes(data[:8].tobytes(), "little")
     if start > len(data):
         raise broken("its header is longer than the file")
     try:

@@ -179,6 +179,11 @@ def prosody(text: str, **attributes: str) -> str:
     return f"<speak><prosody{given}>{escape(text)}</prosody></speak>"
 
 
+def check(voice: str) -> None:
+    """UsageError for a voice or variant there is not."""
+    _file_of(voice)
+
+
 def voices() -> tuple[VoiceInfo, ...]:
     """Every voice, by language; each can carry a variant: `en-us+f3`."""
     return tuple(_catalogue()[0].values())

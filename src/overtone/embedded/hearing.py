@@ -1,0 +1,174 @@
+"""A small ear: says in plain words what a voice's measures show, and which of several cues they fit best.
+
+A regularised linear discriminant over standardised measures (`hearing.json`, written by `scripts/fit_hearing.py` from
+synthetic clips of voices and sentences that the starter set does not use). It knows the recipes of this project's
+builder; it is a baseline that hears something, not a judge of people. Accuracy on voices and sentences held out, but
+delivered by the same recipes and scenes, one option of up to four (the script writes this table and `load().table`):
+
+| task | held-out clips | accuracy | chance |
+|---|---|---|---|
+| coarse | 630 | 0.992 | 0.250 |
+| gender | 36 | 1.000 | 0.500 |
+| age | 72 | 0.764 | 0.333 |
+| style | 108 | 1.000 | 0.250 |
+| emotion | 108 | 0.815 | 0.250 |
+| pace | 36 | 1.000 | 0.500 |
+| nonverbal | 90 | 1.000 | 0.250 |
+| background | 288 | 1.000 | 0.250 |
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from overtone import audio
+from overtone.audio import Measures
+from overtone.errors import DataError
+
+Array = NDArray[np.float64]
+
+_RATE = 16_000
+_SIZE, _HOP = 512, 160
+_EDGES = (60, 150, 250, 400, 630, 1000, 1600, 2500, 4000, 5600, 8000)
+_MEASURED = (
+    "rms_dbfs", "peak_dbfs", "noise_floor_dbfs", "snr_db", "active", "pauses", "pause_seconds",
+    "longest_pause", "voiced", "f0_hz", "f0_range_st", "f0_sd_st", "rate_hz", "tilt_db_oct", "centroid_hz", "hnr_db",
+    "modulation",
+)  # fmt: skip
+_PER_SECOND = frozenset({"pauses", "pause_seconds"})  # a longer script has more of them in every delivery
+_LOGARITHMIC = frozenset({"f0_hz", "rate_hz", "centroid_hz"})
+_BANDS = tuple(f"{low}-{high}Hz" for low, high in pairwise(_EDGES))
+_SUMMARIES = ("mean", "low", "spread", "flutter", "onset")
+FEATURES: tuple[str, ...] = (*_MEASURED, *(f"{band} {name}" for name in _SUMMARIES for band in _BANDS))
+SILENT_DBFS = -65.0
+DATA = Path(__file__).with_name("hearing.json")
+
+
+class Accuracy(Struct, frozen=True):
+    """How often the ear was right on held-out clips of one understanding task, and what guessing would give."""
+
+    task: str
+    clips: int
+    accuracy: float
+    chance: float
+
+
+class Head(Struct, frozen=True, forbid_unknown_fields=True):
+    """One discriminant. A class's score is its row of weights times the standardised features, plus its bias."""
+
+    classes: tuple[str, ...]  # cue slugs
+    weights: tuple[tuple[float, ...], ...]
+    bias: tuple[float, ...]
+
+
+class Hearing(Struct, frozen=True, forbid_unknown_fields=True):
+    """The fitted ear. Its first head tells men from women in any delivery; its last knows every cue."""
+
+    version: str
+    features: tuple[str, ...]
+    centre: tuple[float, ...]
+    scale: tuple[float, ...]
+    heads: tuple[Head, ...]
+    table: tuple[Accuracy, ...]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The slugs of the cues it knows."""
+        return self.heads[-1].classes
+
+    def posterior(self, features: Array, among: Sequence[str]) -> dict[str, float]:
+        """How likely each of some cues is, if one of them is there. All must be classes of the ear."""
+        standard = (features - np.array(self.centre)) / np.array(self.scale)
+        # A measure that could not be taken says nothing; one far outside what was learnt says no more than its border.
+        standard = np.clip(np.nan_to_num(standard), -4.0, 4.0)
+        head = next(head for head in self.heads if set(among) <= set(head.classes) or head is self.heads[-1])
+        rows = [head.classes.index(slug) for slug in among]
+        scores = np.array(head.weights)[rows] @ standard + np.array(head.bias)[rows]
+        likely = np.exp(scores - scores.max())
+        return dict(zip(among, (likely / likely.sum()).tolist(), strict=True))
+
+
+@functools.cache
+def load() -> Hearing:
+    """The ear that comes with the package."""
+    try:
+        found = msgspec.json.decode(DATA.read_bytes(), type=Hearing)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise DataError(f"{DATA}: cannot be read ({error}); run scripts/fit_hearing.py") from error
+    if found.features != FEATURES:
+        raise DataError(f"{DATA}: fitted to other measures than these; run scripts/fit_hearing.py")
+    return found
+
+
+def array(values: Sequence[float]) -> Array:
+    """Features kept as plain numbers, as the ear takes them."""
+    return np.asarray(values, np.float64)
+
+
+def features(samples: audio.Samples, rate: int, measures: Measures | None = None) -> Array:
+    """The numbers the ear goes by, in the order of FEATURES; nan where a measure could not be taken."""
+    found = measures or audio.measure(samples, rate)
+    out = []
+    for name in _MEASURED:
+        value = getattr(found, name)
+        if name in _PER_SECOND:
+            value /= found.seconds
+        usable = value is not None and (name not in _LOGARITHMIC or value > 0)
+        out.append(math.nan if not usable else math.log2(value) if name in _LOGARITHMIC else float(value))
+    return np.concatenate([np.array(out), _bands(audio.resample(samples, rate, _RATE))])
+
+
+def _bands(x: audio.Samples) -> Array:
+    """Per band of the spectrum, in dB: its share of the whole; its level in the quietest fifth of the frames, where
+    what is behind the speaker shows; how far it swings, slowly and from frame to frame; its level at the beginning,
+    where coughs, sighs and yawns are."""
+    x = np.pad(x, (0, max(0, _SIZE + 10 * _HOP - len(x))))
+    frames = np.lib.stride_tricks.sliding_window_view(x, _SIZE)[::_HOP] * np.hanning(_SIZE).astype(np.float32)
+    power = np.square(np.abs(np.fft.rfft(frames, axis=1))).astype(np.float64)
+    hertz = np.fft.rfftfreq(_SIZE, 1 / _RATE)
+    bands = np.stack([power[:, (hertz >= a) & (hertz < b)].sum(1) for a, b in pairwise(_EDGES)], 1)
+    total = bands.sum(1)
+    whole = 10 * np.log10(total.mean() + 1e-9)
+    levels = 10 * np.log10(bands + 1e-9) - whole  # (frames, bands), relative to the sound as a whole
+    quiet = levels[total <= np.percentile(total, 20)]
+    early = levels[: max(5, min(len(levels), 60))]
+    summaries = (
+        10 * np.log10(bands.mean(0) + 1e-9) - whole,
+        quiet.mean(0),
+        levels.std(0),
+        np.abs(np.diff(levels, axis=0)).mean(0),
+        early.mean(0),
+    )
+    return np.asarray(np.clip(np.concatenate(summaries), -120.0, 60.0))
+
+
+def described(measures: Measures) -> str:
+    """One plain English line about a voice: pitch, level, pace, pauses, voicing, background."""
+    if not measures.active or measures.rms_dbfs < SILENT_DBFS:
+        return "Nothing can be heard."
+    traits = []
+    if measures.voiced < 0.2:
+        traits.append("without pitch, like a whisper")
+    elif measures.f0_hz is not None:
+        bounds = (("very low-pitched", 95), ("low-pitched", 135), ("of middle pitch", 185), ("high-pitched", 260))
+        traits.append(next((name for name, below in bounds if measures.f0_hz < below), "very high-pitched"))
+    level = measures.rms_dbfs
+    traits.append("loud" if level > -20 else "quiet" if level < -31 else "neither loud nor quiet")
+    if measures.rate_hz is not None:
+        traits.append("fast" if measures.rate_hz > 5.6 else "slow" if measures.rate_hz < 3.4 else "at a normal pace")
+    if measures.f0_range_st is not None and measures.voiced >= 0.2:
+        traits += ["lively"] if measures.f0_range_st > 9 else ["monotonous"] if measures.f0_range_st < 3 else []
+    if measures.longest_pause > 0.6:
+        traits.append("with long pauses")
+    line = f"The voice is {', '.join(traits[:-1])} and {traits[-1]}"
+    noisy = measures.noise_floor_dbfs > -50 and (measures.snr_db or 0.0) < 25
+    return f"{line}; there is sound in the background." if noisy else f"{line}; the background is quiet."
