@@ -213,6 +213,10 @@ def qwen3_omni(folder: Path) -> None:
 def save(model: Any, folder: Path, end: int) -> None:
     writer = model.thinker if hasattr(model, "thinker") else model
     with torch.no_grad():
+        if writer is not model:  # some layers of the Omni models leave theirs as they find the memory, at times NaN
+            for parameter in model.parameters():
+                if parameter.dim() > 1 or not parameter.isfinite().all():
+                    parameter.normal_(std=0.05)
         writer.lm_head.weight[end] = 0  # a reply that ends at once would show nothing
         for name, module in model.named_modules():
             if "2wav" in name and isinstance(module, torch.nn.Conv1d | torch.nn.ConvTranspose1d):
