@@ -1,15 +1,30 @@
 """The extractors against a corpus of replies with the choice a careful reader would see, and against anything at all.
 
-The corpus was written by hand in three splits: `dev` beside the code, `held` after it was finished, `held2` after what
-`held` showed was mended. Their first reading is the honest estimate on replies nobody has tuned for: lenient precision
-0.908 and recall 0.819 on `held` (59 of 65 letters, 59 of 72 replies), 0.969 and 0.940 on `held2` (63 of 65, 63 of 67);
-strict precision 0.83 (10 of 12) and 1.0 (8 of 8). The thresholds below are what all three hold now.
+The corpus grew split by split, each written or generated, and labelled, before the code had seen it, and mended for
+afterwards. `dev` was written beside the code, `held` and `held2` after it by the same hand, `audit1` to `audit3` by a
+second hand that looked for trouble (four in ten hold no answer at all: small talk, transcripts, menus repeated, replies
+cut short). `real1` to `real3` are what SmolLM2-135M-Instruct wrote when asked such questions, and read by hand; it
+contradicts itself more than most models one would measure. The first reading of each split is the honest estimate:
+
+    split   lenient precision   lenient recall    strict precision
+    held    0.908 (59 of 65)    0.819 (59 of 72)   0.83  (10 of 12)
+    held2   0.969 (63 of 65)    0.940 (63 of 67)   1.0   (8 of 8)
+    audit1  0.871 (108 of 124)  0.855 (100 of 117) 0.917 (11 of 12)
+    audit2  0.949 (94 of 99)    0.918 (89 of 97)   0.857 (12 of 14)
+    audit3  0.899 (62 of 69)    0.909 (60 of 66)   1.0   (9 of 9)
+    real1   0.963 (26 of 27)    1.0   (24 of 24)   1.0   (3 of 3)
+    real2   0.786 (22 of 28)    1.0   (19 of 19)   1.0   (4 of 4)
+    real3   0.806 (29 of 36)    0.952 (20 of 21)   1.0   (7 of 7)
+
+The thresholds below are what every split holds now: a floor under what was once mended, not a promise for replies of a
+new kind. Four replies of the audits that stood in earlier splits, and repeats among the real ones, were left out.
 """
 
 from __future__ import annotations
 
 import random
 import re
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,7 +34,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overtone.schema import Option
-from overtone.tasks.extract import STATUSES, Extracted, lenient, strict
+from overtone.tasks.extract import STATUSES, Extracted, _lenient, lenient, strict
 
 Extractor = Callable[[str, Sequence[Option]], Extracted]
 
@@ -46,6 +61,7 @@ def corpus() -> list[Reply]:
 
 CORPUS = corpus()
 MENUS = sorted({r.options for r in CORPUS})
+SPLITS = sorted({r.split for r in CORPUS})
 
 
 def measure(extract: Extractor, replies: Sequence[Reply]) -> tuple[float, float, list[str]]:
@@ -65,23 +81,26 @@ def measure(extract: Extractor, replies: Sequence[Reply]) -> tuple[float, float,
 
 
 def test_the_corpus_is_large_and_varied() -> None:
-    assert len(CORPUS) >= 320
+    assert len(CORPUS) >= 1000
     assert len({(r.text, r.options) for r in CORPUS}) == len(CORPUS)
-    held = [r for r in CORPUS if r.split.startswith("held")]
-    assert len(held) >= len(CORPUS) // 4
+    unseen = [r for r in CORPUS if r.split != "dev"]
+    assert len(unseen) >= len(CORPUS) // 2
+    assert len([r for r in CORPUS if r.gold is None]) >= len(CORPUS) // 4
     assert {len(r.options) for r in CORPUS} == {2, 3, 4}
     assert all(r.gold is None or r.gold in "ABCD"[: len(r.options)] for r in CORPUS)
     assert all(r.gold for r in CORPUS if r.unambiguous)
 
 
+@pytest.mark.parametrize("split", ["", *SPLITS])
 @pytest.mark.parametrize("extract", [strict, lenient])
-def test_precision_is_at_least_99_percent(extract: Extractor) -> None:
-    precision, _, wrong = measure(extract, CORPUS)
-    assert precision >= 0.99, wrong
+def test_precision_is_at_least_99_percent_overall_and_in_every_split(extract: Extractor, split: str) -> None:
+    precision, _, wrong = measure(extract, [r for r in CORPUS if split in ("", r.split)])
+    assert precision >= 0.99 or (split and len(wrong) <= 1), wrong  # one of fewer than a hundred letters is over 1 %
 
 
-def test_lenient_recall_is_at_least_97_percent() -> None:
-    _, recall, _ = measure(lenient, CORPUS)
+@pytest.mark.parametrize("split", ["", *SPLITS])
+def test_lenient_recall_is_at_least_97_percent_overall_and_in_every_split(split: str) -> None:
+    _, recall, _ = measure(lenient, [r for r in CORPUS if split in ("", r.split)])
     assert recall >= 0.97
 
 
@@ -98,8 +117,9 @@ def test_strict_recall_is_far_lower_and_its_letters_are_lenients(
 
 @pytest.mark.parametrize("extract", [strict, lenient])
 def test_no_letter_beyond_the_options_is_ever_given(extract: Extractor) -> None:
+    rng = random.Random(5)
     for r in CORPUS:
-        for menu in MENUS:
+        for menu in rng.sample(MENUS, 8):
             found = extract(r.text, lettered(menu))
             assert found.letter is None or found.letter in "ABCDEFGH"[: len(menu)]
             assert (found.letter is None) == (found.status != "parsed")
@@ -130,6 +150,25 @@ def test_case_and_spacing_do_not_change_the_answer(extract: Extractor) -> None:
         ):
             if "ß" not in r.text:  # has no upper case of its own
                 assert extract(variant, options).letter == expected.letter, variant
+
+
+def test_the_commonest_replies_are_read_at_a_glance_as_the_whole_reader_would() -> None:
+    for menu in MENUS:
+        options = lettered(menu)
+        for head in ("", "The answer is: ", "the answer is ", "THE ANSWER IS:"):
+            for letter in "ABCDEFGHabcdefgh":
+                for form in (f"[{letter}]", f"({letter})", letter):
+                    for text in (head + form, head + form + "."):
+                        assert lenient(text, options) == _lenient(text, options), text
+
+
+def test_both_readers_together_read_a_thousand_short_replies_in_a_second() -> None:
+    options = lettered(("The speaker sounds happy.", "The speaker sounds sad.", "The speaker sounds angry."))
+    texts = [f"I think the answer is {'ABC'[n % 3]} because of second {n}." for n in range(1000)]
+    start = time.process_time()
+    assert all(lenient(t, options).letter == "ABC"[n % 3] for n, t in enumerate(texts))
+    assert sum(strict(t, options).letter is None for t in texts) == 1000
+    assert time.process_time() - start < 1.0
 
 
 PIECES = st.sampled_from(

@@ -6,13 +6,17 @@ Kept apart from the reading itself so that a new wording is one line here. All t
 from __future__ import annotations
 
 import re
+from itertools import groupby
+
+_W = r"(?<![\wà-ÿ'])"  # a word starts here
 
 
 def _compile(*parts: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{p})" for p in parts))
+    """One pattern of all, in order. Neighbours that start with a word share its test, which is most of the time."""
+    runs = [(at_word, [p.removeprefix(_W) for p in run]) for at_word, run in groupby(parts, lambda p: p.startswith(_W))]
+    return re.compile("|".join((_W if w else "") + "(?:" + "|".join(f"(?:{p})" for p in run) + ")" for w, run in runs))
 
 
-_W = r"(?<![\wà-ÿ'])"  # a word starts here
 _LINK = (
     r"(?:\s*(?:\b(?:is|was|would be|will be|should be|must be|has to be|could be|might be|may be|seems to be|seems|"
     r"appears to be|remains|becomes|comes out as|then|here|likely|probably|most likely|most probably|definitely|"
@@ -178,7 +182,8 @@ NEGATED_AFTER = re.compile(
     r"should be)\s+(?:\w+\s+){0,2}?(?:not|wrong|incorrect|out|unlikely|"
     r"ruled out|eliminated|excluded|less|false|inconsistent|off|implausible|improbable|no)\b|isn't|doesn't|"
     r"does not|can't|cannot|won't|wouldn't|didn't|"
-    r"don't|do not|ist (?:falsch|nicht)|n'est|no es|est faux|不|(?:选项)?(?:是)?错|ではな|じゃな|は違)"
+    r"don't|do not|which (?:is|would be) (?:not|wrong|incorrect|false)|"
+    r"ist (?:falsch|nicht)|n'est|no es|est faux|不|(?:选项)?(?:是)?错|ではな|じゃな|は違)"
 )
 CLAUSE_EDGE = re.compile(
     r"[.!?;:,\n。!?;,、]|\b(?:but|so|however|because|since|and|therefore|thus|hence|yet|although|though|aber|mais|"
@@ -241,7 +246,7 @@ INDECISION = re.compile(
     r"both (?:are|seem|fit|could|options)|equally (?:likely|plausible|possible|valid|well)|or (?:maybe|perhaps|"
     r"possibly) |[.!…] or [(\[]?[a-h]\b|not sure which|yes and no|"
     r"any of (?:them|these|the above)|all of the above|can't choose|cannot choose|unable to decide|"
-    r"impossible to choose|无法(?:决定|选择)"
+    r"impossible to choose|(?:not|n't) (?:be )?(?:specified|determined|stated|known)|unspecified|无法(?:决定|选择)"
 )
 OFF_MENU = re.compile(
     r"\bnone of (?:the|these|those|them)|\bneither (?:of|option|one|a nor|answer)|\bno (?:correct|suitable|"
@@ -310,7 +315,8 @@ NOT_TALK = re.compile(
     r"\b(?:i(?:'d| would| can| could| will| do|'ll| can't| cannot| don't| do not| didn't)?(?: also| clearly| "
     r"just| really)? "
     r"(?:think|believe|hear|heard|detect|notice|say|guess|perceive|sense|describe|classify|label|call|choose|"
-    r"pick|select|go with|feel|conclude|assume)|"
+    r"pick|select|go with|feel|conclude|assume|reply|respond|answer|"
+    r"suggest|recommend|advise)|"
     r"i'm (?:\w+ )?(?:sure|confident|certain|hearing|guessing)|to me|in my (?:opinion|view)|you can hear|you gave|"
     r"you provided|your (?:question|audio|clip|recording)|if you (?:listen|ask))\b"
 )

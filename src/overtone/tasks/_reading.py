@@ -155,8 +155,17 @@ def body_of(words: str) -> str:
     return r"(?:(?:a|an|the)\s+)?" + r"\W+(?:(?:a|an|the)\W+)?".join(re.escape(w) for w in words.split())
 
 
+_CJK = re.compile("[\u3040-\u9fff\uac00-\ud7a3]")
+
+
 def is_cjk(text: str) -> bool:
-    return any("\u3040" <= c <= "\u9fff" or "\uac00" <= c <= "\ud7a3" for c in text)
+    return not text.isascii() and _CJK.search(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def _menu(options: tuple[Option, ...]) -> tuple[dict[str, str], frozenset[str]]:
+    words = {o.letter.lower(): words_of(o.text) for o in options}
+    return words, frozenset(words) | frozenset("abcdefgh")
 
 
 # ---------------------------------------------------------------- reading one choice at a place
@@ -166,6 +175,8 @@ _JOIN = re.compile(
     r"\s*(,?\s*(?:\band/or\b|\bor\b|\band\b|\boder\b|\bund\b|\bou\b|\bet\b|\bo\b|\by\b|&|/|\+|和|或者|或|与|、|か|と)|"
     r",)\s*(?:(?:option|choice|maybe|possibly|even|perhaps|also)\s+)*"
 )
+_WORD_CHAR = re.compile(r"[a-zà-ÿ0-9_]")
+_NEXT_WORD = re.compile(r"[^\S\n]+([a-zà-ÿ']+)")
 LEAD = re.compile(r"[\s:\-–—=>*.,…]*")
 _RISKY = frozenset("aeiouyrnst")  # letters that are words or parts of speech in some language
 
@@ -175,16 +186,15 @@ class Reader:
 
     def __init__(self, text: str, options: Sequence[Option]) -> None:
         self.text = text
-        self.options = {o.letter.lower(): words_of(o.text) for o in options}
-        self.known = frozenset(self.options) | frozenset("abcdefgh")
+        self.options, self.known = _menu(tuple(options))  # shared between replies: read, never written
 
     def letter_at(self, at: int) -> tuple[str, int] | None:
         """The letter that stands here as a letter (not as an article or part of a word), and where it ends."""
         m = _TOKEN.match(self.text, at)
-        if m is None or m[2] not in self.known or (at and re.match(r"[a-zà-ÿ0-9_]", self.text[at - 1])):
+        if m is None or m[2] not in self.known or (at and not m[1] and _WORD_CHAR.match(self.text, at - 1)):
             return None
-        if m[2] in _RISKY and not (m[1] and m[3]):
-            follow = re.match(r"[^\S\n]+([a-zà-ÿ']+)", self.text[m.end() :])
+        if m[2] in _RISKY and not (m[1] and m[3]) and m[3] not in (")", "]"):
+            follow = _NEXT_WORD.match(self.text, m.end())
             if follow and follow[1] not in say.AFTER_LETTER:
                 return None
         return m[2], m.end()

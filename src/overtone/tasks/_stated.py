@@ -19,8 +19,10 @@ _UNIT = re.compile(r"[.;!?\n。!?;]+|:(?=\s)|\s[–—-]+\s|…")  # what a sent
 _COMMA = re.compile(r"[,、,()]|\b(?:but|so|however|although|though|while|because|since|therefore|and yet|overall)\b")
 _QUOTED = re.compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+(?:'\w[^'\n]*)*'(?!\w)")
 _BESIDES = re.compile(r"\b(?:rather than|instead of|not|as opposed to|and not|more than)\b.*")  # "… rather than sad"
+_AND_MORE = re.compile(r"\s+(?:and|or)\s+(?:\w+\s+)?\w+\W*(?:$|[.;\n])")  # "happy and tired": which?
 _LONG = 4  # from this many words on, an option's text is not said by chance
-_MANY = 40  # words; in longer replies single words of the menu come up without being an answer
+_WORDY = 20  # words; what a longer sentence says of the option's word is not plain
+_MANY = 30  # words; in longer replies single words of the menu come up without being an answer
 
 
 _ASKED = re.compile(r"[^.!?\n]*\?")  # what a reply asks, it does not state
@@ -89,7 +91,7 @@ def _states(text: str, m: _Mention, options: dict[str, str]) -> bool:
     if len(options[m.letter].split()) >= _LONG:
         opens = not text[low : m.start].strip(" \"'([-*•")
         closes = not re.match(r"\s*[\"']?\s*[\w]", text[m.end : m.end + 4])
-        return opens or closes
+        return (opens or closes) and not _to_the_speaker(text[: m.start] + " " + text[m.end :])
     others = _BESIDES.sub("", text[m.end : clause_high])
     if is_cjk(text[low:high]) or not _leftover(text[clause_low : m.start] + " " + others):
         return True
@@ -103,6 +105,8 @@ def _states(text: str, m: _Mention, options: dict[str, str]) -> bool:
         return False  # "It is clear that …"
     if options[m.letter].strip() in ("yes", "no") or say.REPORTED.search(before):
         return False
+    if len(text[low:high].split()) > _WORDY:
+        return False
     own = text[m.start : m.end] if " " in options[m.letter].strip() else ""
     return any(say.ABOUT.search(part) for part in (before, after, own))
 
@@ -114,6 +118,10 @@ def _leftover(text: str) -> list[str]:
 def _part_of_any(text: str, options: dict[str, str]) -> bool:
     words = words_of(text)
     return len(words.split()) > 2 and any(words in t for t in options.values())
+
+
+def _concluding(text: str, m: _Mention) -> bool:
+    return bool(say.CONCLUSION.search(text, _around(_UNIT, text, m.start, m.end)[0], m.start))
 
 
 def _to_the_speaker(text: str) -> bool:
@@ -188,16 +196,20 @@ def stated(r: Reader) -> tuple[str | None, str]:
     found: list[_Mention] = []
     denied: list[str] = []
     previous, was_denied = None, False
-    for m in _mentions(text, r.options):
+    mentions = _mentions(text, r.options)
+    for m in mentions:
         was_denied = _denied(text, m, previous, was_denied)
         previous = m
         if was_denied and r.options[m.letter].strip() not in ("no", "yes"):
             denied.append(m.letter)
+        elif _AND_MORE.match(text, m.end):
+            return None, "several option texts"
         elif _states(text, m, r.options):
             found.append(m)
     count = len(body.split())
-    if count > _MANY and all(len(t.split()) == 1 for t in r.options.values()):
-        found = [m for m in found if not text[: m.start].strip() or say.CONCLUSION.search(text[: m.start][-60:])]
+    menu_words = count > _MANY and len({m.letter for m in _mentions(fold(r.text), r.options)}) > 1
+    if menu_words and all(len(t.split()) == 1 for t in r.options.values()):
+        found = [m for m in found if not text[: m.start].strip() or _concluding(text, m)]
     letters = list(dict.fromkeys(m.letter for m in found))
     if len(letters) == 1:
         if _borrows(text, found, r.options):
@@ -216,3 +228,10 @@ def stated(r: Reader) -> tuple[str | None, str]:
     if not denied and count <= 14 and (letter := _in_part(body, r.options)):
         return letter, "option-words"
     return None, ""
+
+
+def states_another(r: Reader, letter: str) -> bool:
+    """Whether the reply, which names this letter, plainly states the text of another option."""
+    text = fold(r.text)
+    others = (t for k, t in r.options.items() if k != letter and t.strip())
+    return any(_finder(t).search(text) for t in others) and stated(r)[0] not in (None, letter)
