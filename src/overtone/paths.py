@@ -20,7 +20,7 @@ def inside(root: Path, relative: str) -> Path:
     try:
         home = root.resolve()
         target = (home / relative).resolve()
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links before Python 3.13; a null byte in root
         raise DataError(f"{relative!r} under {shown(str(root))} cannot be resolved: {error}") from None
     if target == home or not target.is_relative_to(home):
         raise DataError(

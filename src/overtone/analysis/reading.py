@@ -6,7 +6,6 @@ Everything else in this room works on a `Reading`, so that a summary and a case 
 from __future__ import annotations
 
 import re
-import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,11 +14,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from overtone.errors import StoreError
 from overtone.runs.store import ANSWERED, FAILED, Failure, Store, StoredReply
 from overtone.schema import Item, Option, Score
 
-_VERSION = re.compile(r"\|v(\d+)(?:\||$)")
+_VERSION = re.compile(r"\|v(\d{1,9})(?:\||$)")
 
 
 class Answer(Struct):
@@ -135,14 +133,9 @@ def _lightened(item: Item) -> Item:
 
 
 def open_run(folder: Path, *, light: bool = False) -> Reading:
-    """Read a run folder. What a damaged or foreign store throws comes back as a StoreError."""
-    store = Store.read(folder)
-    try:
+    """Read a run folder. A damaged or foreign store is a StoreError."""
+    with Store.read(folder) as store:
         return read(store, light=light)
-    except (sqlite3.Error, msgspec.MsgspecError, TypeError, ValueError) as error:
-        raise StoreError(f"{folder}: run.db holds what no Overtone wrote ({error}); restore it from a copy") from error
-    finally:
-        store.close()
 
 
 def _choose_signatures(found: Counter[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:

@@ -17,12 +17,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     from overtone.analysis.cases import case
+    from overtone.paths import shown
     from overtone.runs.store import Store
 
     with Store.read(args.run) as store:
         if args.case is None:
-            for row in store.db.execute("SELECT case_id, cue FROM items GROUP BY case_id ORDER BY min(seq)"):
-                print("  ".join(row))
+            for name, cue in store.cases():
+                print(f"{shown(name)}  {shown(cue)}")
             return EXIT_OK
         from overtone.report.terminal import print_case
 

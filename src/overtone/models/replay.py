@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from overtone.errors import ModelFailure, UsageError
+from overtone.audio import load_sound
+from overtone.errors import ModelFailure, OvertoneError, UsageError
 from overtone.runs.store import Store
 from overtone.schema import Key, Reply, Request
 from overtone.spec import Spec
@@ -34,8 +35,8 @@ class Replay:
         audio = None
         if found.audio:
             try:
-                audio = self._store.audio_path(found.audio).read_bytes()
-            except OSError as error:
+                audio = load_sound(self._store.audio_path(found.audio), max_rate=48_000).wav
+            except OvertoneError as error:
                 raise ModelFailure("not_recorded", f"the sound of {_shown(request.key)} is missing: {error}") from None
         return Reply(found.text, audio, found.finish, found.usage, found.model, found.notes, found.refused)
 

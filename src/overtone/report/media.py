@@ -66,6 +66,8 @@ class Media:
         if path.suffix.lower() not in _SUFFIXES:
             return "!not a sound file"
         try:
+            if path.exists() and not path.is_file():  # opening a pipe would wait for ever
+                return "!not a plain file"
             with path.open("rb") as file:
                 kind = sound_type(file.read(16))
                 size = os.fstat(file.fileno()).st_size

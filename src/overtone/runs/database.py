@@ -11,6 +11,7 @@ from pathlib import Path
 
 from overtone.errors import StoreError
 
+MAX_VALUE_BYTES = 64_000_000  # one text or record in the store
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "lustre", "beegfs", "9p", "afs", "ceph"}
 
 
@@ -22,7 +23,10 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
         db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30)
     except sqlite3.OperationalError as error:
         raise StoreError(f"cannot open {path}: {error}") from None
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
     db.execute("PRAGMA foreign_keys=OFF")
+    db.execute("PRAGMA trusted_schema=OFF")  # a run may be a stranger's
+    db.execute("PRAGMA cell_size_check=ON")
     return db
 
 
@@ -56,4 +60,6 @@ def clear_errors(folder: Path) -> Iterator[None]:
             text = "the folder is read-only; choose another --out"
         elif "malformed" in text or "not a database" in text:
             text = "run.db is damaged or no database; restore it from a copy, or choose another --out"
+        elif "decode to UTF-8" in text:
+            text = "run.db holds text that is no UTF-8, which no Overtone wrote; restore it from a copy"
         raise StoreError(f"{folder}: {text}") from error

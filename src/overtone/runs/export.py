@@ -71,9 +71,10 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
 
 def export(store: Store, form: str, out: Path) -> int:
     """Write the rows; returns how many. In CSV and Parquet each metric is a column `score_<metric>`."""
-    metrics = sorted({row[0] for row in store.db.execute("SELECT DISTINCT metric FROM scores WHERE kind = 'reply'")})
+    metrics = store.scored_metrics()
     temporary = out.with_name(out.name + ".part")
     try:
+        temporary.unlink(missing_ok=True)  # in a stranger's folder it may be a link to elsewhere
         count = {"jsonl": _jsonl, "csv": _csv, "parquet": _parquet}[form](store, metrics, temporary)
         temporary.replace(out)
     finally:

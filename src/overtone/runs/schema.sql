@@ -1,3 +1,5 @@
+-- A store is compared with these statements word for word when it is opened: another wording is another version.
+
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 -- What is asked. seq is the benchmark's own order; body is the whole Item as JSON, the other columns are for queries.

@@ -1,0 +1,237 @@
+"""What a run holds, read from its store: typed records, and an error that says so where a row is no Overtone's."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from overtone.errors import StoreError
+from overtone.paths import inside
+from overtone.runs.strangers import MAX_TOKENS, Finite, Words, reading, select
+from overtone.schema import Item, Key, Score, Usage
+
+SHA = re.compile(r"[0-9a-f]{64}")
+_item_decoder = msgspec.json.Decoder(Item)
+_notes_decoder = msgspec.json.Decoder(tuple[str, ...])
+_usage_decoder = msgspec.json.Decoder(Usage)
+_detail_decoder = msgspec.json.Decoder(dict[str, float | int | str | None])
+
+
+def decode_item(body: bytes) -> Item:
+    item = _item_decoder.decode(body)
+    if not item.turns:
+        raise ValueError(f"item {item.id!r} has no turn")
+    return item
+
+
+class Ask(Struct, frozen=True):
+    """An item under one condition, the repeat-th time, with the replies it has so far."""
+
+    id: int
+    item: Item
+    condition: str
+    repeat: int
+    replies: tuple[str, ...] = ()  # texts of the turns already answered
+
+    def key(self, turn: int = 0) -> Key:
+        return Key(self.item.id, self.condition, self.repeat, turn)
+
+
+class StoredReply(Struct, frozen=True):
+    """A reply as the store keeps it, under its key. `audio` is the hex name of its sound, or empty."""
+
+    ask: int
+    key: Key
+    text: str
+    audio: str
+    finish: str
+    refused: bool
+    model: str
+    notes: tuple[str, ...]
+    usage: Usage
+    latency: float
+    attempts: int
+
+
+class Failure(Struct, frozen=True):
+    ask: int
+    key: Key
+    reason: str
+    detail: str
+    attempts: int
+
+
+class Rows:
+    """The reading half of a store."""
+
+    def __init__(self, folder: Path, db: sqlite3.Connection) -> None:
+        self.folder = folder
+        self.db = db
+
+    def meta(self) -> dict[str, str]:
+        with reading(self.folder):
+            return dict(select(self.db, tuple[str, str], "SELECT key, value FROM meta"))
+
+    def events(self) -> list[tuple[float, str, str]]:
+        with reading(self.folder):
+            return list(select(self.db, tuple[Finite, str, str], "SELECT at, kind, detail FROM events ORDER BY at"))
+
+    def items(self) -> Iterator[Item]:
+        """Every item, in the benchmark's order."""
+        with reading(self.folder):
+            for (body,) in select(self.db, tuple[bytes], "SELECT body FROM items ORDER BY seq"):
+                yield decode_item(body)
+
+    def cases(self) -> list[tuple[str, str]]:
+        """Every case with its cue, in the benchmark's order."""
+        sql = "SELECT case_id, cue FROM items GROUP BY case_id ORDER BY min(seq)"
+        with reading(self.folder):
+            return list(select(self.db, tuple[str, str], sql))
+
+    def counts(self, *, wanted_only: bool = False) -> dict[str, int]:
+        """How many asks are pending, answered and failed."""
+        where = "WHERE wanted" if wanted_only else ""
+        with reading(self.folder):
+            found = dict(select(self.db, tuple[int, int], f"SELECT state, count(*) FROM asks {where} GROUP BY state"))
+        return {name: found.get(state, 0) for state, name in ((0, "pending"), (1, "answered"), (2, "failed"))}
+
+    def open_asks(self, after: int, count: int) -> list[Ask]:
+        """The next wanted asks without a full reply whose id is greater than `after`, in order."""
+        out = []
+        with reading(self.folder):
+            rows = select(
+                self.db,
+                tuple[int, bytes, str, int],
+                "SELECT a.id, i.body, a.condition, a.repeat FROM asks a JOIN items i ON i.seq = a.item "
+                "WHERE a.state <> 1 AND a.wanted AND a.id > ? ORDER BY a.id LIMIT ?",
+                (after, count),
+            )
+            for ask, body, condition, repeat in list(rows):
+                item = decode_item(body)
+                told: tuple[str, ...] = ()
+                if len(item.turns) > 1:
+                    texts = "SELECT text FROM replies WHERE ask = ? ORDER BY turn"
+                    told = tuple(row[0] for row in select(self.db, tuple[str], texts, (ask,)))
+                out.append(Ask(ask, item, condition, repeat, told))
+        return out
+
+    def replies(self) -> Iterator[StoredReply]:
+        return self._replies("ORDER BY r.ask, r.turn")
+
+    def reply(self, key: Key) -> StoredReply | None:
+        """The reply under a key, or None."""
+        where = "WHERE i.id = ? AND a.condition = ? AND a.repeat = ? AND r.turn = ?"
+        return next(self._replies(where, (key.item, key.condition, key.repeat, key.turn)), None)
+
+    def _replies(self, which: str, given: Sequence[Any] = ()) -> Iterator[StoredReply]:
+        sql = (
+            "SELECT r.ask, i.id, a.condition, a.repeat, r.turn, r.text, r.audio, r.finish, r.refused, r.model, "
+            "r.latency, r.attempts, r.notes, r.usage FROM replies r "
+            f"JOIN asks a ON a.id = r.ask JOIN items i ON i.seq = a.item {which}"
+        )
+        with reading(self.folder):
+            for row in select(
+                self.db,
+                tuple[int, str, str, int, int, Words, str, str, int, str, Finite, int, bytes, bytes],
+                sql,
+                given,
+            ):
+                text, audio, finish, refused, model, latency, attempts, notes, usage = row[5:]
+                spent = _usage_decoder.decode(usage)
+                if max(msgspec.structs.astuple(spent)) > MAX_TOKENS:
+                    raise ValueError("more tokens than there can be")
+                said = _notes_decoder.decode(notes)
+                key = Key(*row[1:5])
+                yield StoredReply(
+                    row[0], key, text, audio, finish, bool(refused), model, said, spent, latency, attempts
+                )
+
+    def sent(self, ask: int, turn: int) -> list[dict[str, Any]]:
+        """The messages that were sent for a reply, with each sound as its SHA-256."""
+        with reading(self.folder):
+            row = self.db.execute("SELECT sent FROM replies WHERE ask = ? AND turn = ?", (ask, turn)).fetchone()
+            return msgspec.json.decode(row[0], type=list[dict[str, Any]]) if row else []
+
+    def failures(self) -> Iterator[Failure]:
+        sql = (
+            "SELECT f.ask, i.id, a.condition, a.repeat, f.turn, f.reason, f.detail, f.attempts FROM failures f "
+            "JOIN asks a ON a.id = f.ask JOIN items i ON i.seq = a.item ORDER BY f.ask"
+        )
+        with reading(self.folder):
+            for row in select(self.db, tuple[int, str, str, int, int, str, str, int], sql):
+                yield Failure(row[0], Key(row[1], row[2], row[3], row[4]), row[5], row[6], row[7])
+
+    def asks(self, *, case: str | None = None) -> Iterator[tuple[Ask, int]]:
+        """Every ask with its state, in order; of one case if given."""
+        where, args = ("WHERE i.case_id = ?", (case,)) if case is not None else ("", ())
+        sql = (
+            "SELECT a.id, i.body, a.condition, a.repeat, a.state FROM asks a JOIN items i ON i.seq = a.item "
+            f"{where} ORDER BY a.id"
+        )
+        with reading(self.folder):
+            for row in select(self.db, tuple[int, bytes, str, int, int], sql, args):
+                yield Ask(row[0], decode_item(row[1]), row[2], row[3]), row[4]
+
+    def answered(self) -> Iterator[tuple[Ask, int, str, str, str, bool]]:
+        """Every answered ask with its last turn's reply: turn, text, audio, finish, refused."""
+        sql = (
+            "SELECT a.id, i.body, a.condition, a.repeat, r.turn, r.text, r.audio, r.finish, r.refused FROM asks a "
+            "JOIN items i ON i.seq = a.item JOIN replies r ON r.ask = a.id "
+            "WHERE a.state = 1 AND r.turn = (SELECT max(turn) FROM replies WHERE ask = a.id) ORDER BY a.id"
+        )
+        with reading(self.folder):
+            for row in select(self.db, tuple[int, bytes, str, int, int, Words, str, str, int], sql):
+                ask = Ask(row[0], decode_item(row[1]), row[2], row[3])
+                yield ask, row[4], row[5], row[6], row[7], bool(row[8])
+
+    def audio_path(self, name: str) -> Path:
+        """Where a stored sound lies. A name that is not plain hex is refused, and so is a link that leads out of the
+        folder: a stranger's run may hold anything."""
+        if not SHA.fullmatch(name):
+            raise StoreError(f"{self.folder}: {name[:80]!r} is not the name of a stored sound")
+        return inside(self.folder / "audio", f"{name[:2]}/{name}.wav")
+
+    def clips(self) -> dict[str, tuple[str, int, int, float]]:
+        """path → (sha256, size, mtime in ns, seconds) of every clip the run has used."""
+        sql = "SELECT path, sha256, size, mtime_ns, seconds FROM clips"
+        with reading(self.folder):
+            return {row[0]: row[1:] for row in select(self.db, tuple[str, str, int, int, Finite], sql)}
+
+    def scored(self, metric_signature: str) -> set[int]:
+        """Asks that already hold a value with this signature."""
+        row = self.db.execute("SELECT id FROM signatures WHERE text = ?", (metric_signature,)).fetchone()
+        if row is None:
+            return set()
+        found = self.db.execute(
+            "SELECT subject FROM scores WHERE kind = 'reply' AND signature = ? AND value IS NOT NULL", row
+        )
+        return {r[0] for r in found}
+
+    def scored_metrics(self) -> list[str]:
+        """The names of all metrics that scored replies."""
+        with reading(self.folder):
+            sql = "SELECT DISTINCT metric FROM scores WHERE kind = 'reply' ORDER BY metric"
+            return [metric for (metric,) in select(self.db, tuple[str], sql)]
+
+    def scores(self) -> Iterator[tuple[int, Score]]:
+        """Every reply's scores, by ask. Equal scores are one object: most questions are answered in a few ways."""
+        known: dict[tuple[Any, ...], Score] = {}
+        sql = (
+            "SELECT s.subject, s.metric, g.text, s.value, s.reason, s.detail FROM scores s "
+            "JOIN signatures g ON g.id = s.signature WHERE s.kind = 'reply' ORDER BY s.subject, s.metric, g.id"
+        )
+        with reading(self.folder):
+            for row in select(self.db, tuple[int, str, str, Finite | None, str, bytes], sql):
+                told = row[1:]
+                score = known.get(told)
+                if score is None:
+                    score = known[told] = Score(row[1], row[2], row[3], row[4], _detail_decoder.decode(row[5]))
+                    if len(known) > 20_000:
+                        known.clear()
+                yield row[0], score
