@@ -20,7 +20,12 @@ GENERATION_KEYS: dict[str, type] = {
     "timeout": float,
 }
 COMMON_KEYS: dict[str, type] = {**GENERATION_KEYS, "speech": str}
-_SECRET = re.compile(r"(^|[_-])(api[_-]?key|key|token|secret|password|passwd|auth|authorization|credential)s?$", re.I)
+_SECRET = re.compile(
+    r"(key|token|secret|password|passwd|passphrase|credential)s?([_-]?id)?$"
+    r"|(^|[_-])(auth|authorization|pass|pwd|sig|signature)$",
+    re.I,
+)
+_USER_INFO = re.compile(r"//[^/\s]*@")
 _SECRET_VALUE = re.compile(r"^(sk-|AIza|ghp_|hf_|xai-|Bearer )")
 
 
@@ -42,8 +47,9 @@ class Spec(Struct, frozen=True):
         out: dict[str, Any] = {}
         for key, value in self.options.items():
             if key not in allowed:
+                head = str(Spec(self.kind, self.name, {}))  # not the values: a misspelt key may hold a secret
                 raise UsageError(
-                    f"{self}: unknown key {key!r}{suggest(key, allowed)}; known: {', '.join(sorted(allowed))}"
+                    f"{head}: unknown key {key!r}{suggest(key, allowed)}; known: {', '.join(sorted(allowed))}"
                 )
             out[key] = _convert(self, key, value, allowed[key])
         self.typed_speech()
@@ -83,6 +89,10 @@ def parse_spec(text: str) -> Spec:
     kind = kind.strip().lower()
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", kind):
         raise UsageError(f"not a SPEC: {_redact(text)!r}; write kind:name?key=value, e.g. openai:gpt-4o-audio-preview")
+    if _USER_INFO.search(name):
+        raise UsageError(f"{_redact(text)!r}: a user name or password has no place in a SPEC; use api_key_env=NAME")
+    if re.search(r"\?\w+=", name):
+        raise UsageError(f"{_redact(text)!r} has options after two question marks; write %3F for one inside a value")
     options: dict[str, str] = {}
     for pair in query.split("&") if query else []:
         key, eq, value = pair.partition("=")
@@ -98,18 +108,24 @@ def parse_spec(text: str) -> Spec:
             )
         if key.endswith("url"):
             check_url(value, f"{kind}:{name}")
+        elif _USER_INFO.search(value):
+            raise UsageError(f"{kind}:{name}: {key!r} carries a user name or password; use api_key_env=NAME instead")
         options[key] = value
     return Spec(kind, name, options)
 
 
 def check_url(url: str, where: str) -> None:
     """Refuse a base URL that is not http(s), or that carries user info or a key."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"{where}: not an http(s) URL: {parts.scheme}://{parts.hostname or ''}")
-    if parts.username or parts.password:
+    try:
+        parts = urlsplit(url)
+        bad = parts.port == 0 or not url.isprintable() or " " in url
+    except ValueError:  # an unfinished IPv6 address, a port that is no number
+        parts, bad = urlsplit(""), True
+    if bad or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"{where}: not an http(s) URL: {parts.scheme}://{parts.hostname or '…'}")
+    if "@" in unquote(unquote(parts.netloc)):
         raise UsageError(f"{where}: the URL carries a user name or password; use api_key_env=NAME instead")
-    for pair in parts.query.split("&"):
+    for pair in re.split("[&;]", f"{parts.query}&{parts.fragment}"):
         if _SECRET.search(unquote(pair.partition("=")[0])):
             raise UsageError(f"{where}: the URL carries a key; use api_key_env=NAME instead")
 
