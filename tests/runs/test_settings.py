@@ -70,6 +70,14 @@ def test_what_is_written_down_does_the_same_again(tmp_path: Path) -> None:
         ('[model]\nspec = "x"', "with two brackets"),
         ('[[model]]\nname = "x"', "unknown key 'name'"),
         ("[[benchmark]]\n", "has no name"),
+        ("run = 5", "must be a table"),
+        ("model = [1, 2]", "must be a table"),
+        ("[[model]]\nspec = 5", "spec in .* must be a text"),
+        ("[[benchmark]]\nname = true", "name in .* must be a text"),
+        ("[run]\ndata = 5", "data in .* must be a text"),
+        ("[run]\nout = [1]", "out in .* must be a text"),
+        ('[run]\nplugins = "mine.py"', "plugins must be a list"),
+        ("[run]\nplugins = [5]", "plugins must be a list"),
         ("not toml at all", "is not a run file"),
     ],
 )
@@ -88,6 +96,12 @@ def test_a_wrong_run_file_says_where_and_what(tmp_path: Path, text: str, complai
         ({"input": ""}, "input is empty"),
         ({"limit": 0}, "limit must be greater than 0"),
         ({"budget_usd": -1.0}, "budget_usd must be greater than 0"),
+        ({"budget_usd": float("nan")}, "budget_usd must be greater than 0"),
+        ({"limit": 10**30}, "limit must be greater than 0 and at most"),
+        ({"repeats": 10**30}, "repeats must be greater than 0 and at most"),
+        ({"seed": 10**30}, "seed must lie between"),
+        ({"levels": 1.5}, "not a whole number"),
+        ({"prompt": {"a": 1}}, "unknown"),
         ({"model": None}, "which model"),
         ({"data": None}, "where are echomind's files"),
         ({"benchmark": None}, "which benchmark"),
@@ -122,4 +136,17 @@ def test_needs_trust_names_what_runs_code(tmp_path: Path) -> None:
     path = write(
         tmp_path, '[run]\nplugins = ["mine.py"]\n[[model]]\nspec = "command:./x"\n[[model]]\nspec = "cascade"\n'
     )
-    assert read_run_file(path).needs_trust() == ["plug-in mine.py", "command:./x"]
+    assert read_run_file(path).needs_trust() == ["run plug-in mine.py", "run command:./x"]
+
+
+@pytest.mark.parametrize("spec", [" command:./x", "COMMAND:./x", "\\tcommand:./x", "Worker:x?python=y"])
+def test_a_kind_that_runs_code_is_known_however_it_is_written(tmp_path: Path, spec: str) -> None:
+    for table in ("model", "judge"):
+        path = write(tmp_path, f'[[{table}]]\nspec = "{spec}"\n')
+        assert len(read_run_file(path).needs_trust()) == 1
+
+
+def test_sending_a_variable_of_the_environment_needs_trust(tmp_path: Path) -> None:
+    spec = "openai:x?base_url=http://127.0.0.1:1/v1&api_key_env=AWS_SECRET"
+    path = write(tmp_path, f'[[model]]\nspec = "{spec}"\n[[model]]\nspec = "openai:gpt"\n')
+    assert read_run_file(path).needs_trust() == ["send $AWS_SECRET to http://127.0.0.1:1/v1"]

@@ -32,7 +32,9 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget-usd", type=float, metavar="X", help="stop when the replies have cost X dollars")
     parser.add_argument("--seed", type=int, metavar="N", help="sent to the model; repeat r is asked with N + r")
     parser.add_argument("--fsync", action="store_const", const=True, help="survive power loss too, more slowly")
-    parser.add_argument("--trust", action="store_true", help="allow a run file from elsewhere to run programs")
+    parser.add_argument(
+        "--trust", action="store_true", help="allow a run file from elsewhere to run programs and use keys"
+    )
 
 
 def settings_of(args: argparse.Namespace) -> list[Settings]:
@@ -47,7 +49,7 @@ def settings_of(args: argparse.Namespace) -> list[Settings]:
         elsewhere = not file.path.resolve().is_relative_to(Path.cwd().resolve())
         if elsewhere and not args.trust and (found := file.needs_trust()):
             raise UsageError(
-                f"{file.path} lies outside the working directory and would run {', '.join(found)}; "
+                f"{file.path} lies outside the working directory and would {', '.join(found)}; "
                 "read it, then give --trust"
             )
         names = [plugin.stem for plugin in file.plugins]
@@ -61,8 +63,7 @@ def settings_of(args: argparse.Namespace) -> list[Settings]:
     for run in runs:
         registry.find("benchmarks", run.benchmark)
         registry.find("models", run.model.kind)
-        if run.model.options.get("trust_remote_code", "no") not in ("no", "0", "false", "off"):
-            if not args.trust:
-                raise UsageError(f"{run.model}: running a checkpoint's own code needs --trust")
-            os.environ["OVERTONE_TRUST_REMOTE_CODE"] = "yes"  # what the worker itself asks for
+        wanted = run.model.options.get("trust_remote_code", "no").lower() not in ("no", "0", "false", "off")
+        if wanted and not args.trust:  # the worker asks for OVERTONE_TRUST_REMOTE_CODE as well
+            raise UsageError(f"{run.model}: running a checkpoint's own code needs --trust")
     return runs

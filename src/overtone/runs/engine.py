@@ -124,7 +124,7 @@ class Engine:
             return self.outcome
         await self._serve(first, preflight=True)
         if not self._stopping.is_set():
-            pool = [asyncio.create_task(self._work()) for _ in range(self.limiter.ceiling)]
+            pool = [asyncio.create_task(self._work()) for _ in range(min(self.limiter.ceiling, self.progress.total))]
             stop = asyncio.create_task(self._cancel_when_stopped(pool))
             try:
                 await asyncio.gather(*pool)

@@ -69,6 +69,7 @@ def identity(spec: Spec) -> str:
 
 _KEYS = tuple(f for f in Settings.__struct_fields__ if f not in ("benchmark", "model", "judges", "plugins"))
 _LISTS = ("levels", "prompt", "styles", "input")
+_MOST = 2**31
 
 
 class RunFile(Struct, frozen=True):
@@ -85,12 +86,14 @@ class RunFile(Struct, frozen=True):
         return tuple(self.path.parent / p for p in self.run.get("plugins", ()))
 
     def needs_trust(self) -> list[str]:
-        """What in this file runs code of the user's choice."""
-        found = [f"plug-in {p}" for p in self.run.get("plugins", ())]
+        """What in this file runs code of its author's choice, or sends a secret of the user's where its author says."""
+        found = [f"run plug-in {p}" for p in self.run.get("plugins", ())]
         for table in (*self.models, *self.judges):
-            kind = str(table.get("spec", "")).partition(":")[0].lower()
-            if kind in ("command", "worker"):
-                found.append(str(table["spec"]))
+            spec = parse_spec(table["spec"])
+            if spec.kind in ("command", "worker"):
+                found.append(f"run {spec}")
+            elif variable := spec.options.get("api_key_env"):
+                found.append(f"send ${variable} to {spec.options.get('base_url', spec.kind)}")
         return found
 
 
@@ -123,10 +126,16 @@ def read_run_file(path: Path) -> RunFile:
     return RunFile(path, run, lists["model"], lists["benchmark"], lists["judge"])
 
 
-def _check_keys(path: Path, table: str, found: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    for key in found:
+def _check_keys(path: Path, table: str, found: Any, known: tuple[str, ...]) -> None:
+    if not isinstance(found, dict):
+        raise UsageError(f"{path}: {table} must be a table of keys and values, not {found!r:.60}")
+    for key, value in found.items():
         if key.replace("-", "_") not in known:
             raise UsageError(f"{path}: unknown key {key!r} in {table}{suggest(key, known)}; known: {', '.join(known)}")
+        if key in ("spec", "name", "data", "out") and not (isinstance(value, str) and value):
+            raise UsageError(f"{path}: {key} in {table} must be a text in quotes, not {value!r:.60}")
+        if key == "plugins" and not (isinstance(value, list) and all(isinstance(v, str) and v for v in value)):
+            raise UsageError(f'{path}: plugins must be a list of files, like ["my_metric.py"], not {value!r:.60}')
 
 
 def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping[str, str]) -> list[Settings]:
@@ -192,9 +201,9 @@ def _settings(name: str, spec: Spec, judges: tuple[Spec, ...], merged: dict[str,
 
 
 def _words(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str | int):
-        return tuple(w.strip() for w in str(value).split(",") if w.strip())
-    return tuple(str(v) for v in value)
+    if isinstance(value, list | tuple):
+        return tuple(str(v) for v in value)
+    return tuple(w.strip() for w in str(value).split(",") if w.strip())
 
 
 def _whole(key: str, value: str) -> int:
@@ -219,8 +228,10 @@ def _check(s: Settings) -> None:
                 raise UsageError(f"{key}: unknown {value!r}{suggest(value, known)}; known: {', '.join(known)}")
     for key in ("repeats", "limit", "max_connections", "budget_requests", "budget_usd"):
         value = getattr(s, key)
-        if value is not None and value <= 0:
-            raise UsageError(f"{key} must be greater than 0, not {value}")
+        if value is not None and not 0 < value <= _MOST:  # also refuses what is no number
+            raise UsageError(f"{key} must be greater than 0 and at most {_MOST}, not {value}")
+    if s.seed is not None and not -(2**62) < s.seed < 2**62:
+        raise UsageError(f"seed must lie between -2**62 and 2**62, not {s.seed}")
 
 
 # ── writing down ──────────────────────────────────────────────────────────────────────────────────────────────────────
