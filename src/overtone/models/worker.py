@@ -55,6 +55,11 @@ _ROOM = 64 << 10  # bytes kept free in a message for the JSON around the items
 _REASONS = {"too_large", "bad_clip", "server", "rejected", "speech_refused"}
 
 
+def _drawn(seed: int | None, repeat: int) -> int | None:
+    """The SPEC's seed for one repeat: a repeat is another draw."""
+    return None if seed is None else seed + repeat
+
+
 def load(spec: Spec) -> WorkerModel:
     """The model a `worker:` SPEC names. Nothing is started before `open()`."""
     return WorkerModel(spec)
@@ -204,7 +209,7 @@ class WorkerModel:
         header = {
             "messages": messages,
             "speech": speech,
-            "seed": None if seed is None else seed + request.key.repeat,  # a repeat is another draw
+            "seed": request.seed if request.seed is not None else _drawn(seed, request.key.repeat),
             "task": request.task,
             "options": list(request.options),
         }
