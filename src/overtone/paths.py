@@ -1,7 +1,8 @@
-"""Paths that come from a file or a server: kept inside their folder, and safe to print."""
+"""Paths and texts that come from a file or a server: kept inside their folder, and safe to print."""
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from overtone.errors import DataError
@@ -35,3 +36,15 @@ def shown(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def shown_lines(text: str) -> str:
+    """`shown`, but with its line ends kept."""
+    return "\n".join(map(shown, text.split("\n")))
+
+
+class OneLine(logging.Formatter):
+    """Log records that hold what models, files and programs say, each on one line and safe for a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return shown(super().format(record))

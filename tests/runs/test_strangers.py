@@ -187,3 +187,13 @@ def test_a_root_with_a_null_byte_is_a_reason_in_the_report(run: Path) -> None:
     tampered(run, "INSERT OR REPLACE INTO meta VALUES ('root', '/tmp/' || char(0) || 'x')")
     assert main(["report", str(run)]) == 0
     assert "cannot be resolved" in (run / "report.html").read_text()
+
+
+def test_hostile_names_and_facts_cannot_write_to_the_terminal(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tampered(run, "UPDATE items SET case_id = case_id || char(27) || '[31m', cue = char(8238)")
+    assert main(["case", str(run)]) == 0
+    assert main(["case", str(run), "no\x1b[31msuch"]) == 2
+    said = "".join(capsys.readouterr())
+    assert "\\x1b[31m" in said
+    assert "\x1b" not in said
+    assert "\u202e" not in said

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from overtone import registry
 from overtone.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, OvertoneError
+from overtone.paths import shown_lines
 from overtone.spec import suggest
 from overtone.version import __version__
 
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         module.add(parser)
         return int(module.main(parser.parse_args(words[1:])))
     except OvertoneError as error:
-        print(f"overtone: {error}", file=sys.stderr)
+        print(f"overtone: {shown_lines(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("overtone: interrupted", file=sys.stderr)

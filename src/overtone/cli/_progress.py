@@ -7,6 +7,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from overtone.paths import OneLine, shown
+
 if TYPE_CHECKING:
     from rich.live import Live
 
@@ -33,10 +35,10 @@ class Display:
         self._handler: logging.Handler | None = None
         if verbose:
             self._handler = logging.StreamHandler(sys.stderr)
-            self._handler.setFormatter(logging.Formatter("%(message)s"))
+            self._handler.setFormatter(OneLine("%(message)s"))
         elif not quiet:
             self._handler = logging.StreamHandler(sys.stderr)
-            self._handler.setFormatter(logging.Formatter("warning: %(message)s"))
+            self._handler.setFormatter(OneLine("warning: %(message)s"))
             self._handler.setLevel(logging.WARNING)
         if self._handler:
             logging.getLogger("overtone").addHandler(self._handler)
@@ -61,7 +63,7 @@ class Display:
         if not self.quiet:
             todo = counts["pending"] + counts["failed"]
             print(
-                f"{benchmark.name} · {model.spec}: {todo} to ask, {counts['answered']} answered before",
+                f"{benchmark.name} · {shown(str(model.spec))}: {todo} to ask, {counts['answered']} answered before",
                 file=sys.stderr,
                 flush=True,
             )

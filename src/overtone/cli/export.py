@@ -16,6 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     from overtone.errors import StoreError
+    from overtone.paths import shown
     from overtone.runs.export import export
     from overtone.runs.store import Store
 
@@ -25,5 +26,5 @@ def main(args: argparse.Namespace) -> int:
             count = export(store, args.format, out)
         except OSError as error:
             raise StoreError(f"cannot write {out}: {error.strerror}") from None
-    print(f"{count} rows → {out}")
+    print(f"{count} rows → {shown(str(out))}")
     return EXIT_OK

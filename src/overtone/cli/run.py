@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from overtone.cli._options import add_run_flags, settings_of
 from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_INTERRUPTED, EXIT_OK
+from overtone.paths import shown_lines
 
 if TYPE_CHECKING:
     from overtone.runs.engine import Outcome
@@ -60,10 +61,13 @@ def _exit_code(outcome: Outcome) -> int:
 
 
 def _closing(settings: Settings, outcome: Outcome) -> str:
-    lines = [f"{outcome.answered} answered, {outcome.failed} failed, {outcome.requests} requests → {settings.folder}"]
+    folder = shown_lines(str(settings.folder))
+    lines = [f"{outcome.answered} answered, {outcome.failed} failed, {outcome.requests} requests → {folder}"]
     if outcome.stopped:
-        lines.append(f"stopped ({outcome.stopped}): {outcome.detail}; the same command goes on where this ended")
+        lines.append(
+            f"stopped ({outcome.stopped}): {shown_lines(outcome.detail)}; the same command goes on where this ended"
+        )
     elif outcome.failed:
         lines.append("the same command again tries only what failed")
-    lines.append(f"next: overtone report {settings.folder}")
+    lines.append(f"next: overtone report {folder}")
     return "\n".join(lines)

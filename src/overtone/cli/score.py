@@ -14,6 +14,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    from overtone.paths import shown
     from overtone.scoring import score_run
 
     for folder in args.runs:
@@ -22,5 +23,5 @@ def main(args: argparse.Namespace) -> int:
             from overtone.report.terminal import print_run
 
             print_run(folder)
-            print(f"{folder}: {', '.join(f'{name} {count}' for name, count in given.items())}")
+            print(f"{shown(str(folder))}: {', '.join(f'{name} {count}' for name, count in given.items())}")
     return EXIT_OK

@@ -20,6 +20,7 @@ from overtone import registry
 from overtone.benchmarks import Benchmark
 from overtone.errors import StoreError, UsageError
 from overtone.models import Model
+from overtone.paths import OneLine
 from overtone.runs.engine import Engine, Outcome, Policy, Progress, check_outcome
 from overtone.runs.prices import price_of
 from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
@@ -176,7 +177,7 @@ def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
 
 def _log_to(folder: Path) -> logging.Handler:
     handler = logging.FileHandler(folder / "run.log", encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
     if log.level == logging.NOTSET:
         log.setLevel(logging.INFO)
