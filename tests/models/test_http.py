@@ -238,6 +238,12 @@ def test_retry_after_reads_seconds_and_dates_and_is_capped() -> None:
     assert retry_after({}) is None
 
 
+@pytest.mark.parametrize("given", ["nan", "garbage", "-5", "", "Thu, 01 Jan 0001 00:00:00 +2359", "1e5x"])
+def test_a_retry_after_that_is_no_time_is_none_or_nothing(given: str) -> None:
+    for name in ("Retry-After", "retry-after-ms"):
+        assert not retry_after({name: given})
+
+
 async def test_an_exhausted_quota_is_not_waited_for() -> None:
     problem = problem_of(b'{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}')
     failure = Endpoint(URL("http://localhost/v1")).refusal(429, problem)

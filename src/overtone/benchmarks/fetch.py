@@ -204,7 +204,7 @@ class _Hub:
                 following = answer.links.get("next", {}).get("url")
             try:
                 entries = msgspec.json.decode(body, type=list[_Entry])
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise DataError(f"{self.endpoint}: not a hub's file list ({error}); check HF_ENDPOINT") from None
             return [_remote(e) for e in entries if e.type == "file"], following
 

@@ -195,7 +195,7 @@ class WorkerProcess:
                 self._take(header, blobs)
         except (asyncio.IncompleteReadError, ConnectionError):
             why = ""  # it is gone; its exit status says more
-        except (protocol.ProtocolError, KeyError, TypeError) as error:
+        except (protocol.ProtocolError, KeyError, TypeError, ValueError) as error:
             why = f"it broke the protocol ({type(error).__name__}: {error})"
         await self._die(why)
 

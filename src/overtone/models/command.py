@@ -282,7 +282,7 @@ class _Program:
     def _take(self, raw: bytes) -> None:
         try:
             line = _decoder.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             shown = raw[:SHOWN_CHARS].decode("utf-8", "replace").strip()
             noise = f"the program wrote a line that is no reply: {shown!r} ({error}); its log belongs on stderr"
             if self._waiting:

@@ -122,7 +122,7 @@ class Gemini(ChatModel):
     def read(self, endpoint: Endpoint, answer: bytes, speech: bool, notes: tuple[str, ...]) -> Reply:
         try:
             generated = _decoder.decode(answer)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise malformed(endpoint, f"the answer is not a generateContent response ({error})", answer) from None
         usage, model = _usage(generated.usage_metadata), generated.model_version or ""
         blocked = generated.prompt_feedback.block_reason if generated.prompt_feedback else None

@@ -247,6 +247,8 @@ class Endpoint:
             return ModelFailure("connection", f"the proxy refused {where}: HTTP {error.status}", retry=True, fatal=True)
         if isinstance(error, aiohttp.ClientResponseError):
             return ModelFailure("malformed", self.redact(f"{where} does not speak HTTP: {error.message}"), retry=True)
+        if isinstance(error, aiohttp.ServerDisconnectedError):
+            return ModelFailure("connection", f"{where}: closed before its answer was complete", retry=True)
         if isinstance(error, aiohttp.ClientError | OSError):
             return ModelFailure("connection", self.redact(f"{where}: {error or type(error).__name__}"), retry=True)
         return ModelFailure("malformed", self.redact(f"{where}: {error}"), retry=True)
@@ -261,7 +263,7 @@ def problem_of(body: bytes) -> _Problem:
     """What an error body says, in any of the usual shapes; its text when it is in none."""
     try:
         found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _Problem(message=re.sub(r"<[^>]*>", " ", body.decode("utf-8", "replace")))
     if isinstance(found, list) and found:
         found = found[0]
@@ -288,9 +290,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             wait = float(value) if seconds else parsedate_to_datetime(value).timestamp() - time.time()
         else:
             return None
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
-    return min(max(wait, 0.0), MAX_RETRY_AFTER)
+    return min(max(wait, 0.0), MAX_RETRY_AFTER) if wait == wait else None  # NaN is not equal to itself
 
 
 def malformed(endpoint: Endpoint, what: str, body: bytes) -> ModelFailure:

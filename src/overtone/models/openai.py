@@ -142,7 +142,7 @@ class OpenAI(ChatModel):
     def read(self, endpoint: Endpoint, answer: bytes, speech: bool, notes: tuple[str, ...]) -> Reply:
         try:
             completion = _decoder.decode(answer)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise malformed(endpoint, f"the answer is not a chat completion ({error})", answer) from None
         if not completion.choices:
             if bytes(completion.error) not in (b"", b"null"):  # some gateways send their errors with status 200

@@ -98,7 +98,7 @@ def _object(text: str) -> dict[str, Any]:
     """A JSON object kept as text; a stranger's run may hold anything there."""
     try:
         found = msgspec.json.decode(text)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -10,8 +10,9 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from types import ModuleType
+from typing import Any
 
 import msgspec
 
@@ -23,13 +24,15 @@ from overtone.runs.limiter import Limiter
 from overtone.runs.prices import Price
 from overtone.runs.sounds import Sounds
 from overtone.runs.store import Ask, Store
-from overtone.schema import Condition, Message, Reply, Request, Sound
+from overtone.runs.strangers import MAX_CHARACTERS, MAX_TOKENS
+from overtone.schema import Condition, Message, Reply, Request, Sound, Usage
 from overtone.tasks import Prompts
 
 PAGE = 256  # asks read from the store at a time
 COMMIT_EVERY = 64  # replies at most that share one commit
 REPLY_SECONDS = 600.0
 REPLY_BYTES = 64_000_000
+SHORT = 400  # characters kept of what a model says about itself
 _encode = msgspec.json.Encoder().encode
 
 
@@ -122,23 +125,26 @@ class Engine:
         first = next(self._asks, None)
         if first is None:
             return self.outcome
-        await self._serve(first, preflight=True)
+        await self._together([self._serve(first, preflight=True)])
         if not self._stopping.is_set():
-            pool = [asyncio.create_task(self._work()) for _ in range(min(self.limiter.ceiling, self.progress.total))]
-            stop = asyncio.create_task(self._cancel_when_stopped(pool))
-            try:
-                await asyncio.gather(*pool)
-            except asyncio.CancelledError:
-                if not self._stopping.is_set():
-                    raise
-            finally:
-                stop.cancel()
-                for task in pool:
-                    task.cancel()
-                await asyncio.gather(*pool, stop, return_exceptions=True)
-                self._commit()
-        self._commit()
+            await self._together([self._work() for _ in range(min(self.limiter.ceiling, self.progress.total))])
         return self.outcome
+
+    async def _together(self, work: list[Coroutine[Any, Any, None]]) -> None:
+        """Do all of it at once, until it is done or the run is stopped and its grace is over."""
+        pool = [asyncio.create_task(one) for one in work]
+        stop = asyncio.create_task(self._cancel_when_stopped(pool))
+        try:
+            await asyncio.gather(*pool)
+        except asyncio.CancelledError:
+            if not self._stopping.is_set():
+                raise
+        finally:
+            stop.cancel()
+            for task in pool:
+                task.cancel()
+            await asyncio.gather(*pool, stop, return_exceptions=True)
+            self._commit()
 
     def stop(self, why: str, detail: str = "", grace: float = 0.0) -> None:
         """Start no more requests; those in flight may take `grace` seconds to come back."""
@@ -146,6 +152,7 @@ class Engine:
             self.outcome.stopped, self.outcome.detail = why, detail
             self._grace = grace
             self._stopping.set()
+            self.limiter.let_go()
         elif grace == 0.0:
             self._hurry.set()
 
@@ -239,6 +246,7 @@ class Engine:
                 started = time.perf_counter()
                 reply = await self.model.ask(request)
                 latency = time.perf_counter() - started
+                reply = _bounded(reply)
                 self._charge(reply)
                 reply = self._checked(reply)
                 self.limiter.succeeded()
@@ -334,6 +342,27 @@ class Engine:
 
 class _Stopped(Exception):
     """The run is ending; this ask stays open for next time."""
+
+
+def _bounded(reply: Reply) -> Reply:
+    """A reply as a store can keep it: text of bounded length that is UTF-8, token counts that are counts."""
+    if len(reply.text) > MAX_CHARACTERS:
+        raise ModelFailure(
+            "too_large", f"the reply has {len(reply.text)} characters; at most {MAX_CHARACTERS} are kept"
+        )
+    return msgspec.structs.replace(
+        reply,
+        text=_utf8(reply.text),
+        finish=_utf8(reply.finish[:SHORT]),
+        model=_utf8(reply.model[:SHORT]),
+        notes=tuple(_utf8(note[:SHORT]) for note in reply.notes[:SHORT]),
+        usage=Usage(*(min(max(0, count), MAX_TOKENS) for count in msgspec.structs.astuple(reply.usage))),
+    )
+
+
+def _utf8(text: str) -> str:
+    """The text with half surrogate pairs, which some JSON readers let pass, written out."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _record(part: str | Sound) -> dict[str, str]:

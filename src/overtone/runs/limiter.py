@@ -22,6 +22,7 @@ class Limiter:
         self.in_flight = 0
         self._resume_at = 0.0
         self._last_cut = 0.0
+        self._ending = False
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._changed = changed or (lambda limit, why: None)
 
@@ -38,6 +39,8 @@ class Limiter:
         self.in_flight += 1
 
     def _free(self) -> bool:
+        if self._ending:
+            return True
         if self._resume_at and time.monotonic() < self._resume_at:
             return False
         return self.in_flight < int(self.limit)
@@ -72,6 +75,11 @@ class Limiter:
             self._last_cut = now
             self.limit = max(1.0, self.limit / 2)
             self._changed(int(self.limit), "overloaded")
+
+    def let_go(self) -> None:
+        """Let everybody who waits through at once: the run is ending, and each will find that out by itself."""
+        self._ending = True
+        self._wake_all()
 
     def _wake_all(self) -> None:
         for _ in range(len(self._waiting)):

@@ -45,15 +45,20 @@ def price_of(spec: Spec) -> Price | None:
     try:
         text = Path(own).read_text() if own else resources.files("overtone.runs").joinpath("prices.toml").read_text()
         table = tomllib.loads(text)
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"OVERTONE_PRICES={own}: {error}") from None
     if spec.options.get("base_url") and not own:
         return None
     named = table.get(spec.kind, {})
+    if not isinstance(named, dict):
+        raise UsageError(f"OVERTONE_PRICES={own}: {spec.kind} must be a table with one table of prices for each model")
     matches = [name for name in named if spec.name.startswith(name)]
     if not matches:
         return None
     try:
-        return Price(**{k: float(v) for k, v in named[max(matches, key=len)].items()}, date=str(table.get("date", "")))
-    except (TypeError, ValueError) as error:
+        prices = {k: float(v) for k, v in named[max(matches, key=len)].items()}
+        if not all(0 <= price < float("inf") for price in prices.values()):
+            raise ValueError("a price must be a number, 0 or more")
+        return Price(**prices, date=str(table.get("date", "")))
+    except (AttributeError, TypeError, ValueError) as error:
         raise UsageError(f"the price of {spec.kind}:{spec.name} is not readable: {error}") from None

@@ -248,7 +248,7 @@ class Store(Rows):
             self._begin()
             self.db.execute(
                 "INSERT OR REPLACE INTO failures VALUES (?,?,?,?,?,?)",
-                (ask.id, turn, reason, detail, attempts, time.time()),
+                (ask.id, turn, reason, detail.encode("utf-8", "backslashreplace").decode(), attempts, time.time()),
             )
             self.db.execute("UPDATE asks SET state = 2 WHERE id = ?", (ask.id,))
 

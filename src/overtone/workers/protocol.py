@@ -56,7 +56,7 @@ def parse_header(text: bytes, limit: int = MAX_MESSAGE) -> tuple[dict[str, Any],
     """The JSON and the lengths of the blobs that follow it, checked before they are read."""
     try:
         header = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ProtocolError(f"not a frame: {error}") from None
     if not isinstance(header, dict) or not isinstance(header.get("type"), str):
         raise ProtocolError("not a frame: no type")
