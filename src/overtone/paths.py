@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import stat
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from overtone.errors import DataError
@@ -29,6 +30,19 @@ def inside(root: Path, relative: str) -> Path:
             "or copy what it points to into the folder"
         )
     return target
+
+
+def read_plain(path: Path, limit: int) -> bytes:
+    """The bytes of a plain file of at most `limit` bytes. Raises DataError, also for a pipe, which would never end."""
+    try:
+        info = path.stat()
+        if not stat.S_ISREG(info.st_mode):
+            raise DataError(f"{shown(str(path))}: cannot be read: not a plain file")
+        if info.st_size > limit:
+            raise DataError(f"{shown(str(path))}: {info.st_size} bytes is too large; at most {limit} are read")
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{shown(str(path))}: cannot be read: {error.strerror}") from None
 
 
 def shown(text: str) -> str:

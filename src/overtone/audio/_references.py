@@ -10,6 +10,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from overtone.errors import DataError
+from overtone.paths import read_plain
+
 SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".caf", ".w64", ".m4a", ".aac")
 _TABLES = (".jsonl", ".csv", ".tsv")
 _IN_TABLE = re.compile(rf"""[^,;\t\r\n"'/\\]+(?:{"|".join(re.escape(s) for s in SUFFIXES)})(?![\w.])""", re.I)
@@ -37,16 +40,14 @@ def read_labels(root: Path, files: list[str]) -> Labels:
     labels = Labels([], set(), [])
     for name in files:
         path = root / name
-        if name.lower().endswith(_TABLES) and path.stat().st_size <= _MAX_BYTES:
-            labels.mentioned.update(_IN_TABLE.findall(path.read_text(encoding="utf-8", errors="replace")))
+        if name.lower().endswith(_TABLES) and (text := _table(path)):
+            labels.mentioned.update(_IN_TABLE.findall(text))
         if not name.lower().endswith(".json"):
             continue
         ours = path.name.startswith("script_info") or path.parent.name == "MCQ"
         try:
-            if path.stat().st_size > _MAX_BYTES:
-                raise ValueError(f"larger than {_MAX_BYTES // 1_000_000} MB")
-            content = msgspec.json.decode(path.read_bytes())
-        except (OSError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+            content = msgspec.json.decode(read_plain(path, _MAX_BYTES))
+        except (DataError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
             if ours:
                 labels.broken.append((name, str(error)))
             continue
@@ -59,6 +60,14 @@ def read_labels(root: Path, files: list[str]) -> Labels:
         elif path.parent.name == "MCQ":
             labels.references.extend(_of_questions(content, path.parent.parent, name))
     return labels
+
+
+def _table(path: Path) -> str:
+    """A table's text; nothing where it cannot be read or is too large, since it need not be ours at all."""
+    try:
+        return read_plain(path, _MAX_BYTES).decode("utf-8", "replace")
+    except DataError:
+        return ""
 
 
 def _of_scripts(content: list[Any], home: Path, name: str) -> Iterator[Reference]:

@@ -13,10 +13,11 @@ from msgspec import Struct
 
 from overtone.cues import BY_SLUG, REASONING, UNDERSTANDING, Cue, find_cue
 from overtone.errors import DataError
-from overtone.paths import shown
+from overtone.paths import read_plain, shown
 from overtone.schema import STYLES, Option
 
 Fields = dict[str, Any]
+MAX_BYTES = 500_000_000  # of one JSON file
 
 WORDS = ("speak_a", "script", "text", "transcript", "script_text", "content", "utterance", "spoken_text", "sentence")
 CUE = ("spoken_info", "cue", "spoken_information", "vocal_cue", "attribute")
@@ -64,10 +65,8 @@ def read_objects(path: Path) -> Iterator[Fields]:
     the whole file would take ten times its size."""
     name = shown(str(path))
     try:
-        data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        data = read_plain(path, MAX_BYTES).removeprefix(b"\xef\xbb\xbf")
         tree = msgspec.json.decode(data, type=list[msgspec.Raw] if data[:64].lstrip()[:1] == b"[" else Any)
-    except OSError as error:
-        raise DataError(f"{name}: cannot be read: {error.strerror}") from None
     except RecursionError:
         raise DataError(f"{name}: not usable JSON: nested too deeply; fetch the file again") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from overtone.errors import DataError
-from overtone.paths import inside, shown
+from overtone.paths import inside, read_plain, shown
 
 _INSTRUCTIONS = {
     "basic_prompt.txt": "basic.system",
@@ -42,11 +42,11 @@ def find_sources(data: Path) -> tuple[Path, list[Source]]:
         if folders:
             known = {"data_synthesis": 0, "data_human": 1}
             folders.sort(key=lambda f: (known.get(f.name, 2), f.name))
-            return root, [_source(f, f"{f.name}/") for f in folders]
+            return root, [_source(root, f, f"{f.name}/") for f in folders]
     if _is_source(data):
         if data.name.startswith("data_"):
-            return data.parent, [_source(data, f"{data.name}/")]
-        return data, [_source(data, "")]
+            return data.parent, [_source(data.parent, data, f"{data.name}/")]
+        return data, [_source(data, data, "")]
     raise DataError(
         f"{shown(str(data))}: holds neither data_synthesis/ nor data_human/ with a script_info_*.json or MCQ/ folder; "
         "give the dataset folder of the benchmark"
@@ -57,7 +57,7 @@ def _is_source(folder: Path) -> bool:
     return folder.is_dir() and (any(folder.glob("script_info*.json")) or (folder / "MCQ").is_dir())
 
 
-def _source(folder: Path, prefix: str) -> Source:
+def _source(root: Path, folder: Path, prefix: str) -> Source:
     scripts = sorted(folder.glob("script_info*.json"))
     if len(scripts) > 1:
         named = ", ".join(shown(f.name) for f in scripts)
@@ -71,7 +71,7 @@ def _source(folder: Path, prefix: str) -> Source:
         for file in sorted((folder / "MCQ").glob(f"*{kind}*.json"))[:1]
     )
     for path in (*scripts, *(file for _, _, file in questions)):
-        inside(folder, path.relative_to(folder).as_posix())  # a link that leads out is refused before it is read
+        inside(root, path.relative_to(root).as_posix())  # a link that leads out is refused before it is read
     return Source(name, folder, prefix, scripts[0] if scripts else None, questions)
 
 
@@ -146,9 +146,7 @@ def read_prompts(root: Path) -> dict[str, str]:
         path = inside(root, f"{folder}/{name}")
         if not path.is_file():
             continue
-        data = path.read_bytes()
-        if len(data) > _PROMPT_BYTES:
-            raise DataError(f"{shown(str(path))}: {len(data)} bytes is no prompt; at most {_PROMPT_BYTES} are read")
+        data = read_plain(path, _PROMPT_BYTES)
         try:
             words = data.decode("utf-8-sig").strip()
         except UnicodeDecodeError as error:
