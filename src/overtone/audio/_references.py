@@ -15,7 +15,9 @@ from overtone.paths import read_plain
 
 SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".caf", ".w64", ".m4a", ".aac")
 _TABLES = (".jsonl", ".csv", ".tsv")
-_IN_TABLE = re.compile(rf"""[^,;\t\r\n"'/\\]+(?:{"|".join(re.escape(s) for s in SUFFIXES)})(?![\w.])""", re.I)
+_SUFFIX = re.compile(rf"(?:{'|'.join(re.escape(s) for s in SUFFIXES)})(?![\w.])", re.I)
+_BETWEEN = re.compile(r"""[,;\t\r\n"'/\\]""")
+_LONGEST_NAME = 255
 _MAX_BYTES = 500_000_000
 
 
@@ -41,7 +43,7 @@ def read_labels(root: Path, files: list[str]) -> Labels:
     for name in files:
         path = root / name
         if name.lower().endswith(_TABLES) and (text := _table(path)):
-            labels.mentioned.update(_IN_TABLE.findall(text))
+            labels.mentioned.update(_in_table(text))
         if not name.lower().endswith(".json"):
             continue
         ours = path.name.startswith("script_info") or path.parent.name == "MCQ"
@@ -68,6 +70,14 @@ def _table(path: Path) -> str:
         return read_plain(path, _MAX_BYTES).decode("utf-8", "replace")
     except DataError:
         return ""
+
+
+def _in_table(text: str) -> Iterator[str]:
+    """Every sound file's name in a table. Looks back from the suffix: a search for names takes hours on one long line."""
+    for suffix in _SUFFIX.finditer(text):
+        before = text[max(0, suffix.start() - _LONGEST_NAME) : suffix.start()]
+        if name := _BETWEEN.split(before)[-1]:
+            yield name + suffix[0]
 
 
 def _of_scripts(content: list[Any], home: Path, name: str) -> Iterator[Reference]:
