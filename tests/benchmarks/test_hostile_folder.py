@@ -64,3 +64,9 @@ def test_a_source_that_is_a_link_to_elsewhere_is_refused_before_it_is_read(small
     (small / "data_synthesis").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DataError, match="leaves its folder"):
         load(small)
+
+
+def test_a_name_longer_than_a_file_system_takes_is_a_missing_file(small: Path) -> None:
+    path = small / "data_synthesis" / "script_info_synthesis.json"
+    path.write_text(path.read_text().replace("id_0_sad_work_target", "x" * 5000))
+    assert any(f.code == "missing" and "xxx" in f.path for f in check_folder(small))

@@ -59,6 +59,10 @@ def test_a_hostile_file_name_reaches_the_terminal_escaped(tmp_path: Path, capsys
     out = capsys.readouterr().out
     assert all(c.isprintable() or c == "\n" for c in out)
     assert "[bold]x[-bold].wav" in out and ":bomb:" in out and "\\x1b" in out
+    assert call("check", str(tmp_path), "--json") == 1
+    out = capsys.readouterr().out
+    assert all(c.isprintable() or c == "\n" for c in out)
+    assert "\u202egnp.wav" in {finding["path"] for finding in msgspec.json.decode(out)}
 
 
 def test_long_lists_are_cut_with_a_word_on_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,7 +73,7 @@ def _table(path: Path) -> str:
 
 
 def _in_table(text: str) -> Iterator[str]:
-    """Every sound file's name in a table. Looks back from the suffix: a search for names takes hours on one long line."""
+    """Every sound file's name in a table. Looks back from each suffix: to look for names takes hours on a long line."""
     for suffix in _SUFFIX.finditer(text):
         before = text[max(0, suffix.start() - _LONGEST_NAME) : suffix.start()]
         if name := _BETWEEN.split(before)[-1]:

@@ -171,7 +171,7 @@ def _missing(root: Path, labels: Labels, sounds: list[str]) -> list[Finding]:
             text = f"{where} names a path that leaves its folder; correct that file, and doubt its origin"
             found[key] = _finding("error", "escapes", called, text)
             continue
-        if path.is_file():
+        if _is_file(path):
             continue
         other = elsewhere.get(reference.path.rpartition("/")[2])
         if other:
@@ -181,6 +181,13 @@ def _missing(root: Path, labels: Labels, sounds: list[str]) -> list[Finding]:
             text = f"{where} names it, but it is not there; fetch or copy it again"
             found[key] = _finding("error", "missing", called, text)
     return list(found.values())
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name longer than the file system takes cannot exist
+        return False
 
 
 def _unlabelled(labels: Labels, sounds: list[str]) -> list[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -40,10 +41,17 @@ def _check(folder: Path, as_json: bool) -> int:
     if as_json:
         import msgspec
 
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found)).decode() + "\n")
+        text = msgspec.json.format(msgspec.json.encode(found)).decode()
+        print(re.sub(r"[^\n -~]", _escaped, text))
     else:
         _print_findings(folder, found)
     return EXIT_REQUIREMENT if any(f.severity == "error" for f in found) else EXIT_OK
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """A character that could write to a terminal, as JSON writes it in ASCII."""
+    units = found[0].encode("utf-16-be").hex(" ", 2).split()
+    return found[0] if found[0].isprintable() else "".join(f"\\u{unit}" for unit in units)
 
 
 def _print_findings(folder: Path, found: list[Finding]) -> None:
