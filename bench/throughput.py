@@ -3,7 +3,7 @@
 The endpoint answers after a fixed time and is another process on the same cores; a run and the bare loop take turns.
 The run is timed from its first request to its last committed reply; planning is timed apart.
 
-    python -m bench.throughput [--connections 64 256] [--seconds-each 12] [--rounds 3] [--inspect]
+    python -m bench.throughput [--connections 64 256] [--seconds-each 20] [--rounds 3]
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--connections", type=int, nargs="+", default=[64, 256])
     parser.add_argument("--latency", type=float, default=0.2)
-    parser.add_argument("--seconds-each", type=float, default=12.0, help="how long each measurement takes, roughly")
+    parser.add_argument("--seconds-each", type=float, default=20.0, help="how long each measurement takes, roughly")
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     most = int(max(args.connections) / args.latency * args.seconds_each)

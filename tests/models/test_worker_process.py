@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
@@ -268,9 +269,10 @@ async def test_speech_asked_of_a_text_worker_is_noted_or_refused() -> None:
     assert failure.value.reason == "speech_refused"
 
 
-async def test_each_repeat_gets_its_own_seed() -> None:
+async def test_a_requests_seed_wins_over_the_specs() -> None:
     async with opened(seed=7) as model:
-        notes = [(await model.ask(asked("x", repeat=r))).notes[-1] for r in (0, 1)]
+        requests = [asked("x"), msgspec.structs.replace(asked("x"), seed=8)]
+        notes = [(await model.ask(request)).notes[-1] for request in requests]
     assert notes == ["seed=7", "seed=8"]
 
 

@@ -55,6 +55,9 @@ def test_each_prompt_condition_and_repeat_is_its_own_request(small: Path, tmp_pa
         outcome = run(small, server.base_url, tmp_path / "run", levels="3", prompt="all", repeats=2, seed=7)
         assert outcome.answered == server.count == 9 * 5 * 2
         assert {asked.body["seed"] for asked in server.asked} == {7, 8}
+    with OpenAIServer() as server:
+        run(small, server.base_url, tmp_path / "spec", levels="1", repeats=2, keys={"seed": 3})
+        assert {asked.body["seed"] for asked in server.asked} == {3, 4}, "a SPEC's seed is drawn from in the same way"
 
 
 def test_more_conditions_extend_a_run(small: Path, tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 from collections.abc import Sequence
 
 from overtone import registry
 from overtone.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, OvertoneError
-from overtone.paths import shown_lines
+from overtone.paths import shown, shown_lines
 from overtone.spec import suggest
 from overtone.version import __version__
 
@@ -28,6 +30,8 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. Every error a user can act on is one line, without a traceback."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        _make_streams_usable()
     commands = registry.builtins("cli")
     try:
         if not words or words[0] in ("-h", "--help", "help"):
@@ -53,8 +57,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away: no traceback at shutdown
         return EXIT_OK
+    except OSError as error:  # a full disk under our output, a name longer than the file system takes, …
+        where = f": {shown(os.fsdecode(error.filename))}" if isinstance(error.filename, str | bytes) else ""
+        print(f"overtone: {error.strerror or error}{where}", file=sys.stderr)
+        return EXIT_USAGE
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else EXIT_USAGE
+
+
+def _make_streams_usable() -> None:
+    """A closed stream becomes one that goes nowhere, so that no file of ours takes its number and no print fails; a
+    character that a terminal's encoding lacks is written out."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _help(commands: dict[str, str]) -> str:

@@ -134,7 +134,7 @@ class Cascade:
         longest = self.max_tokens or _LONGEST["choose" if choosing else "converse"]
         chat = _pool(self.slots or 1).chat(
             messages,
-            self.max_tokens or _LONGEST["choose" if choosing else "converse"],
+            longest,
             self.temperature,
             self.seed if request.seed is None else request.seed,
             self.top_p,

@@ -55,11 +55,6 @@ _ROOM = 64 << 10  # bytes kept free in a message for the JSON around the items
 _REASONS = {"too_large", "bad_clip", "server", "rejected", "speech_refused"}
 
 
-def _drawn(seed: int | None, repeat: int) -> int | None:
-    """The SPEC's seed for one repeat: a repeat is another draw."""
-    return None if seed is None else seed + repeat
-
-
 def load(spec: Spec) -> WorkerModel:
     """The model a `worker:` SPEC names. Nothing is started before `open()`."""
     return WorkerModel(spec)
@@ -209,7 +204,7 @@ class WorkerModel:
         header = {
             "messages": messages,
             "speech": speech,
-            "seed": request.seed if request.seed is not None else _drawn(seed, request.key.repeat),
+            "seed": seed if request.seed is None else request.seed,
             "task": request.task,
             "options": list(request.options),
         }

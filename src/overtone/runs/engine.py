@@ -7,6 +7,7 @@ before it has cost anything; its reply is kept like any other.
 from __future__ import annotations
 
 import asyncio
+import functools
 import random
 import time
 from collections import deque
@@ -34,6 +35,7 @@ REPLY_SECONDS = 600.0
 REPLY_BYTES = 64_000_000
 SHORT = 400  # characters kept of what a model says about itself
 _encode = msgspec.json.Encoder().encode
+_condition = functools.lru_cache(maxsize=64)(Condition.parse)
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -212,7 +214,7 @@ class Engine:
 
     def _request(self, ask: Ask, turn: int, history: list[Message]) -> tuple[Request, list[Message]]:
         item = ask.item
-        condition = Condition.parse(ask.condition)
+        condition = _condition(ask.condition)
         clip = item.turns[turn].clip
         sound: Sound | None = None
         if clip is not None and condition.input != "transcript":

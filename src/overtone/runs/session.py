@@ -93,7 +93,7 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
                 prompts,
                 connections=settings.max_connections,
                 speech=speech,
-                seed=settings.seed,
+                seed=_seed(settings),
                 budget_requests=settings.budget_requests,
                 budget_usd=settings.budget_usd,
                 price=price,
@@ -115,6 +115,12 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
             await model.close()
             log.removeHandler(handler)
             handler.close()
+
+
+def _seed(settings: Settings) -> int | None:
+    """The seed of the first repeat: the run's, else the SPEC's, which the model has checked by now."""
+    told = settings.model.options.get("seed")
+    return settings.seed if settings.seed is not None or told is None else int(told)
 
 
 def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Model, prompts: Prompts) -> None:

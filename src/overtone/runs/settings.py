@@ -226,6 +226,11 @@ def _check(s: Settings) -> None:
         for value in values:
             if value not in known:
                 raise UsageError(f"{key}: unknown {value!r}{suggest(value, known)}; known: {', '.join(known)}")
+    for key in ("data", "out"):
+        try:
+            getattr(s, key).encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"{key}: {getattr(s, key)!r} is not written in UTF-8; rename the folder") from None
     for key in ("repeats", "limit", "max_connections", "budget_requests", "budget_usd"):
         value = getattr(s, key)
         if value is not None and not 0 < value <= _MOST:  # also refuses what is no number
