@@ -70,3 +70,12 @@ def test_a_name_longer_than_a_file_system_takes_is_a_missing_file(small: Path) -
     path = small / "data_synthesis" / "script_info_synthesis.json"
     path.write_text(path.read_text().replace("id_0_sad_work_target", "x" * 5000))
     assert any(f.code == "missing" and "xxx" in f.path for f in check_folder(small))
+
+
+def test_a_folder_whose_name_is_no_utf8_holds_nothing_that_can_be_asked(small: Path) -> None:
+    clips = small / "data_synthesis" / "audio"
+    (clips / "sad").rename(os.fsdecode(os.fsencode(clips) + b"/\xff"))
+    assert any("do not exist" in line for line in load(small).warnings)
+    (small / "data_synthesis").rename(os.fsdecode(os.fsencode(small) + b"/data_\xff"))
+    with pytest.raises(DataError, match="not written in UTF-8"):
+        load(small)

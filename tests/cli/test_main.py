@@ -252,3 +252,40 @@ def test_a_recorded_run_can_be_replayed_and_scores_the_same(small: Path, server:
     assert main([*replay[:-1], str(tmp_path / "more"), "-q", "--repeats", "2"]) == 3
     with Store.read(tmp_path / "more") as store:
         assert {f.reason for f in store.failures()} == {"not_recorded"}
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_trouble(tmp_path: Path, closed: str) -> None:
+    filled(tmp_path / "run").close()
+    (tmp_path / "a.wav").write_bytes(b"")
+    for command, code in (("score run", 0), ("data check .", 1), ("case nowhere", 2)):
+        done = subprocess.run(
+            ["sh", "-c", f'"$1" -m overtone {command} {closed}', "sh", sys.executable],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_an_encoding_without_arrows_and_a_full_output_are_no_tracebacks(tmp_path: Path) -> None:
+    filled(tmp_path / "run").close()
+    around = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "overtone", "score", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=around)
+    assert done.returncode == 0, done.stderr
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (2, "overtone: No space left on device")
+
+
+def test_a_folder_that_is_not_utf8_or_has_an_endless_name_is_a_clear_error(
+    small: Path, server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words(small, server, tmp_path / "\udcff")) == 2
+    assert "not written in UTF-8" in capsys.readouterr().err
+    assert main(words(small, server, tmp_path / ("x" * 5000))) == 2
+    assert "File name too long" in capsys.readouterr().err
+    assert server.count == 0

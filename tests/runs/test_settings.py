@@ -57,7 +57,8 @@ def test_a_run_file_writes_one_run_for_each_model_and_benchmark(tmp_path: Path) 
 
 
 def test_what_is_written_down_does_the_same_again(tmp_path: Path) -> None:
-    (first,) = resolve({"benchmark": "echomind", "data": "d", "model": ["cascade?max_tokens=3"], "seed": 4}, None, {})
+    flags = {"benchmark": "echomind", "data": 'd\x7f\x1b"\n', "model": ["cascade?max_tokens=3"], "seed": 4}
+    (first,) = resolve(flags, None, {})
     again = resolve({}, read_run_file(write(tmp_path, to_toml(first))), {})
     assert [to_toml(run) for run in again] == [to_toml(first)]
 

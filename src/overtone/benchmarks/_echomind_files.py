@@ -62,6 +62,8 @@ def _source(root: Path, folder: Path, prefix: str) -> Source:
     if len(scripts) > 1:
         named = ", ".join(shown(f.name) for f in scripts)
         raise DataError(f"{shown(str(folder))}: several script files ({named}); keep one")
+    if not _is_utf8(folder.name):
+        raise DataError(f"{shown(str(folder))}: the folder's name is not written in UTF-8; rename it")
     name = folder.name.removeprefix("data_")
     if not prefix and scripts:
         name = scripts[0].stem.removeprefix("script_info").strip("_") or name
@@ -118,6 +120,8 @@ class Sounds:
             try:
                 with os.scandir(inside(self.root, here.rstrip("/")) if here else self.root) as listing:
                     for thing in listing:
+                        if not _is_utf8(thing.name):  # no JSON file can name it, and no item could hold it
+                            continue
                         if thing.is_dir(follow_symlinks=False):
                             stack.append(f"{here}{thing.name}/")
                         elif thing.is_file(follow_symlinks=False):
@@ -129,6 +133,14 @@ class Sounds:
                 raise DataError(f"{shown(str(self.root / here))}: cannot be listed: {error.strerror}") from None
         self._listed[folder] = names
         return names
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_file(path: Path) -> bool:

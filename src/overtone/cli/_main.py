@@ -73,8 +73,8 @@ def _make_streams_usable() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
-    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
-    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -264,4 +264,5 @@ def _toml(value: Any) -> str:
         return str(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml(v) for v in value) + "]"
-    return msgspec.json.encode(str(value)).decode()  # a JSON string is a TOML basic string
+    # A JSON string is a TOML basic string, but for one character that only TOML forbids.
+    return msgspec.json.encode(str(value)).decode().replace("\x7f", "\\u007f")
