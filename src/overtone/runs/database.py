@@ -60,6 +60,8 @@ def clear_errors(folder: Path) -> Iterator[None]:
             text = "the folder is read-only; choose another --out"
         elif "malformed" in text or "not a database" in text:
             text = "run.db is damaged or no database; restore it from a copy, or choose another --out"
+        elif "disk I/O error" in text:
+            text = "the disk cannot be read or written; it may be full: free some space and give the same command again"
         elif "decode to UTF-8" in text:
             text = "run.db holds text that is no UTF-8, which no Overtone wrote; restore it from a copy"
         raise StoreError(f"{folder}: {text}") from error

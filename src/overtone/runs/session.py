@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.metadata
 import itertools
 import logging
@@ -21,6 +22,7 @@ from overtone.benchmarks import Benchmark
 from overtone.errors import StoreError, UsageError
 from overtone.models import Model
 from overtone.paths import OneLine
+from overtone.runs.database import clear_errors
 from overtone.runs.engine import Engine, Outcome, Policy, Progress, check_outcome
 from overtone.runs.prices import price_of
 from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
@@ -149,7 +151,8 @@ def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Mod
         "versions": msgspec.json.encode(_versions()).decode(),
     }
     store.set_meta({**now, **fixed})
-    (store.folder / "config.toml").write_text(to_toml(settings), encoding="utf-8")
+    with clear_errors(store.folder):
+        (store.folder / "config.toml").write_text(to_toml(settings), encoding="utf-8")
 
 
 def _versions() -> dict[str, str]:
@@ -181,8 +184,21 @@ def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
         )
 
 
+class _RunLog(logging.FileHandler):
+    """run.log. Where it can be written no longer, that is said once; whether the run goes on is the store's to say."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        log.removeHandler(self)
+        log.warning("run.log cannot be written: %s", sys.exc_info()[1])
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):  # said before
+            super().close()
+
+
 def _log_to(folder: Path) -> logging.Handler:
-    handler = logging.FileHandler(folder / "run.log", encoding="utf-8")
+    with clear_errors(folder):
+        handler = _RunLog(folder / "run.log", encoding="utf-8")
     handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
     if log.level == logging.NOTSET:

@@ -64,10 +64,11 @@ class Store(Rows):
                 "wait for it, stop it, or choose another --out"
             ) from None
         try:
-            lock.seek(0)
-            lock.truncate()
-            lock.write(str(os.getpid()))
-            lock.flush()
+            with clear_errors(folder):
+                lock.seek(0)
+                lock.truncate()
+                lock.write(str(os.getpid()))
+                lock.flush()
             store = cls(folder, connect(folder / "run.db", write=True), lock)
             with clear_errors(folder):
                 store._prepare(fsync)
