@@ -15,7 +15,7 @@ def test_a_full_disk_under_the_log_is_said_once(
 ) -> None:
     handler = _log_to(tmp_path)
     assert isinstance(handler, logging.FileHandler)
-    handler.setStream(Path("/dev/full").open("w"))
+    handler.setStream(Path("/dev/full").open("w"))  # noqa: SIM115 - the handler closes it
     for number in range(3):
         log.info("line %d", number)
     handler.close()
