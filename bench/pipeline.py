@@ -1,20 +1,19 @@
 """The harness alone: items per second with a model that answers at once, clips, durable store, scores and tables
-included, and the memory that many items take. inspect_ai is measured beside it where it is installed.
+included, and the memory that many items take.
 
-    python -m bench.pipeline [--items 20000] [--memory-items 200000]
+    python -m bench.pipeline [--items 20000] [--memory-items 200000] [--inspect PYTHON]
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from bench import data
+from bench import data, inspect_peer
 
 CHILD = """
 import asyncio, resource, sys, time
@@ -39,20 +38,6 @@ peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(f"RESULT {n} {asked - began:.2f} {scored - asked:.2f} {shown - scored:.2f} {peak:.0f}")
 """
 
-INSPECT = """
-import sys, time, types
-fake = types.ModuleType("tiktoken")  # it would fetch a vocabulary from the network, which the work does not need
-sys.modules.setdefault("tiktoken", fake)
-from inspect_ai import Task, eval
-from inspect_ai.dataset import Sample
-from inspect_ai.scorer import match
-n = int(sys.argv[1])
-task = Task(dataset=[Sample(input=f"question {i}", target="C") for i in range(n)], scorer=match())
-began = time.perf_counter()
-eval(task, model="mockllm/model", display="none", log_dir=sys.argv[2], max_connections=64)
-print(f"RESULT {n / (time.perf_counter() - began):.1f}")
-"""
-
 
 def measure(folder: Path, items: int) -> tuple[float, ...]:
     made = data.make(folder / f"data{items}", scripts=100, questions=items)
@@ -72,6 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, default=20_000)
     parser.add_argument("--memory-items", type=int, default=200_000)
+    parser.add_argument("--inspect", metavar="PYTHON", help="an interpreter that has inspect_ai, to measure beside")
     parser.add_argument("--inspect-items", type=int, default=500)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -79,15 +65,10 @@ def main() -> None:
         whole = n / (asked + scored + shown)
         print(f"{n:.0f} items: asked in {asked:.1f} s, scored in {scored:.1f} s, tables in {shown:.1f} s")
         print(f"run alone {n / asked:.0f} items/s, run + score + tables {whole:.0f} items/s, peak {peak:.0f} MB")
-        if importlib.util.find_spec("inspect_ai"):
-            command = [sys.executable, "-c", INSPECT, str(args.inspect_items), f"{name}/logs"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            found = re.search(r"RESULT ([\d.]+)", done.stdout)
-            rate = float(found[1]) if found else 0.0
+        if args.inspect:
+            peer = inspect_peer.rate(args.inspect, items=args.inspect_items, logs=Path(name) / "logs")
             print(
-                f"inspect_ai {rate:.0f} items/s, ratio {whole / rate:.0f}"
-                if rate
-                else f"inspect_ai: {done.stderr[-300:]}"
+                f"inspect_ai {peer:.0f} items/s on {args.inspect_items} items without clips, ratio {whole / peer:.0f}"
             )
         if args.memory_items:
             n, asked, scored, shown, peak = measure(Path(name), args.memory_items)

@@ -3,7 +3,7 @@
 The endpoint answers after a fixed time and is another process on the same cores; a run and the bare loop take turns.
 The run is timed from its first request to its last committed reply; planning is timed apart.
 
-    python -m bench.throughput [--connections 64 256] [--seconds-each 20] [--rounds 3]
+    python -m bench.throughput [--connections 64 256] [--seconds-each 20] [--rounds 3] [--inspect PYTHON]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import data, http_models
+from bench import data, http_models, inspect_peer
 from overtone.runs.engine import Progress
 from overtone.runs.session import Hooks, execute
 from overtone.runs.settings import resolve
@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.2)
     parser.add_argument("--seconds-each", type=float, default=20.0, help="how long each measurement takes, roughly")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--inspect", metavar="PYTHON", help="an interpreter that has inspect_ai, to measure beside")
     args = parser.parse_args()
     most = int(max(args.connections) / args.latency * args.seconds_each)
     with tempfile.TemporaryDirectory() as name, process(latency=args.latency, light=True) as base_url:
@@ -75,6 +76,19 @@ def main() -> None:
                 f"{connections} connections, {requests} requests of 96 KB: bare {middle[0]:.0f}/s "
                 f"({middle[0] / ideal:.1%} of ideal), run {middle[1]:.0f}/s, ratio {middle[1] / middle[0]:.3f}"
             )
+            if args.inspect:
+                clip = next((folder / "data_synthesis" / "audio").rglob("*.wav"))
+                peer = inspect_peer.rate(
+                    args.inspect,
+                    items=15 * connections,
+                    logs=Path(name) / f"logs{connections}",
+                    base_url=base_url,
+                    clip=str(clip),
+                    connections=connections,
+                )
+                print(
+                    f"{connections} connections: inspect_ai {peer:.0f}/s, ratio to the bare loop {peer / middle[0]:.3f}"
+                )
 
 
 if __name__ == "__main__":

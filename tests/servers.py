@@ -292,6 +292,7 @@ class OpenAIServer(Server):
             message |= {"content": None, "audio": audio}
         usage = {
             "prompt_tokens": 50,
+            "total_tokens": 50 + len(text.split()),
             "completion_tokens": len(text.split()),
             "prompt_tokens_details": {"audio_tokens": 40},
             "completion_tokens_details": {"audio_tokens": 30 if wav else 0},
