@@ -364,3 +364,17 @@ def test_describe_changes_with_the_program(tmp_path: Path) -> None:
     assert first != model.describe()
     assert (first["program"], first["seed"]) == ("model.py", 3)
     assert str(tmp_path) not in str(first), "the same program in another folder is the same model"
+
+
+async def test_the_last_words_of_a_program_hold_no_secret_of_the_environment(
+    program: Write, request_with: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "canary-0123456789")
+    dump = "print(dict(os.environ), file=sys.stderr, flush=True)\nsys.exit(3)"
+    stray = "print('SOME_API_KEY is', os.environ['SOME_API_KEY'], flush=True)"
+    error = "answer(asked['id'], error='no: ' + os.environ['SOME_API_KEY'])"
+    for body in (dump, stray, error):
+        with pytest.raises(ModelFailure) as caught:
+            await (await program(body)).ask(request_with())
+        assert "canary" not in caught.value.detail
+        assert "…" in caught.value.detail

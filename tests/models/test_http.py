@@ -136,6 +136,20 @@ async def test_an_endpoint_that_repeats_the_key_does_not_bring_it_into_the_error
     assert "topsecret" not in caplog.text
 
 
+async def test_an_answer_that_repeats_the_key_comes_back_without_it() -> None:
+    with OpenAIServer(answer=lambda asked: f"your key is {KEY}") as server:
+        for key, kept in ((KEY, False), ("none", True)):
+            endpoint = Endpoint(
+                URL(f"{server.base_url}/chat/completions"), key_header=("Authorization", f"Bearer {key}"), secret=key
+            )
+            await endpoint.open()
+            server.answer = lambda asked, key=key: f"your key is {key}"  # type: ignore[misc]
+            answer = await endpoint.post(BODY)
+            await endpoint.close()
+            assert (key.encode() in answer) == kept
+            assert b"your key is" in answer
+
+
 async def test_the_key_is_in_no_attribute_a_person_prints(server: OpenAIServer) -> None:
     endpoint = Endpoint(URL(server.base_url), key_header=("Authorization", f"Bearer {KEY}"), secret=KEY)
     assert "topsecret" not in f"{endpoint} {endpoint!r} {endpoint.url}"

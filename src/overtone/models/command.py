@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import itertools
 import os
+import re
 import shutil
 import signal
 import sys
@@ -23,7 +24,7 @@ from msgspec import Struct
 from overtone.errors import ModelFailure, UsageError
 from overtone.models import _speech
 from overtone.models._chat import NO_SPEECH
-from overtone.models.http import DEFAULT_TIMEOUT, generation
+from overtone.models.http import DEFAULT_TIMEOUT, SECRET_CHARS, generation
 from overtone.schema import Message, Reply, Request, Sound, Usage
 from overtone.spec import Spec
 
@@ -34,6 +35,7 @@ STDERR_LINES = 20
 SHOWN_CHARS = 300
 LAST_WORDS = 2000
 KEYS: dict[str, type] = {"args": str, "slots": int}
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)
 
 
 class _Error(Struct):
@@ -143,7 +145,8 @@ class Command:
             error = _Error(line.error) if isinstance(line.error, str) else line.error
             known = error.reason in ModelFailure.REASONS
             detail = error.message if known else f"{error.reason}: {error.message}"
-            raise ModelFailure(error.reason if known else "rejected", detail[:SHOWN_CHARS], retry=error.retry)
+            shown = without_secrets(detail)[:SHOWN_CHARS]
+            raise ModelFailure(error.reason if known else "rejected", shown, retry=error.retry)
         if line.text is None:
             raise ModelFailure("malformed", 'the reply has neither "text" nor "error"', retry=True)
         wav = _speech.from_base64(line.audio) if line.audio else None
@@ -256,7 +259,7 @@ class _Program:
 
     def said(self) -> str:
         """The end of what it wrote to stderr, for an error's text."""
-        lines = "\n".join(line for line in self._stderr if line.strip())
+        lines = without_secrets("\n".join(line for line in self._stderr if line.strip()))
         return f"; its last words:\n{lines[-LAST_WORDS:]}" if lines else "; it wrote nothing to stderr"
 
     async def _read_replies(self) -> None:
@@ -283,7 +286,7 @@ class _Program:
         try:
             line = _decoder.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            shown = raw[:SHOWN_CHARS].decode("utf-8", "replace").strip()
+            shown = without_secrets(raw[:LAST_WORDS].decode("utf-8", "replace").strip())[:SHOWN_CHARS]
             noise = f"the program wrote a line that is no reply: {shown!r} ({error}); its log belongs on stderr"
             if self._waiting:
                 self._fail_all("malformed", noise)
@@ -307,6 +310,14 @@ class _Program:
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(ModelFailure(reason, detail, retry=reason != "too_large"))
+
+
+def without_secrets(text: str) -> str:
+    """What a program says when it fails, without the secrets of the environment that it inherited."""
+    for name, value in os.environ.items():
+        if _SECRET_NAME.search(name) and len(value) >= SECRET_CHARS:
+            text = text.replace(value, "…")
+    return text
 
 
 def _find(spec: Spec) -> Path:

@@ -30,6 +30,7 @@ CONNECT_TIMEOUT = 30.0
 # uvicorn (vLLM, sglang) closes an idle connection after 5 s; reusing one at that very moment fails the request.
 KEEP_ALIVE = 4.0
 DETAIL_CHARS = 300
+SECRET_CHARS = 12
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SECRETS = re.compile(r"(?i)(bearer\s+)[^\s\"',}]+|\b(sk-|AIza|hf_|xai-|gsk_)[\w*.\-]{4,}")
 
@@ -125,11 +126,17 @@ class Endpoint:
         if self._session is None:
             raise RuntimeError("the endpoint is not open")
         try:
-            return await self._post(self._session, body)
+            return self._without_key(await self._post(self._session, body))
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             failure = self._failure(error)
         # Raised outside the handler: aiohttp's exceptions hold the request's headers, and with them the key.
         raise failure
+
+    def _without_key(self, answer: bytes) -> bytes:
+        """The answer with a key that it repeats blacked out: replies are stored, and runs are handed on."""
+        if len(self._secret) < SECRET_CHARS:  # a server of one's own is often given "none", which is also a word
+            return answer
+        return answer.replace(self._secret.encode(), "…".encode())
 
     async def _post(self, session: aiohttp.ClientSession, body: bytes) -> bytes:
         url, headers, data = self.url, self._headers, _Body(body)
