@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import overtone
+from overtone.errors import UsageError
 from tests.servers import OpenAIServer
 
 
@@ -45,3 +46,9 @@ def test_errors_of_the_api_are_overtone_errors(tmp_path: Path) -> None:
         overtone.open_run(tmp_path)
     with pytest.raises(overtone.OvertoneError, match="did you mean 'echomind'"):
         overtone.run("echomnd", data=tmp_path, model="cascade")
+
+
+def test_a_misspelt_setting_is_refused(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no setting 'limt'; did you mean 'limit'"):
+        overtone.run("echomind", data=small, model="cascade", out=tmp_path / "run", limt=2)
+    assert not (tmp_path / "run").exists()

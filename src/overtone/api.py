@@ -9,10 +9,12 @@ from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overtone.errors import UsageError
 from overtone.runs.session import execute
-from overtone.runs.settings import resolve
+from overtone.runs.settings import Settings, resolve
 from overtone.runs.store import Store, StoredReply
 from overtone.schema import Item, Score
+from overtone.spec import suggest
 
 if TYPE_CHECKING:
     from overtone.analysis.cases import CaseView
@@ -71,6 +73,9 @@ def run(benchmark: str, *, data: str | Path, model: str, out: str | Path | None 
     `settings` are the flags of `overtone run` with underscores: levels, prompt, limit, … A run that is there already
     goes on: what is answered is not asked again. Raises OvertoneError; failures of single items are values of the run.
     """
+    unknown = settings.keys() - {f for f in Settings.__struct_fields__ if f not in ("judges", "plugins")}
+    for name in sorted(unknown):
+        raise UsageError(f"run() has no setting {name!r}{suggest(name, Settings.__struct_fields__)}")
     flags = {"benchmark": benchmark, "data": str(data), "model": [model], "out": str(out) if out else None, **settings}
     (found,) = resolve(flags, None, os.environ)
     outcome: Outcome = _wait(execute(found))
