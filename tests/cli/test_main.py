@@ -170,7 +170,18 @@ def test_plan_gives_a_price_range_for_a_known_model(small: Path, capsys: pytest.
     assert " to $" in capsys.readouterr().out
 
 
-HOSTILE = ['=HYPERLINK("http://x")', "+1", "-2", "@cmd", "  =1+1", "\t=1", "plain"]
+HOSTILE = [
+    '=HYPERLINK("http://x")',
+    "+1",
+    "-2",
+    "@cmd",
+    "  =1+1",
+    "\t=1",
+    "\ufeff=1",
+    "\x01\u200b@x",
+    "\uff1d1",
+    "plain",
+]
 
 
 def hostile_run(folder: Path) -> Path:

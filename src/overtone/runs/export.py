@@ -14,6 +14,7 @@ from overtone.runs.store import ANSWERED, FAILED, Failure, Store, StoredReply
 from overtone.schema import Score
 
 FORMATS = ("jsonl", "csv", "parquet")
+_FORMULA = "=+-@＝＋－＠"  # some spreadsheets take the wide ones for the narrow
 _STATES = {ANSWERED: "answered", FAILED: "failed"}
 
 
@@ -112,7 +113,7 @@ def _csv(store: Store, metrics: list[str], out: Path) -> int:
 
 def _cell(value: Any) -> Any:
     """A cell that no spreadsheet takes for a formula: text from a model is hostile."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("=", "+", "-", "@"):
+    if isinstance(value, str) and next((c for c in value if c.isprintable() and not c.isspace()), "x") in _FORMULA:
         return f"'{value}"
     return value
 
