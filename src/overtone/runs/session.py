@@ -80,6 +80,8 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
     with Store.create(settings.folder, fsync=settings.fsync) as store:
         handler = _log_to(settings.folder)
         try:
+            if hasattr(model, "log_folder"):
+                model.log_folder = settings.folder / "workers"
             await model.open()
             prompts = load_prompts(f"{settings.model.kind}:{settings.model.name}", benchmark.prompts)
             _identify(store, settings, benchmark, model, prompts)

@@ -20,7 +20,7 @@ from overtone.schema import INPUTS, STYLES
 from overtone.spec import Spec, parse_spec, suggest
 
 PROMPTS = ("zero", "basic", "enhance", "oracle", "oracle-false")
-NOT_IDENTITY = ("timeout", "base_url", "api_key_env", "slots", "threads", "python", "device", "batch", "gpus")
+NOT_IDENTITY = ("facts", "timeout", "base_url", "api_key_env", "slots", "threads", "python", "device", "batch", "gpus")
 
 
 class Settings(Struct, frozen=True, kw_only=True):

@@ -23,16 +23,17 @@ MAX_CHARACTERS = 1_000_000  # of a reply: more is no answer, and some metrics wo
 Words = Annotated[str, Meta(max_length=MAX_CHARACTERS)]
 PAGE = 256  # rows checked at a time: the check of one costs more than of a page's share
 _FILES = ("lock", "run.db", "run.log", "config.toml")
+_FOLDERS = ("audio", "workers")
 
 
 def check_plain(folder: Path) -> None:
     """Refuse to write into a folder whose own files are links, pipes or devices: what we write would land elsewhere."""
-    for path in (*(folder / name for name in _FILES), folder / "audio", *(folder / "audio").glob("??")):
+    for path in (*(folder / name for name in (*_FILES, *_FOLDERS)), *(folder / "audio").glob("??")):
         try:
             mode = path.lstat().st_mode
         except OSError:  # not there, or not to be looked at: opening it will say so
             continue
-        is_folder = path.name == "audio" or path.parent.name == "audio"
+        is_folder = path.name in _FOLDERS or path.parent.name == "audio"
         if not (stat.S_ISDIR(mode) if is_folder else stat.S_ISREG(mode)):
             kind = "a link" if stat.S_ISLNK(mode) else "not a plain " + ("folder" if is_folder else "file")
             raise StoreError(f"{path} is {kind}, so nothing is written to this run; copy the run without links")
