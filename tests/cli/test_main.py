@@ -110,6 +110,17 @@ def test_failures_are_exit_3_and_the_budget_exit_4(small: Path, server: OpenAISe
     assert main(words(small, server, tmp_path / "run", "-q")) == 0
 
 
+def test_one_of_several_models_that_is_not_there_does_not_stop_the_others(
+    small: Path, server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = ["openai:gone?base_url=http://127.0.0.1:9/v1", f"openai:any?base_url={server.base_url}"]
+    given = [word for model in models for word in ("--model", model)]
+    assert main(["run", "echomind", "--data", str(small), *given, "--out", str(tmp_path / "runs"), "-q"]) == 2
+    assert "echomind-openai-gone: the first request failed" in capsys.readouterr().err
+    with Store.read(tmp_path / "runs" / "echomind-openai-any") as store:
+        assert store.counts()["answered"] == 18
+
+
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(small: Path, tmp_path: Path) -> None:
     with OpenAIServer(latency=0.3) as server:
         command = [sys.executable, "-m", "overtone", *words(small, server, tmp_path / "run", "--max-connections", "2")]

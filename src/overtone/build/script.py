@@ -72,30 +72,33 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def sets() -> tuple[str, ...]:
-    """The names of the script sets that come with the package: folders here that hold a scripts.toml."""
-    return tuple(sorted(p.parent.name for p in Path(__file__).parent.glob("*/scripts.toml")))
+    """The names of the script sets that come with the package: folders here that hold scripts."""
+    return tuple(sorted({p.parent.name for p in Path(__file__).parent.glob("*/*.toml")}))
 
 
 def read_set(name: str) -> tuple[Script, ...]:
-    """The scripts of a set by name."""
+    """The scripts of a set by name: all its files, in the order of their names."""
     if name not in sets():
         raise DataError(f"no script set {name!r}{suggest(name, sets())}; there is: {', '.join(sets())}")
-    return read_scripts(Path(__file__).parent / name / "scripts.toml")
+    return read_scripts(*sorted((Path(__file__).parent / name).glob("*.toml")))
 
 
-def read_scripts(path: Path) -> tuple[Script, ...]:
-    """Read and check a scripts.toml; DataError names the script and what is wrong with it."""
-    try:
-        found = msgspec.convert(tomllib.loads(path.read_text("utf-8")), _File).script
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise DataError(f"{path.name}: cannot be read as scripts: {error}") from error
+def read_scripts(*paths: Path) -> tuple[Script, ...]:
+    """Read and check files of scripts; DataError names the script and what is wrong with it."""
+    found: list[Script] = []
     seen: set[str] = set()
-    for script in found:
-        problem = _problem(script, seen)
-        if problem:
-            raise DataError(f"{path.name}: script {script.id}: {problem}")
-        seen.add(script.id)
-    return found
+    for path in paths:
+        try:
+            read = msgspec.convert(tomllib.loads(path.read_text("utf-8")), _File).script
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+            raise DataError(f"{path.name}: cannot be read as scripts: {error}") from error
+        for script in read:
+            problem = _problem(script, seen)
+            if problem:
+                raise DataError(f"{path.name}: script {script.id}: {problem}")
+            seen.add(script.id)
+        found.extend(read)
+    return tuple(found)
 
 
 def _problem(script: Script, seen: set[str]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from overtone.cli._options import add_run_flags, settings_of
-from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_INTERRUPTED, EXIT_OK
-from overtone.paths import shown_lines
+from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_INTERRUPTED, EXIT_OK, OvertoneError
+from overtone.paths import shown, shown_lines
 
 if TYPE_CHECKING:
     from overtone.runs.engine import Outcome
@@ -21,9 +22,17 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    """Do every run that is asked for. One of several that cannot be done is told, and the others go on."""
     worst = EXIT_OK
-    for settings in settings_of(_without(args)):
-        code = _one(settings, verbose=args.verbose, quiet=args.quiet)
+    runs = settings_of(_without(args))
+    for settings in runs:
+        try:
+            code = _one(settings, verbose=args.verbose, quiet=args.quiet)
+        except OvertoneError as error:
+            if len(runs) == 1:
+                raise
+            print(f"overtone: {settings.folder}: {shown(str(error))}", file=sys.stderr)
+            code = error.exit_code
         worst = max(worst, code)
         if code == EXIT_INTERRUPTED:
             break

@@ -1,0 +1,84 @@
+"""What a machine can check of the authoring guide: a script that breaks one of its rules is listed with the reason."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from overtone.build.script import TWO_WAY, Script
+from overtone.cues import BY_SLUG
+
+PROVENANCES = ("target", "alternative", "words", "harmful")
+WORDS = (7, 18)  # how many a script may have
+REPLY_RATIO = 1.25  # of the longest to the shortest reply of a script, in words
+OPTION_RATIO = 1.8  # of the longest to the shortest option of a question, in characters
+ALIKE = 0.5  # shared words ÷ all words of two texts
+LONGEST_SHARE = 0.4  # how often one provenance may hold the longest option of a set
+
+
+def problems(scripts: Sequence[Script]) -> list[str]:
+    """Every broken rule of a set, as `id: what is wrong`."""
+    found = [f"{s.id}: {what}" for s in scripts for what in _of_script(s)]
+    return found + list(_of_pairs(scripts)) + list(_of_set(scripts))
+
+
+def _of_script(s: Script) -> Iterable[str]:
+    count = len(s.words.split())
+    if not WORDS[0] <= count <= WORDS[1]:
+        yield f"{count} words; a script has {WORDS[0]} to {WORDS[1]}"
+    for where, text in (("words", s.words), ("reply.neutral", s.reply.get("neutral", ""))):
+        for named in _cues_in(text):
+            yield f"{where} name the cue {named!r}"
+    if ("neutral" in s.reply) == (BY_SLUG[s.cue].category == "gender"):
+        yield "needs a neutral reply, unless it is about the speaker's sex"
+    lengths = [len(reply.split()) for reply in s.reply.values()]
+    if max(lengths) > REPLY_RATIO * min(lengths):
+        yield f"replies of {lengths} words: the longest may be {REPLY_RATIO} times the shortest"
+    replies = list(s.reply.items())
+    for i, (one, text) in enumerate(replies):
+        for two, other in replies[:i]:
+            if _alike(text, other) >= ALIKE:
+                yield f"the replies to {two} and {one} say almost the same"
+    for r in s.reasoning:
+        if r.category in TWO_WAY:
+            continue
+        options = {p: getattr(r, p) for p in PROVENANCES}
+        sizes = [len(text) for text in options.values()]
+        if max(sizes) > OPTION_RATIO * min(sizes):
+            yield f"{r.category}: options of {sizes} characters; the longest may be {OPTION_RATIO} times the shortest"
+        for named in _cues_in(f"{r.question} {r.words}"):
+            yield f"{r.category}: the question or its words-alone option names the cue {named!r}"
+
+
+def _of_pairs(scripts: Sequence[Script]) -> Iterable[str]:
+    first: dict[str, str] = {}
+    for i, s in enumerate(scripts):
+        start = " ".join(s.words.lower().split()[:3])
+        if start in first:
+            yield f"{s.id}: begins like {first[start]} ({start!r})"
+        first.setdefault(start, s.id)
+        for other in scripts[:i]:
+            if _alike(s.words, other.words) >= ALIKE:
+                yield f"{s.id}: reads almost like {other.id}"
+
+
+def _of_set(scripts: Sequence[Script]) -> Iterable[str]:
+    four = [r for s in scripts for r in s.reasoning if r.category not in TWO_WAY]
+    longest = Counter(max(PROVENANCES, key=lambda p: len(getattr(r, p))) for r in four)
+    for provenance, count in longest.items():
+        if len(four) >= 20 and count > LONGEST_SHARE * len(four):
+            yield f"set: the {provenance} option is the longest in {count} of {len(four)} questions"
+    for category, answers in TWO_WAY.items():
+        given = Counter(r.target for s in scripts for r in s.reasoning if r.category == category)
+        if abs(given[answers[0]] - given[answers[1]]) > max(2, 0.2 * given.total()):
+            yield f"set: {category} is answered {dict(given)} on target clips; balance it"
+
+
+def _cues_in(text: str) -> list[str]:
+    return [cue.slug for cue in BY_SLUG.values() if re.search(cue.pattern, text, re.I)]
+
+
+def _alike(one: str, two: str) -> float:
+    a, b = (set(re.findall(r"\w+", text.lower())) for text in (one, two))
+    return len(a & b) / len(a | b)
