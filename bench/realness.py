@@ -30,13 +30,8 @@ from scripts.fit_hearing import HELD_OUT_SENTENCES, SENTENCES, TRAIN_VOICES, dis
 Row = tuple[str, str, list[float]]  # class, cluster (speaker, recording, voice), features
 EMOTIONS = ("happy", "sad", "surprise", "angry", "fear", "disgust")
 EVENTS = {
-    "coughing": "cough",
-    "laughing": "laugh",
-    "moaning": "moan",
-    "sighing": "sigh",
-    "yawning": "yawn",
-    "crying": "sob",
-}
+    "coughing": "cough", "laughing": "laugh", "moaning": "moan", "sighing": "sigh", "yawning": "yawn", "crying": "sob",
+}  # fmt: skip
 SCENES = {
     "rain": "rain", "sea_waves": "waves", "thunderstorm": "thunder", "wind": "wind", "dog": "dog", "clapping": "applause",
     "clock_alarm": "alarm", "car_horn": "honking", "engine": "car", "train": "subway",
@@ -63,7 +58,9 @@ def _age(years: int) -> str:
 
 def real_files(data: Path) -> dict[str, list[tuple[Path, str, str]]]:
     events = [
-        (p, EVENTS[p.parent.name], p.name[:4]) for k in EVENTS for p in sorted((data / "nonverbal" / k).glob("*.wav"))
+        (path, EVENTS[kind], path.name[:4])
+        for kind in EVENTS
+        for path in sorted((data / "nonverbal" / kind).glob("*.wav"))
     ]
     return {
         "emotion": listed(data / "ravdess", lambda r: r["emotion"] if r["emotion"] in EMOTIONS else "", "actor"),
