@@ -33,8 +33,8 @@ EVENTS = {
     "coughing": "cough", "laughing": "laugh", "moaning": "moan", "sighing": "sigh", "yawning": "yawn", "crying": "sob",
 }  # fmt: skip
 SCENES = {
-    "rain": "rain", "sea_waves": "waves", "thunderstorm": "thunder", "wind": "wind", "dog": "dog", "clapping": "applause",
-    "clock_alarm": "alarm", "car_horn": "honking", "engine": "car", "train": "subway",
+    "rain": "rain", "sea_waves": "waves", "thunderstorm": "thunder", "wind": "wind", "dog": "dog",
+    "clapping": "applause", "clock_alarm": "alarm", "car_horn": "honking", "engine": "car", "train": "subway",
 }  # fmt: skip
 
 
