@@ -199,6 +199,47 @@ _BY_LABEL: dict[str, Cue] = {label.casefold(): c for c in _ALL for label in (c.s
 _PATTERNS: tuple[tuple[re.Pattern[str], Cue], ...] = tuple((re.compile(c.pattern, re.I), c) for c in _ALL)
 
 
+ALSO_TRUE: dict[str, frozenset[str]] = {  # cue → what an honest listener may also say of its clip
+    slug: frozenset(also.split())
+    for slug, also in {
+        "child": "male female",
+        "elderly": "hoarse tired slow sad",
+        "hoarse": "tired elderly disgust cough",
+        "breath": "sigh tired fear moan sobbing fast",
+        "tired": "slow sad hoarse elderly sigh yawn",
+        "sobbing": "sad breath moan sigh tired fear child",
+        "happy": "surprise child",
+        "sad": "tired slow elderly sigh",
+        "surprise": "happy fear child",
+        "angry": "shout fast disgust",
+        "fear": "surprise fast breath sobbing child elderly",
+        "disgust": "angry slow tired sad hoarse elderly",
+        "shout": "angry surprise happy fear child",
+        "whisper": "breath fear elderly child",
+        "fast": "fear breath angry",
+        "slow": "tired sad disgust elderly",
+        "cough": "hoarse",
+        "sigh": "tired sad breath moan slow",
+        "laughter": "happy surprise child",
+        "yawn": "tired sigh slow sad",
+        "moan": "sad tired sigh sobbing disgust slow",
+        "wind": "waves",
+        "thunder": "rain",
+        "waves": "wind rain",
+        "car": "subway wind honking",
+        "subway": "car wind",
+        "applause": "cheering rain",
+        "cheering": "applause chatter children shout laughter happy",
+        "chatter": "cheering children",
+        "children": "chatter cheering child laughter shout",
+        "alarm": "ringtone",
+        "ringtone": "alarm music",
+        "honking": "car",
+        "music": "ringtone",
+    }.items()
+}
+
+
 def find_cue(label: str) -> Cue | None:
     """The cue that a slug or one of EchoMind's strings stands for, or None."""
     return _BY_LABEL.get(" ".join(label.split()).casefold())

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from overtone.build.questions import ALSO_TRUE, Question, positions, reasoning, true_of, understanding
+from overtone.build.questions import Question, positions, reasoning, true_of, understanding
 from overtone.build.script import TWO_WAY, Script
-from overtone.cues import BY_SLUG, UNDERSTANDING, cue_of_option
+from overtone.cues import ALSO_TRUE, BY_SLUG, UNDERSTANDING, cue_of_option
 
 
 @pytest.fixture(scope="module")

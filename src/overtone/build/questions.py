@@ -10,48 +10,9 @@ import numpy as np
 from msgspec import Struct
 
 from overtone.build.script import TWO_WAY, Script
-from overtone.cues import BY_SLUG, CUES, DIMENSIONS, UNDERSTANDING, Cue
+from overtone.cues import ALSO_TRUE, BY_SLUG, CUES, DIMENSIONS, UNDERSTANDING, Cue
 from overtone.schema import Style
 
-ALSO_TRUE: dict[str, frozenset[str]] = {  # cue → what an honest listener may also say of its clip
-    slug: frozenset(also.split())
-    for slug, also in {
-        "child": "male female",
-        "elderly": "hoarse tired slow sad",
-        "hoarse": "tired elderly disgust cough",
-        "breath": "sigh tired fear moan sobbing fast",
-        "tired": "slow sad hoarse elderly sigh yawn",
-        "sobbing": "sad breath moan sigh tired fear child",
-        "happy": "surprise child",
-        "sad": "tired slow elderly sigh",
-        "surprise": "happy fear child",
-        "angry": "shout fast disgust",
-        "fear": "surprise fast breath sobbing child elderly",
-        "disgust": "angry slow tired sad hoarse elderly",
-        "shout": "angry surprise happy fear child",
-        "whisper": "breath fear elderly child",
-        "fast": "fear breath angry",
-        "slow": "tired sad disgust elderly",
-        "cough": "hoarse",
-        "sigh": "tired sad breath moan slow",
-        "laughter": "happy surprise child",
-        "yawn": "tired sigh slow sad",
-        "moan": "sad tired sigh sobbing disgust slow",
-        "wind": "waves",
-        "thunder": "rain",
-        "waves": "wind rain",
-        "car": "subway wind honking",
-        "subway": "car wind",
-        "applause": "cheering rain",
-        "cheering": "applause chatter children shout laughter happy",
-        "chatter": "cheering children",
-        "children": "chatter cheering child laughter shout",
-        "alarm": "ringtone",
-        "ringtone": "alarm music",
-        "honking": "car",
-        "music": "ringtone",
-    }.items()
-}
 _FLAT = frozenset(
     {"tired", "slow", "sad", "disgust", "hoarse", "elderly"}
 )  # what plain synthetic speech may be taken for
