@@ -13,6 +13,7 @@ PROVENANCES = ("target", "alternative", "words", "harmful")
 WORDS = (7, 18)  # how many a script may have
 REPLY_RATIO = 1.25  # of the longest to the shortest reply of a script, in words
 OPTION_RATIO = 1.8  # of the longest to the shortest option of a question, in characters
+BEGINNING = 4  # words that no two scripts of a set have in common at their beginning
 ALIKE = 0.5  # shared words ÷ all words of two texts
 LONGEST_SHARE = 0.4  # how often one provenance may hold the longest option of a set
 
@@ -54,7 +55,7 @@ def _of_script(s: Script) -> Iterable[str]:
 def _of_pairs(scripts: Sequence[Script]) -> Iterable[str]:
     first: dict[str, str] = {}
     for i, s in enumerate(scripts):
-        start = " ".join(s.words.lower().split()[:3])
+        start = " ".join(s.words.lower().split()[:BEGINNING])
         if start in first:
             yield f"{s.id}: begins like {first[start]} ({start!r})"
         first.setdefault(start, s.id)
