@@ -133,3 +133,11 @@ def test_the_public_interface_is_what_it_was() -> None:
     names = run("import overtone; print(*sorted(overtone.__all__))").split()
     assert names == ["Item", "OvertoneError", "Reply", "Run", "Score", "__version__", "open_run", "run", "score"]
     assert run("import overtone; print(all(getattr(overtone, n) for n in overtone.__all__))").strip() == "True"
+
+
+def test_every_test_file_is_collected() -> None:
+    here = Path(__file__).parent
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here.parent)
+    collected = {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
+    assert collected == {str(path.relative_to(here.parent)) for path in here.rglob("test_*.py")}
