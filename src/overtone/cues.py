@@ -255,11 +255,5 @@ def cue_of_option(sentence: str) -> Cue | None:
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def same_cue(a: str, b: str) -> bool:
-    """Whether two labels stand for one cue."""
-    first, second = find_cue(a), find_cue(b)
-    return first is not None and first is second
-
-
 def slugs(cues: Iterable[Cue] = CUES) -> tuple[str, ...]:
     return tuple(c.slug for c in cues)

@@ -120,11 +120,6 @@ def _take_in_environment(room: str) -> None:
     _environment_seen = named
 
 
-def plugin_names(room: str) -> list[str]:
-    """Names of the plug-in files taken in so far."""
-    return list(_plugins[room])
-
-
 def _entry_points(room: str) -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points
 

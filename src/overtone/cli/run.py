@@ -24,7 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Do every run that is asked for. One of several that cannot be done is told, and the others go on."""
     worst = EXIT_OK
-    runs = settings_of(_without(args))
+    runs = settings_of(args)
     for settings in runs:
         try:
             code = _one(settings, verbose=args.verbose, quiet=args.quiet)
@@ -37,10 +37,6 @@ def main(args: argparse.Namespace) -> int:
         if code == EXIT_INTERRUPTED:
             break
     return worst
-
-
-def _without(args: argparse.Namespace) -> argparse.Namespace:
-    return argparse.Namespace(**{k: v for k, v in vars(args).items() if k not in ("verbose", "quiet")})
 
 
 def _one(settings: Settings, *, verbose: bool, quiet: bool) -> int:

@@ -46,9 +46,17 @@ class OmniEngine(_hf.HfEngine):
         """How many samples of sound one step of the talker becomes."""
         raise NotImplementedError
 
+    def padding(self, sound: _hf.Samples) -> dict[str, Any]:
+        """How the feature extractor is told to pad or cut one sound."""
+        raise NotImplementedError
+
     def features(self, sound: _hf.Samples) -> torch.Tensor:
         """The frames of one sound, (bins, frames), as the model's own processor makes them."""
-        raise NotImplementedError
+        made = self.extractor(
+            sound, sampling_rate=self.rate, return_attention_mask=True, return_tensors="pt", **self.padding(sound)
+        )
+        frames: torch.Tensor = made["input_features"][0][:, : int(made["attention_mask"].sum())]
+        return frames
 
     def start(self, path: str, shared: dict[str, Any], weights: dict[str, Any]) -> None:
         config = self.config_class.from_pretrained(path, **shared)

@@ -6,7 +6,6 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-import torch
 from transformers import Qwen2_5OmniConfig, Qwen2_5OmniForConditionalGeneration
 
 if TYPE_CHECKING:
@@ -46,20 +45,11 @@ class Qwen25Omni(_omni.OmniEngine):
         parts = self.model.config.token2wav_config
         return int(parts.dit_config.repeats * math.prod(parts.bigvgan_config.upsample_rates))
 
-    def features(self, sound: _hf.Samples) -> torch.Tensor:
+    def padding(self, sound: _hf.Samples) -> dict[str, Any]:
         hop = int(self.extractor.hop_length)
         # Two windows of silence behind the sound give its frames the values that padding to the full length would
         room = math.ceil((len(sound) + 2 * self.extractor.n_fft) / hop) * hop
-        made = self.extractor(
-            sound,
-            sampling_rate=self.rate,
-            padding="max_length",
-            max_length=min(room, int(self.extractor.n_samples)),
-            return_attention_mask=True,
-            return_tensors="pt",
-        )
-        frames: torch.Tensor = made["input_features"][0][:, : int(made["attention_mask"].sum())]
-        return frames
+        return {"padding": "max_length", "max_length": min(room, int(self.extractor.n_samples))}
 
 
 if __name__ == "__main__":

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import torch
 from transformers import Qwen3OmniMoeConfig, Qwen3OmniMoeForConditionalGeneration
 
 if TYPE_CHECKING:
@@ -46,17 +45,8 @@ class Qwen3Omni(_omni.OmniEngine):
     def samples_per_code(self) -> int:
         return int(self.model.code2wav.total_upsample)
 
-    def features(self, sound: _hf.Samples) -> torch.Tensor:
-        made = self.extractor(
-            sound,
-            sampling_rate=self.rate,
-            padding=True,
-            truncation=False,
-            return_attention_mask=True,
-            return_tensors="pt",
-        )
-        frames: torch.Tensor = made["input_features"][0][:, : int(made["attention_mask"].sum())]
-        return frames
+    def padding(self, sound: _hf.Samples) -> dict[str, Any]:
+        return {"padding": True, "truncation": False}
 
 
 if __name__ == "__main__":
