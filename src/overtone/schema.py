@@ -9,8 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-Style = Literal["target", "alternative", "neutral"]
-STYLES: tuple[Style, ...] = ("target", "alternative", "neutral")
+Style = Literal["target", "alternative", "neutral", "control"]
+STYLES: tuple[Style, ...] = ("target", "alternative", "neutral", "control")  # control: neutral again, in another voice
 Input = Literal["audio", "transcript", "both", "silence"]
 INPUTS: tuple[Input, ...] = ("audio", "transcript", "both", "silence")
 Prompt = Literal["task", "zero", "basic", "enhance"]
@@ -35,11 +35,14 @@ class Option(Struct, frozen=True, omit_defaults=True):
 
 
 class Turn(Struct, frozen=True, omit_defaults=True):
-    """One thing the user says: a clip and its true words. `cue` is the slug of the cue this clip carries."""
+    """One thing the user says: a clip and its true words. `cue` is the slug of the cue this clip carries. Where a
+    dialogue has a reference reply to this turn, it stands here."""
 
     clip: Clip | None
     words: str = ""
     cue: str = ""
+    reference: str = ""
+    reference_audio: str = ""
 
 
 class Item(Struct, frozen=True, omit_defaults=True):
@@ -67,6 +70,8 @@ class Item(Struct, frozen=True, omit_defaults=True):
     gold: str = ""  # the right letter; "" where the question has none
     references: tuple[str, ...] = ()  # reference transcript or reply
     reference_audio: str = ""  # path of the reference reply's sound, relative like a clip's
+    part: str = ""  # of the benchmark, kept apart from its headline: false-cue, conflict, dialogue, control, fixed
+    status: str = ""  # of the clip's cue: validated, unvalidated, or "" where the benchmark does not say
 
 
 class Condition(Struct, frozen=True, omit_defaults=True):

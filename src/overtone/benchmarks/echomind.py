@@ -94,7 +94,7 @@ class Script(Struct, frozen=True):
         mine, other = (self.cue, self.cue_text), (self.other, self.other_text)
         if style == "alternative":
             mine, other = other, mine
-        elif style == "neutral":
+        elif style in ("neutral", "control"):
             mine, other = ("", ""), mine
         return *mine, *other
 

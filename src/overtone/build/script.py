@@ -22,6 +22,13 @@ TWO_WAY = {  # reasoning categories with two fixed options, in their order
 }
 
 
+MANNERS = {  # cues that come in several kinds; the first is meant where a script names none
+    "laughter": ("hearty", "nervous"),
+    "shout": ("angry", "joyful"),
+    "music": ("happy", "funny", "sad", "exciting", "angry"),
+}
+
+
 class Reasoning(Struct, frozen=True, forbid_unknown_fields=True):
     """One question for the target and the alternative clip. Options stand under the reading that makes them right."""
 
@@ -43,17 +50,33 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
     voice: str
     words: str
     reply: dict[str, str]
-    style: dict[str, str]
-    reasoning: tuple[Reasoning, ...]
+    style: dict[str, str]  # the voice in which the reply to a style is spoken
+    reasoning: tuple[Reasoning, ...] = ()
+    manner: dict[str, str] = {}  # style → which kind of its cue, one of MANNERS
+    says: str = ""  # of a conflict script: the cue its words state; the target's voice says otherwise
 
     @property
     def styles(self) -> tuple[Style, ...]:
         """The styles it is spoken in: those with a reply."""
         return tuple(s for s in STYLES if s in self.reply)
 
+    @property
+    def control_of(self) -> Style:
+        """The style whose clip is spoken once more, in another voice of the same sex, to show what "nothing changed"
+        looks like: the neutral one, or the target of a script that has none."""
+        return "neutral" if "neutral" in self.reply else "target"
+
     def cue_in(self, style: str) -> Cue | None:
         """The cue that a clip in this style carries; None for a neutral one."""
+        if style == "control":
+            style = self.control_of
         return {"target": BY_SLUG[self.cue], "alternative": BY_SLUG[self.alternative]}.get(style)
+
+    def manner_in(self, style: str) -> str:
+        """Which kind of its cue a clip carries; "" where its cue has but one."""
+        cue = self.cue_in(style)
+        kinds = MANNERS.get(cue.slug, ("",)) if cue else ("",)
+        return self.manner.get(style, kinds[0])
 
     def voice_in(self, style: str) -> BuildVoice:
         """Who speaks in this style: one voice throughout, but for scripts about the speaker's sex."""
@@ -65,6 +88,32 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
     def file_name(self, style: str, ending: str = ".wav") -> str:
         """Relative to `audio/` or `audio_response/`, as EchoMind names files."""
         return f"{self.cue}/{self.id}_{self.cue}_{self.topic}_{style}{ending}"
+
+
+class DialogueTurn(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is said in one turn of a dialogue, how, and the reference reply to it with its voice."""
+
+    words: str
+    cue: str  # slug, or "" for a plain voice
+    reply: str
+    style: str
+    manner: str = ""
+
+
+class Dialogue(Struct, frozen=True, forbid_unknown_fields=True):
+    """Two turns of one speaker whose cue changes between them. In the steady variant the second turn keeps the first
+    one's cue, and `steady_reply` answers it: same words, other right answer."""
+
+    id: str
+    topic: str
+    voice: str
+    turn: tuple[DialogueTurn, DialogueTurn]
+    steady_reply: str
+    steady_style: str
+
+
+class _Dialogues(Struct, frozen=True, forbid_unknown_fields=True):
+    dialogue: tuple[Dialogue, ...]
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,8 +157,14 @@ def _problem(script: Script, seen: set[str]) -> str:
     for slug in (script.cue, script.alternative):
         if slug not in BY_SLUG:
             return f"no cue {slug!r}{suggest(slug, BY_SLUG)}"
-    if script.cue == script.alternative:
+    if (script.cue, script.manner_in("target")) == (script.alternative, script.manner_in("alternative")):
         return "the alternative is the target cue itself"
+    for style, manner in script.manner.items():
+        cue = script.cue_in(style)
+        if cue is None or manner not in MANNERS.get(cue.slug, ()):
+            return f"manner.{style} {manner!r} is no kind of its cue"
+    if script.says and script.says != script.alternative:
+        return "the alternative of a conflict script is what its words say"
     if (BY_SLUG[script.cue].dimension == "speaker") != (BY_SLUG[script.alternative].dimension == "speaker"):
         return "a cue about the speaker needs another such cue as its alternative"
     if script.voice not in VOICES:
@@ -117,10 +172,10 @@ def _problem(script: Script, seen: set[str]) -> str:
     if BY_SLUG[script.cue].category == "gender" and VOICES[script.voice].sex != script.cue:
         return f"its voice {script.voice!r} is not {script.cue}"
     missing = {"target", "alternative"} - set(script.reply)
-    if missing or set(script.reply) != set(script.style) or set(script.reply) - set(STYLES):
+    if missing or set(script.reply) != set(script.style) or set(script.reply) - {"target", "alternative", "neutral"}:
         return "reply and style each need target and alternative, and the same styles"
     kinds = [r.category for r in script.reasoning]
-    if not kinds or len(set(kinds)) != len(kinds):
+    if len(set(kinds)) != len(kinds) or not (kinds or script.says):
         return "needs at least one reasoning question, and not two of one category"
     return next((p for r in script.reasoning if (p := _reasoning_problem(r))), "")
 
