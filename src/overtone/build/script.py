@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -11,9 +12,14 @@ from msgspec import Struct
 from overtone.build.voices import VOICES, BuildVoice
 from overtone.cues import BY_SLUG, REASONING, Cue
 from overtone.errors import DataError
+from overtone.paths import read_plain, shown
 from overtone.schema import STYLES, Style
 from overtone.spec import suggest
 
+ROLES = {name: voice.sex for name, voice in VOICES.items()}
+SET_LICENCE = "CC-BY-4.0"  # of the texts that come with the package
+LONGEST = 400  # characters of a script
+MAX_BYTES = 50_000_000  # of one file
 TWO_WAY = {  # reasoning categories with two fixed options, in their order
     "people": ("Yes", "No"),
     "laughter": ("Yes", "No"),
@@ -85,6 +91,11 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
             return VOICES[voice.partner]
         return voice
 
+    def sex_in(self, style: str) -> str:
+        """The sex of who speaks in this style: one voice throughout, but for scripts about just that."""
+        cue = self.cue_in(style)
+        return cue.slug if cue is not None and cue.category == "gender" else ROLES[self.voice]
+
     def file_name(self, style: str, ending: str = ".wav") -> str:
         """Relative to `audio/` or `audio_response/`, as EchoMind names files."""
         return f"{self.cue}/{self.id}_{self.cue}_{self.topic}_{style}{ending}"
@@ -112,48 +123,143 @@ class Dialogue(Struct, frozen=True, forbid_unknown_fields=True):
     steady_style: str
 
 
-class _Dialogues(Struct, frozen=True, forbid_unknown_fields=True):
-    dialogue: tuple[Dialogue, ...]
+class Collection(Struct, frozen=True):
+    """Everything a set is built from."""
+
+    name: str
+    scripts: tuple[Script, ...]
+    conflicts: tuple[Script, ...] = ()
+    dialogues: tuple[Dialogue, ...] = ()
+    licence: str = "unknown"  # of the texts
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
-    script: tuple[Script, ...]
+    script: tuple[Script, ...] = ()
+    dialogue: tuple[Dialogue, ...] = ()
+
+
+HERE = Path(__file__).parent
 
 
 def sets() -> tuple[str, ...]:
     """The names of the script sets that come with the package: folders here that hold scripts."""
-    return tuple(sorted({p.parent.name for p in Path(__file__).parent.glob("*/*.toml")}))
+    return tuple(sorted({p.parent.name for p in HERE.glob("*/*.toml")}))
 
 
 def read_set(name: str) -> tuple[Script, ...]:
     """The scripts of a set by name: all its files, in the order of their names."""
     if name not in sets():
         raise DataError(f"no script set {name!r}{suggest(name, sets())}; there is: {', '.join(sets())}")
-    return read_scripts(*sorted((Path(__file__).parent / name).glob("*.toml")))
+    return read_scripts(*sorted((HERE / name).glob("*.toml")))
+
+
+def read_conflicts(name: str) -> tuple[Script, ...]:
+    """The conflict scripts of a set, which lie in its folder `conflict`."""
+    return read_scripts(*sorted((HERE / name / "conflict").glob("*.toml")))
+
+
+def read_dialogues(name: str) -> tuple[Dialogue, ...]:
+    """The dialogues of a set, which lie in its folder `dialogues`."""
+    return read_files(*sorted((HERE / name / "dialogues").glob("*.toml")))[1]
+
+
+def read_collection(named: str, licence: str = "unknown") -> Collection:
+    """A set of the package by name, or a user's own file of scripts and dialogues (.toml or .jsonl)."""
+    if named in sets():
+        return Collection(named, read_set(named), read_conflicts(named), read_dialogues(named), SET_LICENCE)
+    path = Path(named)
+    if path.suffix not in (".toml", ".jsonl"):
+        raise DataError(
+            f"no script set {named!r}{suggest(named, sets())}; there is: {', '.join(sets())}; "
+            "or give a file of your own scripts that ends in .jsonl or .toml"
+        )
+    scripts, dialogues = read_files(path)
+    if not scripts and not dialogues:
+        raise DataError(f"{shown(path.name)}: holds no script")
+    plain, conflicts = ([s for s in scripts if bool(s.says) == conflict] for conflict in (False, True))
+    return Collection(path.stem, tuple(plain), tuple(conflicts), dialogues, licence)
 
 
 def read_scripts(*paths: Path) -> tuple[Script, ...]:
     """Read and check files of scripts; DataError names the script and what is wrong with it."""
-    found: list[Script] = []
+    return read_files(*paths)[0]
+
+
+def read_files(*paths: Path) -> tuple[tuple[Script, ...], tuple[Dialogue, ...]]:
+    """The scripts and dialogues of files; DataError says in which file and line, or which script, what is wrong."""
+    scripts: list[Script] = []
+    dialogues: list[Dialogue] = []
     seen: set[str] = set()
     for path in paths:
-        try:
-            read = msgspec.convert(tomllib.loads(path.read_text("utf-8")), _File).script
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-            raise DataError(f"{path.name}: cannot be read as scripts: {error}") from error
-        for script in read:
-            problem = _problem(script, seen)
+        read = _read_lines(path) if path.suffix == ".jsonl" else _read_toml(path)
+        for one in (*read.script, *read.dialogue):
+            problem = _name_problem(one, seen)
+            problem = problem or (_problem(one) if isinstance(one, Script) else _dialogue_problem(one))
             if problem:
-                raise DataError(f"{path.name}: script {script.id}: {problem}")
-            seen.add(script.id)
-        found.extend(read)
-    return tuple(found)
+                raise DataError(f"{shown(path.name)}: {'script' if one in read.script else 'dialogue'} "
+                                f"{shown(one.id)}: {problem}")  # fmt: skip
+            seen.add(one.id)
+        scripts += read.script
+        dialogues += read.dialogue
+    return tuple(scripts), tuple(dialogues)
 
 
-def _problem(script: Script, seen: set[str]) -> str:
-    """What is wrong with a script, or nothing."""
-    if script.id in seen:
+def _read_toml(path: Path) -> _File:
+    try:
+        return msgspec.convert(tomllib.loads(read_plain(path, MAX_BYTES).decode("utf-8")), _File)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise DataError(f"{shown(path.name)}: cannot be read as scripts: {error}") from error
+
+
+def _read_lines(path: Path) -> _File:
+    """One script or dialogue a line: a dialogue is what has turns."""
+    scripts: list[Script] = []
+    dialogues: list[Dialogue] = []
+    for number, line in enumerate(read_plain(path, MAX_BYTES).removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            if isinstance(fields := msgspec.json.decode(line), dict) and "turn" in fields:
+                dialogues.append(msgspec.convert(fields, Dialogue))
+            else:
+                scripts.append(msgspec.convert(fields, Script))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise DataError(f"{shown(path.name)}: line {number}: not a script: {error}") from error
+    return _File(tuple(scripts), tuple(dialogues))
+
+
+def _name_problem(one: Script | Dialogue, seen: set[str]) -> str:
+    """What is wrong with what becomes part of a file name, or is spoken."""
+    if one.id in seen:
         return "another script has this id"
+    if not re.fullmatch(r"[A-Za-z]+_\d{1,12}|[A-Za-z0-9-]{1,40}", one.id):
+        return "an id is letters and digits, like id_1207 or take-3"
+    if not re.fullmatch(r"[a-z_]{1,40}", one.topic):
+        return f"a topic is one word of small letters, not {shown(one.topic)!r}"
+    for words in (one.words,) if isinstance(one, Script) else [t.words for t in one.turn]:
+        if not words.strip() or len(words) > LONGEST or not words.isprintable():
+            return f"its words must be 1 to {LONGEST} printable characters on one line"
+    if one.voice not in ROLES:
+        return f"no voice {shown(one.voice)!r}{suggest(one.voice, ROLES)}; there is: {', '.join(ROLES)}"
+    return ""
+
+
+def _dialogue_problem(d: Dialogue) -> str:
+    first, second = ((t.cue, t.manner) for t in d.turn)
+    if first == second:
+        return "the cue does not change between its turns"
+    for turn in d.turn:
+        if turn.cue and turn.cue not in BY_SLUG:
+            return f"no cue {turn.cue!r}{suggest(turn.cue, BY_SLUG)}"
+        if turn.cue and BY_SLUG[turn.cue].dimension == "speaker":
+            return "a speaker does not change within a dialogue"
+        if turn.manner and turn.manner not in MANNERS.get(turn.cue, ()):
+            return f"manner {turn.manner!r} is no kind of {turn.cue!r}"
+    return ""
+
+
+def _problem(script: Script) -> str:
+    """What is wrong with a script, or nothing."""
     for slug in (script.cue, script.alternative):
         if slug not in BY_SLUG:
             return f"no cue {slug!r}{suggest(slug, BY_SLUG)}"
@@ -167,9 +273,7 @@ def _problem(script: Script, seen: set[str]) -> str:
         return "the alternative of a conflict script is what its words say"
     if (BY_SLUG[script.cue].dimension == "speaker") != (BY_SLUG[script.alternative].dimension == "speaker"):
         return "a cue about the speaker needs another such cue as its alternative"
-    if script.voice not in VOICES:
-        return f"no voice {script.voice!r}{suggest(script.voice, VOICES)}"
-    if BY_SLUG[script.cue].category == "gender" and VOICES[script.voice].sex != script.cue:
+    if BY_SLUG[script.cue].category == "gender" and ROLES[script.voice] != script.cue:
         return f"its voice {script.voice!r} is not {script.cue}"
     missing = {"target", "alternative"} - set(script.reply)
     if missing or set(script.reply) != set(script.style) or set(script.reply) - {"target", "alternative", "neutral"}:
