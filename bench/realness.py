@@ -11,52 +11,33 @@ speakers or recordings left out, shows what the measures can do at all.
 from __future__ import annotations
 
 import argparse
-import csv
-from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
+from bench import realness_scenes as scenes
+from bench.realness_rows import HEAD, File, Row, compared, listed, measured
 from overtone import audio
 from overtone.build.delivery import NEUTRAL, ORDINARY_DBFS, RATE, RECIPES, analyse, deliver
 from overtone.build.events import event
-from overtone.build.scenes import scene
-from overtone.embedded import hearing
 from overtone.embedded.voice import speak
-from overtone.stats import cluster
-from scripts.fit_hearing import HELD_OUT_SENTENCES, SENTENCES, TRAIN_VOICES, discriminant
+from scripts.fit_hearing import HELD_OUT_SENTENCES, SENTENCES, TRAIN_VOICES
 
-Row = tuple[str, str, list[float]]  # class, cluster (speaker, recording, voice), features
 EMOTIONS = ("happy", "sad", "surprise", "angry", "fear", "disgust")
 EVENTS = {
     "coughing": "cough", "laughing": "laugh", "moaning": "moan", "sighing": "sigh", "yawning": "yawn", "crying": "sob",
 }  # fmt: skip
-SCENES = {
-    "rain": "rain", "sea_waves": "waves", "thunderstorm": "thunder", "wind": "wind", "dog": "dog",
-    "clapping": "applause", "clock_alarm": "alarm", "car_horn": "honking", "engine": "car", "train": "subway",
-}  # fmt: skip
-
-
-def measured(samples: np.ndarray, rate: int) -> list[float]:
-    peak = float(np.abs(samples).max()) or 1.0
-    return hearing.features((samples / peak * 0.5).astype(np.float32), rate).tolist()
 
 
 # ── real ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def listed(folder: Path, label: Callable[[dict[str, str]], str], who: str) -> list[tuple[Path, str, str]]:
-    with (folder / "labels.csv").open(newline="") as file:
-        rows = [(folder / row["file"], label(row), row[who]) for row in csv.DictReader(file)]
-    return [row for row in rows if row[1]]
 
 
 def _age(years: int) -> str:
     return "child" if years <= 11 else "adult" if years >= 18 else ""
 
 
-def real_files(data: Path) -> dict[str, list[tuple[Path, str, str]]]:
+def real_files(data: Path) -> dict[str, list[File]]:
     events = [
         (path, EVENTS[kind], path.name[:4])
         for kind in EVENTS
@@ -67,11 +48,10 @@ def real_files(data: Path) -> dict[str, list[tuple[Path, str, str]]]:
         "gender": listed(data / "ravdess", lambda r: r["gender"] if r["emotion"] == "neutral" else "", "actor"),
         "age": listed(data / "speechocean", lambda r: _age(int(r["age"])), "speaker"),
         "event": events,
-        "scene": listed(data / "esc50", lambda r: SCENES.get(r["category"], ""), "file"),
     }
 
 
-def read(job: tuple[Path, str, str]) -> Row:
+def read(job: File) -> Row:
     samples, rate = audio.read(job[0])
     return job[1], job[2], measured(samples, rate)
 
@@ -97,50 +77,7 @@ def built(number: int) -> dict[str, list[Row]]:
         "gender": [(sex, voice, said(NEUTRAL))],
         "age": [("child", voice, said(RECIPES["child"])), ("adult", voice, said(NEUTRAL))],
         "event": [(name, str(number), measured(event(name, RATE, rng, f0, scale), RATE)) for name in EVENTS.values()],
-        "scene": [(slug, str(number), measured(scene(slug, 5 * RATE, RATE, rng), RATE)) for slug in SCENES.values()],
     }
-
-
-# ── comparing ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def standard(rows: list[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    labels, who, x = np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), np.array([r[2] for r in rows])
-    scale = np.nanstd(x, 0)
-    z = (x - np.nanmean(x, 0)) / np.where(scale > 1e-9, scale, 1.0)
-    return labels, who, np.clip(np.nan_to_num(z), -4, 4)
-
-
-def told(train: tuple[np.ndarray, ...], test: np.ndarray) -> np.ndarray:
-    head = discriminant(train[0], train[2])
-    scores = test @ np.array(head.weights).T + np.array(head.bias)
-    return np.array(head.classes)[scores.argmax(1)]
-
-
-def left_out(rows: tuple[np.ndarray, ...], folds: int = 6) -> np.ndarray:
-    labels, who, z = rows
-    out = np.empty_like(labels)
-    groups = {name: i % folds for i, name in enumerate(sorted(set(who.tolist())))}
-    fold = np.array([groups[name] for name in who.tolist()])
-    for k in range(folds):
-        keep = fold != k
-        out[~keep] = told((labels[keep], who[keep], z[keep]), z[~keep])
-    return out
-
-
-def lines(family: str, real: list[Row], ours: list[Row]) -> Iterator[str]:
-    a, b = standard(real), standard(ours)
-    guesses = {"real → real": (a, left_out(a)), "real → ours": (b, told(a, b[2])), "ours → real": (a, told(b, a[2]))}
-    classes = sorted(set(a[0].tolist()) & set(b[0].tolist()))
-    for slug in (*classes, "all"):
-        cells = []
-        for (labels, who, _), guess in guesses.values():
-            mine = np.ones(len(labels), bool) if slug == "all" else labels == slug
-            right = (guess[mine] == labels[mine]).astype(float)
-            interval = cluster.proportion(right, who[mine].tolist())
-            clear = "" if interval.low <= 1 / len(classes) else " *"
-            cells.append(f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}] n {len(right)}{clear}")
-        yield f"| {family} | {slug} | {1 / len(classes):.2f} | " + " | ".join(cells) + " |"
 
 
 def main() -> None:
@@ -148,14 +85,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--clips", type=int, default=24, help="voices with a sentence each for every class of ours")
     args = parser.parse_args()
-    files = real_files(args.data)
+    files, places = real_files(args.data), scenes.families(args.data)
+    numbers = range(args.clips)
     with ProcessPoolExecutor(2) as pool:
-        ours = list(pool.map(built, range(args.clips)))
+        ours = [a | b for a, b in zip(pool.map(built, numbers), pool.map(scenes.built, numbers), strict=True)]
         real = {family: list(pool.map(read, jobs, chunksize=8)) for family, jobs in files.items()}
-    print("| family | class | chance | real → real | real → ours | ours → real |\n|---|---|---|---|---|---|")
+        real |= {family: list(pool.map(scenes.read, jobs, chunksize=8)) for family, jobs in places.items()}
+    print(HEAD)
     for family, rows in real.items():
-        for line in lines(family, rows, [row for made in ours for row in made[family]]):
-            print(line)
+        for found in compared(family, rows, [row for made in ours for row in made[family]]):
+            print(found.line())
     print("\nrecall with its 95 % interval by speaker or recording; * where the interval is clear of chance")
 
 
