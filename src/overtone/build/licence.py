@@ -1,0 +1,62 @@
+"""What may be done with what was built: the licence that its ingredients leave, and whether they go together at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+FREE = ("CC0-1.0", "CC-PDDC", "MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "WTFPL", "Unlicense")
+UNKNOWN = "unknown"
+
+
+class Ingredient(Struct, frozen=True, order=True):
+    """Something a set was made from: texts, a voice, recipes, a recording."""
+
+    what: str
+    source: str
+    licence: str
+
+
+class Verdict(Struct, frozen=True):
+    """The licence of the whole, or why there is none: each reason names the ingredients that do not go together."""
+
+    licence: str
+    conflicts: tuple[str, ...] = ()
+
+
+def derive(ingredients: Iterable[Ingredient]) -> Verdict:
+    """The licence under which everything made from these may be given away."""
+    parts = sorted(set(ingredients))
+    conflicts = [f"{_name(p)}: its licence is not known; state it" for p in parts if not _traits(p.licence)]
+    kinds = {p: traits for p in parts if (traits := _traits(p.licence))}
+    conflicts += [f"{_name(p)} allows no changed version" for p, t in kinds.items() if "nd" in t]
+    commercial = [p for p, t in kinds.items() if t & {"gpl", "sa"} and "nc" not in t]
+    restricted = [p for p, t in kinds.items() if "nc" in t]
+    if commercial and restricted:
+        conflicts.append(f"{_name(commercial[0])} must stay free for commerce, {_name(restricted[0])} must not be")
+    old = [p for p, t in kinds.items() if "sa" in t and "gpl" not in t and not p.licence.endswith("4.0")]
+    copyleft = [p for p, t in kinds.items() if "gpl" in t]
+    if old and copyleft:
+        conflicts.append(f"{_name(old[0])} cannot join {_name(copyleft[0])}")
+    found = frozenset[str]().union(*kinds.values()) if kinds else frozenset[str]()
+    if conflicts:
+        return Verdict("none", tuple(conflicts))
+    if "gpl" in found:
+        return Verdict("GPL-3.0-or-later")
+    return Verdict("CC-BY" + "-NC" * ("nc" in found) + "-SA" * ("sa" in found) + "-4.0")
+
+
+def _traits(licence: str) -> frozenset[str]:
+    """What a licence asks; empty for one that is not known. `by` stands for nothing more than a name."""
+    if licence in FREE:
+        return frozenset({"free"})
+    if re.fullmatch(r"GPL-[23]\.0(-only|-or-later|\+)?", licence):
+        return frozenset({"gpl"})
+    found = re.fullmatch(r"CC-BY((?:-(?:NC|SA|ND))*)-[1-4]\.\d", licence)
+    return frozenset({"by", *filter(None, found[1].lower().split("-"))}) if found else frozenset()
+
+
+def _name(ingredient: Ingredient) -> str:
+    return f"{ingredient.what} {ingredient.source} ({ingredient.licence})"
