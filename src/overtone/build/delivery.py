@@ -1,21 +1,25 @@
-"""How words are delivered: a recipe per cue, laid on plain speech with the WORLD vocoder and vocal events.
+"""How words are delivered: a recipe laid on plain speech with the WORLD vocoder and vocal events.
 
 Every clip goes through the same chain, the neutral one too, with a recipe that changes nothing; so a clip's cue, and
-never the mere trace of a vocoder, is what tells it from its neutral twin. A recipe states prosody, it is not an acted
-emotion: it promises a direction in pitch, pace, level, timbre or added sounds, and the tests measure that promise.
+never the mere trace of a vocoder, is what tells it from its neutral twin. The recipes stand in `recipes.py`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overtone.build.events import event
+from overtone.build import events
+from overtone.build.recipes import NEUTRAL, RECIPES, Recipe, recipe_of
 from overtone.build.tract import Rng, Sound, curve, gain, level
 from overtone.embedded import require
+
+__all__ = ["NEUTRAL", "ORDINARY_DBFS", "RATE", "RECIPES", "Recipe", "Voiced", "analyse", "deliver", "recipe_of"]
 
 RATE = 24_000
 ORDINARY_DBFS = -26.0
@@ -23,80 +27,15 @@ _FRAME = 0.005  # seconds between WORLD's frames
 _FLOOR, _CEIL = 60.0, 500.0
 _TREMOR_HZ = 5.5
 _QUIET_DB = -38.0  # below the loudest frame: a gap between words
+_DIP_DB = 12.0  # below the syllables on either side: room for an added pause
 _FADE = 0.012
+_APERIODICITY_STEP = 3  # the noise in a voice changes slowly; measuring it is the costliest step
 
 Array = NDArray[np.float64]
-Place = Literal["before", "inside", "after"]
+Event = Callable[[str, int, Rng, float, float], Sound]
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """What is done to plain speech. Factors are 1 and amounts 0 where nothing changes."""
-
-    f0: float = 1.0  # factor on the pitch
-    range: float = 1.0  # factor on how far the pitch moves, in semitones
-    rate: float = 1.0  # factor on the pace
-    gain: float = 0.0  # dB over ordinary speech
-    tilt: float = 0.0  # dB per octave: positive is pressed and bright, negative soft and dull
-    jitter: float = 0.0  # random share of the pitch from frame to frame
-    shimmer: float = 0.0  # random dB from frame to frame
-    breath: float = 0.0  # 0 leaves the voice as it is, 1 leaves no voice at all
-    formants: float = 1.0  # factor on the resonances: above 1 a smaller throat
-    tremor: float = 0.0  # share of the pitch that shakes about five times a second
-    rise: float = 0.0  # semitones by which the last third climbs
-    pauses: float = 1.0  # factor on the gaps between words
-    events: tuple[tuple[str, Place, float], ...] = field(default=())  # name, place, dB against the speech
-
-
-NEUTRAL = Recipe()
-RECIPES: dict[str, Recipe] = {
-    "male": NEUTRAL,
-    "female": NEUTRAL,
-    "adult": NEUTRAL,
-    "child": Recipe(f0=1.5, formants=1.22, range=1.15),
-    "elderly": Recipe(
-        f0=0.88, range=0.9, rate=0.8, gain=-1, tilt=-0.5, jitter=0.02, shimmer=1.5, breath=0.2, formants=0.97,
-        tremor=0.035, pauses=1.3,
-    ),
-    "hoarse": Recipe(f0=0.9, range=0.75, rate=0.95, gain=-1, tilt=0.5, jitter=0.06, shimmer=4, breath=0.55),
-    "breath": Recipe(
-        f0=1.08, rate=1.06, tilt=-1, breath=0.35,
-        events=(
-            ("gasp", "before", -1), ("gasp", "before", 0), ("gasp", "inside", 0),
-            ("gasp", "after", 0), ("gasp", "after", -2),
-        ),
-    ),
-    "tired": Recipe(
-        f0=0.86, range=0.45, rate=0.86, gain=-4, tilt=-2.5, jitter=0.012, shimmer=1, breath=0.25, pauses=1.8,
-    ),
-    "sobbing": Recipe(
-        f0=1.1, rate=0.88, gain=-6, tilt=-2, jitter=0.015, breath=0.25, tremor=0.06,
-        events=(("sob", "before", 1), ("sniff", "inside", -2), ("sob", "after", 0)),
-    ),
-    "happy": Recipe(f0=1.2, range=1.6, rate=1.08, gain=3, tilt=1.5),
-    "sad": Recipe(f0=0.9, range=0.45, rate=0.8, gain=-6, tilt=-3, breath=0.1, pauses=1.2),
-    "surprise": Recipe(f0=1.32, range=1.9, rate=1.02, gain=2, tilt=1, rise=5),
-    "angry": Recipe(f0=1.1, range=1.35, rate=1.15, gain=4, tilt=3, jitter=0.008),
-    "fear": Recipe(f0=1.3, range=0.8, rate=1.18, gain=-1, jitter=0.02, breath=0.2, tremor=0.05),
-    "disgust": Recipe(f0=0.86, range=1.25, rate=0.84, tilt=-1, jitter=0.02, shimmer=1.5, breath=0.12, rise=-4),
-    "shout": Recipe(f0=1.45, range=1.3, rate=0.95, gain=5, tilt=3.5),
-    "whisper": Recipe(gain=-6, tilt=1.5, breath=1),
-    "fast": Recipe(rate=1.55, pauses=0.7),
-    "slow": Recipe(rate=0.62, pauses=1.3),
-    "cough": Recipe(events=(("cough", "before", 3), ("cough", "inside", 2))),
-    "sigh": Recipe(rate=0.94, gain=-2, tilt=-1, range=0.8, events=(("sigh", "before", 0),)),
-    "laughter": Recipe(f0=1.1, range=1.2, gain=1, events=(("laugh", "before", 1), ("laugh", "after", 1))),
-    "yawn": Recipe(f0=0.95, rate=0.92, gain=-2, range=0.8, tilt=-1, events=(("yawn", "before", 0),)),
-    "moan": Recipe(f0=0.95, rate=0.95, gain=-2, tilt=-1, events=(("moan", "before", 1), ("moan", "after", 0))),
-}  # fmt: skip
-
-
-def recipe_of(slug: str) -> Recipe:
-    """The recipe of a cue; a cue of the environment leaves the voice as it is."""
-    return RECIPES.get(slug, NEUTRAL)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Voiced:
     """Plain speech as WORLD sees it: pitch (0 where there is none), spectral envelope and aperiodicity per frame."""
 
@@ -110,6 +49,24 @@ class Voiced:
         voiced = self.f0[self.f0 > 0]
         return float(np.median(voiced)) if voiced.size else 120.0
 
+    @functools.cached_property
+    def power(self) -> Array:
+        """The level of each frame in dB."""
+        return np.asarray(10 * np.log10(self.envelope.mean(axis=1) + 1e-16))
+
+    @functools.cached_property
+    def stressed(self) -> Array:
+        """Between 0 and 1 per frame: 1 in the middle of a stressed syllable, the louder half of the vowels."""
+        smooth = np.convolve(np.where(self.f0 > 0, self.power, self.power.min()), np.hanning(25) / 12, "same")
+        tops = np.flatnonzero((smooth[1:-1] > smooth[:-2]) & (smooth[1:-1] >= smooth[2:])) + 1
+        out = np.zeros(self.f0.size)
+        if not tops.size:
+            return out
+        strong = tops[smooth[tops] >= np.median(smooth[tops])]
+        for top in strong.tolist():
+            out = np.maximum(out, np.exp(-0.5 * ((np.arange(out.size) - top) / 16) ** 2))
+        return out
+
 
 def analyse(speech: Sound) -> Voiced:
     """Take plain speech at RATE apart. The costly half of a clip: do it once per voice and script."""
@@ -117,22 +74,44 @@ def analyse(speech: Sound) -> Voiced:
     x = np.ascontiguousarray(_trimmed(speech), dtype=np.float64)
     rough, at = pw.dio(x, RATE, f0_floor=_FLOOR, f0_ceil=_CEIL, frame_period=1000 * _FRAME)
     f0 = pw.stonemask(x, rough, at, RATE)
-    return Voiced(f0, pw.cheaptrick(x, f0, at, RATE, f0_floor=71.0), pw.d4c(x, f0, at, RATE))
+    envelope = pw.cheaptrick(x, f0, at, RATE, f0_floor=71.0)
+    return Voiced(f0, envelope, _aperiodicity(x, f0, at, envelope.shape))
 
 
-def deliver(voiced: Voiced, recipe: Recipe, rng: Rng, scale: float = 1.0, dbfs: float = ORDINARY_DBFS) -> Sound:
+def _aperiodicity(x: Sound, f0: Array, at: Array, shape: tuple[int, ...]) -> Array:
+    """How noisy each frame is at each frequency; measured in every third voiced frame, the others take the nearest."""
+    out = np.full(shape, 1 - 1e-12)
+    voiced = np.flatnonzero(f0 > 0)
+    if voiced.size:
+        some = voiced[::_APERIODICITY_STEP]
+        found = _world().d4c(x, np.ascontiguousarray(f0[some]), np.ascontiguousarray(at[some]), RATE)
+        near = np.clip(np.searchsorted(some, voiced), 1, some.size - 1) if some.size > 1 else np.zeros(voiced.size, int)
+        if some.size > 1:
+            near = near - (voiced - some[near - 1] < some[near] - voiced)
+        out[voiced] = found[near]
+    return out
+
+
+def deliver(
+    voiced: Voiced,
+    recipe: Recipe,
+    rng: Rng,
+    scale: float = 1.0,
+    dbfs: float = ORDINARY_DBFS,
+    event: Event = events.event,
+) -> Sound:
     """Speech at RATE as the recipe has it; `dbfs` is the level of the words before the recipe's gain.
 
-    `scale` is the size of the speaker's throat, for the vocal events.
+    `scale` is the size of the speaker's throat, for the vocal events, which `event` makes at root mean square 1.
     """
-    at = _timing(voiced, recipe)
+    at, held = _timing(voiced, recipe)
     left = np.floor(at).astype(int)
     right = np.minimum(left + 1, voiced.f0.size - 1)
     part = (at - left)[:, None]
     envelope = voiced.envelope[left] * (1 - part) + voiced.envelope[right] * part
     aperiodicity = voiced.aperiodicity[left] * (1 - part) + voiced.aperiodicity[right] * part
-    f0 = _pitch(voiced.f0, at, recipe, rng)
-    envelope = _timbre(envelope, recipe, rng)
+    f0 = _pitch(voiced, at, recipe, rng)
+    envelope = _timbre(envelope, recipe) * 10 ** (_loudness(voiced, at, held, recipe, rng)[:, None] / 10)
     if recipe.breath >= 1:
         f0, aperiodicity = np.zeros_like(f0), np.ones_like(aperiodicity)
         envelope = envelope * 10 ** (_slope(envelope.shape[1], -350.0, 12.0) / 10)
@@ -147,7 +126,7 @@ def deliver(voiced: Voiced, recipe: Recipe, rng: Rng, scale: float = 1.0, dbfs: 
         1000 * _FRAME,
     )
     words = words * gain(dbfs + recipe.gain) / level(words)
-    return _with_events(words, recipe, rng, voiced.pitch * recipe.f0, scale)
+    return _with_events(words, recipe, rng, voiced.pitch * recipe.f0, scale, event)
 
 
 def _world() -> Any:
@@ -166,34 +145,96 @@ def _trimmed(x: Sound) -> Sound:
     return x[max(loud[0] - edge, 0) : loud[-1] + edge]
 
 
-def _timing(voiced: Voiced, recipe: Recipe) -> Array:
-    """Where in the plain speech each new frame lies."""
-    power = 10 * np.log10(voiced.envelope.mean(axis=1) + 1e-16)
+def _timing(voiced: Voiced, recipe: Recipe) -> tuple[Array, NDArray[np.bool_]]:
+    """Where in the plain speech each new frame lies, and which new frames are an added pause."""
+    power = voiced.power
     gap = power < power.max() + _QUIET_DB
     length = np.where(gap, recipe.pauses, 1.0) / recipe.rate
+    if recipe.drawl:
+        length *= 1 + recipe.drawl * np.maximum(voiced.stressed, _last(voiced))
+    halts = _room(power, recipe.halts)
+    pause = 0.28 / _FRAME
+    length[halts] += pause
     ends = np.cumsum(length)
-    return np.clip(np.interp(np.arange(int(ends[-1])), ends - length, np.arange(length.size)), 0, length.size - 1)
+    starts = ends - length
+    new = np.arange(int(ends[-1]))
+    at = np.clip(np.interp(new, starts, np.arange(length.size)), 0, length.size - 1)
+    held = np.zeros(new.size, bool)
+    for halt in halts.tolist():
+        held[(new >= starts[halt]) & (new < starts[halt] + pause)] = True
+    return at, held
 
 
-def _pitch(f0: Array, at: Array, recipe: Recipe, rng: Rng) -> Array:
+def _last(voiced: Voiced) -> Array:
+    """1 over the last 200 ms that have a voice, where speakers slow down."""
+    out = np.zeros(voiced.f0.size)
+    spoken = np.flatnonzero(voiced.f0 > 0)
+    if spoken.size:
+        out[max(spoken[-1] - 40, 0) : spoken[-1]] = 1.0
+    return out
+
+
+def _room(power: Array, per_second: float) -> NDArray[np.intp]:
+    """Frames between words where a pause can be put: the longest dips in the level, well apart."""
+    wanted = round(per_second * power.size * _FRAME)
+    if wanted < 1:
+        return np.zeros(0, np.intp)
+    smooth = np.convolve(power, np.ones(5) / 5, "same")
+    around = np.array([smooth[max(i - 40, 0) : i + 40].max() for i in range(smooth.size)])
+    depth = np.convolve(np.maximum(around - smooth - _DIP_DB, 0), np.ones(15) / 15, "same")  # deep and long
+    apart, edge = int(0.6 / _FRAME), int(0.35 / _FRAME)
+    depth[:edge] = depth[-edge:] = 0
+    found: list[int] = []
+    while len(found) < wanted and depth.max() > 0:
+        best = int(depth.argmax())
+        found.append(best - 7 + int(smooth[max(best - 7, 0) : best + 8].argmin()))
+        depth[max(best - apart, 0) : best + apart] = 0
+    return np.array(sorted(found), np.intp)
+
+
+def _pitch(plain: Voiced, at: Array, recipe: Recipe, rng: Rng) -> Array:
     """The new pitch curve, 0 where the plain speech has none."""
-    voiced = f0 > 0
+    voiced = plain.f0 > 0
     if not voiced.any():
         return np.zeros(at.size)
     places = np.flatnonzero(voiced)
-    log = np.interp(at, places, np.log2(f0[voiced]))
-    middle = float(np.median(np.log2(f0[voiced])))
+    log = np.interp(at, places, np.log2(plain.f0[voiced]))
+    middle = float(np.median(np.log2(plain.f0[voiced])))
     log = middle + (log - middle) * recipe.range + np.log2(recipe.f0)
-    log += recipe.rise / 12 * np.clip((np.arange(at.size) / at.size - 0.66) / 0.34, 0, 1)
+    through = np.clip((at - places[0]) / max(places[-1] - places[0], 1), 0, 1)
+    log += recipe.slope / 12 * (through - 0.5)
+    log += recipe.rise / 12 * np.clip((through - 0.66) / 0.34, 0, 1)
+    if recipe.accent:
+        stressed = np.interp(at, np.arange(voiced.size), plain.stressed)
+        log += recipe.accent / 12 * (stressed - np.mean(stressed))
     if recipe.tremor:
         phase = 2 * np.pi * _TREMOR_HZ * _FRAME * np.cumsum(curve(at.size, 200, rng, 2.0, 0.85, 1.15))
         log += np.log2(1 + recipe.tremor * np.sin(phase))
     if recipe.jitter:
         log += np.log2(np.maximum(1 + recipe.jitter * rng.standard_normal(at.size), 0.5))
+    if recipe.creak:
+        broken = through > 1 - recipe.creak / 3
+        log = np.where(broken, log - 0.8 + 0.06 * rng.standard_normal(at.size), log)
     return np.where(voiced[np.round(at).astype(int)], np.clip(2**log, 50.0, 900.0), 0.0)
 
 
-def _timbre(envelope: Array, recipe: Recipe, rng: Rng) -> Array:
+def _loudness(plain: Voiced, at: Array, held: NDArray[np.bool_], recipe: Recipe, rng: Rng) -> Array:
+    """What is added to each new frame's level, in dB."""
+    out = np.zeros(at.size)
+    if recipe.dynamics != 1 or recipe.stress:
+        frames = np.arange(plain.f0.size)
+        smooth = np.convolve(plain.power, np.hanning(21) / 10, "same")
+        top = float(np.percentile(smooth, 90))
+        out += (recipe.dynamics - 1) * np.interp(at, frames, np.clip(smooth - top, -20, 6))
+        out += recipe.stress * np.interp(at, frames, plain.stressed)
+    if recipe.shimmer:
+        out += recipe.shimmer * rng.standard_normal(at.size)
+    if held.any():  # an added pause is silent; its edges fade over 25 ms
+        out -= 60 * np.convolve(held, np.ones(5) / 5, "same")
+    return out
+
+
+def _timbre(envelope: Array, recipe: Recipe) -> Array:
     bins = envelope.shape[1]
     if recipe.formants != 1:
         at = np.minimum(np.arange(bins) / recipe.formants, bins - 1.001)
@@ -201,8 +242,9 @@ def _timbre(envelope: Array, recipe: Recipe, rng: Rng) -> Array:
         envelope = envelope[:, left] * (1 - part) + envelope[:, left + 1] * part
     if recipe.tilt:
         envelope = envelope * 10 ** (_slope(bins, 1000.0, recipe.tilt) / 10)
-    if recipe.shimmer:
-        envelope = envelope * 10 ** (recipe.shimmer * rng.standard_normal(len(envelope))[:, None] / 10)
+    if recipe.edge:
+        hertz = np.linspace(0, RATE / 2, bins)
+        envelope = envelope * 10 ** (recipe.edge * np.clip((hertz - 3000) / 2000, 0, 1) / 10)[None, :]
     return envelope
 
 
@@ -213,7 +255,7 @@ def _slope(bins: int, pivot: float, db: float) -> Array:
     return np.asarray(db * (np.minimum(octaves, 0) if pivot < 0 else octaves))[None, :]
 
 
-def _with_events(words: Sound, recipe: Recipe, rng: Rng, pitch: float, scale: float) -> Sound:
+def _with_events(words: Sound, recipe: Recipe, rng: Rng, pitch: float, scale: float, event: Event) -> Sound:
     """The words with the recipe's events before, in the clearest gap inside, or after them."""
     before, after = [np.zeros(int(0.04 * RATE))], [np.zeros(int(0.04 * RATE))]
     reference = level(words)

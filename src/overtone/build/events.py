@@ -74,6 +74,20 @@ def laugh(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
     return unit(out)
 
 
+def titter(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
+    """Three short breathy notes through half-closed lips, of somebody ill at ease: little voice, quickly over."""
+    out = np.zeros(int(0.75 * rate))
+    for k in range(3):
+        start = 0.02 + 0.2 * k + rng.uniform(-0.02, 0.03)
+        n = int(0.11 * rate)
+        air = throat(noise(n, rate, rng, _AIR), rate, ["h", "e"], scale)
+        peak = f0 * 1.5 * 0.95**k
+        note = _voice(rate, rng, _glide(rate, 0.11, peak, peak * 0.9)[:n], ["uh", "e"], scale, 0.8, 0.06)
+        size = (1.0, 0.8, 0.5)[k]
+        add(out, size * (0.8 * unit(air) + 0.35 * note) * ramp(n, rate, 0.015, 0.06), int(start * rate))
+    return unit(out)
+
+
 def yawn(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
     """A wide breath in, then a long open vowel that rises, falls and ends in air."""
     drawn, let = int(0.75 * rate), int(1.3 * rate)
@@ -130,7 +144,7 @@ def sniff(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
     return unit(air * ramp(n, rate, 0.08, 0.03) * curve(n, rate, rng, 60, 0.5, 1.0))
 
 
-EVENTS: dict[str, Maker] = {m.__name__: m for m in (cough, sigh, laugh, yawn, moan, sob, gasp, sniff)}
+EVENTS: dict[str, Maker] = {m.__name__: m for m in (cough, sigh, laugh, titter, yawn, moan, sob, gasp, sniff)}
 
 
 def event(name: str, rate: int, rng: Rng, f0: float, scale: float) -> Sound:

@@ -1,0 +1,161 @@
+"""What each cue does to a voice: one recipe per cue and manner, after the acoustics literature, and what it promises.
+
+A recipe states prosody and timbre; it is not an acted emotion. Where the literature names a direction and a set of real
+recordings an amount (RAVDESS for emotions: Livingstone & Russo 2018), the amount follows the recordings of half of its
+actors; the other half judges (`python -m bench.realness`). `docs/delivery.md` lists recipes, sources and promises.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from dataclasses import dataclass
+from typing import Literal
+
+from overtone.cues import BY_SLUG
+from overtone.errors import UsageError
+from overtone.spec import suggest
+
+VERSION = "2"  # of the recipes and of the sounds they insert; raised with every change that can be heard
+STRONGEST = 1.5
+Place = Literal["before", "inside", "after"]
+Inserted = tuple[str, Place, float]  # vocal event, place, dB against the words
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is done to plain speech. Factors are 1 and amounts 0 where nothing changes."""
+
+    f0: float = 1.0  # factor on the pitch
+    range: float = 1.0  # factor on how far the pitch moves, in semitones
+    slope: float = 0.0  # semitones from the first word to the last, over what the plain voice does
+    rise: float = 0.0  # semitones by which the last third climbs
+    accent: float = 0.0  # semitones on the stressed syllables
+    rate: float = 1.0  # factor on the pace
+    pauses: float = 1.0  # factor on the gaps between words
+    halts: float = 0.0  # added pauses per second, where the words leave room
+    drawl: float = 0.0  # how much longer stressed and last syllables are: 0.3 is 30 %
+    gain: float = 0.0  # dB over ordinary speech
+    stress: float = 0.0  # dB on the stressed syllables
+    dynamics: float = 1.0  # factor on how far the level moves from syllable to syllable
+    tilt: float = 0.0  # dB per octave: positive is pressed and bright, negative soft and dull
+    edge: float = 0.0  # dB above 4 kHz
+    formants: float = 1.0  # factor on the resonances: above 1 a smaller throat, or spread lips
+    breath: float = 0.0  # 0 leaves the voice as it is, 1 leaves no voice at all
+    jitter: float = 0.0  # random share of the pitch from frame to frame
+    shimmer: float = 0.0  # random dB from frame to frame
+    tremor: float = 0.0  # share of the pitch that shakes about five times a second
+    creak: float = 0.0  # share of the last third in which the pitch breaks down to half
+    events: tuple[Inserted, ...] = ()
+
+    def at(self, strength: float) -> Recipe:
+        """The same delivery weaker or stronger: 0 changes nothing, 1 is as written. Factors scale geometrically."""
+        if strength == 1:
+            return self
+        if strength == 0:
+            return NEUTRAL
+        changed: dict[str, float] = {}
+        for name, plain in _PLAIN.items():
+            value = getattr(self, name)
+            changed[name] = value**strength if plain == 1 else value * strength
+        changed["breath"] = min(changed["breath"], 1.0)
+        # An event cannot be half there: a weaker one is softer, by 6 dB at half strength.
+        events = tuple((name, place, db + 12 * (strength - 1)) for name, place, db in self.events)
+        return dataclasses.replace(self, events=events, **changed)
+
+
+NEUTRAL = Recipe()
+_PLAIN: dict[str, float] = {f.name: getattr(NEUTRAL, f.name) for f in dataclasses.fields(Recipe) if f.name != "events"}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a target clip's measure does against its neutral twin's, at strength 1.
+
+    `measure` is a field of `audio.Measures`. With `how` "ratio" the target's value over the neutral one's is above
+    `least` (sign +1) or below it (sign -1); with "difference" the same holds of the one less the other.
+    """
+
+    measure: str
+    how: Literal["ratio", "difference"]
+    sign: Literal[1, -1]
+    least: float
+
+    def kept(self, target: float, neutral: float) -> bool:
+        moved = target / neutral if self.how == "ratio" else target - neutral
+        return moved > self.least if self.sign > 0 else moved < self.least
+
+
+RECIPES: dict[str, Recipe] = {
+    "male": NEUTRAL,  # the voice itself is a man's or a woman's
+    "female": NEUTRAL,
+    "adult": NEUTRAL,
+    "child": Recipe(f0=1.5, formants=1.22, range=1.15),
+    "elderly": Recipe(
+        f0=0.88, range=0.9, rate=0.8, gain=-1, tilt=-0.5, jitter=0.02, shimmer=1.5, breath=0.2, formants=0.97,
+        tremor=0.035, pauses=1.3,
+    ),
+    "hoarse": Recipe(f0=0.9, range=0.75, rate=0.95, gain=-1, tilt=0.5, jitter=0.06, shimmer=4, breath=0.55),
+    "breath": Recipe(
+        f0=1.08, rate=1.06, tilt=-1, breath=0.35,
+        events=(
+            ("gasp", "before", -1), ("gasp", "before", 0), ("gasp", "inside", 0),
+            ("gasp", "after", 0), ("gasp", "after", -2),
+        ),
+    ),
+    "tired": Recipe(
+        f0=0.86, range=0.45, rate=0.86, gain=-4, tilt=-2.5, jitter=0.012, shimmer=1, breath=0.25, pauses=1.8,
+    ),
+    "sobbing": Recipe(
+        f0=1.1, rate=0.88, gain=-6, tilt=-2, jitter=0.015, breath=0.25, tremor=0.06,
+        events=(("sob", "before", 1), ("sniff", "inside", -2), ("sob", "after", 0)),
+    ),
+    "happy": Recipe(f0=1.2, range=1.6, rate=1.08, gain=3, tilt=1.5),
+    "sad": Recipe(f0=0.9, range=0.45, rate=0.8, gain=-6, tilt=-3, breath=0.1, pauses=1.2),
+    "surprise": Recipe(f0=1.32, range=1.9, rate=1.02, gain=2, tilt=1, rise=5),
+    "angry": Recipe(f0=1.1, range=1.35, rate=1.15, gain=4, tilt=3, jitter=0.008),
+    "fear": Recipe(f0=1.3, range=0.8, rate=1.18, gain=-1, jitter=0.02, breath=0.2, tremor=0.05),
+    "disgust": Recipe(f0=0.86, range=1.25, rate=0.84, tilt=-1, jitter=0.02, shimmer=1.5, breath=0.12, rise=-4),
+    "shout": Recipe(f0=1.45, range=1.3, rate=0.95, gain=5, tilt=3.5),
+    "whisper": Recipe(gain=-6, tilt=1.5, breath=1),
+    "fast": Recipe(rate=1.55, pauses=0.7),
+    "slow": Recipe(rate=0.62, pauses=1.3),
+    "cough": Recipe(events=(("cough", "before", 3), ("cough", "inside", 2))),
+    "sigh": Recipe(rate=0.94, gain=-2, tilt=-1, range=0.8, events=(("sigh", "before", 0),)),
+    "laughter": Recipe(f0=1.1, range=1.2, gain=1, events=(("laugh", "before", 1), ("laugh", "after", 1))),
+    "yawn": Recipe(f0=0.95, rate=0.92, gain=-2, range=0.8, tilt=-1, events=(("yawn", "before", 0),)),
+    "moan": Recipe(f0=0.95, rate=0.95, gain=-2, tilt=-1, events=(("moan", "before", 1), ("moan", "after", 0))),
+}  # fmt: skip
+OTHER_MANNERS: dict[tuple[str, str], Recipe] = {  # the first manner of a cue is its entry in RECIPES
+    ("laughter", "nervous"): Recipe(
+        f0=1.12, range=0.85, rate=1.06, gain=-2, tilt=-1, breath=0.15, jitter=0.01, tremor=0.02,
+        events=(("titter", "before", -3), ("titter", "inside", -4), ("titter", "after", -3)),
+    ),
+    ("shout", "joyful"): Recipe(f0=1.75, range=1.6, rate=0.92, gain=5, tilt=2, rise=3, drawl=0.2, formants=1.05),
+}  # fmt: skip
+FIRST_MANNER = {"laughter": "hearty", "shout": "angry"}
+
+
+@functools.cache
+def recipe_of(slug: str, manner: str = "", strength: float = 1.0) -> Recipe:
+    """The recipe of a cue in one of its manners ("": its first). No cue, or one of the environment, changes nothing."""
+    if not 0 <= strength <= STRONGEST:
+        raise UsageError(f"strength must lie between 0 (nothing changes) and {STRONGEST}, not {strength}")
+    if slug and slug not in BY_SLUG:
+        raise UsageError(f"no cue {slug!r}{suggest(slug, BY_SLUG)}")
+    if slug not in RECIPES:
+        return NEUTRAL
+    if not manner or FIRST_MANNER.get(slug) == manner:
+        return RECIPES[slug].at(strength)
+    if (slug, manner) not in OTHER_MANNERS:
+        kinds = manners(slug)
+        raise UsageError(
+            f"{slug} has no manner {manner!r}{suggest(manner, kinds)}; it has: {', '.join(kinds) or 'one'}"
+        )
+    return OTHER_MANNERS[slug, manner].at(strength)
+
+
+def manners(slug: str) -> tuple[str, ...]:
+    """The manners of a cue of the voice that has several, its first one first."""
+    first = (FIRST_MANNER[slug],) if slug in FIRST_MANNER else ()
+    return (*first, *(kind for cue, kind in OTHER_MANNERS if cue == slug))
