@@ -1,0 +1,56 @@
+"""Sixteen places and happenings to stand behind a speaker, synthesised: no recording, no licence but our own.
+
+`scene(slug, n, rate, rng)` gives n samples at root mean square 1. Each maker knows several kinds of its scene and draws
+one, as no two rains sound alike; what names a scene comes within its first second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from overtone.build.scenes.crowds import applause, chatter, cheering, children
+from overtone.build.scenes.events import alarm, dog, honking, ringtone
+from overtone.build.scenes.music import MOODS, music
+from overtone.build.scenes.parts import microphone
+from overtone.build.scenes.places import basketball, car, subway
+from overtone.build.scenes.weather import rain, thunder, waves, wind
+from overtone.build.tract import Rng, Sound, unit
+from overtone.errors import UsageError
+from overtone.spec import suggest
+
+__all__ = ["MOODS", "SCENES", "Maker", "scene"]
+
+Maker = Callable[[int, int, Rng], Sound]
+
+SCENES: dict[str, Maker] = {
+    "wind": wind,
+    "thunder": thunder,
+    "rain": rain,
+    "waves": waves,
+    "basketball": basketball,
+    "car": car,
+    "subway": subway,
+    "applause": applause,
+    "cheering": cheering,
+    "chatter": chatter,
+    "children": children,
+    "alarm": alarm,
+    "ringtone": ringtone,
+    "honking": honking,
+    "dog": dog,
+    "music": music,
+}
+
+
+def scene(slug: str, n: int, rate: int, rng: Rng, manner: str = "") -> Sound:
+    """`n` samples of the scene named by an environment cue's slug, at root mean square 1.
+
+    `manner` is the mood of music, one of MOODS; the other scenes have none. The same generator state gives the same
+    sound.
+    """
+    if slug not in SCENES:
+        raise UsageError(f"no scene {slug!r}{suggest(slug, SCENES)}; there are: {', '.join(SCENES)}")
+    if manner and slug != "music":
+        raise UsageError(f"the scene {slug!r} has no manner {manner!r}; only music comes in moods")
+    made = music(n, rate, rng, manner) if slug == "music" else SCENES[slug](n, rate, rng)
+    return unit(microphone(unit(made), rate, rng))

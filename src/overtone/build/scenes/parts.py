@@ -1,0 +1,235 @@
+"""What the scenes are put together from: coloured noise, showers of small sounds, voices at a distance, microphones.
+
+Everything is vectorised over the whole length of a scene: a scene must cost less than a hundredth of its own time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from overtone.build.tract import VOWELS, Rng, Sound, add, decay, gain, ramp, unit
+
+Points = Sequence[tuple[float, float]]  # (Hz, dB) of a spectrum's density; straight lines between, on a log axis
+
+_SIZE, _HOP = 512, 256  # of the filter that makes vowels
+_TABLE = 2048
+_FORMANTS = ((1.0, 90.0), (0.55, 120.0), (0.25, 200.0))  # height and width of each
+
+
+@lru_cache(maxsize=64)
+def fast_size(n: int) -> int:
+    """The next length that the FFT takes quickly."""
+    best = 1 << max(n - 1, 1).bit_length()
+    for odd in (3, 5, 9, 15):
+        size = odd
+        while size < n:
+            size *= 2
+        best = min(best, size)
+    return best
+
+
+def density(points: Points, size: int, rate: int) -> Sound:
+    """The gain at every frequency of an FFT of that size."""
+    hertz = np.maximum(np.fft.rfftfreq(size, 1 / rate), 1.0)
+    db = np.interp(np.log2(hertz), np.log2([p[0] for p in points]), [p[1] for p in points])
+    return np.asarray(10 ** (db / 20))
+
+
+def noise(n: int, rate: int, rng: Rng, points: Points) -> Sound:
+    """Noise of the given colour at root mean square 1, drawn in the frequency domain."""
+    size = fast_size(n)
+    bins = size // 2 + 1
+    drawn = rng.standard_normal(2 * bins, dtype=np.float32).view(np.complex64)
+    drawn[0] = 0.0
+    made = np.fft.irfft(drawn * density(points, size, rate).astype(np.float32), size)
+    return unit(np.asarray(made[:n], np.float64))
+
+
+def coloured(x: Sound, rate: int, points: Points) -> Sound:
+    """`x` through a filter given as points; its end does not run into its beginning."""
+    size = fast_size(x.size + int(0.05 * rate))
+    out: Sound = np.fft.irfft(np.fft.rfft(x, size) * density(points, size, rate), size)[: x.size]
+    return out
+
+
+def convolved(x: Sound, kernel: Sound) -> Sound:
+    """`x` with each of its points turned into `kernel`, cut to the length of `x`."""
+    size = fast_size(x.size + kernel.size)
+    out: Sound = np.fft.irfft(np.fft.rfft(x, size) * np.fft.rfft(kernel, size), size)[: x.size]
+    return out
+
+
+def curve(n: int, rate: int, rng: Rng, hertz: float, low: float, high: float) -> Sound:
+    """A smooth random walk between `low` and `high` that turns about `hertz` times a second, drawn on a coarse grid."""
+    knots = max(int(n / rate * hertz) + 3, 4)
+    at = np.linspace(0, knots - 1.001, max(12 * knots, 16))
+    left = at.astype(np.int64)
+    ease = 0.5 - 0.5 * np.cos(np.pi * (at - left))
+    values = rng.uniform(low, high, knots)
+    coarse = values[left] * (1 - ease) + values[left + 1] * ease
+    return np.asarray(np.interp(np.linspace(0, 1, n), np.linspace(0, 1, coarse.size), coarse))
+
+
+def swing(n: int, rate: int, rng: Rng, hertz: float, low_db: float, high_db: float) -> Sound:
+    """A gain that wanders between two levels, smoothly in dB."""
+    return np.asarray(10 ** (curve(n, rate, rng, hertz, low_db, high_db) / 20))
+
+
+def between(rng: Rng, *ranges: tuple[float, float]) -> list[float]:
+    """One number out of each range."""
+    return [float(rng.uniform(low, high)) for low, high in ranges]
+
+
+def sprinkle(n: int, rate: int, rng: Rng, per_second: float, spread: float = 1.0) -> Sound:
+    """Points at random moments, their sizes log-normal: most are small, a few stand out."""
+    count = max(int(rng.poisson(per_second * n / rate)), 1)
+    out = np.zeros(n)
+    np.add.at(out, rng.integers(0, n, count), np.exp(spread * rng.standard_normal(count)))
+    return out
+
+
+def drops(n: int, rate: int, rng: Rng, per_second: float, hertz: tuple[float, float], seconds: float) -> Sound:
+    """A shower of short damped bursts whose middles lie within a band, in three sizes."""
+    out = np.zeros(n)
+    for _ in range(3):
+        m = max(int(seconds * rate * rng.uniform(1.2, 3.0)), 8)
+        middle = np.exp(rng.uniform(*np.log(hertz)))
+        burst = rng.standard_normal(m) * 0.6 + 2.0 * np.sin(2 * np.pi * middle * np.arange(m) / rate)
+        kernel = burst * np.exp(-np.arange(m) / (seconds * rate * 0.35))
+        out += convolved(sprinkle(n, rate, rng, per_second / 3), unit(kernel))
+    return unit(out)
+
+
+def band(n: int, rate: int, rng: Rng, centre: Sound, width: float) -> Sound:
+    """Noise in a narrow band whose middle follows `centre` (Hz per sample)."""
+    low = [(1.0, 0.0), (width, 0.0), (4 * width, -30.0), (16 * width, -70.0)]
+    carrier = np.exp(2j * np.pi * np.cumsum(centre) / rate)
+    return unit(np.real(carrier * (noise(n, rate, rng, low) + 1j * noise(n, rate, rng, low))))
+
+
+def tail(x: Sound, rate: int, rng: Rng, seconds: float, amount: float) -> Sound:
+    """`x` where it resounds: so much of a decaying tail, duller as it goes, is added to it."""
+    m = int(seconds * rate)
+    bright = noise(m, rate, rng, [(100, 0), (2500, 0), (8000, -8)]) * decay(m, rate, 0.6 * seconds)
+    dull = noise(m, rate, rng, [(80, 0), (800, 0), (4000, -16)]) * decay(m, rate, seconds)
+    wet = convolved(x, bright + dull)
+    return np.asarray(x + amount * unit(wet) * np.sqrt(np.mean(x * x)))
+
+
+def street(n: int, rate: int, rng: Rng) -> Sound:
+    """Traffic some way off: a dull roar that comes and goes."""
+    knee, top = between(rng, (-8, 0), (-34, -22))
+    colour = [(30.0, 0.0), (120.0, 0.0), (500.0, knee - 4), (1500.0, knee - 10), (8000.0, knee + top)]
+    return noise(n, rate, rng, colour) * swing(n, rate, rng, 0.6, -4, 3)
+
+
+def microphone(x: Sound, rate: int, rng: Rng) -> Sound:
+    """`x` as some microphone at some place took it: a tilt, a low cut, a dull top, a little hiss of its own."""
+    tilt = float(np.clip(rng.normal(0.0, 1.1), -2.2, 2.2))
+    low = float(np.exp(rng.uniform(np.log(15), np.log(110))))
+    top = rng.uniform(-7, 1)
+    octaves = np.array([15.0, low / 4, low, 1000.0, 5000.0, 11000.0])
+    db = tilt * np.log2(octaves / 1000.0) + np.array([-30.0, -18.0, -3.0, 0.0, 0.0, top])
+    if low / 4 <= 15.0:
+        octaves, db = octaves[2:], db[2:]
+    points = list(zip(octaves.tolist(), db.tolist(), strict=True))
+    hiss = noise(x.size, rate, rng, [(50, 4), (300, 0), (8000, -3)]) * gain(rng.uniform(-52, -34))
+    return unit(coloured(x, rate, points)) + hiss
+
+
+# ── voices some way off ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@lru_cache(maxsize=32)
+def _saw(harmonics: int) -> Sound:
+    """One turn of a saw-tooth with so many harmonics."""
+    turn = 2 * np.pi * np.arange(_TABLE) / _TABLE
+    return np.asarray(sum((np.sin(k * turn) / k for k in range(1, harmonics + 1)), np.zeros(_TABLE)))
+
+
+def buzz(pitch: Sound, rate: int) -> Sound:
+    """A saw-tooth that follows `pitch` (Hz per sample) without aliasing, read from a table."""
+    table = _saw(max(int(0.48 * rate / float(pitch.max())), 1))
+    return np.asarray(table[(np.cumsum(pitch) * (_TABLE / rate)).astype(np.int64) % _TABLE])
+
+
+def vowelled(x: Sound, rate: int, tracks: Sound, scale: float) -> Sound:
+    """`x` through formants that move: `tracks` holds three frequencies at evenly spaced moments, (moments, 3)."""
+    frames = x.size // _HOP + 2
+    padded = np.zeros((frames + 1) * _HOP)
+    padded[_HOP : _HOP + x.size] = x
+    window = np.sin(np.pi * (np.arange(_SIZE) + 0.5) / _SIZE)
+    cut = np.lib.stride_tricks.sliding_window_view(padded, _SIZE)[::_HOP] * window
+    hertz = np.fft.rfftfreq(_SIZE, 1 / rate)[None, :]
+    where = np.linspace(0, len(tracks) - 1, len(cut))
+    gains = np.full((len(cut), hertz.size), 0.02)
+    for k, (height, width) in enumerate(_FORMANTS):
+        centre = np.interp(where, np.arange(len(tracks)), tracks[:, k])[:, None] * scale
+        gains += height / (1 + ((hertz - centre) / width) ** 2)
+    made = np.fft.irfft(np.fft.rfft(cut, axis=1) * gains, _SIZE, axis=1) * window
+    out = np.zeros(padded.size)
+    out[: len(made) * _HOP] += made[:, :_HOP].ravel()
+    out[_HOP : (len(made) + 1) * _HOP] += made[:, _HOP:].ravel()
+    return out[_HOP : _HOP + x.size]
+
+
+def called(rate: int, pitch: Sound, vowels: Sequence[str], scale: float, air: float, rng: Rng) -> Sound:
+    """One long vowel, sung or shouted along `pitch`, at root mean square 1."""
+    source = buzz(pitch, rate) + air * rng.standard_normal(pitch.size)
+    return unit(vowelled(source, rate, np.array([VOWELS[v] for v in vowels]), scale))
+
+
+def talk(n: int, rate: int, rng: Rng, f0: float, scale: float, lively: float = 1.0) -> Sound:
+    """Somebody talking without words: syllables of changing vowels, hissing consonants, phrases that sink, pauses."""
+    names = tuple(VOWELS)
+    ends, height, loud, vowel, hissed = [0.0], [f0], [0.0], [0], []
+    at = -float(rng.uniform(0, 0.5))
+    while at < n / rate:
+        count = int(rng.integers(4, 12))
+        for k in range(count):
+            length = float(rng.uniform(0.10, 0.24))
+            turn = f0 * 2 ** (lively * (0.28 * (1 - k / count) + rng.uniform(-0.14, 0.14)))
+            strength = rng.uniform(0.45, 1.0)
+            voiced = int(rng.integers(len(names)))
+            for place, size in ((0.0, 0.05), (0.25, strength), (0.75, 0.8 * strength)):
+                ends.append(at + place * length)
+                height.append(turn * (1 - 0.06 * place))
+                loud.append(size)
+                vowel.append(voiced)
+            if rng.random() < 0.4:
+                hissed.append(at)
+            at += length
+        ends += [at, at + 0.02]
+        height += [height[-1]] * 2
+        loud += [0.05, 0.0]
+        vowel += [vowel[-1]] * 2
+        at += float(rng.uniform(0.15, 0.7))
+        ends.append(at - 0.01)
+        height.append(f0)
+        loud.append(0.0)
+        vowel.append(vowel[-1])
+    t = np.arange(n) / rate
+    pitch = np.interp(t, ends, height) * (1 + 0.01 * curve(n, rate, rng, 12, -1, 1))
+    level = np.interp(t, ends, loud)
+    grid = np.arange(0, n / rate + 0.02, 0.02)
+    table = np.array([VOWELS[v] for v in names])
+    tracks = np.stack([np.interp(grid, ends, table[vowel, k]) for k in range(3)], 1)
+    out = vowelled((buzz(pitch, rate) + 0.06 * rng.standard_normal(n)) * level, rate, tracks, scale)
+    m = int(0.07 * rate)
+    hiss = noise(m, rate, rng, [(1000, -30), (3000, -6), (6000, 0)]) * ramp(m, rate, 0.015, 0.025)
+    loudness = 0.35 * float(np.sqrt(np.mean(out * out)))
+    for moment in hissed:
+        add(out, loudness * rng.uniform(0.5, 1.5) * hiss, int((moment - 0.05) * rate))
+    return unit(out)
+
+
+def again(x: Sound, rng: Rng) -> Sound:
+    """The same crowd at another moment and pitch: more people who cost little and are not known again."""
+    n = x.size
+    at = (np.arange(n) * rng.uniform(0.88, 1.14) + rng.integers(n)) % (n - 1)
+    left = at.astype(np.int64)
+    part = at - left
+    return np.asarray(x[left] * (1 - part) + x[left + 1] * part)
