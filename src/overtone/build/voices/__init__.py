@@ -1,8 +1,41 @@
-"""The voices the starter set is spoken with. Whoever trains or tunes on synthetic speech should leave these out."""
+"""The voices a set is spoken with: engines found by name, joined into a cast that knows who speaks which script."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from overtone.build.voices._cast import DEFAULT, ROLES, Cast, cast
+from overtone.build.voices._find import engines, open_engine
+from overtone.build.voices._instructions import INSTRUCTIONS, instructions_of
+from overtone.build.voices._records import PACE, Engine, How, Speaker, VoiceError
+
+__all__ = [
+    "DEFAULT",
+    "INSTRUCTIONS",
+    "PACE",
+    "REPLY_VOICE",
+    "ROLES",
+    "Cast",
+    "Engine",
+    "How",
+    "Speaker",
+    "VoiceError",
+    "cast",
+    "engines",
+    "held_out",
+    "instructions_of",
+    "open_engine",
+]
+
+REPLY_VOICE = "en-us+Annie"  # speaks every reference reply: an assistant sounds like one assistant
+
+
+def held_out() -> frozenset[str]:
+    """Engine names of every voice of the default cast and of the replies. What is fitted or tuned on synthetic speech
+    must not have heard them."""
+    from overtone.build.voices.espeak import CHOSEN
+
+    return frozenset({name for names in CHOSEN.values() for name in names} | {REPLY_VOICE})
 
 
 @dataclass(frozen=True)
@@ -27,7 +60,6 @@ VOICES: dict[str, BuildVoice] = {
         BuildVoice("freya", "en-us+f5", "female", 1.16, "carl"),
     )
 }
-REPLY_VOICE = "en-us+Annie"  # speaks every reference reply: an assistant sounds like one assistant
 
 
 def starter_voices() -> frozenset[str]:

@@ -1,0 +1,96 @@
+"""Who speaks which script: engines joined into one cast, its speakers spread evenly and always the same way."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable
+
+from overtone.build.voices._find import open_engine
+from overtone.build.voices._records import SEXES, Engine, How, Sex, Speaker, VoiceError
+from overtone.errors import UsageError
+from overtone.spec import parse_spec, suggest
+
+DEFAULT = ("espeak",)
+ROLES: dict[str, Sex] = {  # the names scripts use
+    "arlo": "male",
+    "bruno": "male",
+    "carl": "male",
+    "dora": "female",
+    "edith": "female",
+    "freya": "female",
+}
+
+
+class Cast:
+    """The speakers of all engines. A script meets the same speaker in every build with the same voices."""
+
+    def __init__(self, engines: dict[str, Engine]) -> None:
+        self.engines = engines
+        for sex in SEXES:
+            if not any(s.sex == sex for s in self.speakers()):
+                raise UsageError(f"no {sex} voice among {', '.join(engines)}; add one, e.g. --voice espeak")
+
+    def speakers(self) -> tuple[Speaker, ...]:
+        """Everybody, engine by engine."""
+        return tuple(s for engine in self.engines.values() for s in engine.speakers())
+
+    def engine_of(self, speaker: Speaker) -> Engine:
+        """The engine that speaks for a speaker."""
+        return self.engines[speaker.engine]
+
+    def of(self, role: str, script_id: str) -> Speaker:
+        """Who speaks a script. Its role fixes the sex, its id the speaker."""
+        if role not in ROLES:
+            raise UsageError(f"no voice {role!r}{suggest(role, ROLES)}; there are: {', '.join(ROLES)}")
+        return self._drawn(ROLES[role], script_id, None)
+
+    def other(self, speaker: Speaker, script_id: str) -> Speaker:
+        """Another speaker of the same sex, for the control clip; of the same engine where it has one."""
+        return self._drawn(speaker.sex, script_id, speaker)
+
+    def partner(self, speaker: Speaker, script_id: str) -> Speaker:
+        """Who speaks in its place where the other sex is wanted."""
+        return self._drawn("female" if speaker.sex == "male" else "male", script_id, None)
+
+    def missing(self, wanted: Iterable[tuple[Speaker, How]]) -> list[str]:
+        """Everything that recordings lack, of what is wanted of whom."""
+        asked: dict[str, list[How]] = {}
+        for speaker, how in wanted:
+            asked.setdefault(speaker.engine, []).append(how)
+        gone: list[str] = []
+        for name, hows in asked.items():
+            look = getattr(self.engines[name], "missing", None)
+            gone += look(hows) if look else []
+        return gone
+
+    def _drawn(self, sex: Sex, script_id: str, besides: Speaker | None) -> Speaker:
+        able = [
+            s
+            for engine in self.engines.values()
+            for s in engine.speakers_of(script_id)
+            if s.sex == sex and s != besides
+        ]
+        if besides is not None:
+            able = [s for s in able if s.engine == besides.engine] or able
+        if not able:
+            if besides is not None:
+                raise UsageError(
+                    f"the control clip of script {script_id} needs a second {sex} voice beside {besides.name!r}; "
+                    "add one, e.g. --voice espeak"
+                )
+            raise VoiceError(f"nobody {sex} recorded script {script_id}; record it, or add a voice: --voice espeak")
+        digest = hashlib.sha256(f"{sex}/{'' if besides is None else 'other'}/{script_id}".encode()).digest()
+        return able[int.from_bytes(digest[:8], "big") % len(able)]
+
+
+@functools.cache
+def cast(specs: tuple[str, ...] = DEFAULT) -> Cast:
+    """The cast that the texts of some SPECs make up; opened once per process, so workers may call it again."""
+    engines: dict[str, Engine] = {}
+    for text in specs or DEFAULT:
+        spec = parse_spec(text)
+        if str(spec) in engines:
+            raise UsageError(f"--voice {spec} is given twice")
+        engines[str(spec)] = open_engine(spec)
+    return Cast(engines)

@@ -1,0 +1,106 @@
+"""Run a speech program once per utterance: no shell, a time-out that also ends its children, clear errors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import unicodedata
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from overtone import audio
+from overtone.audio import Samples
+from overtone.build.voices._records import VoiceError
+from overtone.errors import AudioError, MissingExtra
+from overtone.paths import shown_lines
+
+TIMEOUT = 120.0
+_LAST_WORDS = 800
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)
+_SECRET_CHARS = 12
+_ASCII = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": ", ", "—": ", ", "…": "...", "\0": " "})
+
+
+def find_program(name: str, package: str) -> str:
+    """The path of a program; MissingExtra names the package that brings it."""
+    path = shutil.which(name)
+    if path is None:
+        raise MissingExtra(f"the program {name!r} is not installed; run 'apt install {package}', or use --voice espeak")
+    return path
+
+
+def plain_ascii(words: str) -> str:
+    """Words for programs that know no other letters: typographic marks as plain ones, accents taken off."""
+    plain = unicodedata.normalize("NFKD", words.translate(_ASCII))
+    return " ".join(plain.encode("ascii", "ignore").decode().split())
+
+
+def run_program(
+    command: Sequence[str], *, who: str, feed: str | None = None, timeout: float = TIMEOUT
+) -> tuple[str, str]:
+    """Run a program to its end; what it wrote to stdout and stderr. VoiceError when it fails or takes too long."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL if feed is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # a kill reaches its children
+        )
+    except OSError as error:
+        raise VoiceError(f"{who}: cannot start {command[0]}: {error.strerror or error}") from None
+    with process:
+        try:
+            out, err = process.communicate(None if feed is None else feed.encode(), timeout=timeout)
+        except subprocess.TimeoutExpired:
+            raise VoiceError(f"{who}: no speech in {timeout:g} s; give it longer with timeout=SECONDS") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+    said = out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+    if process.returncode:
+        code = process.returncode
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit status {code}"
+        raise VoiceError(f"{who}: {Path(command[0]).name} {how}{last_words(*said)}")
+    return said
+
+
+def speech_of(
+    command: Sequence[str], out: Path, *, who: str, feed: str | None = None, timeout: float = TIMEOUT
+) -> tuple[Samples, int]:
+    """Run a program that writes the sound file `out`, and read it."""
+    said = run_program(command, who=who, feed=feed, timeout=timeout)
+    if not out.is_file():
+        raise VoiceError(f"{who}: {Path(command[0]).name} wrote no sound to {{out}}{last_words(*said)}")
+    try:
+        return sounding(*audio.read(out), who)
+    except AudioError as error:
+        raise VoiceError(f"{who}: {Path(command[0]).name} wrote no usable sound: {error}") from None
+
+
+def sounding(samples: Samples, rate: int, who: str) -> tuple[Samples, int]:
+    """The samples, unless nobody can be heard in them."""
+    if not samples.size or float(abs(samples).max()) < 1e-4:
+        raise VoiceError(f"{who}: what came back is silence")
+    return samples, rate
+
+
+def last_words(out: str, err: str) -> str:
+    """The end of what a program said, safe to show: no secret of the environment that it inherited."""
+    text = err.strip() or out.strip()
+    for name, value in os.environ.items():
+        if _SECRET_NAME.search(name) and len(value) >= _SECRET_CHARS:
+            text = text.replace(value, "…")
+    return f"; its last words:\n{shown_lines(text[-_LAST_WORDS:])}" if text else "; it said nothing"
+
+
+@contextlib.contextmanager
+def workplace() -> Iterator[Path]:
+    """A folder for one utterance's files, gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="overtone-voice-") as folder:
+        yield Path(folder)

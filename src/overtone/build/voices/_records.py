@@ -1,0 +1,131 @@
+"""What a voice engine is: who can speak, how something is to be said, and the few calls the builder makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from overtone.audio import Samples
+from overtone.errors import OvertoneError, UsageError
+from overtone.spec import COMMON_KEYS, Spec, suggest
+
+Sex = Literal["male", "female"]
+SEXES: tuple[Sex, ...] = ("male", "female")
+SCALE: dict[Sex, float] = {"male": 1.0, "female": 1.16}  # size of the resonances against a grown man's
+UNKNOWN = "unknown"  # the licence of what is made, where the user has not said
+PACE = 160  # words a minute of plain speech
+
+
+class VoiceError(OvertoneError):
+    """An engine did not speak: its program or server failed, or a take is missing or broken."""
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """One voice of one engine. `engine` is the text of the engine's SPEC, `name` the engine's own name of the voice."""
+
+    engine: str
+    name: str
+    sex: Sex
+    scale: float  # size of the throat's resonances against a grown man's, for vocal events
+
+
+@dataclass(frozen=True)
+class How:
+    """How a script is to be said. `file` is the clip's name relative to `audio/`, by which recordings are found."""
+
+    case_id: str
+    style: str
+    cue: str = ""  # slug; "" for a plain voice
+    manner: str = ""
+    instructions: str = ""  # one sentence for engines that take it; "" leaves it to the engine's table
+    file: str = ""
+
+
+class Engine(Protocol):
+    """Something that speaks. `native`: it delivers the cue itself, and no recipe is laid on what it says."""
+
+    native: bool
+    licence: str
+
+    def speakers(self) -> tuple[Speaker, ...]:
+        """Everybody who can speak."""
+        ...
+
+    def speakers_of(self, script_id: str) -> tuple[Speaker, ...]:
+        """Who can speak this script: everybody, but for recordings, where it is who recorded it."""
+        ...
+
+    def identity(self) -> str:
+        """Engine and version, for hashes and the manifest."""
+        ...
+
+    def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
+        """The words as mono float32 samples, and their rate."""
+        ...
+
+    def speak_reply(self, text: str, style: str, file: str) -> tuple[Samples, int] | None:
+        """A reference reply in a style described in words; None leaves it to the embedded voice."""
+        ...
+
+
+class Synthesiser:
+    """What engines share whose speakers can say anything."""
+
+    native = False
+    licence = UNKNOWN
+    _speakers: tuple[Speaker, ...] = ()
+
+    def speakers(self) -> tuple[Speaker, ...]:
+        return self._speakers
+
+    def speakers_of(self, script_id: str) -> tuple[Speaker, ...]:
+        return self._speakers
+
+    def speak_reply(self, text: str, style: str, file: str) -> tuple[Samples, int] | None:
+        return None
+
+
+def options(spec: Spec, keys: Mapping[str, type]) -> dict[str, Any]:
+    """The options of a voice's SPEC, converted. Unlike a model's there are none that every kind has."""
+    for key in spec.options:
+        if key not in keys:
+            head = str(Spec(spec.kind, spec.name, {}))
+            known = f"known: {', '.join(sorted(keys))}" if keys else "it has none"
+            raise UsageError(f"{head}: unknown key {key!r}{suggest(key, keys)}; {known}")
+    found = spec.typed(keys)
+    if "timeout" in found and not 0 < found["timeout"] < float("inf"):
+        raise UsageError(f"{spec}: timeout must be a positive number of seconds, not {spec.options['timeout']}")
+    return found
+
+
+def no_name(spec: Spec) -> None:
+    """Refuse `espeak:NAME` for engines that are all there is of their kind."""
+    if spec.name:
+        raise UsageError(f"{spec}: write {spec.kind!r} alone; voices are chosen with ?male=NAME,…&female=NAME,…")
+
+
+def named(spec: Spec, given: Mapping[str, Any], defaults: Mapping[Sex, tuple[str, ...]]) -> dict[Sex, tuple[str, ...]]:
+    """Voice names per sex from `male=A,B&female=C`; the defaults where neither is given. A name belongs to one sex."""
+    if not any(sex in given for sex in SEXES):
+        return dict(defaults)
+    found: dict[Sex, tuple[str, ...]] = {}
+    for sex in SEXES:
+        names = [name.strip() for name in given.get(sex, "").split(",") if name.strip()]
+        if len(set(names)) != len(names):
+            raise UsageError(f"{spec}: {sex} names a voice twice")
+        found[sex] = tuple(names)
+    if both := set(found["male"]) & set(found["female"]):
+        raise UsageError(f"{spec}: {', '.join(sorted(both))} is named as male and as female")
+    if not found["male"] + found["female"]:
+        raise UsageError(f"{spec}: male and female name nobody; write male=NAME,NAME or leave both out")
+    return found
+
+
+def cast_of(spec: Spec, names: Mapping[Sex, tuple[str, ...]]) -> tuple[Speaker, ...]:
+    """Speakers of ordinary size, men first."""
+    return tuple(Speaker(str(spec), name, sex, SCALE[sex]) for sex in SEXES for name in names.get(sex, ()))
+
+
+assert "timeout" in COMMON_KEYS  # `Spec.typed` converts it for every kind

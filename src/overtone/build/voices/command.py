@@ -1,0 +1,115 @@
+"""Any program of yours that writes a sound file: started once per utterance, without a shell.
+
+    command:./say.py?args=--voice {voice} --out {out}&male=sam,joe&female=kim,eve
+
+The words come on standard input, or in the file `{text_file}` where the arguments name it. Arguments are split at
+spaces first and filled in afterwards, so nothing that is said can become an argument of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from overtone.audio import Samples
+from overtone.build.voices._instructions import spoken_instructions
+from overtone.build.voices._programs import TIMEOUT, speech_of, workplace
+from overtone.build.voices._records import PACE, SEXES, UNKNOWN, How, Speaker, Synthesiser, cast_of, named, options
+from overtone.errors import UsageError
+from overtone.spec import Spec, suggest
+
+KEYS: dict[str, type] = {
+    **dict.fromkeys(SEXES, str),
+    "args": str,
+    "native": bool,
+    "licence": str,
+    "reply": str,
+    "timeout": float,
+}
+PLACES = ("out", "text_file", "voice", "sex", "cue", "manner", "style", "instructions", "pace")
+
+
+def load(spec: Spec) -> Command:
+    """The program a SPEC `command:PATH?args=…&male=…&female=…` names."""
+    return Command(spec)
+
+
+class Command(Synthesiser):
+    """One program. With `native=yes` it is told the cue and delivers it itself."""
+
+    def __init__(self, spec: Spec) -> None:
+        given = options(spec, KEYS)
+        if not spec.name:
+            raise UsageError(f"{spec}: no program is named; write command:PATH, e.g. command:./say.py?args={{out}}")
+        self._path = _find(spec)
+        self._args = given.get("args", "{out}").split()
+        places = [place for arg in self._args for place in re.findall(r"\{(\w*)\}", arg)]
+        for place in places:
+            if place not in PLACES:
+                raise UsageError(f"{spec}: args has no place {{{place}}}{suggest(place, PLACES)}; known: {_known()}")
+        if "out" not in places:
+            raise UsageError(f"{spec}: args must hold {{out}}, the sound file the program is to write")
+        self.native: bool = given.get("native", False)
+        self.licence: str = given.get("licence", UNKNOWN)
+        self._reply: str = given.get("reply", "")
+        self._timeout: float = given.get("timeout", TIMEOUT)
+        self._speakers = cast_of(
+            spec, named(spec, given, {"male": ("male1", "male2"), "female": ("female1", "female2")})
+        )
+        self._who = str(Spec(spec.kind, spec.name, {}))
+
+    def identity(self) -> str:
+        digest = hashlib.sha256(self._path.read_bytes()).hexdigest()[:12]
+        return f"command:{self._path.name}@{digest} {' '.join(self._args)}"
+
+    def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
+        cue, manner, given = (how.cue, how.manner, how.instructions) if self.native else ("", "", "")
+        values = {
+            "voice": speaker.name,
+            "sex": speaker.sex,
+            "cue": cue,
+            "manner": manner,
+            "style": how.style,
+            "instructions": spoken_instructions(cue, manner, given),
+            "pace": str(pace),
+        }
+        return self._run(words, values)
+
+    def speak_reply(self, text: str, style: str, file: str) -> tuple[Samples, int] | None:
+        """In the voice `reply=NAME`; without one, replies are left to the embedded voice."""
+        if not self._reply:
+            return None
+        values = {"voice": self._reply, "sex": "", "cue": "", "manner": "", "style": "reply", "instructions": style}
+        return self._run(text, {**values, "pace": str(PACE)})
+
+    def _run(self, words: str, values: dict[str, str]) -> tuple[Samples, int]:
+        with workplace() as folder:
+            out, text_file = folder / "out.wav", folder / "words.txt"
+            text_file.write_text(words + "\n", "utf-8")
+            values = {**values, "out": str(out), "text_file": str(text_file)}
+            filled = [re.sub(r"\{(\w+)\}", lambda m: values[m[1]], arg) for arg in self._args]
+            python = [sys.executable] if self._path.suffix == ".py" else []
+            feed = None if any("{text_file}" in arg for arg in self._args) else words + "\n"
+            command = [*python, str(self._path), *filled]
+            return speech_of(command, out, who=self._who, feed=feed, timeout=self._timeout)
+
+
+def _known() -> str:
+    return ", ".join(f"{{{place}}}" for place in PLACES)
+
+
+def _find(spec: Spec) -> Path:
+    given = Path(spec.name).expanduser()
+    if given.is_file():
+        path = given.resolve()
+    elif "/" not in spec.name and (found := shutil.which(spec.name)):
+        return Path(found)
+    else:
+        raise UsageError(f"{spec.kind}: there is no program {spec.name!r}; give the path of a script or executable")
+    if path.suffix != ".py" and not os.access(path, os.X_OK):
+        raise UsageError(f"{spec.kind}: {path} is not executable; run 'chmod +x {path}'")
+    return path

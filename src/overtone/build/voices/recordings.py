@@ -1,0 +1,182 @@
+"""A folder of human takes, one file per script and style; the cue is in the voice of whoever spoke it.
+
+    recordings:takes?female=ann,eve&male=bob,joe&licence=CC-BY-4.0
+
+A take is named as EchoMind names clips (`id_0101_male_health_target.wav`) or simply `id_0101_target.wav`, in any
+subfolder; a subfolder with a speaker's name holds that speaker's takes. `speakers.csv` in the folder may say the same:
+columns `speaker`, `sex` and, where takes of several people lie together, `case_id`.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from overtone import audio
+from overtone.audio import Samples
+from overtone.build.voices._programs import sounding
+from overtone.build.voices._records import (
+    PACE,
+    SCALE,
+    SEXES,
+    UNKNOWN,
+    How,
+    Sex,
+    Speaker,
+    VoiceError,
+    named,
+    options,
+)
+from overtone.errors import AudioError, DataError, UsageError
+from overtone.paths import inside, read_plain, shown
+from overtone.spec import Spec
+
+KEYS: dict[str, type] = {**dict.fromkeys(SEXES, str), "licence": str}
+ENDINGS = (".wav", ".flac", ".mp3", ".ogg", ".opus")
+TABLE = "speakers.csv"
+_TABLE_BYTES = 2**20
+_LISTED = 20
+
+
+def load(spec: Spec) -> Recordings:
+    """The takes a SPEC `recordings:FOLDER?female=…&male=…` names."""
+    return Recordings(spec)
+
+
+class Recordings:
+    """Takes of people, found by name. Nobody can be asked to say anything else."""
+
+    native = True
+
+    def __init__(self, spec: Spec) -> None:
+        given = options(spec, KEYS)
+        if not spec.name:
+            raise UsageError("recordings: no folder is named; write recordings:FOLDER?female=NAME,…&male=NAME,…")
+        self._folder = Path(spec.name).expanduser()
+        if not self._folder.is_dir():
+            raise UsageError(f"recordings: {shown(spec.name)} is no folder; give the one that holds the takes")
+        self.licence: str = given.get("licence", UNKNOWN)
+        people = named(spec, given, {"male": (), "female": ()})
+        self._of_case: dict[str, list[str]] = {}
+        self._read_table(people)
+        self._people = tuple(Speaker(str(spec), name, sex, SCALE[sex]) for sex in SEXES for name in people[sex])
+        if not self._people:
+            raise UsageError(
+                f"recordings: nobody is named; write recordings:{shown(spec.name)}?female=NAME,…&male=NAME,…, "
+                f"or put {TABLE} with the columns speaker and sex into the folder"
+            )
+
+    def speakers(self) -> tuple[Speaker, ...]:
+        return self._people
+
+    def speakers_of(self, script_id: str) -> tuple[Speaker, ...]:
+        """Who recorded a script: by table, by folder, or anybody where neither says so."""
+        if script_id in self._of_case:
+            return tuple(p for p in self._people if p.name in self._of_case[script_id])
+        folders = {owner for stem, takes in self._takes.items() for owner in takes if _of(stem, script_id)}
+        mine = tuple(p for p in self._people if p.name in folders)
+        return mine if mine and "" not in folders else self._people
+
+    def identity(self) -> str:
+        """Changes when a take is added, taken away or recorded again (by size and date)."""
+        seen = hashlib.sha256()
+        for stem in sorted(self._takes):
+            for owner, path in sorted(self._takes[stem].items()):
+                info = path.stat()
+                seen.update(f"{stem}/{owner}/{info.st_size}/{info.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+        return f"recordings@{seen.hexdigest()[:12]}"
+
+    def missing(self, wanted: Iterable[How]) -> list[str]:
+        """The takes that are not there, each as the file names it may have."""
+        return [" or ".join(f"{n}.wav" for n in _names(how)) for how in wanted if self._find(_names(how), "") is None]
+
+    def require(self, wanted: Iterable[How]) -> None:
+        """VoiceError that lists every missing take at once."""
+        if gone := self.missing(wanted):
+            more = [f"and {len(gone) - _LISTED} more"] if len(gone) > _LISTED else []
+            listed = "\n  ".join([*gone[:_LISTED], *more])
+            raise VoiceError(f"{shown(str(self._folder))}: {len(gone)} takes are missing:\n  {listed}")
+
+    def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
+        path = self._find(_names(how), speaker.name)
+        if path is None:
+            self.require([how])
+            raise AssertionError("a take that is not missing was not found")
+        return self._read(path)
+
+    def speak_reply(self, text: str, style: str, file: str) -> tuple[Samples, int] | None:
+        """`{case_id}_{style}_response.wav` where somebody recorded it."""
+        stem = PurePosixPath(file).stem
+        parts = stem.removesuffix("_response").split("_")
+        case = "_".join(parts[:2]) if parts[0] == "id" else parts[0]
+        path = self._find((stem, f"{case}_{parts[-1]}_response"), "")
+        return self._read(path) if path else None
+
+    def _read(self, path: Path) -> tuple[Samples, int]:
+        try:
+            return sounding(*audio.read(path), shown(str(path)))
+        except AudioError as error:
+            raise VoiceError(f"a take cannot be used: {error}") from None
+
+    def _find(self, stems: Iterable[str], speaker: str) -> Path | None:
+        """The speaker's own take before one that lies with nobody's or somebody else's."""
+        for stem in stems:
+            if takes := self._takes.get(stem.casefold()):
+                return takes.get(speaker) or takes.get("") or next(iter(takes.values()))
+        return None
+
+    @cached_property
+    def _takes(self) -> dict[str, dict[str, Path]]:
+        """Stem → speaker ("" where the folder does not say) → file. Links that leave the folder are refused."""
+        names = {p.name for p in self._people}
+        found: dict[str, dict[str, Path]] = {}
+        for path in sorted(self._folder.rglob("*")):
+            if path.suffix.lower() not in ENDINGS or not path.is_file():
+                continue
+            relative = path.relative_to(self._folder)
+            real = inside(self._folder, relative.as_posix())
+            owner = next((part for part in relative.parent.parts if part in names), "")
+            takes = found.setdefault(path.stem.casefold(), {})
+            if owner in takes:
+                first, second = shown(str(takes[owner])), shown(str(real))
+                raise DataError(f"two takes have one name: {first} and {second}; keep one of them")
+            takes[owner] = real
+        return found
+
+    def _read_table(self, people: dict[Sex, tuple[str, ...]]) -> None:
+        path = self._folder / TABLE
+        if not path.is_file():
+            return
+        try:
+            text = read_plain(path, _TABLE_BYTES).decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise DataError(f"{shown(str(path))}: not UTF-8 text; save it as CSV in UTF-8") from None
+        rows = csv.DictReader(io.StringIO(text))
+        if not {"speaker", "sex"} <= set(rows.fieldnames or ()):
+            raise DataError(f"{shown(str(path))}: its first line must name the columns speaker and sex")
+        for number, row in enumerate(rows, 2):
+            name, sex, case = ((row.get(key) or "").strip() for key in ("speaker", "sex", "case_id"))
+            where = f"{shown(str(path))}, line {number}"
+            kind = next((s for s in SEXES if s == sex), None)
+            if not name or kind is None:
+                raise DataError(f"{where}: needs a speaker and a sex, male or female, not {shown(sex)!r}")
+            if any(name in people[other] for other in SEXES if other != kind):
+                raise DataError(f"{where}: {shown(name)!r} is named as male and as female")
+            if name not in people[kind]:
+                people[kind] = (*people[kind], name)
+            if case:
+                self._of_case.setdefault(case, []).append(name)
+
+
+def _of(stem: str, script_id: str) -> bool:
+    return stem.startswith(f"{script_id.casefold()}_")
+
+
+def _names(how: How) -> tuple[str, ...]:
+    """The stems a take may have: the clip's own name, or script and style."""
+    own = PurePosixPath(how.file).stem if how.file else ""
+    return tuple(dict.fromkeys(name for name in (own, f"{how.case_id}_{how.style}") if name))
