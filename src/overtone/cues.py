@@ -66,6 +66,20 @@ REASONING: dict[str, str] = {  # the ten reasoning categories → EchoMind's nam
     "empathy": "Empathy-Aware Response Selection",
 }
 
+EXTENSIONS: dict[str, str] = {  # tasks beyond EchoMind's → their name
+    "false-cue": "False cue",
+    "conflict-words": "Conflict: what the words say",
+    "conflict-voice": "Conflict: what the voice says",
+    "conflict-agreement": "Conflict: do they agree",
+}
+EXTENSION_STEMS: dict[str, str] = {
+    "false-cue": "What stands out in this recording, if anything?",
+    "conflict-words": "Going by the words alone, which of these would one expect of the speaker?",
+    "conflict-voice": "Whatever the words say, which of these does one hear from the speaker?",
+    "conflict-agreement": "Do the words and the way they are spoken agree with each other?",
+}
+NOTHING_SPECIAL = "Nothing special in the voice, and nothing behind it."
+
 
 @dataclass(frozen=True)
 class Cue:
@@ -200,42 +214,59 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Cue], ...] = tuple((re.compile(c.pattern
 
 
 ALSO_TRUE: dict[str, frozenset[str]] = {  # cue → what an honest listener may also say of its clip
+    # Not symmetric: someone out of breath may sound worn out, but one who is worn out does not gasp.
     slug: frozenset(also.split())
     for slug, also in {
-        "child": "male female",
-        "elderly": "hoarse tired slow sad",
+        "child": "male female happy surprise children",
+        "elderly": "hoarse tired slow sad breath fear",
         "hoarse": "tired elderly disgust cough",
-        "breath": "sigh tired fear moan sobbing fast",
-        "tired": "slow sad hoarse elderly sigh yawn",
-        "sobbing": "sad breath moan sigh tired fear child",
+        "breath": "sigh tired fear moan sobbing fast wind",
+        "tired": "slow sad hoarse elderly sigh yawn disgust",
+        "sobbing": "sad breath moan sigh tired fear child elderly laughter",
         "happy": "surprise child",
         "sad": "tired slow elderly sigh",
         "surprise": "happy fear child",
         "angry": "shout fast disgust",
         "fear": "surprise fast breath sobbing child elderly",
-        "disgust": "angry slow tired sad hoarse elderly",
+        "disgust": "angry slow tired hoarse elderly",
         "shout": "angry surprise happy fear child",
-        "whisper": "breath fear elderly child",
+        "whisper": "breath fear elderly child wind",
         "fast": "fear breath angry",
         "slow": "tired sad disgust elderly",
-        "cough": "hoarse",
-        "sigh": "tired sad breath moan slow",
-        "laughter": "happy surprise child",
+        "cough": "hoarse dog",
+        "sigh": "tired sad breath moan slow disgust wind",
+        "laughter": "happy surprise child sobbing children",
         "yawn": "tired sigh slow sad",
-        "moan": "sad tired sigh sobbing disgust slow",
-        "wind": "waves",
-        "thunder": "rain",
+        "moan": "sad tired sigh sobbing disgust slow breath",
+        "wind": "waves car subway breath",
+        "thunder": "rain wind",
+        "rain": "applause waves thunder",
         "waves": "wind rain",
+        "basketball": "cheering chatter children",
         "car": "subway wind honking",
         "subway": "car wind",
         "applause": "cheering rain",
-        "cheering": "applause chatter children shout laughter happy",
+        "cheering": "applause chatter children basketball shout laughter happy",
         "chatter": "cheering children",
-        "children": "chatter cheering child laughter shout",
+        "children": "chatter cheering child laughter shout happy",
         "alarm": "ringtone",
         "ringtone": "alarm music",
         "honking": "car",
+        "dog": "cough",
         "music": "ringtone",
+    }.items()
+}
+
+ALSO_TRUE_OF_KIND: dict[tuple[str, str], frozenset[str]] = {  # the same for one kind of a cue that comes in several
+    of: frozenset(also.split())
+    for of, also in {
+        ("laughter", "nervous"): "fear",
+        ("shout", "joyful"): "laughter",
+        ("music", "happy"): "happy",
+        ("music", "funny"): "happy laughter",
+        ("music", "sad"): "sad slow",
+        ("music", "exciting"): "happy surprise fast",
+        ("music", "angry"): "angry fast",
     }.items()
 }
 

@@ -44,6 +44,7 @@ class Reasoning(Struct, frozen=True, forbid_unknown_fields=True):
     alternative: str
     words: str = ""  # right if one had only the text
     harmful: str = ""  # would hurt, or reads too much into it
+    moves: bool = True  # False: `target` is right whatever the voice; asked on the target clip, in a set of its own
 
 
 class Script(Struct, frozen=True, forbid_unknown_fields=True):
@@ -142,8 +143,8 @@ HERE = Path(__file__).parent
 
 
 def sets() -> tuple[str, ...]:
-    """The names of the script sets that come with the package: folders here that hold scripts."""
-    return tuple(sorted({p.parent.name for p in HERE.glob("*/*.toml")}))
+    """The names of the script sets that come with the package: folders here with scripts and their licence."""
+    return tuple(sorted(p.parent.name for p in HERE.glob("*/LICENSE") if any(p.parent.glob("*.toml"))))
 
 
 def read_set(name: str) -> tuple[Script, ...]:

@@ -1,0 +1,56 @@
+"""Questions about conflicts of words and voice: what the words say, what the voice says, and whether they agree.
+
+They are asked with the same options on the clip whose voice says otherwise and on its twin whose voice agrees; the
+share of voice questions that are answered by the words is how far the text dominates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from overtone.build.draw import Fair, Orders, Question, also_true, random_of, true_of
+from overtone.build.script import TWO_WAY, Script
+from overtone.cues import BY_SLUG, CUES, EXTENSION_STEMS
+from overtone.schema import Style
+
+PART = "conflict"
+_READINGS = ("words", "voice", "first", "second")
+_AGREE = TWO_WAY["consistency"]
+
+
+def conflict(scripts: Sequence[Script], seed: int) -> list[Question]:
+    """Three questions on each of the two clips of every script whose words state a cue (`says`)."""
+    ours = [s for s in scripts if s.says]
+    fair, orders = Fair(slug for s in ours for slug in (s.says, s.cue)), Orders(seed)
+    met = {slug for s in ours for slug in (s.says, s.cue)}
+    return [q for script in ours for q in _asked(script, met, fair, orders, seed)]
+
+
+def _asked(script: Script, met: set[str], fair: Fair, orders: Orders, seed: int) -> Iterator[Question]:
+    cues = {"words": BY_SLUG[script.says], "voice": BY_SLUG[script.cue]}
+    taken = true_of(script, "target") | true_of(script, "alternative") | also_true(script.says)
+    rng = random_of(seed, PART, script.id)
+    for reading in ("first", "second"):
+        dimensions = {c.dimension for c in cues.values()}
+        pool = [c for c in CUES if c.dimension in dimensions and c.slug not in taken and c not in cues.values()]
+        # First those that other words say or other voices carry: what is never right would be known as wrong.
+        cues[reading] = fair.pick([c for c in pool if c.slug in met] or pool, list(cues.values()), rng)
+    fair.count((cues["first"], cues["second"]))
+    order = orders.next(PART, _READINGS, ("words", "voice"))
+    options = tuple(cues[reading].option for reading in order)
+    told = tuple(reading if reading in ("words", "voice") else "" for reading in order)
+    clips: tuple[tuple[Style, str, str], ...] = (
+        ("target", "voice", "Inconsistent"),
+        ("alternative", "words", "Consistent"),  # the twin's voice says what its words say
+    )
+    for style, heard, agreement in clips:
+        for category, gold in (("conflict-words", "words"), ("conflict-voice", heard)):
+            yield Question(
+                f"{script.id}_{style}_{category}", script, style, category, EXTENSION_STEMS[category],
+                options, told, order.index(gold), PART,
+            )  # fmt: skip
+        category = "conflict-agreement"
+        yield Question(
+            f"{script.id}_{style}_{category}", script, style, category, EXTENSION_STEMS[category],
+            _AGREE, ("alternative", "target"), _AGREE.index(agreement), PART,
+        )  # fmt: skip

@@ -1,0 +1,178 @@
+"""How questions are drawn: what may be true of a clip, who is offered as a wrong answer, and which letter is right.
+
+All choices are balanced over a whole set: nobody should be able to guess from options or letters alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from msgspec import Struct
+
+from overtone.build.script import Script
+from overtone.cues import ALSO_TRUE, ALSO_TRUE_OF_KIND, Cue
+from overtone.schema import Style
+
+# What plain synthetic speech may be taken for.
+FLAT = frozenset({"tired", "slow", "sad", "disgust", "hoarse", "elderly"})
+
+# A clip's measures against those of its neutral twin. Listeners notice a change of pace from about 5 % and of level
+# from about 1 dB; from twice and three times that on, somebody may rightly call it fast, slow, loud or hushed.
+PACE_RATIO = 1.10
+LEVEL_DB = 3.0
+VOICED_RATIO = 0.5  # less voice than this share of the twin's is halfway to a whisper
+
+
+class Question(Struct, frozen=True):
+    """One question about one clip. `provenance` says for each option under which reading it is right."""
+
+    id: str
+    script: Script
+    style: Style
+    category: str
+    question: str
+    options: tuple[str, ...]
+    provenance: tuple[str, ...]
+    gold: int  # position
+    part: str = ""  # of the benchmark, as in an item
+
+    @property
+    def answer(self) -> str:
+        return chr(ord("A") + self.gold)
+
+    @property
+    def options_text(self) -> str:
+        return "\n".join(f"{chr(ord('A') + i)}. {text}" for i, text in enumerate(self.options))
+
+
+class Measured(Protocol):
+    """What is asked of a clip's measures; audio.Measures has it."""
+
+    @property
+    def rate_hz(self) -> float | None: ...
+    @property
+    def rms_dbfs(self) -> float: ...
+    @property
+    def voiced(self) -> float: ...
+
+
+def true_of(script: Script, style: str) -> frozenset[str]:
+    """Every cue that may be true of a clip, and so must not stand among its distractors."""
+    cue = script.cue_in(style)
+    facts = {script.sex_in(style)}
+    if cue is not None:
+        facts |= {cue.slug} | also_true(cue.slug, script.manner_in(style))
+    if cue is None or cue.category != "age":
+        facts.add("adult")
+    if cue is None or cue.dimension != "paralinguistic":
+        facts |= FLAT
+    return frozenset(facts)
+
+
+def also_true(slug: str, kind: str = "") -> frozenset[str]:
+    """What an honest listener may also say of a clip with this cue, of this kind where it comes in several."""
+    return ALSO_TRUE.get(slug, frozenset()) | ALSO_TRUE_OF_KIND.get((slug, kind), frozenset())
+
+
+def arguable(script: Script, style: str, measured: Mapping[str, Measured]) -> frozenset[str]:
+    """Paces and levels that somebody could hear in a clip, going by its measures against its neutral twin's.
+
+    `measured` goes by `script.file_name(style)`. Nothing is arguable where either clip was not measured, nor in a
+    clip whose cue is around the speaker: its voice is the twin's, and the measures are the scene's.
+    """
+    cue = script.cue_in(style)
+    mine, twin = measured.get(script.file_name(style)), measured.get(script.file_name("neutral"))
+    if cue is None or cue.dimension == "environment" or mine is None or twin is None:
+        return frozenset()
+    found = set()
+    if mine.rate_hz and twin.rate_hz:
+        pace = mine.rate_hz / twin.rate_hz
+        found |= {"fast"} if pace > PACE_RATIO else {"slow"} if pace < 1 / PACE_RATIO else set()
+    louder = mine.rms_dbfs - twin.rms_dbfs
+    found |= {"shout"} if louder > LEVEL_DB else {"whisper"} if louder < -LEVEL_DB else set()
+    if mine.voiced < VOICED_RATIO * twin.voiced:
+        found.add("whisper")
+    own = {"speed": {"fast", "slow"}, "volume": {"shout", "whisper"}}.get(cue.category, set())
+    return frozenset(found - own)  # whether a fast clip is fast is for the gates to say
+
+
+class Fair:
+    """Picks wrong answers so that each cue is offered as often for every time it is right as any other: else the
+    options alone would tell which of them tends to be right."""
+
+    def __init__(self, right: Iterable[str]) -> None:
+        self._right = Counter(right)
+        self._offered: Counter[str] = Counter()
+
+    def pick(self, pool: Sequence[Cue], beside: Sequence[Cue], rng: np.random.Generator) -> Cue:
+        """One of `pool` to stand beside those already chosen; first of all one that could be right among them."""
+        pool = [c for c in pool if not any(_clash(c, other) for other in beside)] or pool
+        share = [(self._offered[c.slug] + 1) / max(self._right[c.slug], 0.5) for c in pool]
+        least = min(share)
+        ties = [c for c, s in zip(pool, share, strict=True) if s == least]
+        return ties[int(rng.integers(len(ties)))]
+
+    def count(self, offered: Iterable[Cue]) -> None:
+        """Note what was offered and was wrong."""
+        self._offered.update(c.slug for c in offered)
+
+
+def _clash(one: Cue, other: Cue) -> bool:
+    return other.slug in also_true(one.slug) or one.slug in also_true(other.slug)
+
+
+class Letters:
+    """Hands out positions of the right answer so that, task by task, no letter is ever two ahead of another."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._left: dict[tuple[str, int], list[int]] = defaultdict(list)
+        self._rounds: dict[tuple[str, int], int] = defaultdict(int)
+
+    def next(self, task: str, options: int) -> int:
+        key = (task, options)
+        if not self._left[key]:
+            rng = random_of(self._seed, task, str(options), str(self._rounds[key]))
+            self._left[key] = [int(i) for i in rng.permutation(options)]
+            self._rounds[key] += 1
+        return self._left[key].pop()
+
+
+class Orders:
+    """Hands out orders of options that are asked on several clips: the readings that are right there share the
+    letters evenly, together and each by itself."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._all: dict[str, Counter[int]] = defaultdict(Counter)
+        self._each: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+        self._asked: Counter[str] = Counter()
+
+    def next(self, category: str, readings: Sequence[str], right: Sequence[str]) -> tuple[str, ...]:
+        """An order of `readings`, of which those in `right` will each be the right answer on some clip."""
+        rng = random_of(self._seed, "order", category, str(self._asked[category]))
+        self._asked[category] += 1
+        orders = list(itertools.permutations(readings))
+        orders = [orders[i] for i in rng.permutation(len(orders))]
+        total = self._all[category]
+
+        def crowd(order: tuple[str, ...]) -> int:
+            at = [(reading, order.index(reading)) for reading in right]
+            return sum(total[i] + self._each[category, reading][i] for reading, i in at)
+
+        best = min(orders, key=crowd)
+        for reading in right:
+            self._all[category][best.index(reading)] += 1
+            self._each[category, reading][best.index(reading)] += 1
+        return best
+
+
+def random_of(seed: int, *parts: str) -> np.random.Generator:
+    """Randomness that depends on the seed and on what it is for, and on nothing else."""
+    digest = hashlib.sha256("/".join((str(seed), *parts)).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "big"))
