@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from overtone import audio
-from overtone.audio import Samples
 from overtone.build.delivery import ORDINARY_DBFS, RATE
-from overtone.build.voices import REPLY_VOICE
-from overtone.embedded.voice import speak
+from overtone.build.licence import Ingredient
+from overtone.build.tract import Sound
+from overtone.build.voices import REPLY_VOICE, Cast
+from overtone.build.voices.espeak import LICENCE
+from overtone.embedded.voice import identity, speak
 
 _PACE, _PITCH, _RANGE = 165, 50, 50
 _MANNERS: tuple[tuple[str, tuple[int, int, int, float]], ...] = (  # words → change of pace, pitch, range, dB
@@ -32,8 +36,18 @@ def manner(style: str) -> tuple[int, int, int, float]:
     return max(115, min(pace, 230)), max(15, min(pitch, 85)), max(10, min(span, 95)), max(-8.0, min(db, 5.0))
 
 
-def speak_reply(text: str, style: str) -> Samples:
-    """The reply as samples at RATE."""
+def speak_reply(cast: Cast, text: str, style: str, path: str) -> tuple[Sound, str, Ingredient]:
+    """The reply at RATE, whose voice it is, and what it was made of. The first engine of the cast that speaks replies
+    does it, recordings where there is one; else the embedded voice."""
+    for name, engine in cast.engines.items():
+        said = engine.speak_reply(text, style, path)
+        if said is not None:
+            samples = audio.level(audio.resample(*said, RATE), ORDINARY_DBFS + manner(style)[3])
+            return samples.astype(np.float64), name, Ingredient("voice", engine.identity(), engine.licence)
+    return _embedded(text, style), REPLY_VOICE, Ingredient("voice", identity(), LICENCE)
+
+
+def _embedded(text: str, style: str) -> Sound:
     pace, pitch, span, db = manner(style)
     samples, rate = speak(text, voice=REPLY_VOICE, rate_wpm=pace, pitch=pitch, range=span)
-    return audio.level(audio.resample(samples, rate, RATE), ORDINARY_DBFS + db)
+    return audio.level(audio.resample(samples, rate, RATE), ORDINARY_DBFS + db).astype(np.float64)

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from overtone.build.voices._cast import DEFAULT, ROLES, Cast, cast
 from overtone.build.voices._find import engines, open_engine
-from overtone.build.voices._instructions import INSTRUCTIONS, instructions_of
 from overtone.build.voices._records import PACE, Engine, How, Speaker, VoiceError
 
 __all__ = [
     "DEFAULT",
-    "INSTRUCTIONS",
     "PACE",
     "REPLY_VOICE",
     "ROLES",
@@ -23,7 +21,6 @@ __all__ = [
     "cast",
     "engines",
     "held_out",
-    "instructions_of",
     "open_engine",
 ]
 

@@ -35,9 +35,13 @@ class Cast:
         """Everybody, engine by engine."""
         return tuple(s for engine in self.engines.values() for s in engine.speakers())
 
-    def engine_of(self, speaker: Speaker) -> Engine:
+    def engine(self, speaker: Speaker) -> Engine:
         """The engine that speaks for a speaker."""
         return self.engines[speaker.engine]
+
+    def identity(self) -> str:
+        """Every engine and version, for hashes and the manifest."""
+        return ", ".join(engine.identity() for engine in self.engines.values())
 
     def of(self, role: str, script_id: str) -> Speaker:
         """Who speaks a script. Its role fixes the sex, its id the speaker."""

@@ -16,9 +16,9 @@ import sys
 from pathlib import Path
 
 from overtone.audio import Samples
-from overtone.build.voices._instructions import spoken_instructions
 from overtone.build.voices._programs import TIMEOUT, speech_of, workplace
 from overtone.build.voices._records import PACE, SEXES, UNKNOWN, How, Speaker, Synthesiser, cast_of, named, options
+from overtone.build.voices.instructions import spoken_instructions
 from overtone.errors import UsageError
 from overtone.spec import Spec, suggest
 
@@ -61,10 +61,11 @@ class Command(Synthesiser):
             spec, named(spec, given, {"male": ("male1", "male2"), "female": ("female1", "female2")})
         )
         self._who = str(Spec(spec.kind, spec.name, {}))
+        digest = hashlib.sha256(self._path.read_bytes()).hexdigest()[:12]
+        self._identity = f"command:{self._path.name}@{digest} {' '.join(self._args)}"
 
     def identity(self) -> str:
-        digest = hashlib.sha256(self._path.read_bytes()).hexdigest()[:12]
-        return f"command:{self._path.name}@{digest} {' '.join(self._args)}"
+        return self._identity
 
     def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
         cue, manner, given = (how.cue, how.manner, how.instructions) if self.native else ("", "", "")

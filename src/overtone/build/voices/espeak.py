@@ -14,6 +14,7 @@ from overtone.build.voices._records import PACE, SCALE, SEXES, How, Sex, Speaker
 from overtone.embedded.voice import check, identity, speak
 from overtone.spec import Spec
 
+LICENCE = "CC0-1.0"  # of what it says: nobody's work but the words'
 CHOSEN: dict[Sex, tuple[str, ...]] = {
     "male": ("en-us+m3", "en-us+m5", "en-us+m1", "en-gb+m3"),
     "female": ("en-us+f2", "en-us+f3", "en-us+f5", "en-gb+f2"),
@@ -29,7 +30,7 @@ class Espeak(Synthesiser):
     """Voices of espeak-ng, each a language and a variant such as `en-us+m3`."""
 
     native = False
-    licence = "CC0-1.0"  # no one else's rights: the sounds are computed from rules
+    licence = LICENCE
 
     def __init__(self, spec: Spec) -> None:
         no_name(spec)

@@ -64,10 +64,10 @@ class Festival(Synthesiser):
         size = sized(speaker.name)[1]
         voice = _full(speaker.name)
         stretch = size * _OWN_PACE.get(voice, 147) / pace
-        # Diphone voices know a stretch of durations, HMM voices a rate; each ignores the other.
-        diphones = f"(Parameter.set 'Duration_Stretch {stretch:.4f})"
-        hmm = f'(set! hts_engine_params (append hts_engine_params (list (list "-r" {1 / stretch:.4f}))))'
-        set_up = f"(begin (voice_{voice}) {diphones} {hmm})"
+        paced = f"(Parameter.set 'Duration_Stretch {stretch:.4f})"
+        if voice.endswith("_hts"):  # such a voice knows only its own engine's rate
+            paced = f'(set! hts_engine_params (append hts_engine_params (list (list "-r" {1 / stretch:.4f}))))'
+        set_up = f"(begin (voice_{voice}) {paced})"
         with workplace() as folder:
             (folder / "words.txt").write_text(plain_ascii(words) + "\n", "ascii")
             command = [self._program, "-eval", set_up, "-o", str(folder / "out.wav"), str(folder / "words.txt")]

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from overtone import audio
 from overtone.audio import Samples
 from overtone.build.voices._http import post, read_key, redacted
-from overtone.build.voices._instructions import PLAIN, spoken_instructions
 from overtone.build.voices._programs import sounding
 from overtone.build.voices._records import (
     PACE,
@@ -27,6 +26,7 @@ from overtone.build.voices._records import (
     named,
     options,
 )
+from overtone.build.voices.instructions import PLAIN, spoken_instructions
 from overtone.errors import AudioError, UsageError
 from overtone.spec import Spec, check_url, suggest
 

@@ -83,6 +83,10 @@ class Recordings:
 
     def identity(self) -> str:
         """Changes when a take is added, taken away or recorded again (by size and date)."""
+        return self._identity
+
+    @cached_property
+    def _identity(self) -> str:
         seen = hashlib.sha256()
         for stem in sorted(self._takes):
             for owner, path in sorted(self._takes[stem].items()):

@@ -43,11 +43,11 @@ INSTRUCTIONS: dict[tuple[str, str], str] = {  # cue, manner → what is asked of
 }
 
 
-def instructions_of(cue: str, manner: str = "") -> str:
+def instructions(cue: str, manner: str = "") -> str:
     """One sentence on how to say it. A cue of the environment, like none at all, leaves the voice plain."""
     return INSTRUCTIONS.get((cue, manner)) or INSTRUCTIONS.get((cue, ""), PLAIN)
 
 
 def spoken_instructions(cue: str, manner: str, given: str) -> str:
     """What is sent to an engine: the script's own sentence or the table's, and the plea to leave the words alone."""
-    return (given.strip() or instructions_of(cue, manner)) + _ONLY
+    return (given.strip() or instructions(cue, manner)) + _ONLY
