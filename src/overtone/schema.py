@@ -13,6 +13,7 @@ Style = Literal["target", "alternative", "neutral", "control"]
 STYLES: tuple[Style, ...] = ("target", "alternative", "neutral", "control")  # control: neutral again, in another voice
 Input = Literal["audio", "transcript", "both", "silence"]
 INPUTS: tuple[Input, ...] = ("audio", "transcript", "both", "silence")
+PARTS = ("core", "control", "false-cue", "conflict", "dialogue", "fixed")  # of a benchmark; an item of core says ""
 Prompt = Literal["task", "zero", "basic", "enhance"]
 Oracle = Literal["none", "true", "false"]
 
@@ -27,7 +28,7 @@ class Clip(Struct, frozen=True, omit_defaults=True):
 
 class Option(Struct, frozen=True, omit_defaults=True):
     """One choice of a question. `provenance` says under which reading it would be right, where the benchmark knows:
-    target, alternative, words (the text alone) or harmful (harmful or over-read)."""
+    target, alternative, words (the text alone), harmful (harmful or over-read) or nothing (no cue is there)."""
 
     letter: str
     text: str

@@ -9,6 +9,7 @@ from pathlib import Path
 from overtone import registry
 from overtone.metrics import Answered, Metric
 from overtone.runs.store import Store
+from overtone.schema import Score
 
 PAGE = 256
 
@@ -44,11 +45,15 @@ def _score_with(store: Store, metric: Metric, again: bool) -> int:
         if not todo:
             continue
         rows = metric.score([answered for _, answered in todo])
-        scored = [(ask.id, score) for (ask, _), scores in zip(todo, rows, strict=True) for score in scores]
-        store.add_scores(scored)
-        count += len(scored)
+        by_turn: dict[int | None, list[tuple[int, Score]]] = {}
+        for (ask, answered), scores in zip(todo, rows, strict=True):
+            last = answered.key.turn == len(ask.item.turns) - 1
+            by_turn.setdefault(None if last else answered.key.turn, []).extend((ask.id, score) for score in scores)
+        for turn in sorted(by_turn, key=lambda t: (t is None, t)):  # an ask counts as scored with its last turn
+            store.add_scores(by_turn[turn], turn=turn)
+        count += sum(map(len, rows))
         if done is None:  # the first page tells the signatures; what holds a value under all of them is done
-            sets = [store.scored(s) for s in {score.signature for _, score in scored}]
+            sets = [store.scored(s) for s in {score.signature for scores in rows for score in scores}]
             done = set.intersection(*sets) if sets else set()
     store.commit()
     return count

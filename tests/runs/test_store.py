@@ -209,4 +209,4 @@ def test_the_earlier_turns_of_a_dialogue_are_kept_and_only_the_rest_is_open(tmp_
         assert ask.replies == ("first",)
         store.add_reply(ask, 1, Reply("second"), sent=b"[]", latency=0.1, attempts=1)
         assert store.open_asks(0, 10) == []
-        assert [(turn, text) for _, turn, text, *_ in store.answered()] == [(1, "second")]
+        assert [(turn, text) for _, turn, text, *_ in store.answered()] == [(0, "first"), (1, "second")]

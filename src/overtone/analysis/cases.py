@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from overtone.analysis.measures import status
+from overtone.analysis.measures import chosen, picked, status
 from overtone.analysis.reading import Answer, read
 from overtone.errors import UsageError
 from overtone.runs.store import Store
@@ -105,7 +105,6 @@ def said(answer: Answer) -> Said:
     state = "answered" if answer.answered else "failed" if answer.failed else "pending"
     replies = answer.replies
     value = answer.value("accuracy") if answer.item.task == "choose" and answer.item.gold else None
-    choice = chosen(answer)
     failure = answer.failure
     return Said(
         ask=answer.ask,
@@ -116,8 +115,8 @@ def said(answer: Answer) -> Said:
         audio=tuple(reply.audio for reply in replies),
         right=None if value is None else value == 1,
         status=status(answer) if answer.item.task == "choose" else "",
-        choice=choice,
-        picked=next((o.provenance for o in answer.item.options if o.letter == choice), "") if choice else "",
+        choice=chosen(answer),
+        picked=picked(answer),
         wer=answer.value("wer"),
         scores={name: score.value for name, score in answer.scores.items()},
         latency=sum(reply.latency for reply in replies),
@@ -125,12 +124,3 @@ def said(answer: Answer) -> Said:
         notes=tuple(dict.fromkeys(note for reply in replies for note in reply.notes)),
         failure=f"{failure.reason}: {failure.detail}" if failure and not answer.answered else "",
     )
-
-
-def chosen(answer: Answer) -> str:
-    """The letter a reply was read as by the lenient extractor, where it was one of the options'."""
-    score = answer.scores.get("accuracy")
-    if score is None or not answer.answered:
-        return ""
-    letter = score.detail.get("answer")
-    return letter if isinstance(letter, str) and any(o.letter == letter for o in answer.item.options) else ""

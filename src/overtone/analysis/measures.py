@@ -72,7 +72,7 @@ def estimate(
         # An interval does not leave what is possible; but a WER can exceed one, and a likeness fall below zero.
         low = max(low, min(good, bad, *values))
         high = min(high, max(good, bad, *values))
-    return _estimate(
+    return from_interval(
         found, low, high, len(rows), _bound(values, missing, good, rows), _bound(values, missing, bad, rows)
     )
 
@@ -81,9 +81,10 @@ def _bound(values: list[float], missing: int, filled: float | None, rows: Sequen
     return None if filled is None or not rows else (math.fsum(values) + missing * filled) / len(rows)
 
 
-def _estimate(
-    found: cluster.Interval, low: float, high: float, asked: int, best: float | None, worst: float | None
+def from_interval(
+    found: cluster.Interval, low: float, high: float, asked: int, best: float | None = None, worst: float | None = None
 ) -> Estimate:
+    """An interval of `stats` as an estimate, with the ends to be shown."""
     value, low_, high_ = _or_none(found.value), _or_none(low), _or_none(high)
     return Estimate(value, low_, high_, found.rows, asked, best, worst, found.clusters)
 
@@ -125,7 +126,7 @@ def corpus_wer(answers: Iterable[Answer]) -> Estimate:
     result = cluster.ratio(errors, words, groups)
     total = sum(words) + open_words
     best, worst = (sum(errors) / total, (sum(errors) + open_words) / total) if total else (None, None)
-    return _estimate(result, max(result.low, 0.0), result.high, asked, best, worst)
+    return from_interval(result, max(result.low, 0.0), result.high, asked, best, worst)
 
 
 # ── the measures ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -187,6 +188,21 @@ def status(answer: Answer) -> str:
     return str(score.detail.get("status") or ("parsed" if score.value else "unknown"))
 
 
+def chosen(answer: Answer) -> str:
+    """The letter a reply was read as by the lenient extractor, where it was one of the options'."""
+    score = answer.scores.get("accuracy")
+    if score is None or not answer.answered:
+        return ""
+    letter = score.detail.get("answer")
+    return letter if isinstance(letter, str) and any(o.letter == letter for o in answer.item.options) else ""
+
+
+def picked(answer: Answer) -> str:
+    """Under which reading the chosen option would be right; "" where none was chosen or the benchmark does not say."""
+    letter = chosen(answer)
+    return next((o.provenance for o in answer.item.options if o.letter == letter), "") if letter else ""
+
+
 def accuracy(answers: Iterable[Answer], belongs: Callable[[Item], bool]) -> Accuracy | None:
     """The accuracy of the questions that belong, or None where there are none."""
     chosen = [a for a in answers if belongs(a.item)]
@@ -227,7 +243,7 @@ def _over_tasks(chosen: list[Answer], scored: list[tuple[Answer, float]]) -> Est
             value = a.value("accuracy")
             by_task.setdefault(a.item.category, []).append(fill if value is None else value)
         bounds.append(math.fsum(math.fsum(v) / len(v) for v in by_task.values()) / len(by_task))
-    return _estimate(found, max(found.low, 0.0), min(found.high, 1.0), len(chosen), bounds[0], bounds[1])
+    return from_interval(found, max(found.low, 0.0), min(found.high, 1.0), len(chosen), bounds[0], bounds[1])
 
 
 def _correct(e: Estimate, chance: float | None) -> Estimate:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, field
 
 from overtone.runs.store import ANSWERED, FAILED, Failure, Store, StoredReply
-from overtone.schema import Item, Option, Score
+from overtone.schema import Item, Option, Score, Turn
 
 _VERSION = re.compile(r"\|v(\d{1,9})(?:\||$)")
 
@@ -30,7 +30,8 @@ class Answer(Struct):
     state: int
     replies: list[StoredReply] = field(default_factory=list)
     failure: Failure | None = None
-    scores: dict[str, Score] = field(default_factory=dict)
+    scores: dict[str, Score] = field(default_factory=dict)  # of its last reply
+    earlier: dict[int, dict[str, Score]] = field(default_factory=dict)  # turn → scores of the reply to it
 
     @property
     def answered(self) -> bool:
@@ -40,9 +41,9 @@ class Answer(Struct):
     def failed(self) -> bool:
         return self.state == FAILED
 
-    def value(self, metric: str) -> float | None:
-        """The metric's value, or None where the ask is unanswered or unscored."""
-        score = self.scores.get(metric)
+    def value(self, metric: str, turn: int | None = None) -> float | None:
+        """The metric's value for the last reply or that to an earlier turn; None where unanswered or unscored."""
+        score = (self.scores if turn is None else self.earlier.get(turn, {})).get(metric)
         return None if score is None or self.state != ANSWERED else score.value
 
 
@@ -75,7 +76,7 @@ class Reading(Struct):
 def read(store: Store, *, case: str | None = None, light: bool = False) -> Reading:
     """Everything a run holds, or what it holds of one case.
 
-    A `light` reading is enough for a summary and no more: equal items share one object without words, options or id,
+    A `light` reading is enough for a summary and no more: equal items share one object without words, texts or id,
     and the replies to questions and transcriptions are left out, so that a long run's tables fit into memory.
     """
     shared: dict[Item, Item] = {}
@@ -102,6 +103,9 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
     for ask_id, score in store.scores():
         if ask_id in answers and signatures[score.metric] == score.signature:
             answers[ask_id].scores[score.metric] = score
+    for ask_id, turn, score in store.turn_scores():
+        if ask_id in answers and signatures.get(score.metric) == score.signature:
+            answers[ask_id].earlier.setdefault(turn, {})[score.metric] = score
     return Reading(
         store.folder,
         store.meta(),
@@ -115,11 +119,11 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
 
 
 def _lightened(item: Item) -> Item:
-    """What a summary needs of an item: where it belongs, how many options it has, how long its transcript is."""
+    """What a summary needs of an item: where it belongs, what its options and turns stand for, its transcript."""
     return msgspec.structs.replace(
         item,
         id="",
-        turns=(),
+        turns=tuple(Turn(None) for _ in item.turns) if len(item.turns) > 1 else (),
         question="",
         topic="",
         context="",
@@ -127,7 +131,7 @@ def _lightened(item: Item) -> Item:
         other_cue="",
         other_cue_text="",
         reference_audio="",
-        options=tuple(Option(option.letter, "") for option in item.options),
+        options=tuple(Option(option.letter, "", option.provenance) for option in item.options),
         references=item.references if item.task == "transcribe" else (),
     )
 

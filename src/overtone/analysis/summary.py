@@ -18,6 +18,18 @@ from overtone.analysis.measures import (
     estimate,
     is_choice,
 )
+from overtone.analysis.parts import (
+    ConflictRow,
+    Control,
+    Detection,
+    DialogueRow,
+    WrongRow,
+    conflict,
+    control,
+    detection,
+    dialogue,
+    wrong,
+)
 from overtone.analysis.reading import Answer, Reading, read
 from overtone.runs.store import Store
 from overtone.schema import STYLES
@@ -27,6 +39,11 @@ CUES = cues.CUES  # all there are, for tables that also show the cues without da
 LABELS = {  # of sub-tasks
     "asr": "Transcription",
     "conversation": "Conversation",
+    "dialogue": "Dialogue",
+    "false-cue": "False cue",
+    "conflict-words": "Conflict: what the words say",
+    "conflict-voice": "Conflict: what the voice says",
+    "conflict-agreement": "Conflict: do they agree",
     "coarse": "Coarse-grained",
     "gender": "Gender",
     "age": "Age group",
@@ -71,7 +88,12 @@ class Conversation(Struct, frozen=True):
 
 
 class ConditionSummary(Struct, frozen=True):
-    """One condition of a run: measures by name (those of `measures.MEASURES`, and `wer_corpus`), and the tables."""
+    """One condition of a run: measures by name (those of `measures.MEASURES`, and `wer_corpus`), and the tables.
+
+    The headline (measures, voice, reasoning, conversation) and its breakdowns are over the benchmark's core, less clips
+    whose cue is not validated. Where nothing is validated there is no headline, and the breakdowns are over all the
+    core; `cues` is always over all of it. What the benchmark keeps apart stands below.
+    """
 
     condition: str
     asked: int
@@ -84,6 +106,25 @@ class ConditionSummary(Struct, frozen=True):
     cues: list[Row]
     dimensions: list[Row]
     styles: list[Row]
+    unvalidated: dict[str, Estimate] = {}  # the same measures over clips whose cue is not validated
+    validated_cues: tuple[str, ...] = ()  # slugs that clips of the core carry
+    unvalidated_cues: tuple[str, ...] = ()
+    wrong: list[WrongRow] = []
+    detection: list[Detection] = []
+    conflict: list[ConflictRow] = []
+    dialogue: list[DialogueRow] = []
+    control: Control | None = None
+    fixed: Accuracy | None = None  # reasoning questions whose answer does not move with the voice
+
+    @property
+    def basis(self) -> str:
+        """Over which cues the headline is, in a sentence; "" where the benchmark does not say which are validated."""
+        sure, unsure = len(self.validated_cues), len(self.unvalidated_cues)
+        if not unsure:
+            return f"All {sure} cues asked about are validated." if sure else ""
+        if not sure:
+            return f"No headline: none of the {unsure} cues asked about is validated. See “cues not validated”."
+        return f"Over the {sure} validated of {sure + unsure} cues. The others stand under “cues not validated”."
 
 
 class Summary(Struct, frozen=True):
@@ -138,19 +179,40 @@ def summarise_reading(reading: Reading) -> Summary:
 
 
 def _condition(name: str, answers: list[Answer]) -> ConditionSummary:
+    core = [a for a in answers if not a.item.part]
+    unsure = [a for a in core if a.item.status == "unvalidated"]
+    sure = [a for a in core if a.item.status != "unvalidated"]
+    validated = _slugs(a for a in core if a.item.status == "validated")
+    unvalidated = _slugs(unsure)
+    headline = sure if validated or not unvalidated else []
+    shown = headline or core
     return ConditionSummary(
         condition=name,
         asked=len(answers),
         answered=sum(a.answered for a in answers),
-        measures=_measures(answers),
-        voice=accuracy(answers, is_choice(1)),
-        reasoning=accuracy(answers, is_choice(2)),
-        conversation=_conversation([a for a in answers if a.item.task == "converse"]),
-        tasks=_tasks(answers),
-        cues=_table(answers, lambda a: a.item.cue or "neutral", [*cues.slugs(), "neutral"], _cue_label, _cue_parent),
-        dimensions=_table(answers, lambda a: a.item.dimension, cues.DIMENSIONS),
-        styles=_table(answers, lambda a: a.item.style, STYLES),
+        measures=_measures(headline),
+        voice=accuracy(headline, is_choice(1)),
+        reasoning=accuracy(headline, is_choice(2)),
+        conversation=_conversation([a for a in headline if a.item.task == "converse"]),
+        tasks=_tasks(shown),
+        cues=_table(core, lambda a: a.item.cue or "neutral", [*cues.slugs(), "neutral"], _cue_label, _cue_parent),
+        dimensions=_table(shown, lambda a: a.item.dimension, cues.DIMENSIONS),
+        styles=_table(shown, lambda a: a.item.style, STYLES),
+        unvalidated=_measures(unsure),
+        validated_cues=validated,
+        unvalidated_cues=unvalidated,
+        wrong=wrong(shown),
+        detection=detection(answers),
+        conflict=conflict(answers),
+        dialogue=dialogue(answers),
+        control=control(answers),
+        fixed=accuracy((a for a in answers if a.item.part == "fixed"), is_choice(2)),
     )
+
+
+def _slugs(answers: Iterable[Answer]) -> tuple[str, ...]:
+    found = {a.item.cue for a in answers if a.item.cue}
+    return tuple(slug for slug in cues.slugs() if slug in found)
 
 
 def _measures(answers: list[Answer]) -> dict[str, Estimate]:

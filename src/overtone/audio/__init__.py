@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from overtone.audio._measure import Measures, measure
     from overtone.audio._mix import level, mix
     from overtone.audio._read import MAX_BYTES, MAX_SECONDS, Samples, decode, read, resample
-    from overtone.audio._sound import load_sound, silence
+    from overtone.audio._sound import load_sound, probe, silence
     from overtone.audio._wav import encode_wav
     from overtone.audio.check import Finding, check_folder
 
@@ -29,6 +29,7 @@ __all__ = [
     "load_sound",
     "measure",
     "mix",
+    "probe",
     "read",
     "resample",
     "silence",
@@ -43,6 +44,7 @@ _HOME = {
     "load_sound": "_sound",
     "measure": "_measure",
     "mix": "_mix",
+    "probe": "_sound",
     "silence": "_sound",
 }
 

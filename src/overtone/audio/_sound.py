@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from hashlib import sha256
 from pathlib import Path
 
 from overtone.audio._read import MAX_BYTES, MAX_SECONDS, check_length, decode, read_bytes, resample
-from overtone.audio._wav import AGAIN, HEADER_BYTES, PCM, Fault, encode_wav, is_wav, parse_wav, wav_header
+from overtone.audio._wav import (
+    AGAIN,
+    HEADER_BYTES,
+    PCM,
+    Fault,
+    encode_wav,
+    is_wav,
+    parse_wav,
+    plain_seconds,
+    wav_header,
+)
 from overtone.schema import Sound
+
+_HEAD_BYTES = 4096
 
 
 def load_sound(
@@ -39,6 +52,23 @@ def load_sound(
         if not len(samples):
             raise Fault(called, "empty", f"too short to resample to {max_rate} Hz", AGAIN)
     return _sound(encode_wav(samples, rate), len(samples) / rate)
+
+
+def probe(path: Path | str, *, name: str = "") -> float:
+    """How many seconds of sound a file holds, from its header where that can be trusted, else by decoding it.
+
+    Raises AudioError as `load_sound` does for what decoding alone would find; a plain WAV's samples are not looked at.
+    """
+    called = name or str(path)
+    try:
+        with Path(path).open("rb") as file:
+            head, size = file.read(_HEAD_BYTES), os.fstat(file.fileno()).st_size
+    except OSError:
+        head, size = b"", 0
+    claimed = plain_seconds(head, size) if size <= MAX_BYTES else None
+    if claimed is None or claimed > MAX_SECONDS:
+        return load_sound(path, name=called).seconds
+    return claimed
 
 
 def silence(seconds: float, rate: int = 16_000) -> Sound:

@@ -88,6 +88,25 @@ def parse_wav(data: bytes, name: str) -> Wav:
     raise Fault(name, "truncated", "there is no data chunk", AGAIN)
 
 
+def plain_seconds(head: bytes, total: int) -> float | None:
+    """The length of a PCM WAV of `total` bytes that begins so, where its header alone tells it beyond doubt."""
+    at, shape = 12, None
+    while is_wav(head) and at + 8 <= len(head):
+        kind, size = struct.unpack_from("<4sI", head, at)
+        at += 8
+        if kind == b"fmt " and size >= 16 and at + 16 <= len(head):
+            shape = _FMT.unpack_from(head, at)
+        elif kind == b"data":
+            if shape is None or not 0 < size <= total - at:
+                return None
+            code, channels, rate, _, _, bits = shape
+            usual = code == PCM and bits in (8, 16, 24, 32) and 1 <= channels <= MAX_CHANNELS
+            whole = size // (channels * bits // 8) if usual and MIN_RATE <= rate <= MAX_RATE else 0
+            return whole / rate if whole else None
+        at += size + (size & 1)
+    return None
+
+
 def _clamped(data: bytes, at: int, claim: int, wav: Wav, name: str) -> Wav:
     check_shape(wav.channels, wav.rate, name)
     left = len(data) - at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
@@ -20,6 +21,9 @@ _INSTRUCTIONS = {
 _PROMPT_BYTES = 16_384
 
 
+KINDS = {"understanding": 1, "reasoning": 2}  # files of questions → the level they belong to
+
+
 class Source(Struct, frozen=True):
     """One folder of scripts, questions and clips: `name` is synthesis, human, or whatever follows `data_`."""
 
@@ -27,11 +31,12 @@ class Source(Struct, frozen=True):
     folder: Path
     prefix: str  # the folder relative to the root, with a final "/"; "" where it is the root
     scripts: Path | None
-    questions: tuple[tuple[str, int, Path], ...]  # understanding or reasoning, level, file
+    questions: tuple[tuple[str, int, Path], ...]  # kind (understanding, reasoning, …), level, file
 
 
-def find_sources(data: Path) -> tuple[Path, list[Source]]:
-    """The root and its sources. `data` may be the root, the folder above it, or one source's folder."""
+def find_sources(data: Path, kinds: Mapping[str, int] = KINDS) -> tuple[Path, list[Source]]:
+    """The root and its sources. `data` may be the root, the folder above it, or one source's folder. `kinds` are the
+    files of questions to look for, with their levels."""
     if not data.is_dir():
         raise DataError(
             f"{shown(str(data))}: no such folder; give the folder that holds data_synthesis/ or data_human/"
@@ -42,11 +47,11 @@ def find_sources(data: Path) -> tuple[Path, list[Source]]:
         if folders:
             known = {"data_synthesis": 0, "data_human": 1}
             folders.sort(key=lambda f: (known.get(f.name, 2), f.name))
-            return root, [_source(root, f, f"{f.name}/") for f in folders]
+            return root, [_source(root, f, f"{f.name}/", kinds) for f in folders]
     if _is_source(data):
         if data.name.startswith("data_"):
-            return data.parent, [_source(data.parent, data, f"{data.name}/")]
-        return data, [_source(data, data, "")]
+            return data.parent, [_source(data.parent, data, f"{data.name}/", kinds)]
+        return data, [_source(data, data, "", kinds)]
     raise DataError(
         f"{shown(str(data))}: holds neither data_synthesis/ nor data_human/ with a script_info_*.json or MCQ/ folder; "
         "give the dataset folder of the benchmark"
@@ -57,7 +62,7 @@ def _is_source(folder: Path) -> bool:
     return folder.is_dir() and (any(folder.glob("script_info*.json")) or (folder / "MCQ").is_dir())
 
 
-def _source(root: Path, folder: Path, prefix: str) -> Source:
+def _source(root: Path, folder: Path, prefix: str, kinds: Mapping[str, int]) -> Source:
     scripts = sorted(folder.glob("script_info*.json"))
     if len(scripts) > 1:
         named = ", ".join(shown(f.name) for f in scripts)
@@ -69,7 +74,7 @@ def _source(root: Path, folder: Path, prefix: str) -> Source:
         name = scripts[0].stem.removeprefix("script_info").strip("_") or name
     questions = tuple(
         (kind, level, file)
-        for kind, level in (("understanding", 1), ("reasoning", 2))
+        for kind, level in kinds.items()
         for file in sorted((folder / "MCQ").glob(f"*{kind}*.json"))[:1]
     )
     for path in (*scripts, *(file for _, _, file in questions)):

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from overtone.benchmarks import _echomind_fields as read
-from overtone.benchmarks._echomind_files import Sounds, Source, Warnings, find_sources, read_prompts
+from overtone.benchmarks._echomind_files import KINDS, Sounds, Source, Warnings, find_sources, read_prompts
 from overtone.cues import find_cue
 from overtone.errors import DataError
 from overtone.paths import shown
@@ -88,13 +88,17 @@ class Script(Struct, frozen=True):
     other_text: str = ""
     dimension: str = ""
     styles: dict[str, Spoken] = {}
+    part: str = ""  # of the benchmark, as an item's
+    control_of: str = "neutral"  # the style that a clip in style control renders once more
 
     def cues(self, style: str) -> tuple[str, str, str, str]:
         """Slug and text of the cue a clip in `style` carries, then of the one that oracle-false names for it."""
         mine, other = (self.cue, self.cue_text), (self.other, self.other_text)
+        if style == "control":
+            style = self.control_of
         if style == "alternative":
             mine, other = other, mine
-        elif style in ("neutral", "control"):
+        elif style == "neutral":
             mine, other = ("", ""), mine
         return *mine, *other
 
@@ -103,7 +107,7 @@ class Question(Struct, frozen=True):
     """One multiple-choice question, linked to its script and style."""
 
     id: str
-    kind: str  # understanding or reasoning
+    kind: str  # the file it stands in: understanding, reasoning, …
     level: int
     category: str
     script: Script
@@ -113,14 +117,17 @@ class Question(Struct, frozen=True):
     question: str
     options: tuple[Option, ...]
     gold: str
+    part: str = ""
 
 
 class EchoMind:
     """A folder in EchoMind's layout. `warnings` says what was left out or guessed; nothing opens a sound."""
 
+    kinds: Mapping[str, int] = KINDS
+
     def __init__(self, data: Path, name: str = "echomind") -> None:
         self.name = name
-        self.root, self._sources = find_sources(Path(data))
+        self.root, self._sources = find_sources(Path(data), self.kinds)
         self.prompts: Mapping[str, str] = read_prompts(self.root)
         self._met = Warnings()
         self._sounds = Sounds(self.root)
@@ -169,11 +176,13 @@ class EchoMind:
         return self._item(
             source, f"{q.kind}/{q.id}", q.script, q.style, q.clip, q.words,
             level=q.level, task="choose", category=q.category, question=q.question, options=q.options, gold=q.gold,
+            part=q.part,
         )  # fmt: skip
 
     def _item(self, source: str, path: str, script: Script, style: str, clip: str, words: str, **rest: Any) -> Item:
         group = f"{source}/{script.case_id}"
         cue, cue_text, other_cue, other_cue_text = script.cues(style)
+        rest["part"] = rest.get("part") or ("control" if style == "control" else script.part)
         return Item(
             id=f"{self.name}/{source}/{path}",
             benchmark=self.name,
@@ -188,8 +197,17 @@ class EchoMind:
             cue_text=cue_text,
             other_cue=other_cue,
             other_cue_text=other_cue_text,
+            status=self._status(cue),
             **rest,
         )
+
+    def _status(self, cue: str) -> str:
+        """Whether this cue was shown to be heard in the clips; EchoMind does not say."""
+        return ""
+
+    def _part(self, kind: str, fields: read.Fields, where: str) -> str:
+        """The part of the benchmark that a script or question belongs to; all of EchoMind is its core."""
+        return ""
 
     def _read_scripts(self, source: Source) -> list[Script]:
         if source.scripts is None:
@@ -225,7 +243,11 @@ class EchoMind:
             if clip is not None:
                 styles[style] = self._spoken(clip, told, style, source, where)
         topic = read.text(fields, ("topic", "scenario"), where)
-        return Script(case_id, words, topic, cue, cue_text, other, other_text, _dimension(cue_text), styles)
+        return Script(
+            case_id, words, topic, cue, cue_text, other, other_text, dimension_of(cue_text), styles,
+            part=self._part("script", fields, where),
+            control_of=_control_of(fields, where),
+        )  # fmt: skip
 
     def _spoken(self, clip: str, told: read.Fields, style: Style, source: Source, where: str) -> Spoken:
         reply, named = read.reply_of(told)
@@ -328,16 +350,21 @@ class EchoMind:
             return None
         script, style = links.get(clip) or self._by_name(source, clip, folder, cases, identity)
         stem = self._shared(read.text(fields, read.QUESTION, where))
+        part = self._part(kind, fields, where)
+        category = self._category(kind, level, fields, stem, identity, part)
+        gold = read.gold_of(read.text(fields, read.GOLD, where), options)
+        if not gold:
+            self._met.add(f"{kind} questions without a usable answer count in no accuracy", identity)
+        words = self._shared(read.text(fields, read.WORDS, where) or script.words)
+        return Question(identity, kind, level, category, script, style, clip, words, stem, options, gold, part)
+
+    def _category(self, kind: str, level: int, fields: read.Fields, stem: str, identity: str, part: str) -> str:
         told = read.kinds_of(fields)
         category = read.category_of(level, (*told, stem, identity))
         if not category:
             category = read.slugify(told[0] if told else "") or "unknown"
             self._met.add(f"{kind} questions of an unknown type keep its name as their category", f"{identity} {told}")
-        gold = read.gold_of(read.text(fields, read.GOLD, where), options)
-        if not gold:
-            self._met.add(f"{kind} questions without a usable answer count in no accuracy", identity)
-        words = self._shared(read.text(fields, read.WORDS, where) or script.words)
-        return Question(identity, kind, level, category, script, style, clip, words, stem, options, gold)
+        return category
 
     def _shared(self, value: T) -> T:
         """`value`, or the equal one met before: most questions of a benchmark are the same few, asked again."""
@@ -361,12 +388,19 @@ class EchoMind:
         cue = parsed.cue
         script = Script(
             parsed.case_id, topic=parsed.topic, cue=cue.slug if cue else "", cue_text=parsed.cue_text,
-            dimension=_dimension(parsed.cue_text),
+            dimension=dimension_of(parsed.cue_text),
         )  # fmt: skip
         return script, parsed.style
 
 
-def _dimension(label: str) -> str:
+def _control_of(fields: read.Fields, where: str) -> str:
+    """The style whose reply the control clip shares, as the reply's name has it: that of which it is the twin."""
+    parsed = read.parse_name(read.reply_of(read.block(fields, "control", where))[1])
+    return parsed.style if parsed and parsed.style != "control" else "neutral"
+
+
+def dimension_of(label: str) -> str:
+    """The dimension of the cue that a benchmark calls `label`, also where only its dimension can be told."""
     cue = find_cue(label)
     if cue is not None:
         return cue.dimension

@@ -1,12 +1,172 @@
-"""Overtone-Open: 468 scripts, 12 for each of the 39 cues, built by `overtone build open`, in EchoMind's layout."""
+"""Overtone-Open: 468 scripts, 12 for each of the 39 cues, with conflicts, dialogues, controls and false-cue questions.
+
+Built by `overtone build open`. It is read as EchoMind is, and what EchoMind does not have is laid over it: parts kept
+apart from the headline, two-turn dialogues, and for every cue whether it was shown to be heard in the clips.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal
 
-from overtone.benchmarks.echomind import EchoMind
+import msgspec
+from msgspec import Struct
+
+from overtone.benchmarks import _echomind_fields as read
+from overtone.benchmarks._echomind_files import Source
+from overtone.benchmarks.echomind import EchoMind, dimension_of
+from overtone.errors import DataError
+from overtone.paths import inside, read_plain, shown
+from overtone.schema import PARTS, Clip, Item, Turn
+from overtone.spec import suggest
+
+KINDS = {"understanding": 1, "reasoning": 2, "false_cue": 1, "conflict": 2, "fixed": 2}
+PART_OF_KIND = {"false_cue": "false-cue", "conflict": "conflict", "fixed": "fixed"}
+VARIANTS = ("changed", "steady")  # of a dialogue: the cue of its second turn is another, or the same
+STATUSES = ("validated", "unvalidated")
+_MANIFEST_BYTES = 100_000_000
 
 
-def load(data: Path) -> EchoMind:
-    """The set that lies in `data`, read as EchoMind is read."""
-    return EchoMind(data, name="open")
+class Manifest(Struct, frozen=True):
+    """What is read of a built set's manifest: cue → validated or unvalidated."""
+
+    status: dict[str, str] = {}
+
+
+class Dialogue(Struct, frozen=True):
+    """One variant of a dialogue: its turns with the reference reply to each."""
+
+    source: str
+    case_id: str
+    variant: str
+    topic: str
+    turns: tuple[Turn, ...]
+    other_cue: str  # that the other variant's second turn carries, or this one's first
+
+
+class Open(EchoMind):
+    """A folder that `overtone build` made."""
+
+    kinds = KINDS
+
+    def __init__(self, data: Path, name: str = "open") -> None:
+        super().__init__(data, name)
+        self._statuses = _read_statuses(self.root)
+        self.dialogues: list[Dialogue] = [d for source in self._sources for d in self._read_dialogues(source)]
+        self.warnings = self._met.lines()
+
+    def items(self, levels: frozenset[int], styles: frozenset[str], asr: Literal["target", "all"]) -> Iterator[Item]:
+        """As EchoMind's, then the dialogues: these belong to level 3, and are asked where target clips are."""
+        yield from super().items(levels, styles, asr)
+        if 3 in levels and "target" in styles:
+            yield from map(self._dialogue, self.dialogues)
+
+    def _dialogue(self, d: Dialogue) -> Item:
+        group = f"{d.source}/{d.case_id}"
+        cue = d.turns[-1].cue
+        found = {self._status(turn.cue) for turn in d.turns if turn.cue}
+        return Item(
+            id=f"{self.name}/{d.source}/dialogue/{d.case_id}/{d.variant}",
+            benchmark=self.name,
+            level=3,
+            task="converse",
+            category="dialogue",
+            case=f"{group}/{d.variant}",
+            group=group,
+            style=d.variant,
+            turns=d.turns,
+            cue=cue,
+            other_cue=d.other_cue,
+            dimension=next((dimension_of(turn.cue) for turn in reversed(d.turns) if turn.cue), ""),
+            source=d.source,
+            topic=d.topic,
+            part="dialogue",
+            # The weakest of its cues decides: a reply can show no more than what was to be heard.
+            status=next((s for s in ("unvalidated", "", "validated") if s in found), ""),
+        )
+
+    def _status(self, cue: str) -> str:
+        return self._statuses.get(cue, "")
+
+    def _part(self, kind: str, fields: read.Fields, where: str) -> str:
+        told = read.text(fields, ("part",), where) or PART_OF_KIND.get(kind, "")
+        if told and told not in PARTS:
+            raise DataError(f"{where}: unknown part {told!r}{suggest(told, PARTS)}; known: {', '.join(PARTS)}")
+        return "" if told == "core" else told
+
+    def _category(self, kind: str, level: int, fields: read.Fields, stem: str, identity: str, part: str) -> str:
+        if kind not in PART_OF_KIND or part == "fixed":
+            return super()._category(kind, level, fields, stem, identity, part)
+        return next((read.slugify(told) for told in read.kinds_of(fields)), part)
+
+    def _read_dialogues(self, source: Source) -> Iterator[Dialogue]:
+        path = source.folder / "dialogues.json"
+        if not path.is_file():
+            return
+        inside(self.root, path.relative_to(self.root).as_posix())
+        seen: dict[str, int] = {}
+        for position, fields in enumerate(read.read_objects(path)):
+            where = f"{shown(str(path))}: position {position}"
+            case_id = read.text(fields, ("case_id", "id"), where)
+            if not case_id:
+                raise DataError(f"{where}: no 'case_id'; every dialogue needs one")
+            case_id = self._unique(case_id, fields, seen, "dialogues", where)
+            variants = fields.get("variants")
+            if not isinstance(variants, dict) or not variants:
+                raise DataError(f"{where}: 'variants' must hold changed or steady, each a list of turns")
+            if case_id:
+                yield from self._variants(source, case_id, read.text(fields, ("topic",), where), variants, where)
+
+    def _variants(
+        self, source: Source, case_id: str, topic: str, variants: dict[str, Any], where: str
+    ) -> Iterator[Dialogue]:
+        for variant in variants:
+            if variant not in VARIANTS:
+                raise DataError(f"{where}: unknown variant {variant!r}{suggest(variant, VARIANTS)}")
+        turns = {v: self._turns(source, variants[v], f"{where}, {v}") for v in VARIANTS if v in variants}
+        for variant, spoken in turns.items():
+            if any(turn.clip is None for turn in spoken):
+                self._met.add("dialogues with a missing clip are left out", f"{source.name}/{case_id}/{variant}")
+                continue
+            cues = [t.cue for told in turns.values() for t in told]
+            other = next((cue for cue in reversed(cues) if cue != spoken[-1].cue), "")
+            yield Dialogue(source.name, case_id, variant, topic, spoken, other)
+
+    def _turns(self, source: Source, given: Any, where: str) -> tuple[Turn, ...]:
+        if not isinstance(given, list) or len(given) < 2 or not all(isinstance(turn, dict) for turn in given):
+            raise DataError(f"{where}: a dialogue is a list of two or more turns")
+        return tuple(self._turn(source, turn, f"{where}, turn {n}") for n, turn in enumerate(given, 1))
+
+    def _turn(self, source: Source, fields: read.Fields, where: str) -> Turn:
+        named = read.text(fields, read.AUDIO, where)
+        if not named:
+            raise DataError(f"{where}: names no 'audio_file'")
+        clip = self._clip(named, source, where)
+        label = read.text(fields, read.CUE, where)
+        words = read.text(fields, ("words", *read.WORDS), where)
+        spoken = self._spoken(clip or named, fields, "target", source, where)
+        cue = self._cue(label, where)[0] if label else ""
+        return Turn(Clip(clip) if clip else None, words, cue, spoken.reply, spoken.reply_audio)
+
+
+def _read_statuses(root: Path) -> dict[str, str]:
+    """Cue → validated or unvalidated, as the manifest says; nothing where there is none or it does not say."""
+    path = inside(root, "manifest.json")
+    if not path.is_file():
+        return {}
+    name = shown(str(path))
+
+    try:
+        found = msgspec.json.decode(read_plain(path, _MANIFEST_BYTES), type=Manifest).status
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"{name}: not a manifest ({error}); build the set again") from None
+    for cue, status in found.items():
+        if status not in STATUSES:
+            raise DataError(f"{name}: the status of {shown(cue)} is {shown(status)!r}; known: {', '.join(STATUSES)}")
+    return found
+
+
+def load(data: Path) -> Open:
+    """The set that lies in `data`."""
+    return Open(data)

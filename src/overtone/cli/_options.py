@@ -21,7 +21,10 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--levels", metavar="1,2,3", help="1 understanding, 2 reasoning, 3 conversation (all)")
     parser.add_argument("--prompt", metavar="NAMES", help="zero, basic, enhance, oracle, oracle-false or all (enhance)")
-    parser.add_argument("--styles", metavar="NAMES", help="target, alternative, neutral (all)")
+    parser.add_argument("--styles", metavar="NAMES", help="target, alternative, neutral, control (all)")
+    parser.add_argument(
+        "--parts", metavar="NAMES", help="core, control, false-cue, conflict, dialogue, fixed: what the set has (all)"
+    )
     parser.add_argument("--input", metavar="NAMES", help="audio, transcript, both or silence (audio)")
     parser.add_argument("--asr", choices=("target", "all"), help="which clips are transcribed (target)")
     parser.add_argument("--repeats", type=int, metavar="N", help="ask everything N times (1)")

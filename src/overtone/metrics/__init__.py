@@ -23,6 +23,12 @@ class Answered(Struct, frozen=True):
     finish: str = ""
     audio_sha: str = ""
 
+    @property
+    def reference(self) -> str:
+        """The reference transcript or reply to this turn; "" where there is none."""
+        given = self.item.turns[self.key.turn].reference if self.key.turn < len(self.item.turns) else ""
+        return given or (self.item.references[0] if self.item.references else "")
+
 
 class Metric(Protocol):
     """What every metric offers. One metric may emit several `Score.metric` names, e.g. `wer` and `wer_raw`."""

@@ -32,7 +32,7 @@ class SemanticSimilarity:
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         from overtone.embedded.embedder import embed, identity
 
-        pairs = [(a.text.strip(), a.item.references[0].strip() if a.item.references else "") for a in answered]
+        pairs = [(a.text.strip(), a.reference.strip()) for a in answered]
         texts = sorted({text for reply, reference in pairs if reply and reference for text in (reply, reference)})
         try:
             signature = f"{NAME}|embedder:{identity()}"

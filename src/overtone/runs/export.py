@@ -24,9 +24,11 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
     for stored in store.replies():
         replies.setdefault(stored.ask, []).append(stored)
     failures: dict[int, Failure] = {f.ask: f for f in store.failures()}
-    scores: dict[int, list[Score]] = {}
+    scores: dict[tuple[int, int | None], list[Score]] = {}
     for ask_id, score in store.scores():
-        scores.setdefault(ask_id, []).append(score)
+        scores.setdefault((ask_id, None), []).append(score)
+    for ask_id, turn, score in store.turn_scores():
+        scores.setdefault((ask_id, turn), []).append(score)
     for ask, state in store.asks():
         item = ask.item
         failure = failures.get(ask.id)
@@ -42,21 +44,25 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
             "group": item.group,
             "style": item.style,
             "cue": item.cue,
+            "part": item.part or "core",
+            "status": item.status,
             "source": item.source,
-            "clip": item.turns[0].clip.path if item.turns[0].clip else "",
             "question": item.question,
             "gold": item.gold,
-            "reference": item.references[0] if item.references else "",
             "state": _STATES.get(state, "pending"),
             "failure": failure.reason if failure else "",
             "failure_detail": failure.detail if failure else "",
         }
-        given = {s.metric: s.value for s in scores.get(ask.id, ())}  # of several signatures, the latest
         said: list[StoredReply | None] = [*replies.get(ask.id, ())] or [None]
         for reply in said:
+            turn = reply.key.turn if reply else 0
+            given = scores.get((ask.id, turn if turn < len(item.turns) - 1 else None), [])
+            spoken = item.turns[min(turn, len(item.turns) - 1)]
             yield {
                 **base,
-                "turn": reply.key.turn if reply else 0,
+                "turn": turn,
+                "clip": spoken.clip.path if spoken.clip else "",
+                "reference": spoken.reference or (item.references[0] if item.references else ""),
                 "text": reply.text if reply else "",
                 "audio": reply.audio if reply else "",
                 "finish": reply.finish if reply else "",
@@ -65,8 +71,8 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
                 "attempts": reply.attempts if reply else (failure.attempts if failure else 0),
                 "input_tokens": reply.usage.input_tokens if reply else 0,
                 "output_tokens": reply.usage.output_tokens if reply else 0,
-                "scores": given,
-                "signatures": sorted({s.signature for s in scores.get(ask.id, ())}),
+                "scores": {s.metric: s.value for s in given},  # of several signatures, the latest
+                "signatures": sorted({s.signature for s in given}),
             }
 
 

@@ -5,12 +5,13 @@ The ranges come from the assumptions below, which are written down so that they 
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from pathlib import Path
 
 from msgspec import Struct
 
-from overtone.audio import load_sound
+from overtone.audio import probe
 from overtone.errors import DataError
 from overtone.paths import inside
 from overtone.runs.prices import Price, price_of
@@ -67,19 +68,20 @@ def make_plan(settings: Settings) -> Plan:
                 if (item.id, name, repeat) in answered:
                     plan.already += 1
                     continue
-                heard = 0.0
+                heard = [0.0] * len(item.turns)
                 if condition.input != "transcript":
                     try:
                         heard = _seconds(item, benchmark.root, lengths)
                     except DataError:
-                        unreadable += 1
+                        unreadable += len(item.turns)
                         continue
                 plan.requests += len(item.turns)
-                plan.audio_seconds += heard
                 tasks[item.task] += len(item.turns)
                 text = system_length + len(item.question) + sum(len(o.text) for o in item.options) + 40
-                low.add(settings.model, item, text, heard, 0)
-                high.add(settings.model, item, text, heard, 1)
+                for so_far in itertools.accumulate(heard):  # a later turn is sent with the turns before it
+                    plan.audio_seconds += so_far
+                    low.add(settings.model, item, text, so_far, 0)
+                    high.add(settings.model, item, text, so_far, 1)
     plan.by_task = dict(tasks)
     plan.warnings = list(benchmark.warnings)
     if unreadable:
@@ -131,11 +133,9 @@ def _answered(folder: Path) -> set[tuple[str, str, int]]:
         return {(ask.item.id, ask.condition, ask.repeat) for ask, *_ in store.answered()}
 
 
-def _seconds(item: Item, root: Path, lengths: dict[str, float]) -> float:
-    total = 0.0
+def _seconds(item: Item, root: Path, lengths: dict[str, float]) -> list[float]:
+    """How long each turn's clip is."""
     for turn in item.turns:
-        if turn.clip is not None:
-            if turn.clip.path not in lengths:
-                lengths[turn.clip.path] = load_sound(inside(root, turn.clip.path), name=turn.clip.path).seconds
-            total += lengths[turn.clip.path]
-    return total
+        if turn.clip is not None and turn.clip.path not in lengths:
+            lengths[turn.clip.path] = probe(inside(root, turn.clip.path), name=turn.clip.path)
+    return [lengths[turn.clip.path] if turn.clip is not None else 0.0 for turn in item.turns]

@@ -179,11 +179,11 @@ class Rows:
                 yield Ask(row[0], decode_item(row[1]), row[2], row[3]), row[4]
 
     def answered(self) -> Iterator[tuple[Ask, int, str, str, str, bool]]:
-        """Every answered ask with its last turn's reply: turn, text, audio, finish, refused."""
+        """Every answered ask with the reply to each of its turns: turn, text, audio, finish, refused."""
         sql = (
             "SELECT a.id, i.body, a.condition, a.repeat, r.turn, r.text, r.audio, r.finish, r.refused FROM asks a "
             "JOIN items i ON i.seq = a.item JOIN replies r ON r.ask = a.id "
-            "WHERE a.state = 1 AND r.turn = (SELECT max(turn) FROM replies WHERE ask = a.id) ORDER BY a.id"
+            "WHERE a.state = 1 ORDER BY a.id, r.turn"
         )
         with reading(self.folder):
             for row in select(self.db, tuple[int, bytes, str, int, int, Words, str, str, int], sql):
@@ -220,18 +220,27 @@ class Rows:
             return [metric for (metric,) in select(self.db, tuple[str], sql)]
 
     def scores(self) -> Iterator[tuple[int, Score]]:
-        """Every reply's scores, by ask. Equal scores are one object: most questions are answered in a few ways."""
+        """The scores of every ask's last reply. Equal scores are one object: most are answered in a few ways."""
+        return ((ask, score) for ask, _, score in self._scores("s.kind = 'reply'"))
+
+    def turn_scores(self) -> Iterator[tuple[int, int, Score]]:
+        """The scores of replies to earlier turns than the last, each with its ask and its turn."""
+        with reading(self.folder):
+            for ask, kind, score in self._scores("s.kind LIKE 'turn %'"):
+                yield ask, int(kind.removeprefix("turn ")), score
+
+    def _scores(self, which: str) -> Iterator[tuple[int, str, Score]]:
         known: dict[tuple[Any, ...], Score] = {}
         sql = (
-            "SELECT s.subject, s.metric, g.text, s.value, s.reason, s.detail FROM scores s "
-            "JOIN signatures g ON g.id = s.signature WHERE s.kind = 'reply' ORDER BY s.subject, s.metric, g.id"
+            "SELECT s.subject, s.kind, s.metric, g.text, s.value, s.reason, s.detail FROM scores s "
+            f"JOIN signatures g ON g.id = s.signature WHERE {which} ORDER BY s.subject, s.kind, s.metric, g.id"
         )
         with reading(self.folder):
-            for row in select(self.db, tuple[int, str, str, Finite | None, str, bytes], sql):
-                told = row[1:]
+            for row in select(self.db, tuple[int, str, str, str, Finite | None, str, bytes], sql):
+                told = row[2:]
                 score = known.get(told)
                 if score is None:
-                    score = known[told] = Score(row[1], row[2], row[3], row[4], _detail_decoder.decode(row[5]))
+                    score = known[told] = Score(*told[:4], _detail_decoder.decode(told[4]))
                     if len(known) > 20_000:
                         known.clear()
-                yield row[0], score
+                yield row[0], row[1], score

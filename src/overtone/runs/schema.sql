@@ -39,7 +39,8 @@ CREATE TABLE clips (
 
 CREATE TABLE signatures (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 
--- kind says what subject is: 'reply' (an ask's id), later 'group', 'pair' or 'run'.
+-- kind says what subject is: 'reply' (an ask's id: its last reply), 'turn 0' (an ask's id: its reply to an earlier turn),
+-- later 'group', 'pair' or 'run'.
 CREATE TABLE scores (
     kind TEXT NOT NULL, subject NOT NULL, metric TEXT NOT NULL, signature INTEGER NOT NULL REFERENCES signatures (id),
     value REAL, reason TEXT NOT NULL, detail BLOB NOT NULL,

@@ -59,7 +59,8 @@ def planned(settings: Settings, benchmark: Benchmark) -> Iterator[tuple[Item, tu
     """Every item the settings ask for with the names of its conditions, in the benchmark's order."""
     asr: str = settings.asr
     items = benchmark.items(frozenset(settings.levels), frozenset(settings.styles), "all" if asr == "all" else "target")
-    for item in itertools.islice(items, settings.limit):
+    asked = (item for item in items if (item.part or "core") in settings.parts)
+    for item in itertools.islice(asked, settings.limit):
         names = tuple(c.name for c in conditions(item, settings.prompt, settings.input))
         if names:
             yield item, names
@@ -181,7 +182,7 @@ def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
     store.commit()
     if count == 0:
         raise UsageError(
-            f"{settings.benchmark} in {settings.data} has no item for these levels, styles and inputs; "
+            f"{settings.benchmark} in {settings.data} has no item for these levels, styles, parts and inputs; "
             "'overtone data check' lists what is wrong with a folder"
         )
 

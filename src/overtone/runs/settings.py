@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from overtone.errors import UsageError
-from overtone.schema import INPUTS, STYLES
+from overtone.schema import INPUTS, PARTS, STYLES
 from overtone.spec import Spec, parse_spec, suggest
 
 PROMPTS = ("zero", "basic", "enhance", "oracle", "oracle-false")
@@ -33,6 +33,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     levels: tuple[int, ...] = (1, 2, 3)
     prompt: tuple[str, ...] = ("enhance",)
     styles: tuple[str, ...] = STYLES
+    parts: tuple[str, ...] = PARTS
     input: tuple[str, ...] = ("audio",)
     asr: str = "target"
     repeats: int = 1
@@ -68,7 +69,7 @@ def identity(spec: Spec) -> str:
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _KEYS = tuple(f for f in Settings.__struct_fields__ if f not in ("benchmark", "model", "judges", "plugins"))
-_LISTS = ("levels", "prompt", "styles", "input")
+_LISTS = ("levels", "prompt", "styles", "parts", "input")
 _MOST = 2**31
 
 
@@ -218,6 +219,7 @@ def _check(s: Settings) -> None:
         ("levels", [str(v) for v in s.levels], ("1", "2", "3")),
         ("prompt", s.prompt, PROMPTS),
         ("styles", s.styles, STYLES),
+        ("parts", s.parts, PARTS),
         ("input", s.input, INPUTS),
         ("asr", [s.asr], ("target", "all")),
     ):

@@ -285,14 +285,15 @@ class Store(Rows):
 
     # ── scores ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def add_scores(self, scored: Iterable[tuple[int, Score]]) -> None:
-        """Keep scores of replies, each under its ask."""
+    def add_scores(self, scored: Iterable[tuple[int, Score]], *, turn: int | None = None) -> None:
+        """Keep scores of replies, each under its ask: of the last reply, or of that to an earlier turn."""
+        kind = "reply" if turn is None else f"turn {turn}"
         with clear_errors(self.folder):
             self._begin()
             self.db.executemany(
-                "INSERT OR REPLACE INTO scores VALUES ('reply',?,?,?,?,?,?)",
+                "INSERT OR REPLACE INTO scores VALUES (?,?,?,?,?,?,?)",
                 [
-                    (ask, s.metric, self._signature(s.signature), s.value, s.reason, _encode(s.detail))
+                    (kind, ask, s.metric, self._signature(s.signature), s.value, s.reason, _encode(s.detail))
                     for ask, s in scored
                 ],
             )

@@ -131,6 +131,12 @@ def normal_quantile(p: float) -> float:
     return NormalDist().inv_cdf(p)
 
 
+def clustered_error(influence: npt.NDArray[np.float64], clusters: Labels) -> float:
+    """The standard error of a sum of influences, added up within clusters; NaN with fewer than two clusters."""
+    ids, count = _codes(clusters)
+    return _clustered_error(influence, ids, count)
+
+
 def _check(values: Numbers, clusters: Labels) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp], int]:
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or len(clusters) != x.size:

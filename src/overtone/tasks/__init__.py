@@ -75,7 +75,7 @@ class Prompts(Struct, frozen=True):
         text = self.fill(key, topic=item.topic.replace("_", " "))
         if condition.oracle == "none":
             return text
-        cue = heard(item, turn) if condition.oracle == "true" else _name(item.other_cue, item.other_cue_text)
+        cue = heard(item, turn) if condition.oracle == "true" else _not_heard(item, turn)
         line = self.fill("oracle.cue", cue=cue) if cue else self.fill("oracle.nothing")
         return f"{text}\n{line}".strip()
 
@@ -84,6 +84,13 @@ def heard(item: Item, turn: int = 0) -> str:
     """Words for the cue that this turn's clip carries: the benchmark's own, else ours; "" when it carries none."""
     carried = item.turns[turn].cue if len(item.turns) > 1 else item.cue
     return _name(carried, item.cue_text if carried == item.cue else "")
+
+
+def _not_heard(item: Item, turn: int) -> str:
+    """Words for the item's other cue, or, in a turn of a dialogue that carries that one, for its own."""
+    if len(item.turns) > 1 and item.turns[turn].cue == item.other_cue:
+        return _name(item.cue, item.cue_text)
+    return _name(item.other_cue, item.other_cue_text)
 
 
 def _name(slug: str, text: str) -> str:
