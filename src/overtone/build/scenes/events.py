@@ -17,8 +17,8 @@ def alarm(n: int, rate: int, rng: Rng) -> Sound:
     if kind == "buzz":
         pitch, harmonics = rng.uniform(550, 1100), range(1, 12)
     else:
-        pitch, harmonics = rng.uniform(1950, 4300), range(1, 4)
-    strength = rng.uniform(0.3, 0.9)
+        pitch, harmonics = rng.uniform(1700, 4300), range(1, 5)
+    strength = rng.uniform(0.3, 1.6)  # above 1 the harmonics outweigh their ground, as small buzzers have it
     tone = np.zeros(n)
     for k in harmonics:
         if k * pitch < 0.45 * rate:

@@ -128,8 +128,8 @@ def street(n: int, rate: int, rng: Rng) -> Sound:
 
 def microphone(x: Sound, rate: int, rng: Rng) -> Sound:
     """`x` as some microphone at some place took it: a tilt, a low cut, a dull top, a little hiss of its own."""
-    tilt = float(np.clip(rng.normal(0.0, 1.1), -2.2, 2.2))
-    low = float(np.exp(rng.uniform(np.log(15), np.log(110))))
+    tilt = float(np.clip(rng.normal(0.0, 0.8), -1.6, 1.6))
+    low = float(np.exp(rng.uniform(np.log(15), np.log(80))))
     top = rng.uniform(-7, 1)
     octaves = np.array([15.0, low / 4, low, 1000.0, 5000.0, 11000.0])
     db = tilt * np.log2(octaves / 1000.0) + np.array([-30.0, -18.0, -3.0, 0.0, 0.0, top])

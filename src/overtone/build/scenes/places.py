@@ -44,9 +44,9 @@ def car(n: int, rate: int, rng: Rng) -> Sound:
 
 def subway(n: int, rate: int, rng: Rng) -> Sound:
     """A train through a tunnel: a roar, wheels over joints in pairs, sometimes the motor's whine or a screech."""
-    bottom, knee, top = between(rng, (-12, 8), (350, 900), (-40, -28))
-    roar = [(30.0, bottom), (80.0, 0.0), (knee, -3.0), (2 * knee, -11.0), (3000.0, 0.6 * top), (9000.0, top)]
-    out = noise(n, rate, rng, roar) * swing(n, rate, rng, 2.0, -2.5, 2.0)
+    bottom, knee, top = between(rng, (-6, 10), (180, 600), (-48, -34))
+    roar = [(30.0, bottom), (80.0, 0.0), (knee, -4.0), (2 * knee, -12.0), (3000.0, 0.7 * top), (9000.0, top)]
+    out = noise(n, rate, rng, roar) * swing(n, rate, rng, 1.5, -4.0, 3.0)
     pace, apart = rng.uniform(0.55, 1.1), rng.uniform(0.1, 0.2)
     knocks = np.zeros(n)
     at = rng.uniform(0, 0.3)
@@ -57,7 +57,7 @@ def subway(n: int, rate: int, rng: Rng) -> Sound:
                 knocks[place] += rng.uniform(0.5, 1.0)
         at += pace * rng.uniform(0.96, 1.04)
     m = int(0.13 * rate)
-    knock = noise(m, rate, rng, [(60, 0), (500, 0), (1500, -6), (5000, -18)]) * decay(m, rate, rng.uniform(0.06, 0.14))
+    knock = noise(m, rate, rng, [(60, 0), (500, 0), (1500, -8), (5000, -20)]) * decay(m, rate, rng.uniform(0.06, 0.14))
     out = out + rng.uniform(0.15, 0.5) * unit(convolved(knocks, knock * ramp(m, rate, 0.003, 0.02)))
     for _ in range(int(rng.integers(0, 3))):
         start, stop = between(rng, (150, 700), (0.85, 1.5))
@@ -71,7 +71,7 @@ def subway(n: int, rate: int, rng: Rng) -> Sound:
             rng.uniform(0.08, 0.25) * tone * ramp(m, rate, 0.3, 0.4) * curve(m, rate, rng, 20, 0.4, 1.0),
             int(n * rng.uniform(0.1, 0.6)),
         )
-    return tail(out, rate, rng, 0.6, 0.35)
+    return tail(out, rate, rng, 0.6, 0.25)
 
 
 def basketball(n: int, rate: int, rng: Rng) -> Sound:

@@ -11,7 +11,7 @@ from overtone.build.tract import Rng, Sound, add, decay, gain, ramp, unit
 def rain(n: int, rate: int, rng: Rng) -> Sound:
     """Steady, light with single drops, a downpour, or drumming on a roof."""
     kind = rng.choice(["steady", "light", "heavy", "roof"], p=[0.4, 0.2, 0.25, 0.15])
-    bottom, low, middle, top = between(rng, (-8, 6), (-8, 4), (-4, 2), (-10, -3))
+    bottom, low, middle, top = between(rng, (-4, 10), (-6, 6), (-4, 3), (-10, -3))
     if kind == "heavy":
         bottom, low, middle = bottom + 8, low + 6, middle + 3
     colour = [
@@ -23,7 +23,7 @@ def rain(n: int, rate: int, rng: Rng) -> Sound:
         (8000.0, top),
         (12000.0, top - 5),
     ]
-    out = noise(n, rate, rng, colour) * swing(n, rate, rng, 1.2, -1.0, 1.0)
+    out = noise(n, rate, rng, colour) * swing(n, rate, rng, 1.2, -1.5, 1.5) * swing(n, rate, rng, 14.0, -1.5, 1.5)
     far = drops(n, rate, rng, rng.uniform(300, 900), (1800, 6000), 0.004)
     near = {
         "steady": lambda: 0.25 * far,
@@ -90,14 +90,14 @@ def _strike(rate: int, rng: Rng, near: float) -> Sound:
             size * ramp(c, rate, 0.004 + 0.08 * (1 - near), 0.0) * decay(c, rate, rng.uniform(0.3, 1.0)),
             int(moment * rate),
         )
-    rolling = np.exp(-np.arange(m) / rate * rng.uniform(0.6, 1.1)) * swing(m, rate, rng, 4.0, -8, 3)
+    rolling = np.exp(-np.arange(m) / rate * rng.uniform(0.7, 1.3)) * swing(m, rate, rng, 4.0, -9, 3)
     rolling *= ramp(m, rate, 0.02 + 0.3 * (1 - near), 1.0)
     bands = (
         ([(20.0, 0.0), (60.0, 0.0), (130.0, -3.0), (300.0, -20.0), (1000.0, -60.0)], 1.0, 0.35, 1.0),
         ([(50.0, -25.0), (130.0, -4.0), (220.0, 0.0), (450.0, -4.0), (1000.0, -22.0), (4000.0, -60.0)], 0.9, 0.7, 0.6),
         (
-            [(200.0, -25.0), (600.0, 0.0), (1500.0, -8.0), (4000.0, -20.0), (9000.0, -34.0)],
-            0.08 + 0.5 * near**1.5,
+            [(200.0, -25.0), (600.0, 0.0), (1500.0, -9.0), (4000.0, -24.0), (9000.0, -40.0)],
+            0.04 + 0.3 * near**1.5,
             1.0,
             0.15,
         ),
@@ -108,8 +108,10 @@ def _strike(rate: int, rng: Rng, near: float) -> Sound:
     if near > 0.5:
         crack = sprinkle(m, rate, rng, 25.0) * (claps > 0.3)
         k = int(0.02 * rate)
-        snap = noise(k, rate, rng, [(150.0, 0.0), (1500.0, 0.0), (6000.0, -12.0)]) * decay(k, rate, 0.02)
-        out += 0.25 * near * unit(convolved(crack, snap))
+        snap = noise(k, rate, rng, [(100.0, 0.0), (700.0, 0.0), (2500.0, -10.0), (6000.0, -24.0)]) * decay(
+            k, rate, 0.02
+        )
+        out += 0.06 * near * unit(convolved(crack, snap))
     return out
 
 
@@ -126,17 +128,17 @@ def waves(n: int, rate: int, rng: Rng) -> Sound:
         rise = rng.uniform(0.25, 0.5)
         size = rng.uniform(0.6, 1.0)
         shape = np.where(
-            since < rise, np.sin(np.pi / 2 * np.clip(since / rise, 0, 1)) ** 2, np.exp(-2.6 * (since - rise))
+            since < rise, np.sin(np.pi / 2 * np.clip(since / rise, 0, 1)) ** 2, np.exp(-3.6 * (since - rise))
         )
         swell = np.maximum(swell, size * shape * (since > 0))
         foam = np.maximum(foam, size * np.exp(-(((since - rise - 0.12) / 0.22) ** 2)))
         at += period * rng.uniform(0.7, 1.0)
-    bottom, knee, top = between(rng, (-14, 6), (400, 1000), (-24, -15))
+    bottom, knee, top = between(rng, (-12, 4), (350, 900), (-25, -15))
     water = [(40.0, bottom), (120.0, -1.0), (knee, -3.0), (2 * knee, -9.0), (4000.0, top), (10000.0, top - 7)]
-    spray = [(150.0, -18.0), (700.0, -3.0), (2000.0, 0.0), (5000.0, -5.0), (10000.0, -11.0)]
-    floor = {"surf": 0.28, "lapping": 0.2, "beach": 0.55}[str(kind)]
+    spray = [(150.0, -14.0), (700.0, 0.0), (2000.0, 0.0), (5000.0, -9.0), (10000.0, -18.0)]
+    floor = {"surf": 0.15, "lapping": 0.12, "beach": 0.25}[str(kind)]
     out = noise(n, rate, rng, water) * (floor + (1 - floor) * swell)
-    out = out + rng.uniform(0.15, 0.45) * noise(n, rate, rng, spray) * foam
+    out = out + rng.uniform(0.05, 0.3) * noise(n, rate, rng, spray) * foam
     if kind == "lapping":
         splash = drops(n, rate, rng, rng.uniform(60, 160), (450, 3500), 0.012)
         out = 0.6 * out + 0.7 * splash * (0.15 + foam)
