@@ -29,13 +29,14 @@ def conflict(scripts: Sequence[Script], seed: int) -> list[Question]:
 def _asked(script: Script, met: set[str], fair: Fair, orders: Orders, seed: int) -> Iterator[Question]:
     cues = {"words": BY_SLUG[script.says], "voice": BY_SLUG[script.cue]}
     taken = true_of(script, "target") | true_of(script, "alternative") | also_true(script.says)
+    right = tuple(cues.values())
     rng = random_of(seed, PART, script.id)
     for reading in ("first", "second"):
         dimensions = {c.dimension for c in cues.values()}
         pool = [c for c in CUES if c.dimension in dimensions and c.slug not in taken and c not in cues.values()]
         # First those that other words say or other voices carry: what is never right would be known as wrong.
-        cues[reading] = fair.pick([c for c in pool if c.slug in met] or pool, list(cues.values()), rng)
-    fair.count((cues["first"], cues["second"]))
+        cues[reading] = fair.pick(right, [c for c in pool if c.slug in met] or pool, list(cues.values()), rng)
+    fair.count(right, (cues["first"], cues["second"]))
     order = orders.next(PART, _READINGS, ("words", "voice"))
     options = tuple(cues[reading].option for reading in order)
     told = tuple(reading if reading in ("words", "voice") else "" for reading in order)

@@ -102,50 +102,45 @@ def arguable(script: Script, style: str, measured: Mapping[str, Measured]) -> fr
 
 
 class Fair:
-    """Picks wrong answers so that each cue is offered as often for every time it is right as any other: else the
-    options alone would tell which of them tends to be right."""
+    """Picks wrong answers so that the options alone do not tell the right one: each cue is offered as often for every
+    time it is right as any other, and, of two that meet, the one is right as often as the other."""
 
     def __init__(self, right: Iterable[str]) -> None:
         self._right = Counter(right)
         self._offered: Counter[str] = Counter()
+        self._lost: Counter[tuple[str, str]] = Counter()  # (right, wrong) cues, and (right, wrong) categories
 
-    def pick(self, pool: Sequence[Cue], beside: Sequence[Cue], rng: np.random.Generator) -> Cue:
-        """One of `pool` to stand beside those already chosen; first of all one that could be right among them."""
-        pool = [c for c in pool if not any(_clash(c, other) for other in beside)] or pool
-        share = [(self._offered[c.slug] + 1) / max(self._right[c.slug], 0.5) for c in pool]
-        least = min(share)
-        ties = [c for c, s in zip(pool, share, strict=True) if s == least]
-        return ties[int(rng.integers(len(ties)))]
+    def pick(self, right: Sequence[Cue], pool: Sequence[Cue], beside: Sequence[Cue], rng: np.random.Generator) -> Cue:
+        """One of `pool` to be wrong where each of `right` is right on some clip, beside those already chosen; first of
+        all one that could be right among them."""
+        pool = [c for c in pool if not any(_clash(c, other) for other in (*right, *beside))] or pool
+        mixed = [pool[int(i)] for i in rng.permutation(len(pool))]
+        return min(mixed, key=lambda c: self._burden(right, c))
 
-    def count(self, offered: Iterable[Cue]) -> None:
-        """Note what was offered and was wrong."""
-        self._offered.update(c.slug for c in offered)
+    def count(self, right: Sequence[Cue], offered: Sequence[Cue]) -> None:
+        """Note what was offered where each of `right` was right."""
+        for cue in right:
+            for wrong in (*offered, *(c for c in right if c != cue)):
+                self._offered[wrong.slug] += 1
+                self._lost[cue.slug, wrong.slug] += 1
+                self._lost[cue.category, wrong.category] += 1
+
+    def _burden(self, right: Sequence[Cue], wrong: Cue) -> float:
+        """How much more often than its share a cue was wrong so far, by itself and against the right ones."""
+        burden = 10 * self._offered[wrong.slug] / max(self._right[wrong.slug], 0.5)
+        for cue in right:
+            burden += self._lost[cue.slug, wrong.slug] - self._lost[wrong.slug, cue.slug]
+            burden += (self._lost[cue.category, wrong.category] - self._lost[wrong.category, cue.category]) / 5
+        return burden
 
 
 def _clash(one: Cue, other: Cue) -> bool:
     return other.slug in also_true(one.slug) or one.slug in also_true(other.slug)
 
 
-class Letters:
-    """Hands out positions of the right answer so that, task by task, no letter is ever two ahead of another."""
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self._left: dict[tuple[str, int], list[int]] = defaultdict(list)
-        self._rounds: dict[tuple[str, int], int] = defaultdict(int)
-
-    def next(self, task: str, options: int) -> int:
-        key = (task, options)
-        if not self._left[key]:
-            rng = random_of(self._seed, task, str(options), str(self._rounds[key]))
-            self._left[key] = [int(i) for i in rng.permutation(options)]
-            self._rounds[key] += 1
-        return self._left[key].pop()
-
-
 class Orders:
-    """Hands out orders of options that are asked on several clips: the readings that are right there share the
-    letters evenly, together and each by itself."""
+    """Hands out orders of options, for one clip or several: the readings that are right there share the letters
+    evenly, together and each by itself."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed

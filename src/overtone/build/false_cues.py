@@ -90,6 +90,6 @@ def _cues(script: Script, style: Style, fair: Fair, seed: int) -> dict[str, Cue]
             c for c in CUES
             if c.dimension == BY_SLUG[script.cue].dimension and c.slug not in taken and c.slug not in held
         ]  # fmt: skip
-        found[reading] = fair.pick(pool, list(found.values()), rng)
-    fair.count(c for reading, c in found.items() if reading != style)
+        found[reading] = fair.pick([found[style]], pool, list(found.values()), rng)
+    fair.count([found[style]], [c for reading, c in found.items() if reading != style])
     return found

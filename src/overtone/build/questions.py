@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from overtone.build.conflict_questions import conflict
-from overtone.build.draw import Fair, Letters, Measured, Orders, Question, arguable, random_of, true_of
+from overtone.build.draw import Fair, Measured, Orders, Question, arguable, random_of, true_of
 from overtone.build.false_cues import false_cue
 from overtone.build.script import TWO_WAY, Reasoning, Script
 from overtone.cues import BY_SLUG, CUES, UNDERSTANDING, Cue
@@ -22,21 +22,23 @@ _READINGS = ("target", "alternative", "words", "harmful")
 _CUED: tuple[Style, ...] = ("target", "alternative")
 
 
+_WIDTH = {"gender": 2, "pace": 2, "age": 3}  # options of a task; of all others four
+
+
 class _Draft(Struct, frozen=True):
-    """A question about one clip's cue, before its wrong answers are drawn."""
+    """A question with the same options on one clip or on two of a script, before its wrong answers are drawn."""
 
     script: Script
-    style: Style
     task: str
-    cue: Cue
+    clips: dict[Style, Cue]  # style → the cue that is right there
 
     @property
     def id(self) -> str:
-        return f"{self.script.id}_{self.style}_{self.task}"
+        return "_".join((self.script.id, *self.clips, self.task))
 
     @property
-    def other(self) -> str:
-        return self.script.alternative if self.style == "target" else self.script.cue
+    def cues(self) -> list[Cue]:
+        return list(self.clips.values())
 
 
 def understanding(
@@ -44,38 +46,43 @@ def understanding(
 ) -> list[Question]:
     """The fine task of each clip's cue and a coarse question, on target and alternative clips.
 
-    With the clips' measures, paces and levels that a clip's own make arguable are replaced among its wrong answers;
-    a question for which too few wrong answers are left is not asked.
+    Where both cues of a script belong to one task, it is asked with the same options on both clips. With the clips'
+    measures, paces and levels that a clip's own make arguable are replaced among its wrong answers; a question for
+    which too few wrong answers are left is not asked.
     """
-    drafts: list[_Draft] = []
-    for script in (s for s in scripts if not s.says):
-        for style in _CUED:
-            if cue := script.cue_in(style):
-                drafts += [_Draft(script, style, "coarse", cue), _Draft(script, style, cue.task, cue)]
+    drafts = [draft for script in scripts if not script.says for draft in _drafts(script)]
     wrong = _wrong(drafts, seed)
-    letters = Letters(seed)
+    orders = Orders(seed)
     out: list[Question] = []
     for draft in drafts:
+        readings = [*draft.clips, *(f"wrong {i}" for i in range(len(wrong[draft.id])))]
+        order = orders.next(draft.task, readings, tuple(draft.clips))
         others = wrong[draft.id]
-        gold = letters.next(draft.task, len(others) + 1)
-        avoid = arguable(draft.script, draft.style, measured) if measured else frozenset()
-        if avoid & {c.slug for c in others}:
-            others = _replaced(draft, others, avoid, random_of(seed, draft.id, "measured"))
-            if not others:
-                continue
-        cues = [*others[:gold], draft.cue, *others[gold:]]
-        provenance = [
-            draft.style if i == gold else "target" if c.slug == draft.script.cue
-            else "alternative" if c.slug == draft.script.alternative else ""
-            for i, c in enumerate(cues)
-        ]  # fmt: skip
-        out.append(
-            Question(
-                draft.id, draft.script, draft.style, draft.task, UNDERSTANDING[draft.task],
-                tuple(c.option for c in cues), tuple(provenance), gold,
-            )
-        )  # fmt: skip
+        if measured:
+            others = _unarguable(draft, others, measured, random_of(seed, draft.id, "measured"))
+        if len(others) == len(wrong[draft.id]):
+            out += _asked(draft, dict(zip(readings, [*draft.cues, *others], strict=True)), order)
     return out
+
+
+def _drafts(script: Script) -> list[_Draft]:
+    target, alternative = BY_SLUG[script.cue], BY_SLUG[script.alternative]
+    alone: tuple[dict[Style, Cue], ...] = ({"target": target}, {"alternative": alternative})
+    drafts = [_Draft(script, "coarse", clip) for clip in alone]
+    told_apart = target.slug not in true_of(script, "alternative") and alternative.slug not in true_of(script, "target")
+    if target.task == alternative.task and told_apart:
+        return [*drafts, _Draft(script, target.task, alone[0] | alone[1])]
+    return [*drafts, _Draft(script, target.task, alone[0]), _Draft(script, alternative.task, alone[1])]
+
+
+def _asked(draft: _Draft, cues: dict[str, Cue], order: tuple[str, ...]) -> Iterator[Question]:
+    by_cue = {draft.script.alternative: "alternative", draft.script.cue: "target"}
+    provenance = tuple(r if r in draft.clips else by_cue.get(cues[r].slug, "") for r in order)
+    for style in draft.clips:
+        yield Question(
+            f"{draft.script.id}_{style}_{draft.task}", draft.script, style, draft.task, UNDERSTANDING[draft.task],
+            tuple(cues[reading].option for reading in order), provenance, order.index(style),
+        )  # fmt: skip
 
 
 def _wrong(drafts: Sequence[_Draft], seed: int) -> dict[str, list[Cue]]:
@@ -84,34 +91,33 @@ def _wrong(drafts: Sequence[_Draft], seed: int) -> dict[str, list[Cue]]:
     found: dict[str, list[Cue]] = {}
     for task in UNDERSTANDING:
         mine = [d for d in drafts if d.task == task]
-        fair = Fair(d.cue.slug for d in mine)
+        fair = Fair(c.slug for d in mine for c in d.cues)
         for i in random_of(seed, "drafts", task).permutation(len(mine)):
             draft = mine[i]
             rng = random_of(seed, draft.id)
             picked = _across(draft, fair, rng) if task == "coarse" else _within(draft, fair, rng)
-            fair.count(picked)
-            found[draft.id] = [picked[j] for j in rng.permutation(len(picked))]
+            fair.count(draft.cues, picked)
+            found[draft.id] = picked
     return found
 
 
 def _pool(draft: _Draft) -> list[Cue]:
-    """The cues of the draft's task that are surely not true of its clip."""
+    """The cues of the draft's task that are surely not true of its clips."""
     if draft.task == "age":  # the three ages stand there always: of two, an honest listener can only choose one
-        return [c for c in BY_SLUG.values() if c.task == "age" and c.slug != draft.cue.slug]
-    taken = true_of(draft.script, draft.style)
+        return [c for c in BY_SLUG.values() if c.task == "age" and c not in draft.cues]
+    taken = frozenset[str]().union(*(true_of(draft.script, style) for style in draft.clips))
     return [c for c in CUES if draft.task in ("coarse", c.task) and c.slug not in taken]
 
 
 def _within(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
     """Distractors of the cue's own task. The script's other cue is one of them where it belongs to the same task."""
     pool = _pool(draft)
-    wanted = {"gender": 1, "pace": 1, "age": 2}.get(draft.task, 3)
-    picked = [c for c in pool if c.slug == draft.other]
-    while len(picked) < wanted:
+    picked = [c for c in pool if c.slug in (draft.script.cue, draft.script.alternative)]
+    while len(picked) < _WIDTH.get(draft.task, 4) - len(draft.clips):
         rest = [c for c in pool if c not in picked]
         if not rest:
-            raise ValueError(f"{draft.id}: too few distractors for {draft.cue.slug}; look into cues.ALSO_TRUE")
-        picked.append(fair.pick(rest, [draft.cue, *picked], rng))
+            raise ValueError(f"{draft.id}: too few distractors; look into cues.ALSO_TRUE")
+        picked.append(fair.pick(draft.cues, rest, picked, rng))
     return picked
 
 
@@ -120,30 +126,38 @@ def _across(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
 
     One from each dimension every time would give the answer away: it would be one of the two that share theirs.
     """
-    pool = _pool(draft)
     picked: list[Cue] = []
     while len(picked) < 3:
-        chosen = [draft.cue, *picked]
-        free = [c for c in pool if c.category not in {o.category for o in chosen}]
-        if len(picked) == 2 and len({c.dimension for c in chosen}) == 1:
-            free = [c for c in free if c.dimension != draft.cue.dimension]
-        picked.append(fair.pick(free, chosen, rng))
+        picked.append(fair.pick(draft.cues, _apart(_pool(draft), [*draft.cues, *picked]), picked, rng))
     return picked
 
 
-def _replaced(draft: _Draft, others: list[Cue], avoid: frozenset[str], rng: np.random.Generator) -> list[Cue]:
-    """The distractors without those to avoid and with others in their places; none where there are too few."""
-    out = list(others)
-    for i in (i for i, c in enumerate(others) if c.slug in avoid):
-        rest = [c for c in _pool(draft) if c.slug not in avoid and c not in out]
+def _apart(pool: Sequence[Cue], chosen: Sequence[Cue]) -> list[Cue]:
+    """Those that may stand beside the chosen in a coarse question: of another category, the last of three of another
+    dimension if need be."""
+    used, dimensions = {c.category for c in chosen}, {c.dimension for c in chosen}
+    must_differ = len(chosen) == 3 and len(dimensions) == 1
+    return [c for c in pool if c.category not in used and not (must_differ and c.dimension in dimensions)]
+
+
+def _unarguable(
+    draft: _Draft, others: list[Cue], measured: Mapping[str, Measured], rng: np.random.Generator
+) -> list[Cue]:
+    """The distractors with others in the places of those that the clips' measures make arguable; fewer where there are
+    not enough, none where what is right on one clip is arguable on the other."""
+    avoid = {style: arguable(draft.script, style, measured) for style in draft.clips}
+    if any(cue.slug in avoid[style] for style in draft.clips for cue in draft.cues if cue != draft.clips[style]):
+        return []
+    arguably = frozenset[str]().union(*avoid.values())
+    kept = [c for c in others if c.slug not in arguably]
+    while len(kept) < len(others):
+        rest = [c for c in _pool(draft) if c.slug not in arguably and c not in kept]
         if draft.task == "coarse":
-            used = {draft.cue.category, *(c.category for j, c in enumerate(out) if j != i)}
-            alone = {draft.cue.dimension, *(c.dimension for j, c in enumerate(out) if j != i)}
-            rest = [c for c in rest if c.category not in used and (len(alone) > 1 or c.dimension not in alone)]
+            rest = _apart(rest, [*draft.cues, *kept])
         if not rest:
-            return []
-        out[i] = rest[int(rng.integers(len(rest)))]
-    return out
+            break
+        kept.append(rest[int(rng.integers(len(rest)))])
+    return kept
 
 
 def reasoning(scripts: Sequence[Script], seed: int) -> list[Question]:
