@@ -2,7 +2,7 @@
 
     python scripts/fit_hearing.py [--speakers 48] [--held-out 18]
 
-The sentences below and the voices are none of the starter set's; the held-out part shares neither with the training
+The sentences below and the voices are none of the default cast's; the held-out part shares neither with the training
 part. Writes src/overtone/embedded/hearing.json and the table of accuracies in hearing.py's docstring.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 from overtone import audio
 from overtone.build.delivery import NEUTRAL, ORDINARY_DBFS, RATE, RECIPES, analyse, deliver
 from overtone.build.scenes import SCENES, scene
-from overtone.build.voices import starter_voices
+from overtone.build.voices import held_out
 from overtone.cues import BY_SLUG, TASK_OF_CATEGORY, UNDERSTANDING
 from overtone.embedded import hearing
 from overtone.embedded.voice import speak
@@ -200,8 +200,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=hearing.DATA)
     args = parser.parse_args()
     timbre = {voice.partition("+")[2] for voice, _ in (*TRAIN_VOICES, *HELD_OUT_VOICES)}
-    if used := timbre & {voice.partition("+")[2] for voice in starter_voices()}:
-        sys.exit(f"these voices speak in the starter set: {sorted(used)}")
+    if used := timbre & {voice.partition("+")[2] for voice in held_out()}:
+        sys.exit(f"these voices speak in the default cast: {sorted(used)}")
     work = jobs(TRAIN_VOICES, SENTENCES, args.speakers, 0)
     held = jobs(HELD_OUT_VOICES, HELD_OUT_SENTENCES, args.held_out, 10_000)
     with ProcessPoolExecutor(args.jobs) as pool:

@@ -47,15 +47,16 @@ class Cast:
         """Who speaks a script. Its role fixes the sex, its id the speaker."""
         if role not in ROLES:
             raise UsageError(f"no voice {role!r}{suggest(role, ROLES)}; there are: {', '.join(ROLES)}")
-        return self._drawn(ROLES[role], script_id, None)
+        return self._drawn(ROLES[role], script_id)
 
-    def other(self, speaker: Speaker, script_id: str) -> Speaker:
-        """Another speaker of the same sex, for the control clip; of the same engine where it has one."""
-        return self._drawn(speaker.sex, script_id, speaker)
+    def other(self, speaker: Speaker, script_id: str) -> Speaker | None:
+        """Another speaker of the same sex, for the control clip; of the same engine where it has one. None where there
+        is nobody else."""
+        return self._able(speaker.sex, script_id, speaker)
 
     def partner(self, speaker: Speaker, script_id: str) -> Speaker:
         """Who speaks in its place where the other sex is wanted."""
-        return self._drawn("female" if speaker.sex == "male" else "male", script_id, None)
+        return self._drawn("female" if speaker.sex == "male" else "male", script_id)
 
     def missing(self, wanted: Iterable[tuple[Speaker, How]]) -> list[str]:
         """Everything that recordings lack, of what is wanted of whom."""
@@ -68,24 +69,18 @@ class Cast:
             gone += look(hows) if look else []
         return gone
 
-    def _drawn(self, sex: Sex, script_id: str, besides: Speaker | None) -> Speaker:
-        able = [
-            s
-            for engine in self.engines.values()
-            for s in engine.speakers_of(script_id)
-            if s.sex == sex and s != besides
-        ]
+    def _drawn(self, sex: Sex, script_id: str) -> Speaker:
+        found = self._able(sex, script_id, None)
+        if found is None:
+            raise VoiceError(f"nobody {sex} recorded script {script_id}; record it, or add a voice: --voice espeak")
+        return found
+
+    def _able(self, sex: Sex, script_id: str, besides: Speaker | None) -> Speaker | None:
+        able = [s for e in self.engines.values() for s in e.speakers_of(script_id) if s.sex == sex and s != besides]
         if besides is not None:
             able = [s for s in able if s.engine == besides.engine] or able
-        if not able:
-            if besides is not None:
-                raise UsageError(
-                    f"the control clip of script {script_id} needs a second {sex} voice beside {besides.name!r}; "
-                    "add one, e.g. --voice espeak"
-                )
-            raise VoiceError(f"nobody {sex} recorded script {script_id}; record it, or add a voice: --voice espeak")
         digest = hashlib.sha256(f"{sex}/{'' if besides is None else 'other'}/{script_id}".encode()).digest()
-        return able[int.from_bytes(digest[:8], "big") % len(able)]
+        return able[int.from_bytes(digest[:8], "big") % len(able)] if able else None
 
 
 @functools.cache

@@ -41,9 +41,15 @@ def plain_ascii(words: str) -> str:
 
 
 def run_program(
-    command: Sequence[str], *, who: str, feed: str | None = None, timeout: float = TIMEOUT
+    command: Sequence[str],
+    *,
+    who: str,
+    feed: str | None = None,
+    timeout: float = TIMEOUT,
+    fine: tuple[int, ...] = (0,),
 ) -> tuple[str, str]:
-    """Run a program to its end; what it wrote to stdout and stderr. VoiceError when it fails or takes too long."""
+    """Run a program to its end; what it wrote to stdout and stderr. VoiceError when its exit status is not among the
+    `fine` ones or it takes too long."""
     try:
         process = subprocess.Popen(
             command,
@@ -63,7 +69,7 @@ def run_program(
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
     said = out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
-    if process.returncode:
+    if process.returncode not in fine:
         code = process.returncode
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit status {code}"
         raise VoiceError(f"{who}: {Path(command[0]).name} {how}{last_words(*said)}")

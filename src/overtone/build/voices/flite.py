@@ -85,6 +85,6 @@ def _voices(program: str) -> tuple[str, ...]:
 
 @functools.cache
 def _version(program: str) -> str:
-    out, _ = run_program([program, "--version"], who="flite")
+    out, _ = run_program([program, "--version"], who="flite", fine=(0, 1))
     found = re.search(r"version:\s*(\S+)", out)
     return found[1].removeprefix("flite-") if found else "unknown"
