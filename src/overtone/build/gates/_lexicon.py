@@ -1,0 +1,24 @@
+"""Our own small lexicon (lexicon.toml): words that colour a sentence, and words that would give a cue away."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from pathlib import Path
+
+
+@functools.cache
+def _table(name: str) -> dict[str, re.Pattern[str]]:
+    tree = tomllib.loads((Path(__file__).parent / "lexicon.toml").read_text(encoding="utf-8"))
+    return {key: re.compile(rf"(?<![\w'])(?:{pattern})(?!\w)", re.I) for key, pattern in tree[name].items()}
+
+
+def tones() -> dict[str, re.Pattern[str]]:
+    """Kind of word → what finds it: positive, negative, kind, harsh, hedge, …"""
+    return _table("tone")
+
+
+def tells() -> dict[str, re.Pattern[str]]:
+    """Slug of a cue → the words that would say that a clip carries it."""
+    return _table("cue")

@@ -1,0 +1,126 @@
+"""Solvers that only read: fitted to a set's own questions and answering each out of fold by its script."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overtone.build.gates._reading import Embed, Matrix, Reading, Table, describe, readings
+from overtone.build.questions import Question
+from overtone.cues import UNDERSTANDING
+
+FOLDS = 10
+STRENGTHS = (3.0, 30.0, 300.0, 3000.0)  # of the ridge; the one that does best inside the training folds is taken
+READS: dict[str, tuple[str, ...]] = {  # solver → the blocks of features it reads
+    "surface": ("surface",),
+    "options only": ("surface", "options"),
+    "script + options": ("surface", "options", "script", "question"),
+}
+COUNTS = "option sets"
+TRAINED = (*READS, COUNTS)
+
+
+def answers(questions: Sequence[Question], seed: int, embed: Embed | None) -> dict[str, list[int | None]]:
+    """What every trained solver answers, each question by one that has not seen its script. Questions on understanding
+    and on reasoning are learnt apart, as their options have nothing in common."""
+    out: dict[str, list[int | None]] = {name: [None] * len(questions) for name in TRAINED}
+    banks: dict[tuple[str, bool], list[int]] = defaultdict(list)
+    for i, q in enumerate(questions):
+        banks[q.part, q.category in UNDERSTANDING].append(i)
+    for places in banks.values():
+        texts = readings([questions[i] for i in places])
+        features = describe(texts, embed)
+        wanted = targets(texts, [questions[i] for i in places], features)
+        fold = folds([r.script for r in texts], seed)
+        scores = {
+            name: out_of_fold(np.hstack([features.blocks[b] for b in blocks]), wanted, features.start, fold)
+            for name, blocks in READS.items()
+        }
+        scores[COUNTS] = by_counts(texts, wanted, features.start, fold)
+        for name, values in scores.items():
+            for r, low, high in zip(texts, features.start, features.start[1:], strict=False):
+                for i in r.asked:
+                    out[name][places[i]] = int(np.argmax(values[low:high]))
+    return out
+
+
+def folds(scripts: Sequence[str], seed: int) -> NDArray[np.intp]:
+    """The fold of each reading; all of a script's are in one, and the folds are alike in size."""
+    ids = sorted(set(scripts), key=lambda s: hashlib.sha256(f"{seed}/{s}".encode()).digest())
+    of = {script: i % FOLDS for i, script in enumerate(ids)}
+    return np.array([of[s] for s in scripts], dtype=np.intp)
+
+
+def targets(texts: Sequence[Reading], questions: Sequence[Question], features: Table) -> NDArray[np.float64]:
+    """How often each option is right, less the mean of its reading: what a ranker is fitted to."""
+    out = np.zeros(int(features.start[-1]))
+    for r, low in zip(texts, features.start, strict=False):
+        for i in r.asked:
+            out[low + questions[i].gold] += 1 / len(r.asked)
+        out[low : low + len(r.options)] -= 1 / len(r.options)
+    return out
+
+
+def out_of_fold(
+    x: Matrix, y: NDArray[np.float64], start: NDArray[np.intp], fold: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """The score of every option by a ridge ranker fitted without its fold. The strength of the ridge is chosen on one
+    of the training folds, by the answers it gets right there."""
+    owner = np.repeat(fold, np.diff(start))
+    parts = [np.flatnonzero(owner == f) for f in range(FOLDS)]
+    moments = [(x[rows].T @ x[rows], x[rows].T @ y[rows]) for rows in parts]
+    square = np.sum([m[0] for m in moments], axis=0)
+    cross = np.sum([m[1] for m in moments], axis=0)
+    scores = np.zeros(len(y))
+    for f, rows in enumerate(parts):
+        inner = (f + 1) % FOLDS
+        held, (a, b) = parts[inner], moments[inner]
+        a, b = square - moments[f][0] - a, cross - moments[f][1] - b
+        worth = [_worth(x[held] @ _fit(a, b, s), y, held, start, fold == inner) for s in STRENGTHS]
+        best = STRENGTHS[int(np.argmax(worth))]
+        scores[rows] = x[rows] @ _fit(square - moments[f][0], cross - moments[f][1], best)
+    return scores
+
+
+def _fit(square: Matrix, cross: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
+    return np.asarray(np.linalg.solve(square + strength * np.eye(len(square)), cross))
+
+
+def _worth(
+    scores: NDArray[np.float64],
+    y: NDArray[np.float64],
+    rows: NDArray[np.intp],
+    start: NDArray[np.intp],
+    mine: NDArray[np.bool_],
+) -> float:
+    """What the chosen options are worth in the readings of one fold."""
+    full = np.full(len(y), -np.inf)
+    full[rows] = scores
+    return float(sum(y[start[i] + int(np.argmax(full[start[i] : start[i + 1]]))] for i in np.flatnonzero(mine)))
+
+
+def by_counts(
+    texts: Sequence[Reading], y: NDArray[np.float64], start: NDArray[np.intp], fold: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """How often an option's sentence was right among its company in the other folds: finds rules by which option sets
+    are put together. An option never met before scores 0."""
+    Key = tuple[str, str, str]
+    worth: dict[Key, NDArray[np.float64]] = defaultdict(lambda: np.zeros(FOLDS))
+    met: dict[Key, NDArray[np.float64]] = defaultdict(lambda: np.zeros(FOLDS))
+    pairs: list[list[list[Key]]] = []
+    for r, low, f in zip(texts, start, fold, strict=False):
+        mine = [[(r.category, o, p) for p in ("", *(x for x in r.options if x != o))] for o in r.options]
+        pairs.append(mine)
+        for i, keys in enumerate(mine):
+            for key in keys:
+                worth[key][f] += y[low + i]
+                met[key][f] += 1
+    scores = np.zeros(len(y))
+    for keys_of, low, f in zip(pairs, start, fold, strict=False):
+        for i, keys in enumerate(keys_of):
+            scores[low + i] = sum((worth[k].sum() - worth[k][f]) / (met[k].sum() - met[k][f] + 4) for k in keys)
+    return scores

@@ -1,0 +1,262 @@
+"""Three rounds of reading scripts again, as CSV files any editor can fill; what was agreed, and what is accepted.
+
+A sheet has one row per script: `round,reviewer,script,verdict,note`, and after these what there is to read. Whoever
+reads it writes accept, revise or reject into `verdict`. Columns after `note` are for reading only and are ignored.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from overtone.build.script import Script
+from overtone.cues import BY_SLUG
+from overtone.errors import DataError, UsageError
+from overtone.spec import suggest
+from overtone.stats.agreement import Agreement, agreement
+
+ROUNDS = 3
+COLUMNS = ("round", "reviewer", "script", "verdict", "note")
+VERDICTS = ("accept", "revise", "reject")  # from best to worst
+_SPELLINGS = {"accepted": "accept", "rejected": "reject"}
+_AFTERWARDS = {"revised": "accept"}  # somebody who revised it himself accepts what is there now
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class Review(Struct, frozen=True):
+    """One reviewer's word on one script in one round. `revised` says that the reviewer changed it before accepting."""
+
+    round: int
+    reviewer: str
+    script: str
+    verdict: str  # one of VERDICTS
+    note: str = ""
+    revised: bool = False
+    where: str = ""  # file and line
+
+
+class Round(Struct, frozen=True):
+    """One round as a whole: who read, how far they agreed on the scripts that two or more of them read, and where not."""
+
+    number: int
+    reviewers: tuple[str, ...]
+    verdicts: dict[str, int]
+    agreement: Agreement
+    disputed: dict[str, dict[str, str]]  # script → reviewer → verdict
+
+
+class Decision(Struct, frozen=True):
+    """What the rounds come to. Pending scripts have not been through all rounds, or wait for a revision."""
+
+    accepted: tuple[str, ...]
+    pending: dict[str, str]  # script → what it waits for
+    rejected: dict[str, str]  # script → who rejected it, and why
+    rounds: tuple[Round, ...]
+
+    @property
+    def alpha(self) -> dict[int, float]:
+        """Krippendorff's α of each round; NaN where nobody read the same script, or all said the same."""
+        return {r.number: r.agreement.alpha for r in self.rounds}
+
+
+# ── sheets ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def sheet(scripts: Sequence[Script], round: int, reviewers: Sequence[str]) -> dict[str, bytes]:
+    """File name → an empty sheet for each reviewer, as UTF-8 CSV that spreadsheets open."""
+    if not 1 <= round <= ROUNDS:
+        raise UsageError(f"there are {ROUNDS} rounds; round {round} is none of them")
+    names = [" ".join(name.split()) for name in reviewers]
+    if not names or not all(names) or len(set(map(_file_part, names))) != len(names):
+        raise UsageError("name the reviewers, each once: --reviewers anna,ben")
+    files = {}
+    for name in names:
+        out = io.StringIO()
+        write = csv.writer(out, lineterminator="\n")
+        write.writerow([*COLUMNS, *_SHOWN])
+        for script in scripts:
+            write.writerow([str(round), _cell(name), script.id, "", "", *map(_cell, _shown(script))])
+        files[f"ROUND{round}-{_file_part(name)}.csv"] = b"\xef\xbb\xbf" + out.getvalue().encode()
+    return files
+
+
+_SHOWN = (
+    "words", "target cue", "alternative cue", "says", "reply to target", "reply to alternative", "reply to neutral",
+    "questions",
+)  # fmt: skip
+
+
+def _shown(s: Script) -> list[str]:
+    def cue(slug: str, style: str) -> str:
+        kind = s.manner_in(style) if style else ""
+        return " ".join(filter(None, (BY_SLUG[slug].phrase, f"({kind})" if kind else ""))) if slug else ""
+
+    questions = "\n\n".join(
+        "\n".join(
+            [f"{r.category}: {r.question}"]
+            + [f"  {p}: {text}" for p in ("target", "alternative", "words", "harmful") if (text := getattr(r, p))]
+        )
+        for r in s.reasoning
+    )
+    replies = [
+        f"{s.reply[style]} [{s.style.get(style, '')}]" if style in s.reply else ""
+        for style in ("target", "alternative", "neutral")
+    ]
+    return [s.words, cue(s.cue, "target"), cue(s.alternative, "alternative"), cue(s.says, ""), *replies, questions]
+
+
+def _file_part(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "_", name).strip("._") or "reviewer"
+
+
+def _cell(text: str) -> str:
+    """A text no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+# ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_reviews(folder: Path) -> list[Review]:
+    """All filled sheets of a folder. Rows without a verdict are not yet reviewed and left out; anything else that is
+    wrong is an error with file and line."""
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder; 'overtone build review SCRIPTS --reviewers a,b' writes sheets")
+    found: list[Review] = []
+    seen: dict[tuple[int, str, str], str] = {}
+    for path in sorted(folder.glob("*.csv")):
+        for review in _read(path):
+            key = review.round, review.reviewer, review.script
+            if key in seen:
+                raise DataError(f"{review.where}: {review.reviewer} has judged {review.script} already, in {seen[key]}")
+            seen[key] = review.where
+            found.append(review)
+    return sorted(found, key=lambda r: (r.round, r.reviewer, r.script))
+
+
+def _read(path: Path) -> Iterable[Review]:
+    try:
+        rows = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""), strict=True)
+        missing = [c for c in COLUMNS if c not in (rows.fieldnames or ())]
+        if missing:
+            raise DataError(f"{path.name}: line 1: no column {', '.join(missing)}; a sheet has {','.join(COLUMNS)}")
+        for row in rows:
+            where = f"{path.name}: line {rows.line_num}"
+            number, reviewer, script, given, note = ((row.get(c) or "").strip() for c in COLUMNS)
+            if not any((number, reviewer, script, given, note)):
+                continue
+            if not given:
+                if note:
+                    raise DataError(f"{where}: a note on {script or 'no script'} but no verdict; write one")
+                continue
+            if not number.isdecimal() or not 1 <= int(number) <= ROUNDS:
+                raise DataError(f"{where}: round must be 1 to {ROUNDS}, not {number!r}")
+            if not reviewer or not script:
+                raise DataError(f"{where}: a verdict needs a reviewer and a script")
+            plain = _SPELLINGS.get(given.lower(), given.lower())
+            verdict = _AFTERWARDS.get(plain, plain)
+            if verdict not in VERDICTS:
+                raise DataError(
+                    f"{where}: no verdict {given!r}{suggest(plain, (*VERDICTS, *_AFTERWARDS))}; "
+                    f"write {', '.join(VERDICTS)}, or revised for a script changed by its reviewer"
+                )
+            if verdict == "reject" and not note:
+                raise DataError(f"{where}: {script} is rejected without a note; say why")
+            yield Review(int(number), reviewer, script, verdict, note, plain in _AFTERWARDS, where)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path.name}: cannot be read as a review sheet: {error}") from error
+
+
+def unread(scripts: Sequence[Script], reviews: Sequence[Review]) -> dict[tuple[int, str], list[str]]:
+    """(round, reviewer) → the scripts that a reviewer who has begun a round has not judged in it. A reviewer of round 1
+    may read a share of the set only; this says which share is left."""
+    begun: dict[tuple[int, str], set[str]] = defaultdict(set)
+    for r in reviews:
+        begun[r.round, r.reviewer].add(r.script)
+    left = {key: [s.id for s in scripts if s.id not in judged] for key, judged in sorted(begun.items())}
+    return {key: ids for key, ids in left.items() if ids}
+
+
+# ── deciding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def decide(scripts: Sequence[Script], reviews: Sequence[Review], *, seed: int = 0) -> Decision:
+    """Which scripts are in: those that more than half of their last round's readers accept and none of them rejects.
+
+    A script whose last round is not the third, or where no majority accepts, is pending.
+    """
+    known = {s.id for s in scripts}
+    for r in reviews:
+        if r.script not in known:
+            raise DataError(f"{r.where}: no script {r.script!r}{suggest(r.script, known)} in this set")
+    words: dict[str, dict[int, list[Review]]] = defaultdict(lambda: defaultdict(list))
+    for r in reviews:
+        words[r.script][r.round].append(r)
+    accepted: list[str] = []
+    pending: dict[str, str] = {}
+    rejected: dict[str, str] = {}
+    for script in scripts:
+        rounds = words[script.id]
+        last = max(rounds, default=0)
+        final = rounds.get(last, [])
+        against = [r for r in final if r.verdict == "reject"]
+        if against:
+            rejected[script.id] = "; ".join(f"{r.reviewer} in round {last}: {r.note}" for r in against)
+        elif last < ROUNDS:
+            pending[script.id] = f"round {last + 1}"
+        elif 2 * sum(r.verdict == "accept" for r in final) > len(final):
+            accepted.append(script.id)
+        else:
+            notes = "; ".join(f"{r.reviewer}: {r.note or r.verdict}" for r in final if r.verdict != "accept")
+            pending[script.id] = f"a revision and another look ({notes})"
+    numbers = sorted({r.round for r in reviews})
+    return Decision(tuple(accepted), pending, rejected, tuple(_round(n, reviews, seed) for n in numbers))
+
+
+def _round(number: int, reviews: Sequence[Review], seed: int) -> Round:
+    mine = [r for r in reviews if r.round == number]
+    readers = tuple(sorted({r.reviewer for r in mine}))
+    verdicts: dict[str, dict[str, str]] = defaultdict(dict)
+    for r in mine:
+        # what a reader changed before accepting was not acceptable as it stood: for agreement it counts as "revise"
+        verdicts[r.script][r.reviewer] = "revise" if r.revised else r.verdict
+    table = [
+        [float(VERDICTS.index(v)) if (v := given.get(reader)) else None for given in verdicts.values()]
+        for reader in readers
+    ]
+    disputed = {script: given for script, given in sorted(verdicts.items()) if len(set(given.values())) > 1}
+    totals = {
+        v: sum(v in given for row in verdicts.values() for given in [[x] for x in row.values()]) for v in VERDICTS
+    }
+    return Round(number, readers, totals, agreement(table, "ordinal", seed=seed), disputed)
+
+
+def summary(decision: Decision) -> list[str]:
+    """What there is to say, line by line, for a terminal."""
+    lines = []
+    for r in decision.rounds:
+        a = r.agreement
+        if a.units == 0:
+            said = "no script was read by two, so there is no agreement to measure"
+        elif math.isnan(a.alpha):
+            said = f"all gave the same verdict on the {a.units} scripts read by two or more: α is not defined"
+        else:
+            said = f"α {a.alpha:.2f} [{a.low:.2f}, {a.high:.2f}], {a.percent:.0%} of pairs agree, {a.units} scripts"
+        counted = ", ".join(f"{n} {v}" for v, n in r.verdicts.items())
+        lines.append(f"round {r.number}: {len(r.reviewers)} readers ({', '.join(r.reviewers)}): {counted}; {said}")
+        lines += [
+            f"  {script}: " + ", ".join(f"{who} {what}" for who, what in given.items())
+            for script, given in r.disputed.items()
+        ]
+    lines += [f"rejected {script}: {why}" for script, why in decision.rejected.items()]
+    lines.append(
+        f"{len(decision.accepted)} accepted, {len(decision.pending)} pending, {len(decision.rejected)} rejected"
+    )
+    return lines

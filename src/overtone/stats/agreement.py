@@ -1,0 +1,136 @@
+"""How far raters agree: Krippendorff's α for nominal, ordinal, interval and ratio data with missing values.
+
+After Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011). Rows are raters, columns are units.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Level = Literal["nominal", "ordinal", "interval", "ratio"]
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """α with its bootstrap interval. All are NaN where nothing can be said: no unit with two ratings, or no variation.
+
+    `percent` is the share of agreeing pairs of ratings, `units` how many units have at least two ratings.
+    """
+
+    alpha: float
+    low: float
+    high: float
+    percent: float
+    units: int
+    raters: int
+
+
+def alpha(ratings: Sequence[Sequence[float | None]] | Array, level: Level = "nominal") -> float:
+    """Krippendorff's α: 1 is perfect agreement, 0 what chance gives, below 0 worse than that. None and NaN are missing.
+
+    NaN where no unit has two ratings or all ratings are the same: α is not defined without variation.
+    """
+    values, counts = _counts(ratings)
+    return _alpha(counts, _differences(values, counts, level))
+
+
+def percent(ratings: Sequence[Sequence[float | None]] | Array) -> float:
+    """The share of pairs of ratings of the same unit that agree, each unit weighted by its ratings; NaN without any."""
+    _, counts = _counts(ratings)
+    sizes = counts.sum(1)
+    if not len(counts):
+        return math.nan
+    agreeing = (counts * (counts - 1)).sum(1) / (sizes - 1)
+    return float(agreeing.sum() / sizes.sum())
+
+
+def agreement(
+    ratings: Sequence[Sequence[float | None]] | Array,
+    level: Level = "nominal",
+    *,
+    seed: int,
+    draws: int = 2000,
+    confidence: float = 0.95,
+) -> Agreement:
+    """α, percent agreement, and α's interval by drawing units anew. Draws without variation are left out of it."""
+    table = _table(ratings)
+    values, counts = _counts(table)
+    if level == "ordinal":  # the distances depend on how often each value occurs, so on the draw
+        found = [_alpha(c, _differences(values, c, level)) for c in _draws(counts, seed, draws)]
+    else:
+        apart = _differences(values, counts, level)
+        found = [_alpha(c, apart) for c in _draws(counts, seed, draws)]
+    known = [a for a in found if not math.isnan(a)]
+    tail = 50 * (1 - confidence)
+    low, high = (float(np.percentile(known, p)) for p in (tail, 100 - tail)) if known else (math.nan, math.nan)
+    value = _alpha(counts, _differences(values, counts, level))
+    return Agreement(value, low, high, percent(table), len(counts), len(table))
+
+
+def coded(ratings: Sequence[Sequence[Hashable | None]]) -> list[list[float | None]]:
+    """Labels as numbers, in the order of their first use; None stays missing. For nominal data."""
+    codes: dict[Hashable, float] = {}
+    return [[None if x is None else codes.setdefault(x, float(len(codes))) for x in row] for row in ratings]
+
+
+def _table(ratings: Sequence[Sequence[float | None]] | Array) -> Array:
+    rows = [[math.nan if x is None else float(x) for x in row] for row in ratings]
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("every rater needs one place per unit; write None where a rating is missing")
+    return np.array(rows, dtype=np.float64).reshape(len(rows), -1)
+
+
+def _counts(ratings: Sequence[Sequence[float | None]] | Array) -> tuple[Array, Array]:
+    """The values that occur, and how often each unit with at least two ratings got each: (units, values)."""
+    table = _table(ratings)
+    rated = (~np.isnan(table)).sum(0) >= 2
+    table = table[:, rated]
+    values = np.unique(table[~np.isnan(table)])
+    counts = np.stack([(table == v).sum(0) for v in values], axis=1) if len(values) else np.zeros((0, 0))
+    return values, counts.astype(np.float64)
+
+
+def _draws(counts: Array, seed: int, draws: int) -> list[Array]:
+    rng = np.random.default_rng(seed)
+    return [counts[rng.integers(len(counts), size=len(counts))] for _ in range(draws)] if len(counts) else []
+
+
+def _differences(values: Array, counts: Array, level: Level) -> Array:
+    """The squared distance of every two values: (values, values)."""
+    a, b = values[:, None], values[None, :]
+    if level == "nominal":
+        return (a != b).astype(np.float64)
+    if level == "interval":
+        return np.asarray((a - b) ** 2)
+    if level == "ratio":
+        if (values < 0).any():
+            raise ValueError("ratio data has no values below 0")
+        total = np.where(a + b == 0, 1.0, a + b)
+        return np.asarray(((a - b) / total) ** 2)
+    if level == "ordinal":
+        often = counts.sum(0) if len(counts) else np.zeros(len(values))
+        middle = np.cumsum(often) - often / 2  # ranks between the middles of two values' ratings
+        return np.asarray((middle[:, None] - middle[None, :]) ** 2)
+    raise ValueError(f"no level of measurement is called {level!r}; known: nominal, ordinal, interval, ratio")
+
+
+def _alpha(counts: Array, apart: Array) -> float:
+    """1 − observed ÷ expected disagreement, from the table of coincidences."""
+    sizes = counts.sum(1)
+    total = float(sizes.sum())
+    if total < 2:
+        return math.nan
+    weighted = counts / (sizes - 1)[:, None]
+    coincidences = weighted.T @ counts - np.diag(weighted.sum(0))
+    often = counts.sum(0)
+    expected = float(often @ apart @ often) / (total - 1)
+    if expected <= 0:
+        return math.nan
+    return 1 - float((coincidences * apart).sum()) / expected
