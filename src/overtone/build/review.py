@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -43,7 +43,7 @@ class Review(Struct, frozen=True):
 
 
 class Round(Struct, frozen=True):
-    """One round as a whole: who read, how far they agreed on the scripts that two or more of them read, and where not."""
+    """One round as a whole: who read, how far they agreed where two or more read the same script, and where not."""
 
     number: int
     reviewers: tuple[str, ...]
@@ -133,6 +133,8 @@ def read_reviews(folder: Path) -> list[Review]:
     seen: dict[tuple[int, str, str], str] = {}
     for path in sorted(folder.glob("*.csv")):
         for review in _read(path):
+            if not review.verdict:
+                continue
             key = review.round, review.reviewer, review.script
             if key in seen:
                 raise DataError(f"{review.where}: {review.reviewer} has judged {review.script} already, in {seen[key]}")
@@ -152,14 +154,15 @@ def _read(path: Path) -> Iterable[Review]:
             number, reviewer, script, given, note = ((row.get(c) or "").strip() for c in COLUMNS)
             if not any((number, reviewer, script, given, note)):
                 continue
-            if not given:
-                if note:
-                    raise DataError(f"{where}: a note on {script or 'no script'} but no verdict; write one")
-                continue
+            if note and not given:
+                raise DataError(f"{where}: a note on {script or 'no script'} but no verdict; write one")
             if not number.isdecimal() or not 1 <= int(number) <= ROUNDS:
                 raise DataError(f"{where}: round must be 1 to {ROUNDS}, not {number!r}")
             if not reviewer or not script:
-                raise DataError(f"{where}: a verdict needs a reviewer and a script")
+                raise DataError(f"{where}: a row needs a reviewer and a script")
+            if not given:
+                yield Review(int(number), reviewer, script, "", where=where)
+                continue
             plain = _SPELLINGS.get(given.lower(), given.lower())
             verdict = _AFTERWARDS.get(plain, plain)
             if verdict not in VERDICTS:
@@ -174,14 +177,16 @@ def _read(path: Path) -> Iterable[Review]:
         raise DataError(f"{path.name}: cannot be read as a review sheet: {error}") from error
 
 
-def unread(scripts: Sequence[Script], reviews: Sequence[Review]) -> dict[tuple[int, str], list[str]]:
-    """(round, reviewer) → the scripts that a reviewer who has begun a round has not judged in it. A reviewer of round 1
-    may read a share of the set only; this says which share is left."""
-    begun: dict[tuple[int, str], set[str]] = defaultdict(set)
-    for r in reviews:
-        begun[r.round, r.reviewer].add(r.script)
-    left = {key: [s.id for s in scripts if s.id not in judged] for key, judged in sorted(begun.items())}
-    return {key: ids for key, ids in left.items() if ids}
+def missing(scripts: Sequence[Script], folder: Path) -> list[str]:
+    """What a begun round still lacks: rows without a verdict, by line, and scripts a reviewer's sheets leave out."""
+    rows = [review for path in sorted(folder.glob("*.csv")) for review in _read(path)]
+    out = [f"{r.where}: {r.script} has no verdict yet" for r in rows if not r.verdict]
+    listed: dict[tuple[int, str], set[str]] = defaultdict(set)
+    for r in rows:
+        listed[r.round, r.reviewer].add(r.script)
+    for (number, reviewer), ids in sorted(listed.items()):
+        out += [f"round {number}, {reviewer}: no row for {s.id}" for s in scripts if s.id not in ids]
+    return out
 
 
 # ── deciding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -232,9 +237,8 @@ def _round(number: int, reviews: Sequence[Review], seed: int) -> Round:
         for reader in readers
     ]
     disputed = {script: given for script, given in sorted(verdicts.items()) if len(set(given.values())) > 1}
-    totals = {
-        v: sum(v in given for row in verdicts.values() for given in [[x] for x in row.values()]) for v in VERDICTS
-    }
+    said = Counter(v for given in verdicts.values() for v in given.values())
+    totals = {v: said[v] for v in VERDICTS}
     return Round(number, readers, totals, agreement(table, "ordinal", seed=seed), disputed)
 
 

@@ -106,7 +106,7 @@ def _differences(values: Array, counts: Array, level: Level) -> Array:
     """The squared distance of every two values: (values, values)."""
     a, b = values[:, None], values[None, :]
     if level == "nominal":
-        return (a != b).astype(np.float64)
+        return np.asarray(a != b, dtype=np.float64)
     if level == "interval":
         return np.asarray((a - b) ** 2)
     if level == "ratio":

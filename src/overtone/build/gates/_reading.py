@@ -27,8 +27,6 @@ HASHED = 512  # columns of the bag of words
 WIDE, NARROW = 128, 14  # principal directions of a text that stand alone, and that enter products
 _WORD = re.compile(r"[a-z0-9']+")
 _STOP = frozenset(re.findall("[a-z]+", "a an the of to and or in on at for with from by is are was be it that this as"))
-    re.findall(r"\w+", "a an the of to and or in on at for with from by is are was be it that this as into up")
-)
 
 
 @dataclass(frozen=True)

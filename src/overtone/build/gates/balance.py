@@ -1,0 +1,120 @@
+"""Balance: no letter, no answer and no length of an option is right more often than it should be, and nothing twice."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+from overtone.build.gates import Finding
+from overtone.build.gates._reading import tokens
+from overtone.build.questions import Question
+from overtone.build.script import TWO_WAY, Script
+
+ANSWER_SHARE = 0.2  # |first − second answer| of a two-way category, as a share of its questions; 1 is always allowed
+LETTER_SHARE = 0.1  # how far a letter's share of right answers may lie from an equal one; 1 question always may
+LONGEST = 0.1  # how far the right answer may be the longest, or the shortest, more often than chance has it
+LEAST = 20  # questions below which shares of lengths say nothing
+
+
+def check(scripts: Sequence[Script], questions: Sequence[Question]) -> list[Finding]:
+    """Every imbalance of a set's questions, and everything it says twice."""
+    return [*_letters(questions), *_two_way(questions), *_lengths(questions), *_twice(scripts, questions)]
+
+
+def _groups(questions: Iterable[Question]) -> dict[str, list[Question]]:
+    found: dict[str, list[Question]] = defaultdict(list)
+    for q in questions:
+        found[f"{q.part}/{q.category}" if q.part else q.category].append(q)
+    return found
+
+
+def _letters(questions: Sequence[Question]) -> Iterable[Finding]:
+    """Right answers over the letters, per category and number of options. Where the options have a fixed order, the
+    letter is the answer and is weighed as one."""
+    for name, mine in _groups(q for q in questions if q.category not in TWO_WAY).items():
+        for size in sorted({len(q.options) for q in mine}):
+            given = Counter(q.gold for q in mine if len(q.options) == size)
+            total, equal = given.total(), given.total() / size
+            for place in range(size):
+                off = abs(given[place] - equal)
+                if off > max(1, LETTER_SHARE * total):
+                    letter = chr(ord("A") + place)
+                    reason = f"of {total} questions with {size} options, {letter} is right in {given[place]}"
+                    yield Finding("balance", name, reason, given[place] / total, 1 / size)
+
+
+def _two_way(questions: Sequence[Question]) -> Iterable[Finding]:
+    """Yes and No, Consistent and Inconsistent: overall, and within each cue over the clips that carry it."""
+    for name, mine in _groups(q for q in questions if q.category in TWO_WAY).items():
+        yield from _answers(name, mine, "overall")
+        carried: dict[str, list[Question]] = defaultdict(list)
+        for q in mine:
+            cue = q.script.cue_in(q.style)
+            carried[cue.slug if cue else "no cue"].append(q)
+        for cue_name, clips in carried.items():
+            yield from _answers(name, clips, f"on clips with {cue_name}")
+
+
+def _answers(name: str, mine: Sequence[Question], where: str) -> Iterable[Finding]:
+    given = Counter(q.options[q.gold] for q in mine)
+    first, second = TWO_WAY[mine[0].category]
+    off = abs(given[first] - given[second])
+    if off > max(1, math.floor(ANSWER_SHARE * len(mine))):
+        reason = f"{where}: {given[first]} {first}, {given[second]} {second}"
+        yield Finding("balance", name, reason, off / len(mine), ANSWER_SHARE)
+
+
+def _lengths(questions: Sequence[Question]) -> Iterable[Finding]:
+    """Whether the right answer, or one reading, is the longest or the shortest of its options by rule."""
+    for name, mine in _groups(q for q in questions if q.category not in TWO_WAY).items():
+        written = [q for q in mine if len(set(q.options)) == len(q.options)]
+        if len(written) < LEAST:
+            continue
+        for word, extreme in (("longest", max), ("shortest", min)):
+            chance = sum(1 / len(q.options) for q in written) / len(written)
+            share = sum(_share(q, q.gold, extreme) for q in written) / len(written)
+            if share > chance + LONGEST:
+                yield Finding(
+                    "balance", name, f"the right option is the {word} in {share:.0%}", share, chance + LONGEST
+                )
+            for reading in ("target", "alternative", "words", "harmful"):
+                having = [q for q in written if q.provenance.count(reading) == 1 and "harmful" in q.provenance]
+                if len(having) < LEAST:
+                    continue
+                share = sum(_share(q, q.provenance.index(reading), extreme) for q in having) / len(having)
+                bound = sum(1 / len(q.options) for q in having) / len(having) + LONGEST
+                if share > bound:
+                    reason = f"the {reading} option is the {word} in {share:.0%}"
+                    yield Finding("balance", name, reason, share, bound)
+
+
+def _share(q: Question, place: int, extreme: Callable[[Iterable[int]], int]) -> float:
+    """1 where the option alone is the longest (shortest), a part of it where several are."""
+    sizes = [len(option) for option in q.options]
+    limit = extreme(sizes)
+    return float(sizes[place] == limit) / sizes.count(limit)
+
+
+def _twice(scripts: Sequence[Script], questions: Sequence[Question]) -> Iterable[Finding]:
+    """Words, replies and options that a set holds twice, and questions with one id or two like options."""
+    seen: dict[tuple[str, str], str] = {}
+    for s in scripts:
+        texts = [("words", s.words), *((f"reply to {style}", text) for style, text in s.reply.items())]
+        for what, text in texts:
+            key = ("words" if what == "words" else "reply", " ".join(tokens(text)))
+            if key in seen:
+                yield Finding("balance", s.id, f"its {what} are those of {seen[key]}" if what == "words" else
+                              f"its {what} is one of {seen[key]}")  # fmt: skip
+            seen.setdefault(key, s.id)
+    asked: dict[tuple[str, ...], str] = {}
+    ids = Counter(q.id for q in questions)
+    yield from (Finding("balance", name, f"{n} questions have this id") for name, n in ids.items() if n > 1)
+    for q in questions:
+        if len({" ".join(tokens(option)) for option in q.options}) < len(q.options):
+            yield Finding("balance", q.id, "two of its options are the same")
+        if "harmful" not in q.provenance:
+            continue
+        own = (q.category, q.question, *sorted(q.options))
+        if asked.setdefault(own, q.script.id) != q.script.id:
+            yield Finding("balance", q.id, f"question and options are those of {asked[own]}")
