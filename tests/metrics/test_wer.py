@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overtone.metrics.normalise import english
-from overtone.metrics.wer import WRAPPER, align, corpus_rate, load, raw_words
+from overtone.metrics.wer import WRAPPER, align, load, raw_words
 from tests.metrics.answers import answered, item
 
 TEXT = "we could meet at the theatre at ten thirty on friday, okay? I won't be late Mr. Grey um 20 dollars"
@@ -51,7 +51,8 @@ def test_normalised_rates_and_their_corpus_rate_equal_jiwers() -> None:
         assert found == [output.hits, output.substitutions, output.deletions, output.insertions]
         rows.append(score.detail)
     whole = jiwer.process_words([english(r).strip() for r, _ in kept], [english(t).strip() for _, t in kept])
-    assert corpus_rate(rows) == pytest.approx(whole.wer, abs=1e-12)
+    wrong = sum(int(row[k] or 0) for row in rows for k in ("substitutions", "deletions", "insertions"))
+    assert wrong / sum(int(row["reference_words"] or 0) for row in rows) == pytest.approx(whole.wer, abs=1e-12)
 
 
 @settings(derandomize=True, database=None)

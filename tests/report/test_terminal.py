@@ -6,8 +6,7 @@ import io
 from pathlib import Path
 
 from overtone.analysis.cases import case
-from overtone.analysis.reading import open_run
-from overtone.report.terminal import print_case, print_comparison, print_run, safe
+from overtone.report.terminal import print_case, print_run, safe
 from overtone.runs.store import Store
 from tests.report.fake_run import CONTROL, make_run
 
@@ -36,10 +35,3 @@ def test_a_case_prints_all_its_levels(tmp_path: Path) -> None:
     for expected in ("the words", "the voice", "what was made of it", "the reply", "reference", "✓"):
         assert expected in out.getvalue(), expected
     assert "\x1b" not in out.getvalue()
-
-
-def test_a_comparison_says_what_does_not_compare(tmp_path: Path) -> None:
-    out = io.StringIO()
-    runs = [make_run(tmp_path / str(v), scripts=2, version=v) for v in (1, 2)]
-    print_comparison([open_run(run) for run in runs], out)
-    assert "accuracy does not compare between these runs" in out.getvalue()

@@ -31,7 +31,8 @@ class Said(Struct, frozen=True, omit_defaults=True):
     choice: str = ""
     picked: str = ""
     wer: float | None = None  # of normalised words
-    scores: dict[str, float | None] = {}
+    scores: dict[str, float | None] = {}  # of the last reply
+    earlier: tuple[dict[str, float | None], ...] = ()  # of the replies to earlier turns, in their order
     latency: float = 0.0
     refused: bool = False
     notes: tuple[str, ...] = ()
@@ -119,6 +120,10 @@ def said(answer: Answer) -> Said:
         picked=picked(answer),
         wer=answer.value("wer"),
         scores={name: score.value for name, score in answer.scores.items()},
+        earlier=tuple(
+            {name: score.value for name, score in answer.earlier.get(turn, {}).items()}
+            for turn in range(len(answer.item.turns) - 1)
+        ),
         latency=sum(reply.latency for reply in replies),
         refused=any(reply.refused for reply in replies),
         notes=tuple(dict.fromkeys(note for reply in replies for note in reply.notes)),

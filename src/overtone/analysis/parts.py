@@ -85,6 +85,12 @@ def by_basis(answers: Iterable[Answer], of: Callable[[Answer], str] | None = Non
     return [(basis, found) for basis, found in parts.items() if found]
 
 
+def _of_script(answers: list[Answer]) -> Callable[[Answer], str]:
+    """What is compared stands together: a script goes with the cues not validated when any of its clips does."""
+    unsure = {a.item.group for a in answers if a.item.status == "unvalidated"}
+    return lambda answer: "unvalidated" if answer.item.group in unsure else answer.item.status
+
+
 # ── false cues ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -140,7 +146,7 @@ def _share(answers: Iterable[Answer], read: Callable[[Answer], float | None], go
 def conflict(answers: Iterable[Answer]) -> list[ConflictRow]:
     asked = [a for a in answers if a.item.part == "conflict" and a.item.style in CONFLICT_CLIPS]
     rows = []
-    for basis, found in by_basis(asked):
+    for basis, found in by_basis(asked, _of_script(asked)):
         for style, clip in CONFLICT_CLIPS.items():
             measures = _conflict([a for a in found if a.item.style == style])
             if measures:
@@ -173,7 +179,8 @@ def _followed_the_words(answer: Answer) -> float | None:
 def dialogue(answers: Iterable[Answer]) -> list[DialogueRow]:
     """Each turn's replies by variant, and what the change costs: changed less steady, dialogue by dialogue."""
     rows: list[DialogueRow] = []
-    for basis, asked in by_basis(a for a in answers if a.item.part == "dialogue"):
+    talks = [a for a in answers if a.item.part == "dialogue"]
+    for basis, asked in by_basis(talks, _of_script(talks)):
         metrics = sorted({m for a in asked for scores in (a.scores, *a.earlier.values()) for m in scores})
         turns = max(len(a.item.turns) for a in asked)
         for variant in sorted({a.item.style for a in asked}):

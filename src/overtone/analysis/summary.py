@@ -107,6 +107,7 @@ class ConditionSummary(Struct, frozen=True):
     dimensions: list[Row]
     styles: list[Row]
     unvalidated: dict[str, Estimate] = {}  # the same measures over clips whose cue is not validated
+    unvalidated_conversation: Conversation | None = None
     validated_cues: tuple[str, ...] = ()  # slugs that clips of the core carry
     unvalidated_cues: tuple[str, ...] = ()
     wrong: list[WrongRow] = []
@@ -124,7 +125,8 @@ class ConditionSummary(Struct, frozen=True):
             return f"All {sure} cues asked about are validated." if sure else ""
         if not sure:
             return f"No headline: none of the {unsure} cues asked about is validated. See “cues not validated”."
-        return f"Over the {sure} validated of {sure + unsure} cues. The others stand under “cues not validated”."
+        asked = f"{sure + unsure} cues" if sure + unsure == len(CUES) else f"{sure + unsure} cues asked about"
+        return f"Over the {sure} validated of {asked}. The others stand under “cues not validated”."
 
 
 class Summary(Struct, frozen=True):
@@ -199,6 +201,7 @@ def _condition(name: str, answers: list[Answer]) -> ConditionSummary:
         dimensions=_table(shown, lambda a: a.item.dimension, cues.DIMENSIONS),
         styles=_table(shown, lambda a: a.item.style, STYLES),
         unvalidated=_measures(unsure),
+        unvalidated_conversation=_conversation([a for a in unsure if a.item.task == "converse"]),
         validated_cues=validated,
         unvalidated_cues=unvalidated,
         wrong=wrong(shown),

@@ -10,7 +10,7 @@ flags such a reply, so that its share can be reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from rapidfuzz.distance import Levenshtein
@@ -78,15 +78,6 @@ def align(reference: Sequence[str], transcript: Sequence[str]) -> Alignment:
 def raw_words(text: str) -> list[str]:
     """The words of unnormalised text as jiwer's default sees them: a lone line break or tab does not part two words."""
     return [w for w in _RUN.sub(" ", text).strip().split(" ") if w]
-
-
-def corpus_rate(rows: Sequence[Mapping[str, float | int | str | None]]) -> float | None:
-    """The corpus's word error rate from the `detail` of its scores: summed errors ÷ summed reference words."""
-    words = errors = 0
-    for row in rows:
-        words += int(row["reference_words"] or 0)
-        errors += int(row["substitutions"] or 0) + int(row["deletions"] or 0) + int(row["insertions"] or 0)
-    return errors / words if words else None
 
 
 class WordErrorRate:

@@ -325,7 +325,7 @@
   }
 
   function question(item) {
-    const box = el("div", "question", el("h4", "", visible(index.categories[item.c]) + ": " + visible(item.q || "")));
+    const box = el("div", "question", el("h4", "", visible(index.categories[item.c]) + (item.p === "fixed" ? " (answer does not move)" : "") + ": " + visible(item.q || "")));
     const options = el("ul", "options");
     for (const [letter, text, provenance] of item.o || []) {
       const tags = item.a.filter((a) => a.ch === letter).map((a) => el("span", "tag " + (a.ok ? "ok" : "no"), (a.ok ? "✓ " : "✗ ") + visible(who(a))));
@@ -344,19 +344,34 @@
     return box;
   }
 
+  /** What the user said in a turn of a dialogue. */
+  function said(item, turn) {
+    return el("p", "quiet-note", "Turn " + (turn + 1) + ": “" + visible((item.t[turn] || ["", ""])[1]) + "”");
+  }
+
   function replies(item) {
     const side = el("div", "side");
+    if (item.tr) {
+      const card = el("div", "said ref", el("div", "by", "Reference replies"));
+      item.tr.forEach(([reference, source], turn) => {
+        card.append(said(item, turn), el("p", "", visible(reference)));
+        const sound = player(source, "Reference reply to turn " + (turn + 1));
+        if (sound) card.append(sound);
+      });
+      side.append(card);
+    }
     for (const reference of item.r || []) side.append(el("div", "said ref", el("div", "by", "Reference reply"), el("p", "", visible(reference)), player(item.ra, "Reference reply")));
     for (const a of item.a) {
       const card = saidBy(a, a.la ? el("span", "quiet-note", a.la.toFixed(2) + " s") : null);
       (a.t || []).forEach((text, turn) => {
-        if (item.t.length > 1) card.append(el("p", "quiet-note", "Turn " + (turn + 1) + ": " + visible((item.t[turn] || ["", ""])[1])));
+        if (item.t.length > 1) card.append(said(item, turn));
         card.append(el("p", "", text.trim() ? visible(text) : el("i", "", "(empty)")));
         const sound = a.au && player(a.au[turn], "Reply of " + who(a));
         if (sound) card.append(sound);
+        const scores = (a.m || [])[turn] || [];
+        if (scores.length) card.append(el("p", "quiet-note", scores.map(([metric, value]) => visible(index.metrics[metric]) + " " + value).join(" · ")));
       });
       card.append(...trouble(a));
-      if (a.m) card.append(el("p", "quiet-note", a.m.map(([metric, value]) => visible(index.metrics[metric]) + " " + value).join(" · ")));
       side.append(card);
     }
     return side;
@@ -378,7 +393,8 @@
     };
     const close = attrs(el("button", "quiet", "Back to list"), { type: "button" });
     close.addEventListener("click", () => listBox.focus());
-    const chips = [index.cues[c.cue] || "no cue", index.styles[c.style] + " style", index.dimensions[c.dimension], index.topics[index.cases[number][6]]].filter(Boolean);
+    const chips = [index.cues[c.cue] || "no cue", index.styles[c.style] + (/^(changed|steady)$/.test(index.styles[c.style]) ? " dialogue" : " style"), index.dimensions[c.dimension], index.topics[index.cases[number][6]],
+      content.items.some((item) => item.u) ? "cue not validated" : ""].filter(Boolean);
     const view = [
       el("div", "case-top", el("h3", "", visible(c.id)), el("div", "go", step(-1, "Previous"), step(1, "Next"), close)),
       el("ul", "chips", chips.map((chip) => el("li", "chip", visible(chip)))),
@@ -386,7 +402,10 @@
     const sounds = new Map();
     for (const item of content.items) for (const [source, words] of item.t) if (source && !sounds.has(source)) sounds.set(source, words);
     if (c.words) view.push(el("p", "words", "“" + visible(c.words) + "”"));
-    for (const [source, words] of sounds) view.push(player(source, "Clip: " + visible(words || c.id)));
+    for (const [source, words] of sounds) {
+      if (sounds.size > 1 && words !== c.words) view.push(el("p", "words", "“" + visible(words) + "”"));
+      view.push(player(source, "Clip: " + visible(words || c.id)));
+    }
     const context = content.items.find((item) => item.x);
     if (context) view.push(el("p", "quiet-note", "Before it: " + visible(context.x)));
     const part = (title, items, build) => { if (items.length) view.push(el("h3", "", title), ...items.map(build)); };

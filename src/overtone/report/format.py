@@ -46,6 +46,30 @@ def bounds(e: Estimate | None) -> str:
     return f"{percent(low)} to {percent(high)}"
 
 
+def signed(x: float | None, digits: int = 2) -> str:
+    """A number that may lie below zero, with a real minus sign."""
+    return NONE if x is None else f"{x:.{digits}f}".replace("-", "−")
+
+
+def between(e: Estimate | None, kind: str) -> str:
+    """The interval of an estimate of any kind: percent, points (of a difference), or a bare number."""
+    if e is None or e.low is None or e.high is None:
+        return ""
+    if kind == "percent":
+        return interval(e)
+    low, high = (signed(100 * x, 1) if kind == "points" else signed(x) for x in (e.low, e.high))
+    return f"{low} to {high}"
+
+
+def written(e: Estimate | None, kind: str) -> str:
+    """The value of an estimate of any kind."""
+    if e is None or e.value is None:
+        return NONE
+    if kind == "percent":
+        return percent(e.value)
+    return signed(100 * e.value, 1) if kind == "points" else signed(e.value)
+
+
 def counted(e: Estimate | None) -> str:
     return "" if e is None else f"{e.scored:,} of {e.asked:,}"
 

@@ -107,6 +107,8 @@ def _environment() -> jinja2.Environment:
         counted=fmt.counted,
         seconds=fmt.seconds,
         number=fmt.number,
+        between=fmt.between,
+        value_of=fmt.written,
         whisker=whisker,
     )
     return environment

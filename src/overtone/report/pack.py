@@ -119,13 +119,23 @@ def _item(asked: Asked, reading: Reading, names: dict[str, Names], media: Media)
         "g": item.gold,
         "r": list(item.references),
         "ra": media.clip(reading, item.reference_audio) if item.reference_audio else "",
+        "p": item.part,
+        "u": int(item.status == "unvalidated"),
     }
+    if any(turn.reference for turn in item.turns):
+        packed["tr"] = [
+            [turn.reference, media.clip(reading, turn.reference_audio) if turn.reference_audio else ""]
+            for turn in item.turns
+        ]
     return {**packed, "t": clips, **{k: v for k, v in optional.items() if v}, "a": []}
 
 
 def _said(said: Said, run: int, reading: Reading, names: dict[str, Names], media: Media) -> dict[str, Any]:
     packed: dict[str, Any] = {"r": run, "c": names["conditions"](said.condition)}
-    scores = [[names["metrics"](m), round(v, 4)] for m, v in said.scores.items() if v is not None]
+    turns = [
+        [[names["metrics"](m), round(v, 4)] for m, v in scores.items() if v is not None]
+        for scores in (*said.earlier, said.scores)
+    ]
     optional = {
         "n": said.repeat,
         "s": {"answered": "", "failed": "failed"}.get(said.state, "pending"),
@@ -133,7 +143,7 @@ def _said(said: Said, run: int, reading: Reading, names: dict[str, Names], media
         "au": [media.reply(reading, name) if name else "" for name in said.audio] if any(said.audio) else [],
         "st": "" if said.status == "parsed" else said.status,
         "ch": said.choice,
-        "m": scores,
+        "m": turns if any(turns) else [],
         "la": round(said.latency, 3),
         "rf": said.refused,
         "no": list(said.notes),

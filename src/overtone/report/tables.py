@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from overtone.analysis.measures import Estimate
-from overtone.analysis.summary import CUES, ConditionSummary, Row, Summary
+from overtone.analysis.summary import CUES, ConditionSummary, Conversation, Row, Summary
+from overtone.report.apart import NOT_VALIDATED, apart, bases, wrong_answers
 from overtone.report.format import HEARING, Column
 
 REPLY = Column("reply_semsim", "Reply SemSim", "↑", "Likeness in meaning of the reply and the reference reply")
@@ -54,13 +55,16 @@ Run = dict[str, Any]
 
 def tables(runs: list[Run]) -> dict[str, Any]:
     pairs: list[tuple[Run, ConditionSummary]] = [(run, c) for run in runs for c in run["summary"].conditions]
-    hearing_names = {c.measure for c in HEARING}
-    talk = [(run, c) for run, c in pairs if c.conversation is not None]
-    measured = {m for _, c in talk if c.conversation for m in c.conversation.measures}
+    numbered = [(number, c) for number, run in enumerate(runs) for c in run["summary"].conditions]
+    talk = [(run, c.condition, over, t) for run, c in pairs for over, t in conversations(c)]
+    measured = {m for *_, t in talk for m in t.measures}
     metrics = sorted(measured, key=lambda m: (m != "semsim", m))
     return {
         "columns": HEARING,
-        "hearing": [(run, c) for run, c in pairs if hearing_names & c.measures.keys()],
+        "hearing": [(run, c.condition, over, measures) for run, c in pairs for over, measures in hearing(c)],
+        "bases": bases([(run["label"], c) for run, c in pairs]),
+        "apart": apart(numbered),
+        "wrong": wrong_answers(numbered),
         "talk": talk,
         "talk_metrics": [(m, _METRIC_LABELS.get(m, m)) for m in metrics],
         "readings_of_accuracy": [
@@ -75,6 +79,19 @@ def tables(runs: list[Run]) -> dict[str, Any]:
         **_tasks(pairs),
         "maps": [m for run, c in pairs if (m := _map(run, c)) is not None],
     }
+
+
+def hearing(c: ConditionSummary) -> list[tuple[str, dict[str, Estimate]]]:
+    """The rows of the headline table: over what, and the measures."""
+    names = {column.measure for column in HEARING}
+    both = (("", c.measures), (NOT_VALIDATED, c.unvalidated))
+    return [(over, measures) for over, measures in both if names & measures.keys()]
+
+
+def conversations(c: ConditionSummary) -> list[tuple[str, Conversation]]:
+    """The rows of the table of replies."""
+    both = (("", c.conversation), (NOT_VALIDATED, c.unvalidated_conversation))
+    return [(over, found) for over, found in both if found is not None]
 
 
 def facts(summary: Summary) -> list[tuple[str, str]]:
@@ -168,6 +185,7 @@ def _map(run: Run, c: ConditionSummary) -> dict[str, Any] | None:
         "groups": list(groups.items()),
         "covered": covered,
         "total": len(CUES),
+        "unvalidated": c.unvalidated_cues,
     }
 
 

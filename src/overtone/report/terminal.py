@@ -14,10 +14,12 @@ from rich.table import Table
 
 from overtone.analysis.cases import Asked, CaseView, Said
 from overtone.analysis.measures import Estimate
-from overtone.analysis.reading import Reading, open_run, signature_differences
+from overtone.analysis.reading import open_run
 from overtone.analysis.summary import ConditionSummary, Summary, summarise_reading
 from overtone.paths import shown
 from overtone.report import format as fmt
+from overtone.report.apart import Cell, PartTable, apart, bases, wrong_answers
+from overtone.report.tables import conversations, hearing
 
 
 def print_run(folder: Path, file: IO[str] | None = None) -> None:
@@ -31,17 +33,11 @@ def print_summary(summary: Summary, file: IO[str] | None = None, *, width: int |
     asked = f"{summary.answered:,} of {summary.asked:,} answered"
     extra = [f"{n:,} {what}" for n, what in ((summary.failed, "failed"), (summary.pending, "pending")) if n]
     console.print(f"[bold]{safe(summary.benchmark)}[/bold] · {safe(summary.model)} · {', '.join([asked, *extra])}")
-    _headline(console, [(summary.model, summary.conditions)])
+    _headline(console, summary)
+    numbered = [(0, c) for c in summary.conditions]
+    for part in (wrong_answers(numbered), *apart(numbered)):
+        _part(console, part)
     _ledger(console, summary)
-
-
-def print_comparison(readings: list[Reading], file: IO[str] | None = None, *, width: int | None = None) -> None:
-    """Print several runs as rows of the same tables, and say where their numbers do not compare."""
-    console = make_console(file, width)
-    _headline(console, [(r.name, summarise_reading(r).conditions) for r in readings])
-    for metric, used in signature_differences(readings):
-        how = "; ".join(f"{names}: {signature}" for names, signature in used)
-        console.print(f"{safe(metric)} does not compare between these runs ({safe(how)})")
 
 
 def print_case(view: CaseView, file: IO[str] | None = None) -> None:
@@ -99,38 +95,57 @@ def safe(text: str) -> str:
     return escape(shown(text))
 
 
-def _headline(console: Console, runs: list[tuple[str, list[ConditionSummary]]]) -> None:
-    names = {c.measure for c in fmt.HEARING}
+def _headline(console: Console, summary: Summary) -> None:
     table = _table("Hearing and reasoning", ["run", "condition", *(f"{c.label} {c.better}" for c in fmt.HEARING)])
-    for name, conditions in runs:
-        for c in conditions:
-            if names & c.measures.keys():
-                cells = [_cell(c.measures.get(col.measure)) for col in fmt.HEARING]
-                table.add_row(safe(name), safe(c.condition), *cells)
+    for c in summary.conditions:
+        for over, measures in hearing(c):
+            cells = [_cell(measures.get(col.measure)) for col in fmt.HEARING]
+            table.add_row(safe(summary.model), _condition(c, over), *cells)
     if table.row_count:
         console.print(table)
         console.print("percent; in brackets the 95 % interval by script; n scored of n asked; bounds if any is missing")
-    _conversation(console, runs)
+    for sentence in bases([(c.condition, c) for c in summary.conditions]):
+        console.print(safe(sentence))
+    _conversation(console, summary)
 
 
-def _conversation(console: Console, runs: list[tuple[str, list[ConditionSummary]]]) -> None:
+def _condition(c: ConditionSummary, over: str) -> str:
+    return safe(c.condition) + (f"\n{safe(over)}" if over else "")
+
+
+def _conversation(console: Console, summary: Summary) -> None:
     columns = ["run", "condition", "replies", "SemSim ↑", "words", "spoken", "latency, median", "95 %"]
     table = _table("Conversation", columns)
-    for name, conditions in runs:
-        for c in conditions:
-            if (t := c.conversation) is not None:
-                table.add_row(
-                    safe(name),
-                    safe(c.condition),
-                    f"{t.replies:,} of {t.asked:,}",
-                    _cell(t.measures.get("semsim")),
-                    fmt.NONE if t.words is None else f"{t.words:.1f}",
-                    f"{t.with_audio:,}",
-                    fmt.seconds(t.latency_median),
-                    fmt.seconds(t.latency_p95),
-                )
+    for c in summary.conditions:
+        for over, t in conversations(c):
+            table.add_row(
+                safe(summary.model),
+                _condition(c, over),
+                f"{t.replies:,} of {t.asked:,}",
+                _cell(t.measures.get("semsim")),
+                fmt.NONE if t.words is None else f"{t.words:.1f}",
+                f"{t.with_audio:,}",
+                fmt.seconds(t.latency_median),
+                fmt.seconds(t.latency_p95),
+            )
     if table.row_count:
         console.print(table)
+
+
+def _part(console: Console, part: PartTable) -> None:
+    table = _table(part.title, ["condition", *part.names, *part.heads], left=("condition", *part.names))
+    for line in part.lines:
+        table.add_row(safe(line.condition), *map(safe, line.names), *map(_any_cell, line.cells))
+    if table.row_count:
+        console.print(table)
+
+
+def _any_cell(cell: Cell) -> str:
+    if cell.kind == "text":
+        return "\n".join(filter(None, (cell.text, cell.small)))
+    if cell.estimate is None:
+        return fmt.NONE
+    return _cell(cell.estimate, cell.kind) + (f"\n{cell.small}" if cell.small else "")
 
 
 def _ledger(console: Console, summary: Summary) -> None:
@@ -145,21 +160,20 @@ def _ledger(console: Console, summary: Summary) -> None:
         console.print(f"note: {safe(note)}")
 
 
-def _table(title: str, columns: list[str]) -> Table:
+def _table(title: str, columns: list[str], left: tuple[str, ...] = ("run", "condition", "kind", "reason")) -> Table:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in columns:
-        left = name in ("run", "condition", "kind", "reason")
-        table.add_column(name, justify="left" if left else "right", overflow="fold")
+        table.add_column(name, justify="left" if name in left else "right", overflow="fold")
     return table
 
 
-def _cell(e: Estimate | None) -> str:
+def _cell(e: Estimate | None, kind: str = "percent") -> str:
     if e is None:
         return fmt.NONE
     if e.value is None:
         return f"{fmt.NONE}\n{fmt.counted(e)}"
-    between = fmt.interval(e)
-    lines = [fmt.percent(e.value) + (escape(f" [{between}]") if between else ""), fmt.counted(e)]
-    if missing := fmt.bounds(e):
+    between = fmt.between(e, kind)
+    lines = [fmt.written(e, kind) + (escape(f" [{between}]") if between else ""), fmt.counted(e)]
+    if kind == "percent" and (missing := fmt.bounds(e)):
         lines.append(f"bounds {missing}")
     return "\n".join(lines)

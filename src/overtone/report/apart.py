@@ -1,0 +1,249 @@
+"""The tables of what a benchmark keeps apart from its headline, as plain values for the terminal and the page alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeVar
+
+from msgspec import Struct
+
+from overtone.analysis.measures import Estimate
+from overtone.analysis.parts import READINGS, UNREAD, Detection
+from overtone.analysis.summary import ConditionSummary
+
+R = TypeVar("R")
+NOT_VALIDATED = "cues not validated"
+HINTS = {
+    "wrong": (
+        "Wrong answers to reasoning questions, in percent of the wrong ones: under which reading the chosen "
+        "option would have been right. On a target clip the target cue’s reading is right, on a neutral clip "
+        "that of the words alone."
+    ),
+    "false-cue": (
+        "The same question with the same options about a clip with a cue and about a neutral one. A hit names "
+        "any cue on a cued clip, a false alarm names one on a neutral clip. d′ is how well the two are told "
+        "apart (0 is guessing), the criterion how readily a cue is named (below 0: readily). A reply that "
+        "cannot be read is wrong on both."
+    ),
+    "conflict": (
+        "Clips whose words say one thing and whose voice says another, beside congruent twins in which both "
+        "say the same. Text-dominance is the share of questions about the voice that were answered with what "
+        "the words state."
+    ),
+    "dialogue": (
+        "Two turns of one speaker. In a changed dialogue the second turn carries another cue than the first, "
+        "in a steady one the same; the words are the same in both. Each reply is measured against the "
+        "reference reply to its turn. The last line is the mean difference, dialogue by dialogue, in "
+        "percentage points."
+    ),
+    "control": (
+        "How often one question got the same answer on two clips of a script: on a clip and on its second "
+        "rendering in another voice of the same sex, where the answer should stay; and on that clip and one "
+        "that carries another cue, where it should move."
+    ),
+    "fixed": (
+        "Reasoning questions with the same right answer in every style. A reader of the words may get all of "
+        "them right, so they count in no headline."
+    ),
+}
+
+
+class Cell(Struct, frozen=True):
+    """One number of a table. A `number` has no percent sign to think of; `points` are a difference of percentages."""
+
+    estimate: Estimate | None = None
+    kind: Literal["percent", "number", "points", "text"] = "percent"
+    text: str = ""
+    small: str = ""  # stands below
+
+
+class Line(Struct, frozen=True):
+    """A row: whose, under which condition, over what, and its cells."""
+
+    run: int  # position among the runs given
+    condition: str
+    names: tuple[str, ...]
+    cells: tuple[Cell, ...]
+
+
+class PartTable(Struct, frozen=True):
+    """A table with the words that explain it."""
+
+    key: str
+    title: str
+    hint: str
+    names: tuple[str, ...]  # heads of the columns that name a row
+    heads: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+Pairs = list[tuple[int, ConditionSummary]]
+
+
+def apart(pairs: Pairs) -> list[PartTable]:
+    """Every table there is data for."""
+    made = (_false_cues(pairs), _conflicts(pairs), _dialogues(pairs), _controls(pairs), _fixed(pairs))
+    return [table for table in made if table.lines]
+
+
+def bases(pairs: list[tuple[str, ConditionSummary]]) -> list[str]:
+    """Over which cues the headline is: one sentence where it is the same for all, else one for each run's."""
+    told: dict[str, list[str]] = {}
+    for name, c in pairs:
+        if c.basis:
+            told.setdefault(c.basis, []).append(name)
+    if len(told) < 2:
+        return list(told)
+    return [f"{', '.join(dict.fromkeys(names))}: {sentence}" for sentence, names in told.items()]
+
+
+def wrong_answers(pairs: Pairs) -> PartTable:
+    """What the wrong answers to reasoning questions were, by the reading under which they would be right."""
+    used = [r for r in READINGS if any(r in row.readings for _, c in pairs for row in c.wrong)]
+    labels = {"target": "target cue’s", "alternative": "alternative cue’s", "words": "words alone", "": "other"}
+    labels |= {UNREAD: "not readable"}
+    lines = []
+    for run, c in pairs:
+        for row in c.wrong:
+            shares = [
+                Cell(kind="text", text=_percent(row.wrong, row.answered), small=f"{row.wrong:,} of {row.answered:,}")
+            ]
+            for reading in used:
+                n = row.readings.get(reading, 0)
+                shares.append(Cell(kind="text", text=_percent(n, row.wrong), small=f"{n:,}"))
+            lines.append(Line(run, c.condition, (row.style,), tuple(shares)))
+    return PartTable(
+        "wrong",
+        "What the wrong answers were",
+        HINTS["wrong"],
+        ("Clips",),
+        ("wrong", *(labels.get(r, r) for r in used)),
+        tuple(lines) if used else (),
+    )
+
+
+def _percent(n: int, of: int) -> str:
+    return f"{100 * n / of:.1f}" if of else "–"
+
+
+def _basis(c: ConditionSummary, basis: str) -> str:
+    if basis:
+        return NOT_VALIDATED
+    return "validated cues" if c.validated_cues else "all cues"
+
+
+def _rows(pairs: Pairs, read: Callable[[ConditionSummary], list[R]]) -> Iterator[tuple[int, ConditionSummary, R]]:
+    for run, c in pairs:
+        for row in read(c):
+            yield run, c, row
+
+
+def _false_cues(pairs: Pairs) -> PartTable:
+    def cells(d: Detection) -> tuple[Cell, ...]:
+        known = Cell(d.identification, small="" if d.chance is None else f"chance {100 * d.chance:.0f}")
+        numbers = (Cell(d.d_prime, "number"), Cell(d.criterion, "number"))
+        return (Cell(d.hit), Cell(d.false_alarm), *numbers, known, Cell(kind="text", text=f"{d.unread:,}"))
+
+    return PartTable(
+        "false-cue",
+        "False cues",
+        HINTS["false-cue"],
+        ("Cues",),
+        ("Hits ↑", "False alarms ↓", "d′ ↑", "Criterion", "Right cue named ↑", "Not readable"),
+        tuple(
+            Line(run, c.condition, (_basis(c, d.basis),), cells(d)) for run, c, d in _rows(pairs, lambda c: c.detection)
+        ),
+    )
+
+
+def _conflicts(pairs: Pairs) -> PartTable:
+    columns = {
+        "words": "About the words ↑",
+        "voice": "About the voice ↑",
+        "agreement": "Do they agree ↑",
+        "dominance": "Text-dominance ↓",
+        "reasoning_accuracy": "Reasoning ↑",
+        "wer_raw": "WER ↓",
+        "reply_semsim": "Reply SemSim ↑",
+    }
+    rows = list(_rows(pairs, lambda c: c.conflict))
+    used = [m for m in columns if any(m in row.measures for _, _, row in rows)]
+
+    def cell(clip: str, measure: str, found: Estimate | None) -> Cell:
+        # On a congruent twin the words' answer is the right one: no dominance to speak of.
+        return Cell() if clip == "congruent" and measure == "dominance" else Cell(found)
+
+    return PartTable(
+        "conflict",
+        "Words against voice",
+        HINTS["conflict"],
+        ("Cues", "Clips"),
+        tuple(columns[m] for m in used),
+        tuple(
+            Line(
+                run, c.condition, (_basis(c, row.basis), row.clip),
+                tuple(cell(row.clip, m, row.measures.get(m)) for m in used),
+            )
+            for run, c, row in rows
+        ),
+    )  # fmt: skip
+
+
+def _dialogues(pairs: Pairs) -> PartTable:
+    rows = list(_rows(pairs, lambda c: c.dialogue))
+    metrics = sorted({m for _, _, row in rows for m in row.measures}, key=lambda m: (m != "semsim", m))
+    columns = [(m, turn) for m in metrics for turn in sorted({row.turn for _, _, row in rows})]
+    lines: dict[tuple[int, str, str, str], dict[tuple[str, int], Cell]] = {}
+    for run, c, row in rows:
+        cells = lines.setdefault((run, c.condition, _basis(c, row.basis), row.variant), {})
+        for metric, found in row.measures.items():
+            kind: Literal["percent", "number", "points"] = "number"
+            if metric == "semsim":
+                kind = "points" if "−" in row.variant else "percent"
+            cells[metric, row.turn] = Cell(found, kind)
+    labels = {"semsim": "Reply SemSim"}
+    return PartTable(
+        "dialogue",
+        "Dialogues",
+        HINTS["dialogue"],
+        ("Cues", "Dialogue"),
+        tuple(f"{labels.get(m, m)}, turn {turn}" for m, turn in columns),
+        tuple(
+            Line(run, condition, (basis, variant), tuple(cells.get(column, Cell()) for column in columns))
+            for (run, condition, basis, variant), cells in lines.items()
+        ),
+    )
+
+
+def _controls(pairs: Pairs) -> PartTable:
+    return PartTable(
+        "control",
+        "Controls",
+        HINTS["control"],
+        (),
+        ("Same answer, other voice ↑", "Same answer, other cue ↓"),
+        tuple(
+            Line(run, c.condition, (), (Cell(c.control.same), Cell(c.control.moved)))
+            for run, c in pairs
+            if c.control is not None
+        ),
+    )
+
+
+def _fixed(pairs: Pairs) -> PartTable:
+    return PartTable(
+        "fixed",
+        "Fixed answers",
+        HINTS["fixed"],
+        (),
+        ("Right ÷ answered ↑", "Chance"),
+        tuple(
+            Line(run, c.condition, (), (Cell(c.fixed.questions), Cell(kind="text", text=_chance(c.fixed.chance))))
+            for run, c in pairs
+            if c.fixed is not None
+        ),
+    )
+
+
+def _chance(chance: float | None) -> str:
+    return "–" if chance is None else f"{100 * chance:.1f}"
