@@ -222,7 +222,7 @@ ALSO_TRUE: dict[str, frozenset[str]] = {  # cue → what an honest listener may 
         "hoarse": "tired elderly disgust cough",
         "breath": "sigh tired fear moan sobbing fast wind",
         "tired": "slow sad hoarse elderly sigh yawn disgust",
-        "sobbing": "sad breath moan sigh tired fear child elderly laughter",
+        "sobbing": "sad breath moan sigh fear child elderly laughter",
         "happy": "surprise child",
         "sad": "tired slow elderly sigh",
         "surprise": "happy child",

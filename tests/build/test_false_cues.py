@@ -54,6 +54,7 @@ def test_no_wrong_option_is_true_of_the_cued_clip_and_the_added_one_of_no_clip(a
         assert not {cues[other], cues[""]} & true_of(cued.script, cued.style), cued.id
         for style in ("target", "alternative", "neutral"):
             assert cues[""] not in true_of(cued.script, style), cued.id
+        assert BY_SLUG[cues[""]].category not in ("speed", "volume"), cued.id  # nobody measures them here
 
 
 def test_half_of_each_cues_scripts_use_the_alternative_clip(asked: list[Question]) -> None:

@@ -10,10 +10,18 @@ import pytest
 
 from overtone.build import rules
 from overtone.build import script as script_module
-from overtone.build.make import build
-from overtone.build.questions import positions, reasoning, true_of, understanding
-from overtone.build.script import Script, read_set
-from overtone.cues import CUES, REASONING, UNDERSTANDING, cue_of_option
+from overtone.build.questions import (
+    Question,
+    conflict,
+    counts,
+    false_cue,
+    fixed,
+    reasoning,
+    true_of,
+    understanding,
+)
+from overtone.build.script import TWO_WAY, Script, read_conflicts, read_set
+from overtone.cues import BY_SLUG, CUES, EXTENSIONS, REASONING, UNDERSTANDING, cue_of_option
 
 FOLDER = Path(script_module.__file__).parent / "open"
 
@@ -41,7 +49,7 @@ def test_a_cue_meets_several_alternatives_topics_and_voices(scripts: tuple[Scrip
 
 
 def test_both_sexes_speak_equally_often(scripts: tuple[Script, ...]) -> None:
-    sexes = Counter(s.voice_in("target").sex for s in scripts)
+    sexes = Counter(s.sex_in("target") for s in scripts)
     assert abs(sexes["male"] - sexes["female"]) <= 0.05 * len(scripts)
 
 
@@ -49,16 +57,68 @@ def test_at_least_1800_reasoning_questions_of_ten_categories_move_with_the_voice
     asked = reasoning(scripts, 0)
     assert len(asked) >= 1800
     assert {q.category for q in asked} == set(REASONING)
-    by_stem: dict[tuple[str, str], set[str]] = {}
-    for q in asked:
-        by_stem.setdefault((q.script.id, q.category), set()).add(q.options[q.gold])
-    assert all(len(answers) == 2 for answers in by_stem.values())
+    assert sum(not q.part for q in asked) >= 1800
+    by_stem: dict[tuple[str, str], list[str]] = {}
+    for q in (q for q in asked if not q.part):
+        by_stem.setdefault((q.script.id, q.category), []).append(q.options[q.gold])
+    assert all(len(set(answers)) == len(answers) >= 2 for answers in by_stem.values())
 
 
-def test_right_letters_are_spread(scripts: tuple[Script, ...]) -> None:
-    for asked in (understanding(scripts, 0), reasoning(scripts, 0)):
-        for category, letters in positions(asked).items():
-            assert max(letters.values()) - min(letters.values()) <= 0.15 * sum(letters.values()) + 2, category
+@pytest.fixture(scope="module")
+def everything(scripts: tuple[Script, ...]) -> list[Question]:
+    clashes = read_conflicts("open")
+    drawn = (understanding(scripts, 0), reasoning(scripts, 0), false_cue(scripts, 0), fixed(scripts, 0))
+    return [q for questions in (*drawn, conflict(clashes, 0)) for q in questions]
+
+
+def test_right_letters_are_spread_in_every_category_and_part(everything: list[Question]) -> None:
+    table = counts(everything)
+    width = dict.fromkeys(table.position, 0)
+    for q in everything:
+        name = q.category if not q.part or q.category.startswith(q.part) else f"{q.category} ({q.part})"
+        width[name] = max(width[name], len(q.options))
+    for name, letters in table.position.items():
+        if "(fixed)" not in name:
+            counted = [letters.get(chr(65 + i), 0) for i in range(width[name])]
+            assert max(counted) - min(counted) <= 4, (name, counted)
+    for name, letters in table.position.items():
+        assert sum(letters.values()) == sum(table.style[name].values())
+
+
+def test_all_tasks_and_extensions_are_asked_with_ids_of_their_own(everything: list[Question]) -> None:
+    assert {q.category for q in everything} == set(UNDERSTANDING) | set(REASONING) | set(EXTENSIONS)
+    assert {q.part for q in everything} >= {"", "control", "false-cue", "conflict"}
+    assert len({q.id for q in everything}) == len(everything)
+
+
+def test_every_cue_is_asked_about_in_every_way_it_can_be(everything: list[Question]) -> None:
+    table = counts(everything)
+    for cue in CUES:
+        row = table.cue[cue.slug]
+        assert row["coarse"] >= 12 and row[cue.task] >= 12, cue.slug
+        assert sum(n for name, n in row.items() if name in REASONING) >= 24, cue.slug
+        if cue.dimension != "speaker":
+            assert row["false-cue"] >= 6, cue.slug
+    assert table.style["false-cue"]["neutral"] == len([s for s in everything if s.part == "false-cue"]) // 2
+
+
+def test_two_way_answers_are_even_overall_and_within_each_target_cue(everything: list[Question]) -> None:
+    by: dict[tuple[str, str], Counter[str]] = {}
+    for q in everything:
+        if not q.part and q.category in TWO_WAY:
+            by.setdefault((q.category, q.script.cue), Counter())[q.options[q.gold]] += 1
+    for key, answers in by.items():
+        assert {answers[option] for option in TWO_WAY[key[0]]} == {sum(answers.values()) // 2}, key
+
+
+def test_there_are_at_least_sixty_conflicts_of_words_and_voice(everything: list[Question]) -> None:
+    clashes = read_conflicts("open")
+    assert len(clashes) >= 60
+    for category in ("conflict-words", "conflict-voice", "conflict-agreement"):
+        assert sum(q.category == category for q in everything) == 2 * len(clashes)
+    for s in clashes:  # what the words say must not be true of the voice that says otherwise
+        assert s.says not in true_of(s, "target"), s.id
+        assert BY_SLUG[s.cue].dimension == BY_SLUG[s.says].dimension, s.id
 
 
 def test_no_distractor_is_true_of_its_clip(scripts: tuple[Script, ...]) -> None:
@@ -87,6 +147,7 @@ def test_every_script_has_been_read_by_a_second_person(scripts: tuple[Script, ..
 @pytest.mark.timeout(900)
 def test_the_whole_set_is_built_and_loads(scripts: tuple[Script, ...], tmp_path: Path) -> None:
     from overtone.benchmarks.open import load
+    from overtone.build.make import build
 
     build("open", tmp_path, jobs=2)
     benchmark = load(tmp_path)

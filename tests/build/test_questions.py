@@ -98,40 +98,44 @@ def test_every_target_and_alternative_clip_gets_its_fine_task_and_a_coarse_quest
     assert all(len(q.options) == width.get(q.category, 4) for q in heard)
 
 
-def test_coarse_options_come_from_four_categories_and_several_dimensions(heard: list[Question]) -> None:
+def test_coarse_options_span_all_dimensions(heard: list[Question]) -> None:
     for q in (q for q in heard if q.category == "coarse"):
         cues = [c for text in q.options if (c := cue_of_option(text))]
-        assert len({c.category for c in cues}) == 4 and len({c.dimension for c in cues}) >= 2, q.id
+        assert len({c.dimension for c in cues}) == 3, q.id
 
 
-def test_no_cue_is_right_much_more_often_than_others_where_it_is_offered(heard: list[Question]) -> None:
-    for task in ("coarse", "background"):
-        right: Counter[str] = Counter()
-        offered: Counter[str] = Counter()
-        for q in (q for q in heard if q.category == task):
-            offered.update(q.options)
-            right[q.options[q.gold]] += 1
-        for option, n in offered.items():
-            assert 0.2 <= right[option] / n <= 0.32, (task, option, right[option], n)
+def test_where_both_cues_are_asked_for_the_options_are_the_same_and_the_answer_moves(
+    heard: list[Question], scripts: tuple[Script, ...]
+) -> None:
+    asked = {q.id: q for q in heard}
+    shared = 0
+    for s in scripts:
+        one, other = BY_SLUG[s.cue], BY_SLUG[s.alternative]
+        if s.cue in true_of(s, "alternative") or s.alternative in true_of(s, "target"):
+            continue
+        for task in {"coarse", one.task} if one.task == other.task else {"coarse"}:
+            target, alternative = (asked[f"{s.id}_{style}_{task}"] for style in ("target", "alternative"))
+            assert target.options == alternative.options and target.provenance == alternative.provenance
+            assert target.gold != alternative.gold
+            shared += 1
+    assert shared > len(scripts)
 
 
-def test_of_two_coarse_options_neither_kind_beats_the_other_by_its_company(heard: list[Question]) -> None:
-    """Guess by how often an option was right beside each of its neighbours, learnt on the other half of the scripts."""
-    asked = [q for q in heard if q.category == "coarse"]
-    right: Counter[tuple[int, str, str]] = Counter()
-    met: Counter[tuple[int, str, str]] = Counter()
-    for q in asked:
-        half = int(q.script.id[-1]) % 2
-        for i, a in enumerate(q.options):
-            for b in q.options:
-                met[half, a, b] += 1
-                right[half, a, b] += i == q.gold
-    hits = 0
-    for q in asked:
-        half = 1 - int(q.script.id[-1]) % 2
-        rate = [sum((right[half, a, b] + 0.5) / (met[half, a, b] + 2) for b in q.options) for a in q.options]
-        hits += rate.index(max(rate)) == q.gold
-    assert hits / len(asked) < 0.25 + 3 * (0.25 * 0.75 / len(asked)) ** 0.5
+def test_no_fine_answer_can_be_had_from_how_often_its_option_is_right(heard: list[Question]) -> None:
+    """Guess what was right most often where it was offered, learnt on the other half of the scripts."""
+    for task in ("style", "emotion", "nonverbal", "background"):
+        mine = [q for q in heard if q.category == task]
+        right, met = Counter[tuple[int, str]](), Counter[tuple[int, str]]()
+        for q in mine:
+            half = int(q.script.id[-1]) % 2
+            met.update((half, option) for option in q.options)
+            right[half, q.options[q.gold]] += 1
+        hits = 0
+        for q in mine:
+            half = 1 - int(q.script.id[-1]) % 2
+            rate = [right[half, option] / max(met[half, option], 1) for option in q.options]
+            hits += rate.index(max(rate)) == q.gold
+        assert hits / len(mine) < 0.4, (task, hits / len(mine))
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -256,8 +260,10 @@ def test_a_distractor_that_the_measures_make_arguable_gives_way_and_nothing_else
         assert q.gold == before[q.id].gold
         if q.category != "age":
             assert not wrong_cues(q) & true_of(q.script, q.style), q.id
-    missing = {q.category for i, q in before.items() if i not in {q.id for q in after}}
-    assert missing <= {"style"}  # its six cues are few: there, a question may have to go
+    missing = [before[i] for i in before.keys() - {q.id for q in after}]
+    assert missing
+    for q in missing:  # only where a script's other cue is arguable, or the six cues of the style task are too few
+        assert q.category == "style" or {q.script.cue, q.script.alternative} & {"fast", "shout"}, q.id
 
 
 def test_counts_tell_cue_category_style_and_position(heard: list[Question], reasoned: list[Question]) -> None:

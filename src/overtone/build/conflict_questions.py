@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from overtone.build.draw import Fair, Orders, Question, also_true, random_of, true_of
+from overtone.build.draw import BY_DEGREE, Fair, Orders, Question, also_true, random_of, true_of
 from overtone.build.script import TWO_WAY, Script
 from overtone.cues import BY_SLUG, CUES, EXTENSION_STEMS
 from overtone.schema import Style
@@ -33,7 +33,11 @@ def _asked(script: Script, met: set[str], fair: Fair, orders: Orders, seed: int)
     rng = random_of(seed, PART, script.id)
     for reading in ("first", "second"):
         dimensions = {c.dimension for c in cues.values()}
-        pool = [c for c in CUES if c.dimension in dimensions and c.slug not in taken and c not in cues.values()]
+        pool = [
+            c for c in CUES
+            if c.dimension in dimensions and c.slug not in taken and c not in cues.values()
+            and c.category not in BY_DEGREE
+        ]  # fmt: skip
         # First those that other words say or other voices carry: what is never right would be known as wrong.
         cues[reading] = fair.pick(right, [c for c in pool if c.slug in met] or pool, list(cues.values()), rng)
     fair.count(right, (cues["first"], cues["second"]))

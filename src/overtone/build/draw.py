@@ -20,6 +20,7 @@ from overtone.schema import Style
 
 # What plain synthetic speech may be taken for.
 FLAT = frozenset({"tired", "slow", "sad", "disgust", "hoarse", "elderly"})
+BY_DEGREE = frozenset({"speed", "volume"})  # categories whose cues a clip of another may have a little of
 
 # A clip's measures against those of its neutral twin. Listeners notice a change of pace from about 5 % and of level
 # from about 1 dB; from twice and three times that on, somebody may rightly call it fast, slow, loud or hushed.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from overtone.build.draw import Fair, Orders, Question, random_of, true_of
+from overtone.build.draw import BY_DEGREE, Fair, Orders, Question, random_of, true_of
 from overtone.build.script import Script
 from overtone.cues import BY_SLUG, CUES, EXTENSION_STEMS, NOTHING_SPECIAL, Cue
 from overtone.schema import Style
@@ -88,7 +88,8 @@ def _cues(script: Script, style: Style, fair: Fair, seed: int) -> dict[str, Cue]
         held = {c.slug for c in found.values()}
         pool = [
             c for c in CUES
-            if c.dimension == BY_SLUG[script.cue].dimension and c.slug not in taken and c.slug not in held
+            if c.dimension == BY_SLUG[script.cue].dimension and c.category not in BY_DEGREE
+            and c.slug not in taken | held
         ]  # fmt: skip
         found[reading] = fair.pick([found[style]], pool, list(found.values()), rng)
     fair.count([found[style]], [c for reading, c in found.items() if reading != style])

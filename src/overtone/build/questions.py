@@ -46,9 +46,10 @@ def understanding(
 ) -> list[Question]:
     """The fine task of each clip's cue and a coarse question, on target and alternative clips.
 
-    Where both cues of a script belong to one task, it is asked with the same options on both clips. With the clips'
-    measures, paces and levels that a clip's own make arguable are replaced among its wrong answers; a question for
-    which too few wrong answers are left is not asked.
+    The coarse question has the same options on both clips, both cues among them, and so has the fine one where they
+    belong to one task: the right answer moves with the voice. Where one cue may be true of the other's clip, each clip
+    has its own. With the clips' measures, paces and levels that a clip's own make arguable are replaced among its wrong
+    answers; a question for which too few wrong answers are left is not asked.
     """
     drafts = [draft for script in scripts if not script.says for draft in _drafts(script)]
     wrong = _wrong(drafts, seed)
@@ -68,11 +69,13 @@ def understanding(
 def _drafts(script: Script) -> list[_Draft]:
     target, alternative = BY_SLUG[script.cue], BY_SLUG[script.alternative]
     alone: tuple[dict[Style, Cue], ...] = ({"target": target}, {"alternative": alternative})
-    drafts = [_Draft(script, "coarse", clip) for clip in alone]
     told_apart = target.slug not in true_of(script, "alternative") and alternative.slug not in true_of(script, "target")
-    if target.task == alternative.task and told_apart:
-        return [*drafts, _Draft(script, target.task, alone[0] | alone[1])]
-    return [*drafts, _Draft(script, target.task, alone[0]), _Draft(script, alternative.task, alone[1])]
+    both = [alone[0] | alone[1]] if told_apart else list(alone)
+    fine = both if target.task == alternative.task else alone
+    return [
+        *(_Draft(script, "coarse", clips) for clips in both),
+        *(_Draft(script, next(iter(clips.values())).task, clips) for clips in fine),
+    ]
 
 
 def _asked(draft: _Draft, cues: dict[str, Cue], order: tuple[str, ...]) -> Iterator[Question]:
@@ -122,22 +125,18 @@ def _within(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
 
 
 def _across(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
-    """Three distractors of different categories, none of them the cue's own, from two dimensions at least.
-
-    One from each dimension every time would give the answer away: it would be one of the two that share theirs.
-    """
+    """Distractors from the other dimensions: with the script's own two cues, four options that span all three."""
     picked: list[Cue] = []
-    while len(picked) < 3:
+    while len(picked) < 4 - len(draft.clips):
         picked.append(fair.pick(draft.cues, _apart(_pool(draft), [*draft.cues, *picked]), picked, rng))
     return picked
 
 
 def _apart(pool: Sequence[Cue], chosen: Sequence[Cue]) -> list[Cue]:
-    """Those that may stand beside the chosen in a coarse question: of another category, the last of three of another
-    dimension if need be."""
-    used, dimensions = {c.category for c in chosen}, {c.dimension for c in chosen}
-    must_differ = len(chosen) == 3 and len(dimensions) == 1
-    return [c for c in pool if c.category not in used and not (must_differ and c.dimension in dimensions)]
+    """Those that may stand beside the chosen in a coarse question: of a new dimension, or at least a new category."""
+    categories, dimensions = {c.category for c in chosen}, {c.dimension for c in chosen}
+    fresh = [c for c in pool if c.category not in categories]
+    return [c for c in fresh if c.dimension not in dimensions] or fresh
 
 
 def _unarguable(
