@@ -74,9 +74,9 @@ EXTENSIONS: dict[str, str] = {  # tasks beyond EchoMind's → their name
 }
 EXTENSION_STEMS: dict[str, str] = {
     "false-cue": "What stands out in this recording, if anything?",
-    "conflict-words": "Going by the words alone, which of these would one expect of the speaker?",
-    "conflict-voice": "Whatever the words say, which of these does one hear from the speaker?",
-    "conflict-agreement": "Do the words and the way they are spoken agree with each other?",
+    "conflict-words": "Going by the words alone, which of these would one expect to hear?",
+    "conflict-voice": "Whatever the words say, which of these does one hear?",
+    "conflict-agreement": "Do the words agree with how the recording sounds?",
 }
 NOTHING_SPECIAL = "Nothing special in the voice, and nothing behind it."
 

@@ -70,6 +70,12 @@ def test_what_is_added_is_neither_said_nor_heard(asked: list[Question]) -> None:
         assert not added & (true_of(q.script, "target") | true_of(q.script, "alternative")), q.id
 
 
+def test_added_options_are_of_the_same_task_where_it_has_enough(asked: list[Question]) -> None:
+    for q in asked:
+        if {q.script.says, q.script.cue} == {"happy", "sad"} and q.category != "conflict-agreement":
+            assert {c.task for text in q.options if (c := cue_of_option(text))} == {"emotion"}
+
+
 def test_added_options_are_cues_that_other_scripts_carry_where_there_are_such(asked: list[Question]) -> None:
     options = Counter(t for q in asked if q.category == "conflict-voice" for t in q.options)
     assert sum(options[BY_SLUG[slug].option] for slug in SAID) > 0.9 * sum(options.values())

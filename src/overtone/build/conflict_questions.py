@@ -38,8 +38,10 @@ def _asked(script: Script, met: set[str], fair: Fair, orders: Orders, seed: int)
             if c.dimension in dimensions and c.slug not in taken and c not in cues.values()
             and c.category not in BY_DEGREE
         ]  # fmt: skip
+        pool = [c for c in pool if c.task in {r.task for r in right}] or pool
         # First those that other words say or other voices carry: what is never right would be known as wrong.
-        cues[reading] = fair.pick(right, [c for c in pool if c.slug in met] or pool, list(cues.values()), rng)
+        pool = [c for c in pool if c.slug in met] or pool
+        cues[reading] = fair.pick(right, pool, list(cues.values()), rng)
     fair.count(right, (cues["first"], cues["second"]))
     order = orders.next(PART, _READINGS, ("words", "voice"))
     options = tuple(cues[reading].option for reading in order)
