@@ -1,0 +1,174 @@
+"""Everything the gates need to know of one clip, measured once: what the recogniser heard, how it sounds, whether the
+file is sound, and how it compares with its neutral twin. Gates are then plain functions over these numbers."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from overtone import audio
+from overtone.audio import Measures, Samples
+from overtone.build.gates.twin import Pair, compare, spectrogram
+from overtone.metrics.normalise import english
+from overtone.metrics.wer import Alignment, align
+
+VERSION = 1  # raised when any number below is taken in another way: kept facts of another version are not used
+RATE = 16_000
+BANDS = (100, 160, 250, 400, 630, 1000, 1600, 2500, 4000, 6300)  # edges in Hz of the long-term spectrum
+SILENT = 10.0 ** (-60 / 20)
+_FRAME = 0.010
+
+Array = NDArray[np.float64]
+Key = tuple[str, str, str, float]  # SHA-256, words, the twin's SHA-256, formants: what facts are facts of
+
+
+class ClipRecord(Struct, frozen=True):
+    """What the gates are told of a clip. Paths are relative to the set's folder."""
+
+    path: str  # its name, which findings use
+    words: str
+    case_id: str
+    style: str
+    cue: str = ""  # slug; "" for a plain voice
+    manner: str = ""
+    twin: str = ""  # path of the neutral clip of the same words; "" where there is none
+    speaker: str = ""  # the engine's name of the voice
+    sex: str = ""  # of that voice: male, female, or "" where it is not known
+    scene: str = ""  # slug of what is behind the voice
+    native: bool = False  # the engine or a person delivered the cue: no recipe promises amounts
+    at: str = ""  # where the file lies, when not at `path`
+
+    @property
+    def file(self) -> str:
+        return self.at or self.path
+
+
+class Facts(Struct, frozen=True):
+    """What was measured of one clip. `twin_sha256` and `pair` are there where it has a neutral twin."""
+
+    sha256: str
+    version: int
+    words: str  # what it should say, as the script has it
+    transcript: str
+    heard: Alignment  # of those words, normalised as a run's WER is
+    measures: Measures
+    rate: int
+    channels: int
+    bits: int
+    peak: float
+    clipped: int  # samples in runs of three or more at full scale
+    dc: float  # mean of the samples, full scale 1
+    silent: float  # share of 10 ms frames below -60 dBFS
+    lead: float  # seconds before the first frame above -60 dBFS
+    trail: float
+    spectrum: tuple[float, ...]  # level of each of BANDS in active frames, dB against their sum
+    envelope: tuple[float, ...]  # level in 32 equal parts of its length, dB: a print to find copies by
+    twin_sha256: str = ""
+    pair: Pair | None = None
+
+    @property
+    def wer(self) -> float:
+        return self.heard.rate if self.heard.reference_words else 0.0
+
+    @property
+    def key(self) -> Key:
+        return self.sha256, self.words, self.twin_sha256, self.pair.formants if self.pair else 1.0
+
+
+class Sound(Struct, frozen=True):
+    """A decoded file with what its bytes and header say."""
+
+    sha256: str
+    samples: Samples
+    rate: int
+    channels: int
+    bits: int
+
+
+def read(path: Path) -> Sound:
+    """A clip's samples and format; AudioError names the file and the fault."""
+    from overtone.audio._read import read_bytes
+    from overtone.audio._wav import is_wav, parse_wav
+
+    data = read_bytes(path)
+    samples, rate = audio.decode(data, name=str(path))
+    wav = parse_wav(data, str(path)) if is_wav(data) else None
+    channels, bits = (wav.channels, wav.bits) if wav is not None else (0, 0)
+    return Sound(digest(data), samples, rate, channels, bits)
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def measure(path: Path, words: str, twin: Path | None = None, formants: float = 1.0) -> Facts:
+    """Measure a clip that should say `words`, and against its neutral twin where it has one. `formants` is the factor
+    on the resonances that its recipe announces."""
+    return measure_sound(read(path), words, None if twin is None else read(twin), formants)
+
+
+def measure_sound(sound: Sound, words: str, twin: Sound | None = None, formants: float = 1.0) -> Facts:
+    """`measure` for a decoded clip: a neutral twin is decoded once for all that are compared with it."""
+    from overtone.embedded.recogniser import transcribe
+
+    x = sound.samples
+    measures = audio.measure(x, sound.rate)
+    transcript = transcribe(x, sound.rate)
+    levels = _levels(x, sound.rate)
+    loud = np.flatnonzero(levels > 20 * np.log10(SILENT))
+    return Facts(
+        sha256=sound.sha256,
+        version=VERSION,
+        words=words,
+        transcript=transcript,
+        heard=heard(words, transcript),
+        measures=measures,
+        rate=sound.rate,
+        channels=sound.channels,
+        bits=sound.bits,
+        peak=float(np.abs(x).max()),
+        clipped=round(measures.clipped * len(x)),
+        dc=float(x.mean(dtype=np.float64)),
+        silent=float(1 - loud.size / levels.size),
+        lead=float(loud[0] * _FRAME) if loud.size else measures.seconds,
+        trail=float((levels.size - 1 - loud[-1]) * _FRAME) if loud.size else measures.seconds,
+        spectrum=_spectrum(x, sound.rate),
+        envelope=tuple(round(float(v), 2) for v in _outline(x)),
+        twin_sha256="" if twin is None else twin.sha256,
+        pair=None if twin is None else compare(x, twin.samples, sound.rate, twin.rate, formants),
+    )
+
+
+@functools.lru_cache(4096)
+def _normalised(words: str) -> tuple[str, ...]:
+    return tuple(english(words).split())
+
+
+def heard(words: str, transcript: str) -> Alignment:
+    """How a transcript compares with the words, counted as a run counts them."""
+    return align(list(_normalised(words)), english(transcript).split())
+
+
+def _levels(x: Samples, rate: int) -> Array:
+    size = max(int(_FRAME * rate), 1)
+    padded = np.pad(x, (0, -len(x) % size)).astype(np.float64)
+    return np.asarray(10 * np.log10(np.square(padded.reshape(-1, size)).mean(1) + 1e-12))
+
+
+def _outline(x: Samples) -> Array:
+    return np.array([10 * np.log10(np.mean(np.square(p, dtype=np.float64)) + 1e-12) for p in np.array_split(x, 32)])
+
+
+def _spectrum(x: Samples, rate: int) -> tuple[float, ...]:
+    """The long-term spectrum of what is loud enough to be the voice."""
+    power, hertz = spectrogram(audio.resample(x, rate, RATE))
+    total = power.sum(1)
+    active = power[total > total.max() * 1e-3].mean(0)
+    bands = np.array([active[(hertz >= a) & (hertz < b)].sum() for a, b in pairwise(BANDS)])
+    return tuple(round(float(v), 2) for v in 10 * np.log10(bands / (bands.sum() + 1e-20) + 1e-9))

@@ -1,0 +1,97 @@
+"""Hygiene: a clip is a sound file as promised, neither clipped nor silent nor shifted, and no copy of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from overtone.build.gates import Finding
+from overtone.build.gates.facts import ClipRecord, Facts
+
+GATE = "hygiene"
+RATE, CHANNELS, BITS = 24_000, 1, 16
+SHORTEST, LONGEST = 0.8, 30.0  # seconds
+QUIETEST_DBFS = -45.0
+PEAK = 0.999
+DC = 0.003  # of full scale; 50 dB under it
+SILENT = 0.5  # share of 10 ms frames below -60 dBFS
+EDGE = 1.0  # seconds of silence at either end
+COPY_DB, COPY_SECONDS = 0.5, 0.02  # two clips nearer than this in every part of their outline are one
+PLAIN = "plain"  # clips only the gates hear; they are no part of the set
+
+
+def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
+    """Findings on each file by itself, and on files that are the same under two names."""
+    found = [finding for clip in clips if clip.path in facts for finding in _file(clip.path, facts[clip.path])]
+    return found + _copies([c for c in clips if c.style != PLAIN and c.path in facts], facts)
+
+
+def _file(path: str, f: Facts) -> list[Finding]:
+    found: list[Finding] = []
+
+    def say(reason: str, value: float | None = None, bound: float | None = None) -> None:
+        found.append(Finding(GATE, path, reason, None if value is None else round(value, 4), bound))
+
+    if (f.rate, f.channels, f.bits) != (RATE, CHANNELS, BITS):
+        say(
+            f"its format is {f.rate} Hz, {f.channels} channels, {f.bits} bits; a set has {RATE} Hz, mono, {BITS} bits: "
+            "build it again",
+            f.rate,
+            RATE,
+        )
+    seconds = f.measures.seconds
+    if not SHORTEST <= seconds <= LONGEST:
+        bound = SHORTEST if seconds < SHORTEST else LONGEST
+        say(f"lasts {seconds:.2f} s, not {SHORTEST} to {LONGEST:g} s; shorten or lengthen the words", seconds, bound)
+    if f.clipped or f.peak > PEAK:
+        say(f"clipped: {f.clipped} samples at full scale, peak {f.peak:.3f}; make it at a lower level", f.peak, PEAK)
+    if f.measures.rms_dbfs < QUIETEST_DBFS:
+        say(
+            f"as good as silent at {f.measures.rms_dbfs:.1f} dBFS; at least {QUIETEST_DBFS:g} is expected: "
+            "check the voice engine",
+            f.measures.rms_dbfs,
+            QUIETEST_DBFS,
+        )
+    if abs(f.dc) > DC:
+        say(f"shifted off zero by {f.dc:+.4f} of full scale, at most {DC} is expected; remove the offset", f.dc, DC)
+    if f.silent > SILENT:
+        say(f"silent for {f.silent:.0%} of its length, at most {SILENT:.0%} is expected; cut it", f.silent, SILENT)
+    for name, value in (("begins", f.lead), ("ends", f.trail)):
+        if EDGE < value < seconds:
+            say(f"{name} with {value:.2f} s of silence, at most {EDGE:g} s is expected; trim it", value, EDGE)
+    return found
+
+
+def _copies(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
+    """Each clip that is another one again, byte for byte or as good as; the first of the two is let be."""
+    found: list[Finding] = []
+    first: dict[str, str] = {}
+    rest: list[str] = []
+    for clip in clips:
+        sha = facts[clip.path].sha256
+        if sha in first:
+            found.append(
+                Finding(GATE, clip.path, f"the same bytes as {first[sha]}; one of the two is not what its name says")
+            )
+        else:
+            first[sha] = clip.path
+            rest.append(clip.path)
+    if len(rest) < 2:
+        return found
+    seconds = np.array([facts[p].measures.seconds for p in rest])
+    outline = np.maximum(np.array([facts[p].envelope for p in rest]), -70.0)
+    outline -= outline.mean(1, keepdims=True)
+    order = np.argsort(seconds, kind="stable")
+    for at, k in enumerate(order):
+        end = int(np.searchsorted(seconds[order], seconds[k] + COPY_SECONDS, side="right"))
+        near = order[at + 1 : end]
+        apart = np.abs(outline[near] - outline[k]).max(axis=1, initial=0.0)
+        for other, value in zip(near[apart < COPY_DB], apart[apart < COPY_DB], strict=True):
+            one, two = sorted((int(k), int(other)))
+            reason = (
+                f"a near copy of {rest[one]}: no part of its outline differs by {COPY_DB} dB; "
+                "one of the two is not what its name says"
+            )
+            found.append(Finding(GATE, rest[two], reason, round(float(value), 3), COPY_DB))
+    return found

@@ -1,0 +1,92 @@
+"""Same words, same speaker: the styles of a script say its words and no other's, in one voice, except where the cue is
+the speaker. A control clip is the opposite: the same words in a voice that must be another.
+
+The voice is compared frame by frame with the neutral twin's on the same words (`Pair.voice_db`), level, slope, pitch
+and the recipe's own change of the resonances taken out; under a scene it has to be the twin's, sample for sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from overtone.build.gates import Finding
+from overtone.build.gates.facts import ClipRecord, Facts, heard
+from overtone.cues import BY_SLUG
+
+GATE = "same words, same speaker"
+SAME_DB = 3.0  # at most, between two deliveries of one voice; docs/gates.md has the error rates
+OTHER_DB = 1.0  # at least, between a script's voice and its control's
+UNDER_DB = 3.0  # a voice this far above all the rest of the clip is in it sample for sample
+DOUBTED = 0.35  # a clip with fewer word errors says its own words and needs no comparison with other scripts
+TOGETHER = 0.9  # word errors between what was heard of a clip and of its twin
+MARGIN = 0.1  # by which another script's words must fit better
+
+
+def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
+    """Clips with other words or another speaker than their script has; controls with the same speaker."""
+    known = [c for c in clips if c.path in facts]
+    return _words(known, facts) + [finding for clip in known for finding in _speaker(clip, facts)]
+
+
+def _words(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
+    found: list[Finding] = []
+    scripts = sorted({c.words for c in clips})
+    for clip in clips:
+        f = facts[clip.path]
+        if f.wer <= DOUBTED or not f.transcript:
+            continue
+        nearest = min(scripts, key=lambda words: _rate(words, f.transcript))
+        value = _rate(nearest, f.transcript)
+        if value < f.wer - MARGIN:
+            reason = (
+                f"sounds more like {nearest!r} (WER {value:.2f}) than like its own words (WER {f.wer:.2f}); check "
+                "which file lies there"
+            )
+            found.append(Finding(GATE, clip.path, reason, round(f.wer, 4), round(value, 4)))
+        elif clip.twin in facts and facts[clip.twin].transcript:
+            apart = _rate(facts[clip.twin].transcript, f.transcript)
+            if apart > TOGETHER:
+                reason = (
+                    f"what is heard of it and of its neutral twin differs by a WER of {apart:.2f}, at most {TOGETHER} "
+                    "is expected; check that both say the script's words"
+                )
+                found.append(Finding(GATE, clip.path, reason, round(apart, 4), TOGETHER))
+    return found
+
+
+def _rate(words: str, transcript: str) -> float:
+    counts = heard(words, transcript)
+    return counts.errors / max(counts.reference_words, 1)
+
+
+def _speaker(clip: ClipRecord, facts: Mapping[str, Facts]) -> list[Finding]:
+    pair = facts[clip.path].pair
+    if pair is None:
+        return []
+    apart = pair.voice_db
+    if clip.style == "control":
+        if apart is None or apart >= OTHER_DB:
+            return []
+        reason = (
+            f"its voice is {apart:.1f} dB from the neutral clip's, at least {OTHER_DB} is expected of a control in "
+            "another voice; choose another"
+        )
+        return [Finding(GATE, clip.path, reason, apart, OTHER_DB)]
+    if clip.cue in BY_SLUG and BY_SLUG[clip.cue].dimension == "speaker":
+        return []
+    if clip.scene and not clip.native:
+        if pair.snr_db is not None and pair.snr_db >= UNDER_DB:
+            return []
+        told = "is not in it" if pair.snr_db is None else f"is {pair.snr_db:.1f} dB above the rest of it"
+        reason = (
+            f"its neutral twin's voice {told}, at least {UNDER_DB:g} dB is expected; the voice under a scene has to be "
+            "the same take"
+        )
+        return [Finding(GATE, clip.path, reason, pair.snr_db, UNDER_DB)]
+    if apart is None or apart <= SAME_DB or clip.native or clip.scene:
+        return []
+    reason = (
+        f"its voice is {apart:.1f} dB from its neutral twin's, at most {SAME_DB} is expected of one speaker; check "
+        f"that both are spoken by {clip.speaker or 'the same voice'}"
+    )
+    return [Finding(GATE, clip.path, reason, apart, SAME_DB)]

@@ -1,0 +1,107 @@
+"""Words survive: what the embedded recogniser hears of a clip is near enough to the words, as a run's WER measures it.
+
+The bounds belong to that recogniser (Moonshine tiny), which errs more than people do; a cue that makes words harder for
+everybody has a wider one. They are bounds on damage, not promises of quality: `docs/gates.md` has the measured rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from overtone.build.gates import Finding
+from overtone.build.gates.facts import ClipRecord, Facts
+from overtone.cues import BY_SLUG
+
+GATE = "words survive"
+
+
+class Bound(Struct, frozen=True):
+    """The highest WER of one clip, and of all clips of one style and cue together; and why it is what it is."""
+
+    clip: float
+    corpus: float
+    why: str
+
+
+PLAIN = Bound(
+    0.50, 0.25, "a plain synthetic voice, the easiest there is; what fails here is mostly a rare name or word"
+)
+BOUNDS: dict[str, Bound] = {
+    "prosody": Bound(0.55, 0.30, "pitch, pace and level move away from what the recogniser was trained on"),
+    "timbre": Bound(0.65, 0.40, "the voice itself is damaged, shaken or strained: harder for people too"),
+    "events": Bound(0.65, 0.40, "coughs, laughs and sobs are heard as words, so insertions are expected"),
+    "scene": Bound(0.65, 0.40, "a steady or a single sound 10 dB under the voice"),
+    "babble": Bound(0.75, 0.50, "other voices, or a roar in the band of speech, 10 dB under the voice"),
+}
+_KIND = {
+    "prosody": "happy sad surprise angry disgust fast slow",
+    "timbre": "child elderly hoarse tired fear shout whisper",
+    "events": "breath sobbing cough sigh laughter yawn moan",
+    "babble": "applause cheering chatter children rain wind waves",
+}
+KIND: dict[str, str] = {slug: kind for kind, slugs in _KIND.items() for slug in slugs.split()}
+
+
+class Rate(Struct, frozen=True):
+    """The word error rate of all clips of one style and cue that passed by themselves, and how many did not."""
+
+    style: str
+    cue: str
+    clips: int
+    failed: int
+    errors: int
+    words: int
+    bound: float
+
+    @property
+    def wer(self) -> float:
+        return self.errors / self.words if self.words else 0.0
+
+
+def bound(cue: str) -> Bound:
+    """The bound of a cue, "" for a plain voice."""
+    if cue in KIND:
+        return BOUNDS[KIND[cue]]
+    known = BY_SLUG.get(cue)
+    return BOUNDS["scene"] if known is not None and known.dimension == "environment" else PLAIN
+
+
+def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
+    """Clips over their bound, and styles of a cue whose passing clips together are."""
+    found: list[Finding] = []
+    for clip in clips:
+        if clip.path not in facts:
+            continue
+        f, most = facts[clip.path], bound(clip.cue)
+        if f.wer > most.clip:
+            reason = (
+                f"the recogniser hears {f.transcript!r} for {clip.words!r}: WER {f.wer:.2f}, at most {most.clip:.2f} "
+                "is expected; reword what it mishears, or use a clearer voice"
+            )
+            found.append(Finding(GATE, clip.path, reason, round(f.wer, 4), most.clip))
+    for rate in rates(clips, facts):
+        if rate.wer > rate.bound:
+            reason = (
+                f"WER {rate.wer:.2f} over {rate.clips} clips, at most {rate.bound:.2f} is expected; use a clearer "
+                "voice, or a gentler delivery"
+            )
+            subject = f"{rate.style}/{rate.cue or 'plain'}"
+            found.append(Finding(GATE, subject, reason, round(rate.wer, 4), rate.bound))
+    return found
+
+
+def rates(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Rate]:
+    """The table of word error rates, by style and cue, over the clips that pass by themselves."""
+    groups: dict[tuple[str, str], list[Facts]] = {}
+    for clip in clips:
+        if clip.path in facts:
+            groups.setdefault((clip.style, clip.cue), []).append(facts[clip.path])
+    out = []
+    for (style, cue), members in sorted(groups.items()):
+        most = bound(cue)
+        kept = [f.heard for f in members if f.wer <= most.clip]
+        errors, words = sum(h.errors for h in kept), sum(h.reference_words for h in kept)
+        out.append(Rate(style, cue, len(kept), len(members) - len(kept), errors, words, most.corpus))
+    return out
