@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
-from multiprocessing import get_context
+from concurrent.futures import as_completed
 from pathlib import Path
 
 import msgspec
@@ -19,6 +17,7 @@ from msgspec import Struct
 from overtone.build.gates import Finding, cue, hygiene, speaker, survive
 from overtone.build.gates.facts import VERSION, ClipRecord, Facts, Key, Sound, digest, measure_sound, read
 from overtone.build.gates.survive import Rate
+from overtone.build.pool import workers
 from overtone.build.recipes import recipe_of
 from overtone.embedded import require
 from overtone.errors import AudioError
@@ -150,35 +149,9 @@ def _measured(groups: Sequence[Sequence[_Task]], jobs: int) -> Iterator[list[tup
         for group in groups:
             yield _measure(group)
         return
-    from overtone.build.make import start_worker
-
-    with (
-        _single_threaded(),
-        ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=start_worker) as pool,
-    ):
-        futures = [pool.submit(_measure, group) for group in groups]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
-
-
-@contextmanager
-def _single_threaded() -> Iterator[None]:
-    """Processes started inside use one thread each for arithmetic: with one process a core, more would only wait."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    with workers(jobs) as pool:
+        for future in as_completed([pool.submit(_measure, group) for group in groups]):
+            yield future.result()
 
 
 def _measure(group: Sequence[_Task]) -> list[tuple[str, Facts | str]]:
