@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from hashlib import sha256
 from pathlib import Path
@@ -60,12 +61,11 @@ def probe(path: Path | str, *, name: str = "") -> float:
     Raises AudioError as `load_sound` does for what decoding alone would find; a plain WAV's samples are not looked at.
     """
     called = name or str(path)
-    try:
-        with Path(path).open("rb") as file:
-            head, size = file.read(_HEAD_BYTES), os.fstat(file.fileno()).st_size
-    except OSError:
-        head, size = b"", 0
-    claimed = plain_seconds(head, size) if size <= MAX_BYTES else None
+    claimed = None
+    if Path(path).is_file():  # opening a pipe could block for ever
+        with contextlib.suppress(OSError), Path(path).open("rb") as file:  # decoding will say what is wrong
+            size = os.fstat(file.fileno()).st_size
+            claimed = plain_seconds(file.read(_HEAD_BYTES), size) if size <= MAX_BYTES else None
     if claimed is None or claimed > MAX_SECONDS:
         return load_sound(path, name=called).seconds
     return claimed
