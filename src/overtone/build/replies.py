@@ -11,7 +11,7 @@ from overtone.build.delivery import ORDINARY_DBFS, RATE
 from overtone.build.licence import Ingredient
 from overtone.build.tract import Sound
 from overtone.build.voices import REPLY_VOICE, Cast
-from overtone.build.voices.espeak import LICENCE
+from overtone.build.voices.espeak import GAP, LICENCE, parts
 from overtone.embedded.voice import identity, speak
 
 _PACE, _PITCH, _RANGE = 165, 50, 50
@@ -49,5 +49,7 @@ def speak_reply(cast: Cast, text: str, style: str, path: str) -> tuple[Sound, st
 
 def _embedded(text: str, style: str) -> Sound:
     pace, pitch, span, db = manner(style)
-    samples, rate = speak(text, voice=REPLY_VOICE, rate_wpm=pace, pitch=pitch, range=span)
-    return audio.level(audio.resample(samples, rate, RATE), ORDINARY_DBFS + db).astype(np.float64)
+    voice, size, own = parts(REPLY_VOICE)
+    pitch = max(0, min(pitch + own - _PITCH, 99))
+    samples, rate = speak(text, voice=voice, rate_wpm=round(pace / size), pitch=pitch, range=span, gap=GAP)
+    return audio.level(audio.resample(samples, round(rate * size), RATE), ORDINARY_DBFS + db).astype(np.float64)

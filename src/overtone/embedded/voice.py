@@ -26,7 +26,7 @@ Samples = NDArray[np.float32]
 
 _SYNCHRONOUS, _DONT_EXIT = 2, 0x8000
 _UTF8, _SSML = 1, 0x10
-_RATE, _VOLUME, _PITCH, _RANGE = 1, 2, 3, 4
+_RATE, _VOLUME, _PITCH, _RANGE, _GAP = 1, 2, 3, 4, 7
 _PATH_LIMIT = 120  # espeak copies the data path into a buffer of 160 bytes and appends file names to it
 _lock = threading.Lock()
 _links: list[tempfile.TemporaryDirectory[str]] = []  # kept alive until the process ends
@@ -109,12 +109,12 @@ class _Engine:
             index += 1
         return found
 
-    def speak(self, data: bytes, voice: str, rate: int, pitch: int, span: int, flags: int) -> Samples:
+    def speak(self, data: bytes, voice: str, rate: int, pitch: int, span: int, gap: int, flags: int) -> Samples:
         self._libc.srand(1)  # two sources of noise: the C library's and its own, which starts from the clock
         self.lib.espeak_ng_SetRandSeed(ctypes.c_long(1))
         if self.lib.espeak_SetVoiceByName(voice.encode()) != 0:
             raise OvertoneError(f"espeak-ng refused the voice {voice!r}")
-        for parameter, value in ((_RATE, rate), (_VOLUME, 100), (_PITCH, pitch), (_RANGE, span)):
+        for parameter, value in ((_RATE, rate), (_VOLUME, 100), (_PITCH, pitch), (_RANGE, span), (_GAP, gap)):
             self.lib.espeak_SetParameter(parameter, value, 0)
         buffer = ctypes.create_string_buffer(data)
         status = self.lib.espeak_Synth(buffer, ctypes.c_size_t(len(buffer)), 0, 0, 0, flags, None, None)
@@ -158,11 +158,14 @@ def speak(
     rate_wpm: int = 175,
     pitch: int = 50,
     range: int = 50,
+    gap: int = 0,
     ssml: bool = False,
 ) -> tuple[Samples, int]:
     """Speak a text; its samples in [-1, 1] and their rate. With `ssml` the text is markup: make it with `prosody`,
-    which escapes the words. Rate 80 to 450 words a minute, pitch and range 0 to 99."""
-    for name, value, low, high in (("rate_wpm", rate_wpm, 80, 450), ("pitch", pitch, 0, 99), ("range", range, 0, 99)):
+    which escapes the words. Rate 80 to 450 words a minute, pitch and range 0 to 99; `gap` is a pause between words in
+    steps of about 10 ms, 0 to 50."""
+    limits = (("rate_wpm", rate_wpm, 80, 450), ("pitch", pitch, 0, 99), ("range", range, 0, 99), ("gap", gap, 0, 50))
+    for name, value, low, high in limits:
         if not low <= value <= high:
             raise UsageError(f"{name} must be {low} to {high}, not {value}")
     if ssml and re.search(r"<\s*audio\b", text, re.I):
@@ -170,7 +173,7 @@ def speak(
     data = text.replace("\0", " ").encode("utf-8", "replace")
     file = _file_of(voice)
     with _lock, _Engine() as engine:
-        return engine.speak(data, file, rate_wpm, pitch, range, _UTF8 | (_SSML if ssml else 0)), engine.rate
+        return engine.speak(data, file, rate_wpm, pitch, range, gap, _UTF8 | (_SSML if ssml else 0)), engine.rate
 
 
 def prosody(text: str, **attributes: str) -> str:

@@ -28,6 +28,6 @@ REPLY_VOICE = "en-us+Annie"  # speaks every reference reply: an assistant sounds
 def held_out() -> frozenset[str]:
     """Engine names of every voice of the default cast and of the replies. What is fitted or tuned on synthetic speech
     must not have heard them."""
-    from overtone.build.voices.espeak import CHOSEN
+    from overtone.build.voices.espeak import CHOSEN, parts
 
-    return frozenset({name for names in CHOSEN.values() for name in names} | {REPLY_VOICE})
+    return frozenset(parts(name)[0] for name in (*CHOSEN["male"], *CHOSEN["female"], REPLY_VOICE))
