@@ -53,4 +53,5 @@ def scene(slug: str, n: int, rate: int, rng: Rng, manner: str = "") -> Sound:
     if manner and slug != "music":
         raise UsageError(f"the scene {slug!r} has no manner {manner!r}; only music comes in moods")
     made = music(n, rate, rng, manner) if slug == "music" else SCENES[slug](n, rate, rng)
-    return unit(microphone(unit(made), rate, rng))
+    heard = microphone(unit(made), rate, rng)
+    return unit(heard - heard.mean())

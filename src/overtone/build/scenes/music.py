@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from overtone.build.scenes.parts import noise, tail
+from overtone.build.scenes.parts import coloured, noise, tail
 from overtone.build.tract import Rng, Sound, add, decay, ramp, unit
 from overtone.errors import UsageError
 from overtone.spec import suggest
 
 _TABLE = 2048
 
-MAJOR, MINOR, PHRYGIAN = (0, 2, 4, 5, 7, 9, 11), (0, 2, 3, 5, 7, 8, 10), (0, 1, 3, 5, 6, 8, 10)
+_AMPLIFIER = ((60.0, -16.0), (150.0, -6.0), (900.0, 7.0), (3500.0, 18.0), (5000.0, 10.0), (9000.0, -10.0))
+MAJOR, MINOR, PHRYGIAN = (0, 2, 4, 5, 7, 9, 11), (0, 2, 3, 5, 7, 8, 10), (0, 1, 3, 5, 7, 8, 10)
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Mood:
 
 MOODS: dict[str, Mood] = {
     "happy": Mood(
-        (112, 128), MAJOR, ((0, 4, 5, 3), (0, 3, 4, 0), (0, 5, 3, 4)),
+        (112, 128), MAJOR, ((0, 4, 0, 3), (0, 3, 4, 0), (0, 3, 0, 4)),
         ((0.5, 0.5, 1, 0.5, 0.5, 1), (1, 0.5, 0.5, 1, 1), (0.5, 0.5, 0.5, 0.5, 1, 1)),
         76, 1.6, 0.5, (1, 0.5, 0.3, 0.15, 0.08), 0.9, 1.0, "comp", "light",
     ),
@@ -55,14 +56,14 @@ MOODS: dict[str, Mood] = {
         64, 1.2, -1.5, (1, 0.25, 0.1, 0.04), 1.0, 0.15, "pad", "none",
     ),
     "exciting": Mood(
-        (142, 160), MAJOR, ((0, 3, 4, 4), (0, 0, 3, 4), (5, 3, 0, 4)),
+        (142, 160), MAJOR, ((0, 3, 4, 4), (0, 0, 3, 4), (0, 4, 3, 4)),
         ((0.25,) * 16, (0.5, 0.25, 0.25) * 4),
         74, 2.2, 3.0, (1, 0.7, 0.55, 0.45, 0.35, 0.3, 0.25, 0.2), 0.8, 0.5, "drive", "four",
     ),
     "angry": Mood(
         (168, 188), PHRYGIAN, ((0, 0, 1, 0), (0, 1, 4, 1)),
         ((0.5, 0.5, 1, 0.5, 0.5, 1), (0.25, 0.25, 0.5, 1, 1, 1)),
-        52, 1.5, -0.5, tuple(1 / k for k in range(1, 16)), 0.95, 0.3, "riff", "heavy",
+        64, 1.5, -0.5, tuple(1 / k for k in range(1, 16)), 0.95, 0.3, "riff", "heavy",
     ),
 }  # fmt: skip
 
@@ -85,11 +86,11 @@ def music(n: int, rate: int, rng: Rng, manner: str = "") -> Sound:
         _back(behind, rate, rng, mood, (start, beat), key, root)
         _drum(drums, rate, rng, mood.drums, (start, beat))
     if mood.backing == "riff":  # an overdriven amplifier: what goes in soft comes out as loud and bright
-        behind = np.tanh(4.0 * unit(behind)) + np.tanh(2.5 * unit(tune))
-        tune = 0.25 * tune
+        behind = coloured(np.tanh(6.0 * unit(behind)) + 0.8 * np.tanh(3.0 * unit(tune)), rate, _AMPLIFIER)
     loud = {"comp": 0.8, "oompah": 0.6, "pad": 0.9, "drive": 0.8, "riff": 1.6}[mood.backing]
-    hit = {"light": 0.35, "none": 0.0, "four": 0.8, "heavy": 0.9}[mood.drums]
-    out = unit(tune) + loud * unit(behind) + (hit * unit(drums) if hit else 0.0)
+    hit = {"light": 0.35, "none": 0.0, "four": 0.8, "heavy": 0.6}[mood.drums]
+    lead = 0.7 if mood.backing == "riff" else 1.0
+    out = lead * unit(tune) + loud * unit(behind) + (hit * unit(drums) if hit else 0.0)
     room = (1.4, 0.5) if name == "sad" else (0.4, 0.15) if name == "funny" else (0.6, 0.25)
     return tail(np.asarray(out), rate, rng, *room)
 
@@ -147,7 +148,7 @@ def _tune(
 def _back(out: Sound, rate: int, rng: Rng, mood: Mood, when: tuple[float, float], key: int, root: int) -> None:
     """One bar of bass and chords."""
     start, beat = when
-    low = key - 24 if mood.backing != "riff" else key - 12
+    low = key - 24
     soft, plain, rich = (1.0, 0.3, 0.12), (1.0, 0.5, 0.2, 0.1), (1.0, 0.6, 0.5, 0.35, 0.3, 0.2)
     third = [root, root + 2, root + 4]
 
@@ -206,4 +207,4 @@ def _drum(out: Sound, rate: int, rng: Rng, kind: str, when: tuple[float, float])
     if kind == "heavy":
         m = int(0.5 * rate)
         crash = noise(m, rate, rng, [(1500, -20), (5000, 0), (10000, -3)]) * decay(m, rate, 0.6)
-        add(out, 0.35 * crash, int(start * rate))
+        add(out, 0.6 * crash, int(start * rate))
