@@ -18,9 +18,10 @@ _RATE, _HOP, _WIDTH = 16_000, 160, 400
 _EDGES = (80, 250, 500, 1000, 1600, 2500, 4000, 6000, 7800)
 _CEPSTRA = 6
 NAMES: tuple[str, ...] = (
-    "seconds", "level", "level range", "level slope", "modulation", "rate", "pause share", "pauses", "voiced", "voiced run",
-    "pitch", "pitch low", "pitch high", "pitch sd", "pitch speed", "pitch slope", "pitch start", "pitch end",
-    "pitch peak place", "pitch jumps", "periodicity", "periodicity low", "shimmer", "alpha", "hammarberg", "centroid",
+    "seconds", "level", "level range", "level slope", "modulation", "rate", "pause share", "pauses", "voiced",
+    "voiced run", "pitch", "pitch low", "pitch high", "pitch sd", "pitch speed", "pitch slope", "pitch start",
+    "pitch end", "pitch peak place", "pitch jumps", "periodicity", "periodicity low", "shimmer", "alpha", "hammarberg",
+    "centroid",
     *(f"band {low}" for low in _EDGES[:-1]), *(f"cepstrum sd {k}" for k in range(1, _CEPSTRA + 1)),
 )  # fmt: skip
 
@@ -54,7 +55,8 @@ def prosody(samples: np.ndarray, rate: int) -> list[float]:
     whole = band(80, 7800)
     moves = np.abs(np.diff(total))[active[1:] & active[:-1]]
     return [
-        math.log2(span), float(10 * np.log10(np.mean(10 ** (levels / 10)))), float(np.ptp(np.percentile(levels, (10, 90)))),
+        math.log2(span), float(10 * np.log10(np.mean(10 ** (levels / 10)))),
+        float(np.ptp(np.percentile(levels, (10, 90)))),
         float(np.polyfit(at / len(total), levels, 1)[0]), found.modulation or math.nan,
         math.log2(found.rate_hz) if found.rate_hz else math.nan, float(gaps.sum() / span), len(gaps) / span,
         *_pitch(x, len(total), active),

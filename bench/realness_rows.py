@@ -46,32 +46,50 @@ class Table:
 
 
 def standard(rows: list[Row]) -> Table:
-    labels, who, x = np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), np.array([r[2] for r in rows])
-    scale = np.nanstd(x, 0)
-    z = (x - np.nanmean(x, 0)) / np.where(scale > 1e-9, scale, 1.0)
-    return Table(labels, who, np.clip(np.nan_to_num(z), -4, 4))
+    """Each measure against these rows' own mean and spread: what a microphone or an engine does to all is taken out."""
+    labels, who, x = _columns(rows)
+    return Table(labels, who, _bounded((x - np.nanmean(x, 0)) / _spread(x)))
 
 
-def told(train: Table, test: np.ndarray) -> np.ndarray:
+def changes(rows: list[Row], like: list[Row]) -> Table:
+    """Rows that are differences from the speaker's neutral clip, in units of `like`'s spread; 0 stays 0."""
+    labels, who, x = _columns(rows)
+    return Table(labels, who, _bounded(x / _spread(_columns(like)[2])))
+
+
+def _columns(rows: list[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), np.array([r[2] for r in rows])
+
+
+def _spread(x: np.ndarray) -> np.ndarray:
+    spread = np.nanstd(x, 0)
+    return np.where(spread > 1e-9, spread, 1.0)
+
+
+def _bounded(z: np.ndarray) -> np.ndarray:
+    return np.clip(np.nan_to_num(z), -4, 4)
+
+
+def told(train: Table, test: np.ndarray, shrink: float = SHRINK) -> np.ndarray:
     """What a linear discriminant fitted to `train` says of `test`: equal priors, one pooled covariance."""
     classes = sorted(set(train.labels.tolist()))
     means = np.stack([train.z[train.labels == c].mean(0) for c in classes])
     within = train.z - means[[classes.index(c) for c in train.labels]]
     pooled = within.T @ within / max(len(train.z) - len(classes), 1)
-    pooled = (1 - SHRINK) * pooled + SHRINK * np.diag(np.diag(pooled)) + 1e-3 * np.eye(len(pooled))
+    pooled = (1 - shrink) * pooled + shrink * np.diag(np.diag(pooled)) + 1e-3 * np.eye(len(pooled))
     weights = np.linalg.solve(pooled, means.T).T
     scores = test @ weights.T - 0.5 * (weights * means).sum(1)
     return np.array(classes)[scores.argmax(1)]
 
 
-def left_out(rows: Table, folds: int = FOLDS) -> np.ndarray:
+def left_out(rows: Table, folds: int = FOLDS, shrink: float = SHRINK) -> np.ndarray:
     """What is said of each row by a classifier that has not heard its cluster."""
     out = np.empty_like(rows.labels)
     groups = {name: i % folds for i, name in enumerate(sorted(set(rows.who.tolist())))}
     fold = np.array([groups[name] for name in rows.who.tolist()])
     for k in range(folds):
         if (fold == k).any():
-            out[fold == k] = told(rows.some(fold != k), rows.z[fold == k])
+            out[fold == k] = told(rows.some(fold != k), rows.z[fold == k], shrink)
     return out
 
 
@@ -94,11 +112,21 @@ class Found:
         return f"{i.value:.2f} [{i.low:.2f}, {i.high:.2f}] n {i.rows}{' *' if i.low > self.chance else ''}"
 
 
-def compared(family: str, real: list[Row], ours: list[Row]) -> list[Found]:
-    """Every class that both sides have, and all together."""
-    a, b = standard(real), standard(ours)
+def compared(
+    family: str, real: list[Row], ours: list[Row], *, relative: bool = False, shrink: float = SHRINK
+) -> list[Found]:
+    """Every class that both sides have, and all together. `relative` rows are differences from a neutral clip."""
+    if relative:
+        a, b, a_for_b = changes(real, real), changes(ours, real), changes(real, ours)
+        guesses = (
+            (a, left_out(a, shrink=shrink)),
+            (b, told(a, b.z, shrink)),
+            (a, told(changes(ours, ours), a_for_b.z, shrink)),
+        )
+    else:
+        a, b = standard(real), standard(ours)
+        guesses = ((a, left_out(a, shrink=shrink)), (b, told(a, b.z, shrink)), (a, told(b, a.z, shrink)))
     classes = sorted(set(a.labels.tolist()) & set(b.labels.tolist()))
-    guesses = ((a, left_out(a)), (b, told(a, b.z)), (a, told(b, a.z)))
     out = []
     for slug in (*classes, "all"):
         cells = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ _TREMOR_HZ = 5.5
 _QUIET_DB = -38.0  # below the loudest frame: a gap between words
 _DIP_DB = 12.0  # below the syllables on either side: room for an added pause
 _FADE = 0.012
-_APERIODICITY_STEP = 3  # the noise in a voice changes slowly; measuring it is the costliest step
+_APERIODICITY_STEP = 5  # the noise in a voice changes slowly; measuring it is the costliest step
 
 Array = NDArray[np.float64]
 Event = Callable[[str, int, Rng, float, float], Sound]
@@ -72,14 +72,14 @@ def analyse(speech: Sound) -> Voiced:
     """Take plain speech at RATE apart. The costly half of a clip: do it once per voice and script."""
     pw = _world()
     x = np.ascontiguousarray(_trimmed(speech), dtype=np.float64)
-    rough, at = pw.dio(x, RATE, f0_floor=_FLOOR, f0_ceil=_CEIL, frame_period=1000 * _FRAME)
+    rough, at = pw.dio(x, RATE, f0_floor=_FLOOR, f0_ceil=_CEIL, frame_period=1000 * _FRAME, speed=4)
     f0 = pw.stonemask(x, rough, at, RATE)
     envelope = pw.cheaptrick(x, f0, at, RATE, f0_floor=71.0)
     return Voiced(f0, envelope, _aperiodicity(x, f0, at, envelope.shape))
 
 
 def _aperiodicity(x: Sound, f0: Array, at: Array, shape: tuple[int, ...]) -> Array:
-    """How noisy each frame is at each frequency; measured in every third voiced frame, the others take the nearest."""
+    """How noisy each frame is at each frequency; measured in some voiced frames, the others take the nearest."""
     out = np.full(shape, 1 - 1e-12)
     voiced = np.flatnonzero(f0 > 0)
     if voiced.size:
@@ -104,6 +104,8 @@ def deliver(
 
     `scale` is the size of the speaker's throat, for the vocal events, which `event` makes at root mean square 1.
     """
+    recipe = _for(recipe, voiced.pitch, scale)
+    scale *= recipe.formants if recipe.become else 1.0
     at, held = _timing(voiced, recipe)
     left = np.floor(at).astype(int)
     right = np.minimum(left + 1, voiced.f0.size - 1)
@@ -127,6 +129,14 @@ def deliver(
     )
     words = words * gain(dbfs + recipe.gain) / level(words)
     return _with_events(words, recipe, rng, voiced.pitch * recipe.f0, scale, event)
+
+
+def _for(recipe: Recipe, pitch: float, scale: float) -> Recipe:
+    """A recipe that turns the voice into another speaker's, written as factors on this speaker's pitch and throat."""
+    if not recipe.become:
+        return recipe
+    f0 = recipe.f0 * (recipe.hertz / pitch) ** recipe.become
+    return replace(recipe, f0=f0, formants=recipe.formants * (recipe.throat / scale) ** recipe.become)
 
 
 def _world() -> Any:
@@ -240,12 +250,25 @@ def _timbre(envelope: Array, recipe: Recipe) -> Array:
         at = np.minimum(np.arange(bins) / recipe.formants, bins - 1.001)
         left, part = np.floor(at).astype(int), at - np.floor(at)
         envelope = envelope[:, left] * (1 - part) + envelope[:, left + 1] * part
+    if recipe.clarity != 1:
+        envelope = envelope * np.exp((recipe.clarity - 1) * _detail(envelope))
     if recipe.tilt:
         envelope = envelope * 10 ** (_slope(bins, 1000.0, recipe.tilt) / 10)
     if recipe.edge:
         hertz = np.linspace(0, RATE / 2, bins)
         envelope = envelope * 10 ** (recipe.edge * np.clip((hertz - 3000) / 2000, 0, 1) / 10)[None, :]
     return envelope
+
+
+def _detail(envelope: Array) -> Array:
+    """How each frame's resonances differ from the speaker's usual ones, as a log power; slow slopes are left out."""
+    log = np.log(envelope + 1e-16)
+    power = log.mean(axis=1)
+    spoken = power > power.max() - 8
+    away = log - log[spoken].mean(axis=0)
+    half = int(900 / (RATE / 2) * away.shape[1])
+    total = np.cumsum(np.pad(away, ((0, 0), (half + 1, half)), mode="edge"), axis=1)
+    return np.asarray(np.clip(away - (total[:, 2 * half + 1 :] - total[:, : -2 * half - 1]) / (2 * half + 1), -3, 3))
 
 
 def _slope(bins: int, pivot: float, db: float) -> Array:

@@ -1,4 +1,4 @@
-"""Sounds a speaker makes besides words, synthesised to fit the voice: cough, sigh, laugh, yawn, moan, sob, gasp, sniff.
+"""Sounds a speaker makes besides words, synthesised to fit the voice: coughs, sighs, laughs and so on.
 
 `event(name, rate, rng, f0, scale)` gives the sound at root mean square 1; `f0` is the speaker's pitch and `scale` the
 size of the throat (1 for a man, about 1.16 for a woman), so that it comes from the same mouth as the words.
@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from overtone.build.tract import Rng, Sound, add, curve, decay, noise, pulses, ramp, throat, unit
+from overtone.build.tract import Rng, Sound, add, curve, decay, noise, pulses, ramp, shaped, throat, unit
 
 Maker = Callable[[int, Rng, float, float], Sound]
 
+_DULL = [(80.0, -6.0), (300.0, 0.0), (900.0, -6.0), (2500.0, -16.0), (8000.0, -34.0)]
 _AIR = [(150.0, -22.0), (500.0, -8.0), (1500.0, 0.0), (4000.0, -6.0), (9000.0, -18.0)]
 
 
@@ -26,9 +27,16 @@ def _voice(
     return unit(throat(source, rate, vowels, scale))
 
 
-def _glide(rate: int, seconds: float, *hertz: float) -> Sound:
-    n = int(seconds * rate)
+def _fit(n: int, *hertz: float) -> Sound:
+    """A glide through these pitches over `n` samples."""
     return np.asarray(np.interp(np.linspace(0, 1, n), np.linspace(0, 1, len(hertz)), hertz))
+
+
+def _air(
+    n: int, rate: int, rng: Rng, vowels: Sequence[str], scale: float, colour: Sequence[tuple[float, float]] = ()
+) -> Sound:
+    """Breath through the mouth, at root mean square 1."""
+    return unit(throat(noise(n, rate, rng, colour or _AIR), rate, vowels, scale))
 
 
 def cough(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
@@ -39,39 +47,48 @@ def cough(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
         burst = noise(n, rate, rng, [(150, -12), (600, 0), (2200, 0), (5000, -8), (9000, -18)])
         burst = throat(burst, rate, ["uh", "a"], scale)
         n_voice = int(0.14 * rate)
-        tail = _voice(rate, rng, _glide(rate, 0.14, 1.5 * f0, 0.9 * f0), ["uh", "a"], scale, 0.8, 0.3)
+        tail = _voice(rate, rng, _fit(n_voice, 1.5 * f0, 0.9 * f0), ["uh", "a"], scale, 0.8, 0.3)
         add(out, unit(burst) * decay(n, rate, 0.32) * ramp(n, rate, 0.004, 0.05), int(start * rate))
         add(out, 0.5 * tail * ramp(n_voice, rate, 0.02, 0.08), int((start + 0.07) * rate))
     return unit(out)
 
 
 def sigh(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """A breath in, then a long breath out with a falling voice inside."""
-    drawn = int(0.40 * rate)
-    out = np.zeros(int(1.5 * rate))
-    air_in = throat(noise(drawn, rate, rng, _AIR), rate, ["i", "e"], scale)
-    add(out, 0.4 * unit(air_in) * ramp(drawn, rate, 0.25, 0.06), 0)
-    let = int(1.0 * rate)
-    air = throat(noise(let, rate, rng, _AIR), rate, ["h", "a", "uh"], scale)
-    tone = _voice(rate, rng, _glide(rate, 1.0, 1.25 * f0, 1.0 * f0, 0.72 * f0), ["a", "uh"], scale, 0.8)
-    fall = decay(let, rate, 1.6) * ramp(let, rate, 0.06, 0.4)
-    add(out, (unit(air) + 0.55 * tone * np.linspace(1, 0.2, let)) * fall, int(0.46 * rate))
+    """A soft breath in, then air let go at once: loudest where it starts, dull, spent within a second."""
+    drawn, let = int(rng.uniform(0.35, 0.55) * rate), int(rng.uniform(0.9, 1.2) * rate)
+    out = np.zeros(drawn + int(0.08 * rate) + let)
+    add(out, 0.07 * _air(drawn, rate, rng, ["i", "e"], scale) * ramp(drawn, rate, 0.25, 0.08), 0)
+    fall = decay(let, rate, rng.uniform(1.5, 2.1)) * ramp(let, rate, 0.06, 0.3)
+    low = unit(shaped(rng.standard_normal(let), rate, [(60, 0), (180, 0), (500, -14), (2000, -30)]))  # air on the lips
+    air = _air(let, rate, rng, ["h", "uh", "u"], scale, _DULL) + 0.8 * low
+    tone = _voice(rate, rng, _fit(let, 1.15 * f0, 1.0 * f0, 0.75 * f0), ["uh", "u"], scale, 0.9)
+    add(out, (air + 0.35 * tone * np.linspace(1, 0, let)) * fall, out.size - let)
     return unit(out)
 
 
 def laugh(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """Five notes of ha-ha, each a breath and a vowel, falling."""
-    out = np.zeros(int(1.25 * rate))
-    for k in range(6):
-        start = 0.03 + 0.19 * k + rng.uniform(-0.01, 0.01)
-        h, v = int(0.06 * rate), int(0.105 * rate)
-        air = throat(noise(h, rate, rng, _AIR), rate, ["h", "a"], scale)
-        peak = f0 * 1.75 * 0.94**k
-        note = _voice(rate, rng, _glide(rate, 0.105, peak * 1.08, peak * 0.88)[:v], ["a", "uh"], scale, 0.25, 0.03)
-        size = (0.75, 1.0, 1.0, 0.85, 0.7, 0.5)[k]
-        add(out, 0.4 * size * unit(air) * ramp(h, rate, 0.02, 0.02), int(start * rate))
-        add(out, size * note * ramp(v, rate, 0.02, 0.05), int((start + 0.05) * rate))
-    return unit(out)
+    """A hearty laugh: two falling bouts of ha-ha an octave and more above the voice, about five notes a second, each
+    note a breath and a bright vowel, with a noisy breath in between."""
+    out = np.zeros(int(2.7 * rate))
+    top = f0 * rng.uniform(2.0, 2.4)
+    at = 0.03
+    for notes, size in ((int(rng.integers(4, 7)), 1.0), (int(rng.integers(3, 5)), 0.6)):
+        for k in range(notes):
+            h, v = int(0.11 * rate), int(rng.uniform(0.07, 0.10) * rate)
+            peak = top * (1.05 if k == 1 else 0.95**k) * rng.uniform(0.96, 1.04)
+            note = _voice(
+                rate, rng, _fit(v, peak * 0.96, peak * 1.04, peak * 0.86), ["a", "a"], scale * 1.04, 0.3, 0.05
+            )
+            note = shaped(note, rate, [(200, -6), (900, 0), (3000, 5), (8000, 3)])
+            loud = size * 0.88**k * rng.uniform(0.85, 1.1)
+            air = _air(h, rate, rng, ["h", "a"], scale) * ramp(h, rate, 0.03, 0.06)
+            add(out, 0.3 * loud * air, int((at + 0.07) * rate))
+            add(out, loud * unit(note) * decay(v, rate, 0.35) * ramp(v, rate, 0.012, 0.04), int(at * rate))
+            at += rng.uniform(0.18, 0.225)
+        n = int(0.3 * rate)
+        add(out, 0.16 * _air(n, rate, rng, ["i", "e"], scale) * ramp(n, rate, 0.12, 0.05), int((at + 0.02) * rate))
+        at += 0.36
+    return unit(out[: int(min(at, 2.7) * rate)])
 
 
 def titter(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
@@ -80,61 +97,93 @@ def titter(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
     for k in range(3):
         start = 0.02 + 0.2 * k + rng.uniform(-0.02, 0.03)
         n = int(0.11 * rate)
-        air = throat(noise(n, rate, rng, _AIR), rate, ["h", "e"], scale)
         peak = f0 * 1.5 * 0.95**k
-        note = _voice(rate, rng, _glide(rate, 0.11, peak, peak * 0.9)[:n], ["uh", "e"], scale, 0.8, 0.06)
+        note = _voice(rate, rng, _fit(n, peak, peak * 0.9), ["uh", "e"], scale, 0.8, 0.06)
         size = (1.0, 0.8, 0.5)[k]
-        add(out, size * (0.8 * unit(air) + 0.35 * note) * ramp(n, rate, 0.015, 0.06), int(start * rate))
+        air = _air(n, rate, rng, ["h", "e"], scale)
+        add(out, size * (0.8 * air + 0.35 * note) * ramp(n, rate, 0.015, 0.06), int(start * rate))
     return unit(out)
 
 
 def yawn(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """A wide breath in, then a long open vowel that rises, falls and ends in air."""
-    drawn, let = int(0.75 * rate), int(1.3 * rate)
+    """A slow wide breath in, then a long vowel from a lowered throat that starts loud, sinks and ends in air."""
+    drawn, let = int(rng.uniform(0.7, 0.95) * rate), int(rng.uniform(1.3, 1.7) * rate)
     out = np.zeros(drawn + let)
-    air_in = throat(noise(drawn, rate, rng, _AIR), rate, ["i", "a", "a"], scale * 0.95)
-    add(out, 0.5 * unit(air_in) * ramp(drawn, rate, 0.5, 0.1), 0)
-    pitch = _glide(rate, 1.3, 1.05 * f0, 1.55 * f0, 1.25 * f0, 0.8 * f0)
-    tone = _voice(rate, rng, pitch, ["uh", "a", "a", "o", "uh"], scale * 0.92, 0.4)
-    air = unit(throat(noise(let, rate, rng, _AIR), rate, ["a", "h"], scale))
-    add(out, (tone * np.linspace(1, 0.15, let) + 0.45 * air) * ramp(let, rate, 0.15, 0.5), drawn)
+    breath_in = _air(drawn, rate, rng, ["u", "o", "a"], scale * 0.9, _DULL)
+    add(out, 0.16 * breath_in * ramp(drawn, rate, 0.5, 0.08), 0)
+    high = rng.uniform(1.25, 1.6) * f0
+    pitch = _fit(let, 0.95 * high, high, 0.9 * high, 0.75 * high, 0.6 * high) * curve(let, rate, rng, 3, 0.98, 1.02)
+    tone = _voice(rate, rng, pitch, ["a", "o", "uh", "u"], scale * 0.86, 0.35, 0.04)
+    tone = shaped(tone, rate, [(150, 2), (500, 0), (1500, -8), (4000, -16)])
+    air = _air(let, rate, rng, ["a", "uh", "h"], scale * 0.9, _DULL)
+    fall = decay(let, rate, rng.uniform(2.6, 3.4)) * ramp(let, rate, 0.08, 0.5)
+    fade = np.linspace(1, 0.0, let) ** 0.7
+    add(out, (unit(tone) * fade + 0.4 * air) * fall, drawn)
     return unit(out)
 
 
 def moan(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """A drawn-out closed vowel that sags, of somebody in pain."""
-    n = int(1.1 * rate)
-    pitch = _glide(rate, 1.1, 1.0 * f0, 1.3 * f0, 1.15 * f0, 0.85 * f0) * curve(n, rate, rng, 6, 0.97, 1.03)
-    tone = _voice(rate, rng, pitch, ["u", "o", "uh", "u"], scale, 0.12, 0.04)
-    return unit(tone * ramp(n, rate, 0.18, 0.4) + 0.003 * rng.standard_normal(n))
+    """Two groans of somebody in pain, lips nearly closed: each sets in at once, sags, and leaves in breath."""
+    out = np.zeros(int(2.3 * rate))
+    at = 0.02
+    for size in (1.0, rng.uniform(0.5, 0.9)):
+        n = int(rng.uniform(0.4, 0.75) * rate)
+        high = rng.uniform(1.35, 1.65) * f0
+        pitch = _fit(n, 0.9 * high, high, 0.95 * high, 0.78 * high) * curve(n, rate, rng, 6, 0.98, 1.02)
+        tone = _voice(rate, rng, pitch, ["u", "uh", "u"], scale, 0.05, 0.03)
+        tone = shaped(tone, rate, [(150, 3), (450, 0), (900, -12), (2500, -26)])  # the lips hold the upper sound back
+        body = unit(tone) * decay(n, rate, rng.uniform(1.2, 1.9)) * ramp(n, rate, 0.09, 0.12)
+        m = int(0.35 * rate)
+        after = _air(m, rate, rng, ["h", "uh"], scale, _DULL) * decay(m, rate, 0.8) * ramp(m, rate, 0.06, 0.15)
+        add(out, size * body, int(at * rate))
+        add(out, 0.1 * size * after, int(at * rate) + n - int(0.05 * rate))
+        at += n / rate + rng.uniform(0.38, 0.55)
+    return unit(out[: int(min(at, 2.3) * rate)])
 
 
 def sob(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """Jerky breaths in, then a high, breaking voice let out in shakes."""
-    out = np.zeros(int(1.35 * rate))
-    for start in (0.02, 0.22, 0.40):
-        n = int(0.13 * rate)
-        air = unit(throat(noise(n, rate, rng, _AIR), rate, ["i", "h"], scale))
-        squeak = _voice(rate, rng, _glide(rate, 0.13, 1.6 * f0, 2.1 * f0)[:n], ["i", "e"], scale, 0.6, 0.1)
-        add(out, (0.6 * air + 0.25 * squeak) * ramp(n, rate, 0.05, 0.03), int(start * rate))
-    n = int(0.70 * rate)
-    shake = 0.55 + 0.45 * np.sin(2 * np.pi * 6.5 * np.arange(n) / rate)
-    cry = _voice(rate, rng, _glide(rate, 0.70, 1.9 * f0, 1.7 * f0, 1.2 * f0), ["uh", "u", "uh"], scale, 0.35, 0.08)
-    add(out, cry * shake * ramp(n, rate, 0.05, 0.25), int(0.60 * rate))
-    return unit(out)
+    """Crying: a high clear voice that sinks in wails, each shaken two or three times a second, and a wet breath in."""
+    out = np.zeros(int(2.6 * rate))
+    at = 0.0
+    for k in range(2):
+        n = int(rng.uniform(0.8, 1.05) * rate)
+        high = f0 * rng.uniform(1.9, 2.3) * 0.94**k
+        shake = curve(n, rate, rng, 5.5, 0.965, 1.035)
+        pitch = _fit(n, 0.9 * high, high, 0.93 * high, 0.82 * high, 0.72 * high) * shake
+        tone = _voice(rate, rng, pitch, ["uh", "a", "uh", "u"], scale, 0.04, 0.012)
+        heaves = 0.62 + 0.38 * np.sin(2 * np.pi * np.cumsum(curve(n, rate, rng, 2, 2.4, 4.2)) / rate)
+        add(out, unit(tone) * heaves * ramp(n, rate, 0.05, 0.16) * 0.9**k, int(at * rate))
+        at += n / rate + 0.02
+        m = int(0.2 * rate)
+        squeak = _voice(rate, rng, _fit(m, 1.3 * high, 1.5 * high), ["i", "e"], scale, 0.5, 0.05)
+        gulp = (0.8 * _air(m, rate, rng, ["i", "h"], scale) + 0.4 * squeak) * ramp(m, rate, 0.08, 0.04)
+        add(out, 0.3 * gulp, int(at * rate))
+        at += 0.22
+    return unit(out[: int(min(at, 2.6) * rate)])
+
+
+def pant(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
+    """Three heavy breaths of somebody who has been running: in, bright and short; out, darker and longer."""
+    return _breaths(3, rate, rng, scale)
 
 
 def gasp(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """One heavy breath, in and out, of somebody who has been running."""
-    drawn, let = int(0.24 * rate), int(0.26 * rate)
-    out = np.zeros(drawn + let)
-    add(
-        out,
-        0.8 * unit(throat(noise(drawn, rate, rng, _AIR), rate, ["i", "e"], scale)) * ramp(drawn, rate, 0.12, 0.03),
-        0,
-    )
-    add(out, unit(throat(noise(let, rate, rng, _AIR), rate, ["h", "a"], scale)) * ramp(let, rate, 0.03, 0.18), drawn)
-    return unit(out)
+    """One such breath."""
+    return _breaths(1, rate, rng, scale)
+
+
+def _breaths(count: int, rate: int, rng: Rng, scale: float) -> Sound:
+    out = np.zeros(int(0.75 * count * rate))
+    at = 0.0
+    for _ in range(count):
+        drawn, let = int(rng.uniform(0.2, 0.28) * rate), int(rng.uniform(0.26, 0.34) * rate)
+        breath_in = _air(drawn, rate, rng, ["i", "e"], scale) * ramp(drawn, rate, 0.12, 0.05)
+        breath_out = _air(let, rate, rng, ["h", "a"], scale) * decay(let, rate, 0.9) * ramp(let, rate, 0.03, 0.12)
+        add(out, rng.uniform(0.35, 0.6) * breath_in, int(at * rate))
+        at += drawn / rate + rng.uniform(0.02, 0.06)
+        add(out, breath_out, int(at * rate))
+        at += let / rate + rng.uniform(0.02, 0.07)
+    return unit(out[: int(min(at, 0.75 * count) * rate)])
 
 
 def sniff(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
@@ -144,7 +193,7 @@ def sniff(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
     return unit(air * ramp(n, rate, 0.08, 0.03) * curve(n, rate, rng, 60, 0.5, 1.0))
 
 
-EVENTS: dict[str, Maker] = {m.__name__: m for m in (cough, sigh, laugh, titter, yawn, moan, sob, gasp, sniff)}
+EVENTS: dict[str, Maker] = {m.__name__: m for m in (cough, sigh, laugh, titter, yawn, moan, sob, pant, gasp, sniff)}
 
 
 def event(name: str, rate: int, rng: Rng, f0: float, scale: float) -> Sound:

@@ -40,12 +40,16 @@ class Recipe:
     dynamics: float = 1.0  # factor on how far the level moves from syllable to syllable
     tilt: float = 0.0  # dB per octave: positive is pressed and bright, negative soft and dull
     edge: float = 0.0  # dB above 4 kHz
+    clarity: float = 1.0  # factor on how far the resonances move from sound to sound: above 1 articulate
     formants: float = 1.0  # factor on the resonances: above 1 a smaller throat, or spread lips
     breath: float = 0.0  # 0 leaves the voice as it is, 1 leaves no voice at all
     jitter: float = 0.0  # random share of the pitch from frame to frame
     shimmer: float = 0.0  # random dB from frame to frame
     tremor: float = 0.0  # share of the pitch that shakes about five times a second
     creak: float = 0.0  # share of the last third in which the pitch breaks down to half
+    become: float = 0.0  # how far the voice goes towards another speaker's: 1 is all the way to these two
+    hertz: float = 0.0  # that speaker's pitch
+    throat: float = 0.0  # that speaker's resonances against a grown man's
     events: tuple[Inserted, ...] = ()
 
     def at(self, strength: float) -> Recipe:
@@ -65,7 +69,10 @@ class Recipe:
 
 
 NEUTRAL = Recipe()
-_PLAIN: dict[str, float] = {f.name: getattr(NEUTRAL, f.name) for f in dataclasses.fields(Recipe) if f.name != "events"}
+_AS_WRITTEN = frozenset({"hertz", "throat", "events"})
+_PLAIN: dict[str, float] = {
+    f.name: getattr(NEUTRAL, f.name) for f in dataclasses.fields(Recipe) if f.name not in _AS_WRITTEN
+}
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ RECIPES: dict[str, Recipe] = {
     "male": NEUTRAL,  # the voice itself is a man's or a woman's
     "female": NEUTRAL,
     "adult": NEUTRAL,
-    "child": Recipe(f0=1.5, formants=1.22, range=1.15),
+    "child": Recipe(become=1, hertz=265, throat=1.3, range=1.1, rate=0.95),
     "elderly": Recipe(
         f0=0.88, range=0.9, rate=0.8, gain=-1, tilt=-0.5, jitter=0.02, shimmer=1.5, breath=0.2, formants=0.97,
         tremor=0.035, pauses=1.3,
@@ -98,10 +105,7 @@ RECIPES: dict[str, Recipe] = {
     "hoarse": Recipe(f0=0.9, range=0.75, rate=0.95, gain=-1, tilt=0.5, jitter=0.06, shimmer=4, breath=0.55),
     "breath": Recipe(
         f0=1.08, rate=1.06, tilt=-1, breath=0.35,
-        events=(
-            ("gasp", "before", -1), ("gasp", "before", 0), ("gasp", "inside", 0),
-            ("gasp", "after", 0), ("gasp", "after", -2),
-        ),
+        events=(("pant", "before", -1), ("gasp", "inside", -2), ("pant", "after", -2)),
     ),
     "tired": Recipe(
         f0=0.86, range=0.45, rate=0.86, gain=-4, tilt=-2.5, jitter=0.012, shimmer=1, breath=0.25, pauses=1.8,
@@ -110,12 +114,30 @@ RECIPES: dict[str, Recipe] = {
         f0=1.1, rate=0.88, gain=-6, tilt=-2, jitter=0.015, breath=0.25, tremor=0.06,
         events=(("sob", "before", 1), ("sniff", "inside", -2), ("sob", "after", 0)),
     ),
-    "happy": Recipe(f0=1.2, range=1.6, rate=1.08, gain=3, tilt=1.5),
-    "sad": Recipe(f0=0.9, range=0.45, rate=0.8, gain=-6, tilt=-3, breath=0.1, pauses=1.2),
-    "surprise": Recipe(f0=1.32, range=1.9, rate=1.02, gain=2, tilt=1, rise=5),
-    "angry": Recipe(f0=1.1, range=1.35, rate=1.15, gain=4, tilt=3, jitter=0.008),
-    "fear": Recipe(f0=1.3, range=0.8, rate=1.18, gain=-1, jitter=0.02, breath=0.2, tremor=0.05),
-    "disgust": Recipe(f0=0.86, range=1.25, rate=0.84, tilt=-1, jitter=0.02, shimmer=1.5, breath=0.12, rise=-4),
+    "happy": Recipe(
+        f0=1.3, range=1.55, slope=3, accent=1.2, drawl=0.1, gain=3, stress=2.5, edge=2, clarity=1.2, formants=1.02,
+        shimmer=0.5, jitter=0.002,
+    ),
+    "sad": Recipe(
+        range=0.8, slope=-1, rise=-1, accent=-1.5, rate=0.84, halts=0.35, gain=-6, stress=-1.5, tilt=-1, breath=0.18,
+        jitter=0.008,
+    ),
+    "surprise": Recipe(
+        f0=1.4, range=1.6, slope=0.7, rise=6.5, accent=2.5, rate=1.02, gain=2, stress=2.5, edge=1, clarity=1.18,
+        shimmer=0.6, jitter=0.003,
+    ),
+    "angry": Recipe(
+        f0=1.25, range=1.35, slope=-1.5, rise=1, rate=0.96, drawl=0.12, gain=5, stress=1.5, dynamics=1.1, tilt=2.5,
+        edge=-1.5, clarity=1.25, jitter=0.011,
+    ),
+    "fear": Recipe(
+        f0=1.38, range=1.1, slope=2, rise=1.5, accent=-1, halts=0.35, gain=-1, stress=2.5, dynamics=1.1, tilt=0.5,
+        edge=2.5, breath=0.18, jitter=0.01, tremor=0.03,
+    ),
+    "disgust": Recipe(
+        f0=0.92, range=1.15, slope=-1.3, accent=3, rate=0.84, halts=0.3, drawl=0.15, stress=2.4, dynamics=1.06,
+        tilt=0.3, edge=4.5, clarity=1.08, breath=0.05, jitter=0.006,
+    ),
     "shout": Recipe(f0=1.45, range=1.3, rate=0.95, gain=5, tilt=3.5),
     "whisper": Recipe(gain=-6, tilt=1.5, breath=1),
     "fast": Recipe(rate=1.55, pauses=0.7),
