@@ -505,8 +505,16 @@ def test_all_missing_takes_are_listed_at_once_with_the_names_they_may_have(tmp_p
     ]
     with pytest.raises(VoiceError, match=r"2 takes are missing:\n.*neutral.*\n.*id_0102"):
         engine.require(wanted)
-    with pytest.raises(VoiceError, match="1 takes are missing"):
+    with pytest.raises(VoiceError, match="a take is missing"):
         engine.speak("x", engine.speakers()[0], wanted[1])
+
+
+def test_the_turns_of_a_dialogue_are_told_apart(tmp_path: Path) -> None:
+    take(tmp_path, "id_d1_changed.wav")
+    take(tmp_path, "id_d1_turn2_changed.wav")
+    first, second = (How("id_d1", "changed", file=f"dialogue/id_d1_work_turn{n}_changed.wav") for n in (1, 2))
+    assert recordings(tmp_path).missing([second]) == []
+    assert recordings(tmp_path).missing([first]) == ["id_d1_work_turn1_changed.wav or id_d1_turn1_changed.wav"]
 
 
 def test_who_recorded_a_script_speaks_it(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import re
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -101,15 +102,12 @@ class Recordings:
     def require(self, wanted: Iterable[How]) -> None:
         """VoiceError that lists every missing take at once."""
         if gone := self.missing(wanted):
-            more = [f"and {len(gone) - _LISTED} more"] if len(gone) > _LISTED else []
-            listed = "\n  ".join([*gone[:_LISTED], *more])
-            raise VoiceError(f"{shown(str(self._folder))}: {len(gone)} takes are missing:\n  {listed}")
+            raise self._lacking(gone)
 
     def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
         path = self._find(_names(how), speaker.name)
         if path is None:
-            self.require([how])
-            raise AssertionError("a take that is not missing was not found")
+            raise self._lacking(self.missing([how]))
         return self._read(path)
 
     def speak_reply(self, text: str, style: str, file: str) -> tuple[Samples, int] | None:
@@ -117,8 +115,14 @@ class Recordings:
         stem = PurePosixPath(file).stem
         parts = stem.removesuffix("_response").split("_")
         case = "_".join(parts[:2]) if parts[0] == "id" else parts[0]
-        path = self._find((stem, f"{case}_{parts[-1]}_response"), "")
+        path = self._find((stem, f"{_short(case, parts[-1], stem)}_response"), "")
         return self._read(path) if path else None
+
+    def _lacking(self, gone: list[str]) -> VoiceError:
+        more = [f"and {len(gone) - _LISTED} more"] if len(gone) > _LISTED else []
+        listed = "\n  ".join([*map(shown, gone[:_LISTED]), *more])
+        count = "a take is" if len(gone) == 1 else f"{len(gone)} takes are"
+        return VoiceError(f"{shown(str(self._folder))}: {count} missing:\n  {listed}")
 
     def _read(self, path: Path) -> tuple[Samples, int]:
         try:
@@ -183,4 +187,10 @@ def _of(stem: str, script_id: str) -> bool:
 def _names(how: How) -> tuple[str, ...]:
     """The stems a take may have: the clip's own name, or script and style."""
     own = PurePosixPath(how.file).stem if how.file else ""
-    return tuple(dict.fromkeys(name for name in (own, f"{how.case_id}_{how.style}") if name))
+    return tuple(dict.fromkeys(name for name in (own, _short(how.case_id, how.style, own)) if name))
+
+
+def _short(case: str, style: str, stem: str) -> str:
+    """Script and style, and of a dialogue also the turn: its two turns share both."""
+    turn = re.search(r"_(turn\d+)_", stem)
+    return f"{case}_{turn[1]}_{style}" if turn else f"{case}_{style}"
