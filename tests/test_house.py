@@ -31,7 +31,7 @@ MAY: dict[str, set[str]] = {  # room → the rooms it may import; every room may
 GROUND = {"cues", "schema", "errors", "paths", "spec", "version", "registry"}
 GROUND_MAY = {"registry": {"errors", "spec"}, "spec": {"errors"}, "paths": {"errors"}}
 EXCEPTIONS = {("models/replay.py", "runs")}  # a stored run as a model reads the store
-COMPOSERS = {"api", "scoring", "__init__", "__main__"}  # what joins the rooms
+COMPOSERS = {"api", "scoring", "solving", "__init__", "__main__"}  # what joins the rooms
 
 
 def imports(path: Path) -> set[str]:

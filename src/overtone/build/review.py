@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from overtone.build.script import Script
+from overtone.build.script import Dialogue, Script
 from overtone.cues import BY_SLUG
 from overtone.errors import DataError, UsageError
 from overtone.spec import suggest
@@ -69,7 +69,7 @@ class Decision(Struct, frozen=True):
 # ── sheets ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def sheet(scripts: Sequence[Script], round: int, reviewers: Sequence[str]) -> dict[str, bytes]:
+def sheet(scripts: Sequence[Script | Dialogue], round: int, reviewers: Sequence[str]) -> dict[str, bytes]:
     """File name → an empty sheet for each reviewer, as UTF-8 CSV that spreadsheets open."""
     if not 1 <= round <= ROUNDS:
         raise UsageError(f"there are {ROUNDS} rounds; round {round} is none of them")
@@ -93,7 +93,10 @@ _SHOWN = (
 )  # fmt: skip
 
 
-def _shown(s: Script) -> list[str]:
+def _shown(s: Script | Dialogue) -> list[str]:
+    if isinstance(s, Dialogue):
+        return _shown_dialogue(s)
+
     def cue(slug: str, style: str) -> str:
         kind = s.manner_in(style) if style else ""
         return " ".join(filter(None, (BY_SLUG[slug].phrase, f"({kind})" if kind else ""))) if slug else ""
@@ -110,6 +113,19 @@ def _shown(s: Script) -> list[str]:
         for style in ("target", "alternative", "neutral")
     ]
     return [s.words, cue(s.cue, "target"), cue(s.alternative, "alternative"), cue(s.says, ""), *replies, questions]
+
+
+def _shown_dialogue(d: Dialogue) -> list[str]:
+    """Both turns in the columns of a script; the reply for the steady variant stands where a neutral one would."""
+    first, second = d.turn
+    cues = [BY_SLUG[t.cue].phrase if t.cue else "a plain voice" for t in d.turn]
+    replies = [f"{t.reply} [{t.style}]" for t in d.turn]
+    return [f"1: {first.words}\n2: {second.words}", *cues, "", *replies, f"{d.steady_reply} [{d.steady_style}]", ""]
+
+
+def next_round(reviews: Sequence[Review]) -> int:
+    """The round that comes after the last one with a verdict; the third stays the last."""
+    return min(ROUNDS, max((r.round for r in reviews), default=0) + 1)
 
 
 def _file_part(name: str) -> str:
@@ -177,7 +193,7 @@ def _read(path: Path) -> Iterable[Review]:
         raise DataError(f"{path.name}: cannot be read as a review sheet: {error}") from error
 
 
-def missing(scripts: Sequence[Script], folder: Path) -> list[str]:
+def missing(scripts: Sequence[Script | Dialogue], folder: Path) -> list[str]:
     """What a begun round still lacks: rows without a verdict, by line, and scripts a reviewer's sheets leave out."""
     rows = [review for path in sorted(folder.glob("*.csv")) for review in _read(path)]
     out = [f"{r.where}: {r.script} has no verdict yet" for r in rows if not r.verdict]
@@ -192,7 +208,7 @@ def missing(scripts: Sequence[Script], folder: Path) -> list[str]:
 # ── deciding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def decide(scripts: Sequence[Script], reviews: Sequence[Review], *, seed: int = 0) -> Decision:
+def decide(scripts: Sequence[Script | Dialogue], reviews: Sequence[Review], *, seed: int = 0) -> Decision:
     """Which scripts are in: those that more than half of their last round's readers accept and none of them rejects.
 
     A script whose last round is not the third, or where no majority accepts, is pending.

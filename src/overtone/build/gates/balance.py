@@ -14,6 +14,11 @@ from overtone.build.script import TWO_WAY, Script
 ANSWER_SHARE = 0.2  # |first − second answer| of a two-way category, as a share of its questions; 1 is always allowed
 LETTER_SHARE = 0.1  # how far a letter's share of right answers may lie from an equal one; 1 question always may
 LONGEST = 0.1  # how far the right answer may be the longest, or the shortest, more often than chance has it
+EITHER: dict[str, tuple[str, ...]] = {  # category → the cues whose clips can have either answer; all where not named
+    "laughter": ("laughter",),
+    "shouting": ("shout",),
+    "people": (),
+}
 LEAST = 20  # questions below which shares of lengths say nothing
 
 
@@ -45,14 +50,21 @@ def _letters(questions: Sequence[Question]) -> Iterable[Finding]:
 
 
 def _two_way(questions: Sequence[Question]) -> Iterable[Finding]:
-    """Yes and No, Consistent and Inconsistent: overall, and within each cue over the clips that carry it."""
+    """Yes and No, Consistent and Inconsistent: overall, and within each cue over the clips that carry it.
+
+    Within a cue only where a clip with that cue can have either answer: laughter may be hearty or not, applause never
+    comes from one person.
+    """
     for name, mine in _groups(q for q in questions if q.category in TWO_WAY).items():
         yield from _answers(name, mine, "overall")
         carried: dict[str, list[Question]] = defaultdict(list)
         for q in mine:
             cue = q.script.cue_in(q.style)
             carried[cue.slug if cue else "no cue"].append(q)
+        either = EITHER.get(mine[0].category)
         for cue_name, clips in carried.items():
+            if either is not None and cue_name not in either:
+                continue
             yield from _answers(name, clips, f"on clips with {cue_name}")
 
 
@@ -66,27 +78,22 @@ def _answers(name: str, mine: Sequence[Question], where: str) -> Iterable[Findin
 
 
 def _lengths(questions: Sequence[Question]) -> Iterable[Finding]:
-    """Whether the right answer, or one reading, is the longest or the shortest of its options by rule."""
-    for name, mine in _groups(q for q in questions if q.category not in TWO_WAY).items():
-        written = [q for q in mine if len(set(q.options)) == len(q.options)]
-        if len(written) < LEAST:
+    """Whether the right option, or that of one reading, is the longest or the shortest by rule. Of written options
+    only: the taxonomy's sentences are the same whether right or wrong, and the leak test weighs them."""
+    for name, mine in _groups(q for q in questions if "harmful" in q.provenance).items():
+        if len(mine) < LEAST:
             continue
+        bound = sum(1 / len(q.options) for q in mine) / len(mine) + LONGEST
         for word, extreme in (("longest", max), ("shortest", min)):
-            chance = sum(1 / len(q.options) for q in written) / len(written)
-            share = sum(_share(q, q.gold, extreme) for q in written) / len(written)
-            if share > chance + LONGEST:
-                yield Finding(
-                    "balance", name, f"the right option is the {word} in {share:.0%}", share, chance + LONGEST
-                )
+            shares = {"right": [_share(q, q.gold, extreme) for q in mine]}
             for reading in ("target", "alternative", "words", "harmful"):
-                having = [q for q in written if q.provenance.count(reading) == 1 and "harmful" in q.provenance]
-                if len(having) < LEAST:
-                    continue
-                share = sum(_share(q, q.provenance.index(reading), extreme) for q in having) / len(having)
-                bound = sum(1 / len(q.options) for q in having) / len(having) + LONGEST
-                if share > bound:
-                    reason = f"the {reading} option is the {word} in {share:.0%}"
-                    yield Finding("balance", name, reason, share, bound)
+                shares[reading] = [
+                    _share(q, i, extreme) for q in mine for i, p in enumerate(q.provenance) if p == reading
+                ]
+            for which, values in shares.items():
+                share = sum(values) / max(1, len(values))
+                if len(values) >= LEAST and share > bound:
+                    yield Finding("balance", name, f"the {which} option is the {word} in {share:.0%}", share, bound)
 
 
 def _share(q: Question, place: int, extreme: Callable[[Iterable[int]], int]) -> float:

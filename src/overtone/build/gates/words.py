@@ -18,7 +18,7 @@ from overtone.cues import BY_SLUG, CUES, DIMENSIONS
 from overtone.embedded import present
 from overtone.stats.cluster import proportion
 
-NEAR = 0.12  # how much nearer a script may be to its own cue's description than to any other's (cosine)
+NEAR = 0.05  # how much nearer a script may be to its own cue's description than to any other's (cosine)
 WITHOUT = "without sentence embeddings: run 'overtone setup local' and test again"
 _RIDGE = 1.0
 

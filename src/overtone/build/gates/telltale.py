@@ -1,0 +1,94 @@
+"""Which written options tell a reader what they are, and by what: the list a writer works through.
+
+The ceiling of a question whose answer moves holds whatever its options look like. But a reader who sees at once which
+option is the harmful one guesses among three, and one who sees the plain one knows what to say to a plain voice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from overtone.build.gates._reading import Embed, describe, readings, surface_names
+from overtone.build.gates._solvers import READS, folds, out_of_fold, weights
+from overtone.build.questions import Question
+from overtone.stats.cluster import proportion
+
+KINDS = ("harmful", "words", "target", "alternative")
+
+
+class Told(Struct, frozen=True):
+    """How often a trained reader finds the option of one kind, in one category."""
+
+    category: str
+    kind: str
+    n: int
+    accuracy: float
+    low: float
+    high: float
+    chance: float
+
+
+class Telltale(Struct, frozen=True):
+    """One option that was found, how clearly (in standard deviations of all such gaps), and what gave it away."""
+
+    script: str
+    category: str
+    kind: str
+    option: str
+    margin: float
+    reason: str
+
+
+def telltales(
+    questions: Sequence[Question], seed: int, embed: Embed | None, most: int = 100
+) -> tuple[list[Told], list[Telltale]]:
+    """The table of kinds by category, and the clearest options, most telling first."""
+    written = [q for q in questions if "harmful" in q.provenance]
+    texts = readings(written)
+    if not texts:
+        return [], []
+    features = describe(texts, embed)
+    x = np.hstack([features.blocks[b] for b in READS["options only"]])
+    face = features.blocks["surface"]
+    fold = folds([r.script for r in texts], seed)
+    told: list[Told] = []
+    found: list[Telltale] = []
+    for kind in KINDS:
+        goal = np.zeros(len(x))
+        right: list[int] = []
+        for r, low in zip(texts, features.start, strict=False):
+            place = written[r.asked[0]].provenance.index(kind)
+            right.append(place)
+            goal[low : low + len(r.options)] = -1 / len(r.options)
+            goal[low + place] += 1
+        scores = out_of_fold(x, goal, features.start, fold)
+        heavy = weights(face, goal)
+        gaps = []
+        for r, low, place in zip(texts, features.start, right, strict=False):
+            mine = scores[low : low + len(r.options)]
+            gaps.append(float(mine[place] - max(v for i, v in enumerate(mine) if i != place)))
+        scale = float(np.std(gaps)) or 1.0
+        for r, low, place, gap in zip(texts, features.start, right, gaps, strict=False):
+            if gap > 0 and kind in ("harmful", "words"):
+                reason = _reason(face[low + place] * heavy)
+                found.append(Telltale(r.script, r.category, kind, r.options[place], gap / scale, reason))
+        for category in sorted({r.category for r in texts}):
+            places = [i for i, r in enumerate(texts) if r.category == category]
+            rate = proportion([float(gaps[i] > 0) for i in places], [texts[i].script for i in places])
+            chance = float(np.mean([1 / len(texts[i].options) for i in places]))
+            told.append(Told(category, kind, len(places), rate.value, rate.low, rate.high, chance))
+    found.sort(key=lambda t: (-t.margin, t.script, t.category))
+    return told, found[:most]
+
+
+def _reason(shares: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
+    """The plainest features that speak for an option; where none does, it is in the choice of words."""
+    names = surface_names()
+    summed = shares[: len(names)].copy()
+    for at in range(len(names), len(shares), len(names)):  # the same features again, category by category
+        summed += shares[at : at + len(names)]
+    best = [i for i in np.argsort(-summed)[:3] if summed[i] > 0.02 and not names[i].startswith("position")]
+    return "; ".join(names[i] for i in best[:2]) or "the choice of words"
