@@ -1,4 +1,4 @@
-"""The builder: scripts in, a benchmark folder in EchoMind's layout out, with a manifest of every sound's making.
+"""The builder: scripts in, a benchmark folder in EchoMind's layout out, with gates passed and a manifest of its making.
 
 A clip's bytes depend on its script, its recipe, the seed and this room's code, never on the number of jobs or on what
 was built before; so a second build keeps what is there and a killed one goes on where it stopped.
@@ -6,66 +6,39 @@ was built before; so a second build keeps what is there and a killed one goes on
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import hashlib
 import os
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context, parent_process
+from concurrent.futures import as_completed
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 
-from overtone import audio
-from overtone.build import questions as ask
-from overtone.build.delivery import NEUTRAL, ORDINARY_DBFS, RATE, Recipe, Voiced, analyse, deliver, recipe_of
-from overtone.build.replies import speak_reply
-from overtone.build.scenes import scene
-from overtone.build.script import Script, read_set
-from overtone.build.voices import REPLY_VOICE
-from overtone.embedded import require, version
-from overtone.embedded.voice import identity, speak
-from overtone.errors import DataError, UsageError
+from overtone import __version__, audio
+from overtone.build import sift
+from overtone.build.datasheet import write_datasheet
+from overtone.build.delivery import RATE
+from overtone.build.licence import Ingredient, Verdict, derive
+from overtone.build.manifest import FILE, LEFT_OUT, Made, Manifest, open_folder, same, write, write_json
+from overtone.build.plan import Group, Job, Options, plan
+from overtone.build.pool import workers
+from overtone.build.questions import Question
+from overtone.build.render import OURS, Rendered, Renderer, library
+from overtone.build.script import Collection, Script, read_collection
+from overtone.build.status import from_ratings, statuses
+from overtone.build.texts import write_texts
+from overtone.build.voices import cast
+from overtone.embedded import require
+from overtone.errors import UsageError
+from overtone.paths import shown
 from overtone.spec import suggest
 
-LICENCE = "CC-BY-4.0"
-SCENE_DBFS, SCENE_SNR = -20.0, 10.0
-_PACE = 160  # words a minute of plain speech
-_CLIPS, _REPLIES = "data_synthesis/audio/", "audio_response/"
-_CODE = ("tract", "events", "scenes", "delivery", "replies", "make")  # files whose change changes sounds
+_SAVE_EVERY = 2.0  # seconds between two writings of the manifest while sounds are made
 
-
-class Made(Struct, frozen=True):
-    """One sound of the manifest. `made_from` is a hash of everything that went into it."""
-
-    path: str
-    sha256: str
-    seconds: float
-    case_id: str
-    style: str
-    voice: str
-    made_from: str
-    cue: str = ""
-    scene: str = ""
-    recipe: dict[str, Any] = {}
-    manner: str = ""  # of a reply
-    licence: str = LICENCE
-
-
-class Manifest(Struct, frozen=True):
-    """What a build wrote beside the clips."""
-
-    name: str
-    licence: str
-    engine: str
-    clips: tuple[Made, ...]
+Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, how much there is
 
 
 class Built(Struct, frozen=True):
@@ -75,84 +48,116 @@ class Built(Struct, frozen=True):
     made: int
     kept: int
     sound_seconds: float  # of the sounds made now
-    wall_seconds: float
-    questions: tuple[ask.Question, ...]
+    making_seconds: float
+    wall_seconds: float  # gates included
+    questions: tuple[Question, ...]
     clips: tuple[Made, ...]
+    sifted: sift.Sifted
+    verdict: Verdict
 
     @property
     def speed(self) -> float:
-        """Seconds of sound per second of building."""
-        return self.sound_seconds / max(self.wall_seconds, 1e-9)
-
-
-Progress = Callable[[int, int, str], None]
+        """Seconds of sound per second of making it."""
+        return self.sound_seconds / max(self.making_seconds, 1e-9)
 
 
 def build(
-    name: str,
+    named: str,
     out: Path,
     *,
+    options: Options | None = None,
     only: Sequence[str] = (),
+    per_cue: int | None = None,
     jobs: int | None = None,
-    seed: int = 0,
+    gates: bool = True,
+    release: bool = False,
+    licence: str = "unknown",
+    solvers: Sequence[tuple[str, sift.Solver]] = (),
+    ratings: Path | None = None,
+    reviews: Path | None = None,
     progress: Progress | None = None,
 ) -> Built:
-    """Build a script set into `out`, or only the scripts of some cues. Sounds already there and unchanged are kept."""
+    """Build a script set, or a user's file of scripts, into `out`; or only the scripts of some cues, or so many of
+    each cue. Sounds already there and unchanged are kept. `licence` is that of the user's own texts."""
     began = time.monotonic()
+    options = options or Options()
+    tell: Progress = progress or (lambda *_: None)
+    whole = read_collection(named, licence)
+    collection = _chosen(whole, only, per_cue)
+    if release and (only or per_cue or not gates):
+        raise UsageError("a release is the whole set with all its gates: leave --only, --per-cue and --no-gates out")
+    _ready(options)
+    before = open_folder(out, whole.name)
+    _sweep(out)
+    work = _Work(out, whole, options, before)
+    checked = sift.texts(collection, reviews, options.seed) if gates else sift.Sifted()
+    groups = [g for g in plan(collection, options) if g.id not in checked.scripts]
+    work.make(groups, jobs or os.cpu_count() or 1, tell)
+    made_at = time.monotonic()
+    if gates:
+        checked = sift.sounds(checked, work.clips(groups), options, out, jobs or os.cpu_count() or 1, tell)
+    work.put_aside(groups, checked)
+    questions = write_texts(out, whole, collection, checked, options.seed)
+    if gates:
+        checked = sift.questions(checked, whole, collection, questions, solvers, options.seed, tell)
+    sift.write_report(out, checked)
+    verdict = derive(work.ingredients())
+    if release:
+        _check_release(checked, verdict)
+    known = _statuses(options, ratings, work)
+    clips = work.finish(groups, verdict, known, release)
+    write_datasheet(out, collection, checked, questions, clips, verdict, known, options, __version__)
+    now = time.monotonic()
+    return Built(
+        len(groups), work.made, work.kept, work.seconds, made_at - began, now - began, tuple(questions), clips, checked,
+        verdict,
+    )  # fmt: skip
+
+
+def _ready(options: Options) -> None:
+    """What every build needs, checked before the first sound."""
     require("pyworld", "the WORLD vocoder, for deliveries")
     require("espeakng_loader", "the offline voices")
-    scripts = read_set(name)
-    chosen = _chosen(scripts, only)
-    before = _open(out, name)
-    _sweep(out)
-    done: dict[str, Made] = {m.path: m for m in before if (out / m.path).is_file()}
-    todo: list[tuple[Script, tuple[str, ...]]] = []
-    kept = 0
-    for script in chosen:
-        wanted = tuple(_plan(script, seed))
-        missing = tuple(p for p, made_from in wanted if not _same(out, done.get(p), made_from))
-        kept += len(wanted) - len(missing)
-        if missing:
-            todo.append((script, missing))
-    _write_manifest(out, name, scripts, done)  # first of all, so that a build killed at once knows its folder again
-    made = 0
-    seconds = 0.0
-    for count, (script, fresh) in enumerate(_work(todo, out, seed, jobs or os.cpu_count() or 1), 1):
-        done |= {m.path: m for m in fresh}
-        made += len(fresh)
-        seconds += sum(m.seconds for m in fresh)
-        _write_manifest(out, name, scripts, done)
-        if progress:
-            progress(count, len(todo), script.cue)
-    whole = [s for s in scripts if all(path in done for path, _ in _plan(s, seed))]
-    questions = _write_texts(out, scripts, whole, seed)
-    clips = _write_manifest(out, name, whole, done)
-    return Built(len(chosen), made, kept, seconds, time.monotonic() - began, tuple(questions), clips)
+    if not 0 <= options.strength <= 1.5:
+        raise UsageError(f"--strength must be 0 to 1.5, not {options.strength}")
+    if not -5 <= options.snr <= 40:
+        raise UsageError(f"--snr must be -5 to 40 dB, not {options.snr}")
+    cast(options.voices)
+    library(options.sounds)
 
 
-def _chosen(scripts: Sequence[Script], only: Sequence[str]) -> list[Script]:
-    cues = [s.cue for s in scripts]
+def _chosen(collection: Collection, only: Sequence[str], per_cue: int | None) -> Collection:
+    """The part that is asked for. Conflicts and dialogues come with the whole set, or with a share of each cue."""
+    cues = list(dict.fromkeys(s.cue for s in (*collection.scripts, *collection.conflicts)))
     for slug in only:
         if slug not in cues:
             raise UsageError(f"no script for the cue {slug!r}{suggest(slug, cues)}; there are: {', '.join(cues)}")
-    return [s for s in scripts if not only or s.cue in only]
+
+    def part(scripts: tuple[Script, ...]) -> tuple[Script, ...]:
+        wanted = [s for s in scripts if not only or s.cue in only]
+        seen: dict[str, int] = {}
+        out = []
+        for script in wanted:
+            seen[script.cue] = seen.get(script.cue, 0) + 1
+            if per_cue is None or seen[script.cue] <= per_cue:
+                out.append(script)
+        return tuple(out)
+
+    dialogues = () if only else collection.dialogues[: None if per_cue is None else 3 * per_cue]
+    return msgspec.structs.replace(
+        collection, scripts=part(collection.scripts), conflicts=part(collection.conflicts), dialogues=dialogues
+    )
 
 
-def _open(out: Path, name: str) -> tuple[Made, ...]:
-    """The manifest of an earlier build of the same set; refuses a folder that holds something else."""
-    path = out / "manifest.json"
-    if path.is_file():
-        try:
-            found = msgspec.json.decode(path.read_bytes(), type=Manifest)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: not a manifest of this builder ({error}); give another --out") from error
-        if found.name != name:
-            raise UsageError(f"{out} holds the set {found.name!r}; give another --out for {name!r}")
-        return found.clips
-    if (out / "data_synthesis").exists() or (out / "audio_response").exists():
-        raise UsageError(f"{out} holds a benchmark that was not built here; give another --out")
-    out.mkdir(parents=True, exist_ok=True)
-    return ()
+def _statuses(options: Options, ratings: Path | None, work: _Work) -> dict[str, str]:
+    """Of each cue, whether something but its own recipe vouches for it in this set: listeners where they rated it, else
+    the measurement of the embedded voice at its ordinary strength, with the sounds synthesised."""
+    if ratings is not None:
+        found = from_ratings(ratings, {m.path: m.cue for m in work.done.values() if not m.reply})
+    else:
+        measured = options.strength == 1 and not options.sounds and not options.room and len(options.voices) == 1
+        found = statuses(options.voices[0] if measured else "other")
+    return {slug: status.status for slug, status in found.items()}
 
 
 def _sweep(out: Path) -> None:
@@ -161,203 +166,131 @@ def _sweep(out: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _same(out: Path, made: Made | None, made_from: str) -> bool:
-    if made is None or made.made_from != made_from:
-        return False
-    return hashlib.sha256((out / made.path).read_bytes()).hexdigest() == made.sha256
+def _check_release(checked: sift.Sifted, verdict: Verdict) -> None:
+    reasons = [*verdict.conflicts, *checked.blocks]
+    if reasons:
+        told = "\n".join(f"  {shown(reason)}" for reason in reasons[:20])
+        raise UsageError(f"no release:\n{told}\nthe set stays built; see gates.json beside it")
 
 
-def _plan(script: Script, seed: int) -> Iterator[tuple[str, str]]:
-    """Every sound of a script: its path, and the hash of what it is made from."""
-    for style in script.styles:
-        cue, voice = script.cue_in(style), script.voice_in(style)
-        parts = (
-            _code(),
-            script.id,
-            script.cue,
-            script.words,
-            voice,
-            cue.slug if cue else "",
-            _recipe(script, style),
-            seed,
-        )
-        yield _CLIPS + script.file_name(style), _hash(parts)
-        reply = (_code(), script.reply[style], script.style[style], REPLY_VOICE)
-        yield _REPLIES + script.file_name(style, "_response.wav"), _hash(reply)
+class _Work:
+    """The sounds of a set on their way: what is there, what is missing, what was made."""
+
+    def __init__(self, out: Path, collection: Collection, options: Options, before: Manifest | None) -> None:
+        self.out = out
+        self.collection = collection
+        self.options = options
+        self.done: dict[str, Made] = {m.path.removeprefix(LEFT_OUT): m for m in before.clips} if before else {}
+        self.status = before.status if before else {}
+        self.made = self.kept = 0
+        self.seconds = 0.0
+
+    def make(self, groups: Sequence[Group], jobs: int, tell: Progress) -> None:
+        todo: list[Group] = []
+        for group in groups:
+            missing = tuple(j for j in group.jobs if not same(self.out, self.done.get(j.path), j.made_from))
+            self.kept += len(group.jobs) - len(missing)
+            if missing:
+                todo.append(group)
+                for job in missing:
+                    self.done.pop(job.path, None)
+        self._save()  # first of all, so that a build killed at once knows its folder again
+        saved = time.monotonic()
+        for count, fresh in enumerate(_rendered(todo, self.done, self.out, self.options, jobs), 1):
+            self.done |= {m.path: m for m in fresh}
+            self.made += len(fresh)
+            self.seconds += sum(m.seconds for m in fresh)
+            if time.monotonic() - saved > _SAVE_EVERY:
+                self._save()
+                saved = time.monotonic()
+            tell("scripts spoken", count, len(todo))
+        self._save()
+
+    def clips(self, groups: Sequence[Group]) -> list[tuple[Job, Made]]:
+        return [(j, self.done[j.path]) for g in groups for j in g.jobs if j.speaker and j.path in self.done]
+
+    def put_aside(self, groups: Sequence[Group], checked: sift.Sifted) -> None:
+        """Move what failed a gate out of the set, and back what now passes."""
+        for job in (j for g in groups for j in g.jobs if j.path in self.done):
+            made = self.done[job.path]
+            wanted = LEFT_OUT + job.path if checked.out(job.case_id, job.style) else job.path
+            if made.path != wanted:
+                target = self.out / wanted
+                target.parent.mkdir(parents=True, exist_ok=True)
+                (self.out / made.path).replace(target)
+                self.done[job.path] = msgspec.structs.replace(made, path=wanted)
+        there = {m.path for m in self.done.values()}
+        for old in (self.out / LEFT_OUT).rglob("*.wav"):
+            if old.relative_to(self.out).as_posix() not in there:
+                old.unlink()
+
+    def ingredients(self) -> list[Ingredient]:
+        texts = Ingredient("texts", self.collection.name, self.collection.licence)
+        return sorted({texts, OURS, *(i for m in self.done.values() if m.kept for i in m.ingredients)})
+
+    def finish(
+        self, groups: Sequence[Group], verdict: Verdict, status: dict[str, str], release: bool
+    ) -> tuple[Made, ...]:
+        """The last manifest, of the sounds whose scripts are still there."""
+        known = {one.id for one in self.collection.everything}
+        wanted = {j.path: j for g in groups for j in g.jobs}
+        self.done = {path: m for path, m in self.done.items() if m.case_id in known}
+        self._save(verdict.licence, status, release)
+        return tuple(m for path, m in sorted(self.done.items()) if path in wanted and m.kept)
+
+    def _save(self, licence: str = "", status: dict[str, str] | None = None, release: bool = False) -> None:
+        clips = tuple(m for _, m in sorted(self.done.items()))
+        told = self.status if status is None else status
+        parts = tuple(self.ingredients())
+        licence = licence or derive(parts).licence
+        manifest = Manifest(self.collection.name, __version__, licence, self.options, release, told, parts, clips)
+        write_json(self.out / FILE, manifest)
 
 
-def _hash(parts: tuple[object, ...]) -> str:
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
-
-
-@functools.cache
-def _code() -> str:
-    """What the sounds depend on besides the scripts: this room's source and the versions of its engines."""
-    here = Path(__file__).parent
-    source = b"".join((here / f"{name}.py").read_bytes() for name in _CODE)
-    engines = f"{identity()} {version('pyworld-prebuilt')} {version('pyworld')} {version('soxr')} {np.__version__}"
-    return hashlib.sha256(source + engines.encode()).hexdigest()[:16]
-
-
-def _recipe(script: Script, style: str) -> Recipe:
-    cue = script.cue_in(style)
-    return recipe_of(cue.slug) if cue else NEUTRAL
-
-
-def _work(
-    todo: list[tuple[Script, tuple[str, ...]]], out: Path, seed: int, jobs: int
-) -> Iterator[tuple[Script, list[Made]]]:
-    """Make what is missing, script by script, in this process or in several."""
+def _rendered(
+    todo: Sequence[Group], done: dict[str, Made], out: Path, options: Options, jobs: int
+) -> Iterator[list[Made]]:
+    """Make what is missing, group by group, in this process or in several."""
     jobs = min(jobs, len(todo))
+    missing = {g.id: frozenset(j.path for j in g.jobs if j.path not in done) for g in todo}
     if jobs <= 1:
-        for script, paths in todo:
-            yield script, _make(script, paths, out, seed)
+        for group in todo:
+            yield _render(group, missing[group.id], out, options)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_start_worker) as pool:
-        futures = {pool.submit(_make, script, paths, out, seed): script for script, paths in todo}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    with workers(jobs) as pool:
+        for future in as_completed([pool.submit(_render, g, missing[g.id], out, options) for g in todo]):
+            yield future.result()
 
 
-def _start_worker() -> None:
-    """Leave interrupts to the parent, and end with it: a killed build must not leave processes behind."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = parent_process()
-
-    def follow() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
-
-
-def _make(script: Script, paths: tuple[str, ...], out: Path, seed: int) -> list[Made]:
-    """Make the named sounds of one script. Runs in a worker process."""
-    plans = dict(_plan(script, seed))
-    plain: dict[str, Voiced] = {}
+def _render(group: Group, missing: frozenset[str], out: Path, options: Options) -> list[Made]:
+    """Make the missing sounds of one group. Runs in a worker process."""
+    renderer = Renderer(group, options)
     made: list[Made] = []
-    for style in script.styles:
-        path = _CLIPS + script.file_name(style)
-        if path in paths:
-            voice = script.voice_in(style)
-            if voice.engine not in plain:
-                samples, rate = speak(script.words, voice=voice.engine, rate_wpm=_PACE)
-                plain[voice.engine] = analyse(audio.resample(samples, rate, RATE).astype(np.float64))
-            made.append(_clip(script, style, plain[voice.engine], out, path, plans[path], seed))
-        path = _REPLIES + script.file_name(style, "_response.wav")
-        if path in paths:
-            samples = speak_reply(script.reply[style], script.style[style])
-            digest, seconds = _write_wav(out / path, samples)
-            made.append(
-                Made(path, digest, seconds, script.id, style, REPLY_VOICE, plans[path], manner=script.style[style])
-            )
+    for job in group.jobs:
+        if job.path in missing:
+            made.append(_written(job, renderer.clip(job) if job.speaker else renderer.reply(job), out))
     return made
 
 
-def _clip(script: Script, style: str, plain: Voiced, out: Path, path: str, made_from: str, seed: int) -> Made:
-    cue, voice, recipe = script.cue_in(style), script.voice_in(style), _recipe(script, style)
-    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(f"{seed}/{path}".encode()).digest()[:8], "big"))
-    outdoors = script.cue_in("target")
-    in_scene = outdoors is not None and outdoors.dimension == "environment"
-    # A neutral clip of a scene script is as loud as its mixes: only the scene may tell them apart.
-    samples = deliver(plain, recipe, rng, voice.scale, SCENE_DBFS if in_scene else ORDINARY_DBFS)
-    behind = cue.slug if cue is not None and cue.dimension == "environment" else ""
-    if behind:
-        background = scene(behind, samples.size, RATE, rng)
-        samples = audio.mix(samples, background, RATE, SCENE_SNR, speech_dbfs=SCENE_DBFS).astype(np.float64)
-    digest, seconds = _write_wav(out / path, samples)
+def _written(job: Job, rendered: Rendered, out: Path) -> Made:
+    data = audio.encode_wav(rendered.samples, RATE)
+    write(out / job.path, data)
+    x = rendered.samples
+    rms = float(np.sqrt(np.mean(x**2))) if x.size else 0.0
     return Made(
-        path, digest, seconds, script.id, style, voice.engine, made_from,
-        cue=cue.slug if cue else "", scene=behind, recipe=_changes(recipe),
-    )  # fmt: skip
-
-
-def _changes(recipe: Recipe) -> dict[str, Any]:
-    """A recipe's fields that differ from doing nothing."""
-    plain = dataclasses.asdict(NEUTRAL)
-    return {key: value for key, value in dataclasses.asdict(recipe).items() if value != plain[key]}
-
-
-def _write_wav(path: Path, samples: Any) -> tuple[str, float]:
-    peak = float(np.abs(samples).max())
-    if peak > 0.98:
-        samples = samples * (0.98 / peak)
-    data = audio.encode_wav(samples, RATE)
-    _write(path, data)
-    return hashlib.sha256(data).hexdigest(), round(len(samples) / RATE, 4)
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_bytes(data)
-    part.replace(path)
-
-
-def _write_json(path: Path, value: object) -> None:
-    _write(path, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
-
-
-def _write_manifest(out: Path, name: str, scripts: Sequence[Script], done: dict[str, Made]) -> tuple[Made, ...]:
-    ids = {s.id for s in scripts}
-    clips = tuple(sorted((m for m in done.values() if m.case_id in ids), key=lambda m: m.path))
-    _write_json(out / "manifest.json", Manifest(name, LICENCE, identity(), clips))
-    return clips
-
-
-def _write_texts(out: Path, scripts: Sequence[Script], whole: Sequence[Script], seed: int) -> list[ask.Question]:
-    """The scripts and questions whose clips exist, in EchoMind's keys. Questions are drawn over all scripts, so that a
-    part of the set asks what the whole would ask."""
-    home = out / "data_synthesis"
-    _write_json(home / "script_info_synthesis.json", [_script_info(s) for s in whole])
-    ids = {s.id for s in whole}
-    everything: list[ask.Question] = []
-    for kind, drawn in (
-        ("understanding", ask.understanding(scripts, seed)),
-        ("reasoning", ask.reasoning(scripts, seed)),
-    ):
-        questions = [q for q in drawn if q.script.id in ids]
-        _write_json(home / "MCQ" / f"{kind}.json", [_question_info(q) for q in questions])
-        everything += questions
-    return everything
-
-
-def _script_info(script: Script) -> dict[str, Any]:
-    info: dict[str, Any] = {
-        "case_id": script.id,
-        "spoken_info": script.cue,
-        "topic": script.topic,
-        "speak_A": script.words,
-    }
-    for style in script.styles:
-        told = {
-            f"{style}_input_audio_file": script.file_name(style),
-            f"{style}_response_audio_file": script.file_name(style, "_response.wav"),
-            f"{style}_response_text": script.reply[style],
-            "style_profile": script.style[style],
-        }
-        if style == "alternative":
-            told["alternative_spoken_info"] = script.alternative
-        info[f"{style}_audio_info"] = told
-    return info
-
-
-def _question_info(q: ask.Question) -> dict[str, Any]:
-    folder, _, name = q.script.file_name(q.style).partition("/")
-    return {
-        "question_id": q.id,
-        "question_type": q.category,
-        "audio_dir": folder,
-        "audio_name": name,
-        "script": q.script.words,
-        "question": q.question,
-        "options_text": q.options_text,
-        "answer": q.answer,
-        "option_provenance": list(q.provenance),
-    }
+        path=job.path,
+        sha256=hashlib.sha256(data).hexdigest(),
+        seconds=round(len(x) / RATE, 4),
+        dbfs=round(20 * float(np.log10(rms + 1e-9)), 2),
+        peak=round(float(np.abs(x).max(initial=0.0)), 4),
+        case_id=job.case_id,
+        style=job.style,
+        voice=rendered.voice,
+        made_from=job.made_from,
+        cue=job.cue,
+        manner=job.manner,
+        scene=job.scene,
+        recipe=rendered.recipe,
+        reply=job.voice_style,
+        ingredients=rendered.ingredients,
+    )

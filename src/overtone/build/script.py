@@ -9,14 +9,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from overtone.build.voices import VOICES, BuildVoice
+from overtone.build.voices import ROLES
 from overtone.cues import BY_SLUG, REASONING, Cue
 from overtone.errors import DataError
 from overtone.paths import read_plain, shown
 from overtone.schema import STYLES, Style
 from overtone.spec import suggest
 
-ROLES = {name: voice.sex for name, voice in VOICES.items()}
 SET_LICENCE = "CC-BY-4.0"  # of the texts that come with the package
 LONGEST = 400  # characters of a script
 MAX_BYTES = 50_000_000  # of one file
@@ -85,13 +84,6 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
         kinds = MANNERS.get(cue.slug, ("",)) if cue else ("",)
         return self.manner.get(style, kinds[0])
 
-    def voice_in(self, style: str) -> BuildVoice:
-        """Who speaks in this style: one voice throughout, but for scripts about the speaker's sex."""
-        voice, cue = VOICES[self.voice], self.cue_in(style)
-        if cue is not None and cue.category == "gender" and cue.slug != voice.sex:
-            return VOICES[voice.partner]
-        return voice
-
     def sex_in(self, style: str) -> str:
         """The sex of who speaks in this style: one voice throughout, but for scripts about just that."""
         cue = self.cue_in(style)
@@ -132,6 +124,10 @@ class Collection(Struct, frozen=True):
     conflicts: tuple[Script, ...] = ()
     dialogues: tuple[Dialogue, ...] = ()
     licence: str = "unknown"  # of the texts
+
+    @property
+    def everything(self) -> list[Script | Dialogue]:
+        return [*self.scripts, *self.conflicts, *self.dialogues]
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -193,7 +189,8 @@ def read_files(*paths: Path) -> tuple[tuple[Script, ...], tuple[Dialogue, ...]]:
     seen: set[str] = set()
     for path in paths:
         read = _read_lines(path) if path.suffix == ".jsonl" else _read_toml(path)
-        for one in (*read.script, *read.dialogue):
+        both: list[Script | Dialogue] = [*read.script, *read.dialogue]
+        for one in both:
             problem = _name_problem(one, seen)
             problem = problem or (_problem(one) if isinstance(one, Script) else _dialogue_problem(one))
             if problem:

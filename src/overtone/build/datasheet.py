@@ -1,0 +1,150 @@
+"""The datasheet and licence that travel with a built set: what it holds, how it was made, what it may be used for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from overtone.build.licence import Verdict
+from overtone.build.manifest import Made, write
+from overtone.build.plan import Options
+from overtone.build.questions import Question
+from overtone.build.script import Collection
+from overtone.build.sift import Sifted
+from overtone.cues import CUES
+from overtone.schema import STYLES
+
+_TEXT = """# Datasheet: {name}
+
+## Why it exists
+To measure whether a speech language model hears how something is said, by whom and where, reasons from it, and answers
+to it: the same neutral words in several deliveries, in the design of EchoMind (with which this set is not affiliated).
+
+## What it holds
+{scripts} scripts, {conflicts} conflict scripts (the voice against the words), {dialogues} two-turn dialogues;
+{clips} clips ({minutes:.0f} minutes) and {replies} reference replies; {questions} questions. English. No person's data:
+{voices}
+
+{counts}
+
+## How it was made
+Built by Overtone {version} with {options}. Every clip of a script, the neutral one too, went through the same chain;
+`manifest.json` holds the voice, recipe, level, length and SHA-256 of each. The texts were written for this purpose and
+read again by others (see the reviews that come with the scripts).
+
+## What was checked
+{gates}
+
+## Whether the cues are real
+Validated (a classifier that has only heard real recordings recognises it, or listeners did): {validated}.
+Not validated: {unvalidated}. Headline numbers should be over the validated ones; results on the others stand apart.
+
+## What it should be used for, and what not
+For measuring models and finding where they fail. Not for judging people: a recipe for sadness is not sadness. A model
+that does well here hears *these* cues; takes of people speaking the same scripts can be built in with
+`--voice recordings:DIR`.
+
+## Licence
+{licence}
+
+{ingredients}
+"""
+
+
+def write_datasheet(
+    out: Path,
+    part: Collection,
+    checked: Sifted,
+    questions: Sequence[Question],
+    clips: Sequence[Made],
+    verdict: Verdict,
+    status: dict[str, str],
+    options: Options,
+    version: str,
+) -> None:
+    """Write DATASHEET.md and LICENSE beside the set."""
+    spoken = [m for m in clips if not m.reply]
+    left = checked.scripts
+    text = _TEXT.format(
+        name=part.name,
+        version=version,
+        scripts=sum(s.id not in left for s in part.scripts),
+        conflicts=sum(s.id not in left for s in part.conflicts),
+        dialogues=sum(d.id not in left for d in part.dialogues),
+        clips=len(spoken),
+        minutes=sum(m.seconds for m in spoken) / 60,
+        replies=len(clips) - len(spoken),
+        questions=len(questions),
+        voices=_wrapped(f"the voices are {', '.join(sorted({m.voice for m in clips}))}."),
+        counts=counts_table(clips, questions),
+        options=_told(options),
+        gates=_gates(checked),
+        validated=_wrapped(", ".join(c for c, s in sorted(status.items()) if s == "validated") or "none"),
+        unvalidated=_wrapped(", ".join(c for c, s in sorted(status.items()) if s != "validated") or "none"),
+        licence=_licence(verdict),
+        ingredients=_ingredients(clips),
+    )
+    write(out / "DATASHEET.md", text.encode())
+    write(out / "LICENSE", (_licence(verdict) + "\n").encode())
+
+
+def counts_table(clips: Iterable[Made], questions: Iterable[Question]) -> str:
+    """Clips by cue and style, then questions by kind with how often each letter is right, as Markdown."""
+    by: Counter[tuple[str, str]] = Counter((m.cue or "(none)", m.style) for m in clips if not m.reply)
+    styles = [s for s in (*STYLES, "changed", "steady", "plain") if any(key[1] == s for key in by)]
+    lines = ["| cue | " + " | ".join(styles) + " |", "|---|" + "---:|" * len(styles)]
+    order = [c.slug for c in CUES]
+    for cue in sorted({key[0] for key in by}, key=lambda c: (order.index(c) if c in order else len(order), c)):
+        lines.append(f"| {cue} | " + " | ".join(str(by[cue, s]) for s in styles) + " |")
+    lines += ["", "| question | asked | right letters |", "|---|---:|---|"]
+    kinds: dict[tuple[str, str], Counter[str]] = {}
+    for q in questions:
+        kinds.setdefault((q.part, q.category), Counter())[q.answer] += 1
+    for (part, category), letters in kinds.items():
+        name = f"{category} ({part})" if part and not category.startswith(part) else category
+        told = ", ".join(f"{letter} {n}" for letter, n in sorted(letters.items()))
+        lines.append(f"| {name} | {letters.total()} | {told} |")
+    return "\n".join(lines)
+
+
+def _told(options: Options) -> str:
+    parts = [f"voices {', '.join(options.voices)}", f"strength {options.strength:g}", f"seed {options.seed}"]
+    parts.append(f"scenes {options.snr:g} dB below the voice")
+    parts.append("sounds from a folder where it has them" if options.sounds else "synthesised sounds")
+    if options.room:
+        parts.append(f"room {options.room}")
+    return ", ".join(parts)
+
+
+def _gates(checked: Sifted) -> str:
+    if not checked.ran:
+        return "Nothing: it was built without gates. Do not publish results on it."
+    lines = ["| gate | checked | left out |", "|---|---:|---:|"]
+    lines += [f"| {gate} | {total} | {failed} |" for gate, (total, failed) in checked.counts().items()]
+    return "\n".join([*lines, "", "`gates.json` lists each with its reason, and the table of the leak test."])
+
+
+def _licence(verdict: Verdict) -> str:
+    if verdict.conflicts:
+        reasons = "".join(f"\n- {reason}" for reason in verdict.conflicts)
+        return f"This set may not be given away as a whole, because of what it was made from:{reasons}"
+    return (
+        f"This set is licensed {verdict.licence}: use it, share it and build on it, naming the Overtone authors"
+        + (", not for commerce" if "NC" in verdict.licence else "")
+        + (", under the same licence" if "SA" in verdict.licence else "")
+        + "."
+    )
+
+
+def _ingredients(clips: Iterable[Made]) -> str:
+    made: Counter[tuple[str, str, str]] = Counter((i.what, i.source, i.licence) for m in clips for i in m.ingredients)
+    lines = ["| ingredient | licence | sounds |", "|---|---|---:|"]
+    lines += [f"| {what} {source} | {licence} | {n} |" for (what, source, licence), n in sorted(made.items())]
+    return "\n".join(lines)
+
+
+def _wrapped(text: str) -> str:
+    import textwrap
+
+    return textwrap.fill(text, 120)

@@ -1,0 +1,108 @@
+"""The manifest of a built set: how each sound was made, what it was made of, what may be done with the whole."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from overtone.build.licence import Ingredient
+from overtone.build.plan import Options
+from overtone.errors import DataError, UsageError
+from overtone.paths import read_plain, shown
+
+FILE = "manifest.json"
+LEFT_OUT = "left_out/"  # where sounds lie that failed a gate
+_MAX_BYTES = 500_000_000
+
+
+class Made(Struct, frozen=True, omit_defaults=True):
+    """One sound. `made_from` is a hash of everything that went into it."""
+
+    path: str
+    sha256: str
+    seconds: float
+    dbfs: float  # root mean square
+    peak: float  # of full scale
+    case_id: str
+    style: str
+    voice: str
+    made_from: str
+    cue: str = ""
+    manner: str = ""  # which kind of its cue
+    scene: str = ""
+    recipe: dict[str, Any] = {}
+    reply: str = ""  # the voice in which a reply is spoken
+    ingredients: tuple[Ingredient, ...] = ()
+
+    @property
+    def kept(self) -> bool:
+        return not self.path.startswith(LEFT_OUT)
+
+
+class Manifest(Struct, frozen=True):
+    """What a build wrote beside the clips. `status` says of each cue if more than its own recipe vouches for it."""
+
+    name: str
+    version: str  # of Overtone
+    licence: str
+    options: Options
+    release: bool
+    status: dict[str, str]
+    ingredients: tuple[Ingredient, ...]  # of all sounds, and the texts
+    clips: tuple[Made, ...]
+
+
+def open_folder(out: Path, name: str) -> Manifest | None:
+    """The manifest of an earlier build of the same set; refuses a folder that holds something else."""
+    path = out / FILE
+    if path.is_file():
+        found = read_manifest(out)
+        if found.name != name:
+            raise UsageError(f"{shown(str(out))} holds the set {found.name!r}; give another --out for {name!r}")
+        return found
+    if (out / "data_synthesis").exists() or (out / "audio_response").exists():
+        raise UsageError(f"{shown(str(out))} holds a benchmark that was not built here; give another --out")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{shown(str(out))}: cannot be made a folder: {error.strerror}; give another --out") from None
+    return None
+
+
+def read_manifest(out: Path) -> Manifest:
+    path = out / FILE
+    try:
+        return msgspec.json.decode(read_plain(path, _MAX_BYTES), type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{shown(str(path))}: not a manifest of this builder ({error}); give another --out") from error
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, value: object) -> None:
+    write(path, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+
+
+def same(out: Path, made: Made | None, made_from: str) -> bool:
+    """Whether a sound of the manifest is still what it says, and still what is wanted."""
+    if made is None or made.made_from != made_from:
+        return False
+    try:
+        return hashlib.sha256((out / made.path).read_bytes()).hexdigest() == made.sha256
+    except OSError:
+        return False

@@ -1,0 +1,163 @@
+"""What a set consists of: every sound it needs, who speaks it, and a hash of all that goes into it.
+
+A sound's bytes depend on nothing but its job and this room's code; so a build can be killed, resumed, split or run with
+any number of processes and comes to the same bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from overtone.build.script import Collection, Dialogue, Script
+from overtone.build.voices import Cast, How, Speaker, VoiceError, cast
+from overtone.build.voices.instructions import instructions
+from overtone.cues import BY_SLUG
+from overtone.embedded import version
+
+CLIPS, REPLIES = "data_synthesis/audio/", "audio_response/"
+PLAIN = "plain"  # the style of a clip that only the gates hear: words of a conflict or dialogue in a plain voice
+OPTIONAL = frozenset({PLAIN, "control"})  # a folder of recordings need not have them
+_LISTED = 20
+_CODE = (  # files whose change changes sounds
+    "tract.py", "events.py", "delivery.py", "recipes.py", "scenes/*.py", "sounds.py", "room.py", "replies.py",
+    "render.py", "voices/*.py",
+)  # fmt: skip
+
+
+class Options(Struct, frozen=True):
+    """How a set is to be spoken. Everything here changes sounds."""
+
+    voices: tuple[str, ...] = ("espeak",)
+    sounds: str = ""  # a folder of real sounds; what it lacks is synthesised
+    strength: float = 1.0  # of the deliveries
+    room: str = ""
+    snr: float = 10.0  # dB of the voice over its scene
+    seed: int = 0
+
+
+class Job(Struct, frozen=True):
+    """One sound to make: a clip where it has a speaker, else a reference reply."""
+
+    path: str
+    case_id: str
+    style: str
+    text: str
+    speaker: Speaker | None = None
+    cue: str = ""
+    manner: str = ""  # which kind of its cue
+    outdoors: bool = False  # belongs to a script with a scene: as loud as its mixes
+    voice_style: str = ""  # of a reply
+    twin: str = ""  # path of the plain clip it is measured against
+    made_from: str = ""
+
+    @property
+    def scene(self) -> str:
+        cue = BY_SLUG.get(self.cue)
+        return self.cue if cue is not None and cue.dimension == "environment" else ""
+
+
+class Group(Struct, frozen=True):
+    """All sounds of one script or dialogue, made together because they share the analysis of its words."""
+
+    id: str
+    cue: str
+    jobs: tuple[Job, ...]
+
+
+def plan(collection: Collection, options: Options) -> list[Group]:
+    """Every sound of a set, script by script, in the order of its files."""
+    speakers = cast(options.voices)
+    code = _code() + repr(msgspec.to_builtins(options)) + speakers.identity()
+    groups = [(s.id, s.cue, list(_script_jobs(s, speakers))) for s in (*collection.scripts, *collection.conflicts)]
+    groups += [(d.id, d.turn[1].cue or d.turn[0].cue, list(_dialogue_jobs(d, speakers))) for d in collection.dialogues]
+    gone = [g for _, _, jobs in groups for j in jobs if j.style not in OPTIONAL for g in _missing(j, speakers)]
+    if gone:
+        more = f"\n  and {len(gone) - _LISTED} more" if len(gone) > _LISTED else ""
+        raise VoiceError(f"{len(gone)} takes are missing:\n  " + "\n  ".join(gone[:_LISTED]) + more)
+    out = []
+    for name, cue, jobs in groups:
+        there = [j for j in jobs if j.style not in OPTIONAL or not _missing(j, speakers)]
+        hashed = (msgspec.structs.replace(j, made_from=_hash((code, repr(j)))) for j in there)
+        out.append(Group(name, cue, tuple(hashed)))
+    return out
+
+
+def how(job: Job) -> How:
+    """How a clip is to be said, for engines that deliver cues themselves."""
+    return How(
+        job.case_id, job.style, job.cue, job.manner, instructions(job.cue, job.manner), job.path.removeprefix(CLIPS)
+    )
+
+
+def _missing(job: Job, speakers: Cast) -> list[str]:
+    return speakers.missing([(job.speaker, how(job))]) if job.speaker else []
+
+
+def _script_jobs(script: Script, speakers: Cast) -> Iterator[Job]:
+    outdoors = BY_SLUG[script.cue].dimension == "environment"
+    mine = speakers.of(script.voice, script.id)
+    neutral = "neutral" if "neutral" in script.reply else PLAIN if script.says else ""
+    twin = CLIPS + script.file_name(neutral) if neutral else ""
+    styles: list[str] = [*script.styles]
+    styles.append(PLAIN if script.says else "control")
+    for style in styles:
+        speaker: Speaker | None = mine if script.sex_in(style) == mine.sex else speakers.partner(mine, script.id)
+        if style == "control" and speaker is not None:
+            speaker = speakers.other(speaker, script.id)
+        if speaker is None:
+            continue
+        cue = script.cue_in(style)
+        path = CLIPS + script.file_name(style)
+        yield Job(
+            path, script.id, style, script.words, speaker, cue.slug if cue else "", script.manner_in(style), outdoors,
+            twin=twin if path != twin else "",
+        )  # fmt: skip
+        if style in script.reply:
+            reply = REPLIES + script.file_name(style, "_response.wav")
+            yield Job(reply, script.id, style, script.reply[style], voice_style=script.style[style])
+
+
+def dialogue_file(dialogue: Dialogue, turn: int, style: str, ending: str = ".wav") -> str:
+    """Relative to `audio/` or `audio_response/`."""
+    return f"dialogue/{dialogue.id}_{dialogue.topic}_turn{turn + 1}_{style}{ending}"
+
+
+def _dialogue_jobs(dialogue: Dialogue, speakers: Cast) -> Iterator[Job]:
+    """Turn one once, turn two changed and steady, each with its reply; and both turns plain, for the gates."""
+    speaker = speakers.of(dialogue.voice, dialogue.id)
+    first, second = dialogue.turn
+    outdoors = any(t.cue and BY_SLUG[t.cue].dimension == "environment" for t in dialogue.turn)
+    said = (
+        (0, "changed", first.words, first.cue, first.manner, first.reply, first.style),
+        (1, "changed", second.words, second.cue, second.manner, second.reply, second.style),
+        (1, "steady", second.words, first.cue, first.manner, dialogue.steady_reply, dialogue.steady_style),
+        (0, PLAIN, first.words, "", "", "", ""),
+        (1, PLAIN, second.words, "", "", "", ""),
+    )
+    for turn, style, words, cue, manner, reply, voice_style in said:
+        path = CLIPS + dialogue_file(dialogue, turn, style)
+        twin = CLIPS + dialogue_file(dialogue, turn, PLAIN) if cue else ""
+        yield Job(path, dialogue.id, style, words, speaker, cue, manner, outdoors, twin=twin)
+        if reply:
+            path = REPLIES + dialogue_file(dialogue, turn, style, "_response.wav")
+            yield Job(path, dialogue.id, style, reply, voice_style=voice_style)
+
+
+def _hash(parts: tuple[object, ...]) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def _code() -> str:
+    """What sounds depend on besides the scripts: this room's source and the versions of its engines."""
+    here = Path(__file__).parent
+    source = b"".join(path.read_bytes() for name in _CODE for path in sorted(here.glob(name)))
+    engines = f"{version('pyworld-prebuilt')} {version('pyworld')} {version('soxr')} {np.__version__}"
+    return hashlib.sha256(source + engines.encode()).hexdigest()[:16]

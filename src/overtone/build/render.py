@@ -1,0 +1,140 @@
+"""One chain for every clip: words spoken, delivered, put in a room, in a scene, to a level, as 16-bit samples.
+
+A neutral clip takes every step that its cued twins take, with a recipe that changes nothing. An engine that delivers
+cues by itself (a recording, a voice that takes instructions) is left as it is but for one gain for a script's clips.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from overtone import audio
+from overtone.build import room
+from overtone.build.delivery import ORDINARY_DBFS, RATE, Voiced, analyse, deliver
+from overtone.build.events import event
+from overtone.build.licence import Ingredient
+from overtone.build.plan import Group, Job, Options, how
+from overtone.build.recipes import NEUTRAL, Recipe, recipe_of
+from overtone.build.replies import speak_reply
+from overtone.build.scenes import scene
+from overtone.build.script import SET_LICENCE
+from overtone.build.sounds import Library
+from overtone.build.tract import Rng, Sound
+from overtone.build.voices import Cast, Engine, Speaker, cast
+
+SCENE_DBFS = -20.0
+CEILING = 0.98
+_PACE = 160  # words a minute of plain speech
+OURS = Ingredient("sounds", "synthesised by Overtone", SET_LICENCE)
+
+
+class Rendered(Struct, frozen=True):
+    """A finished sound and what it was made of."""
+
+    samples: Sound
+    voice: str
+    recipe: dict[str, Any]
+    ingredients: tuple[Ingredient, ...]
+
+
+class Renderer:
+    """Makes the sounds of one group, keeping what they share: the plain speech of each speaker and its analysis."""
+
+    def __init__(self, group: Group, options: Options) -> None:
+        self.group = group
+        self.options = options
+        self.cast: Cast = cast(options.voices)
+        self.library = library(options.sounds)
+        self._plain: dict[tuple[Speaker, str], Voiced] = {}
+        self._gains: dict[str, float] = {}
+
+    def clip(self, job: Job) -> Rendered:
+        if job.speaker is None:
+            raise ValueError(f"{job.path} is no clip")
+        rng = _rng(self.options.seed, job.path)
+        used: list[Ingredient] = []
+        engine = self.cast.engine(job.speaker)
+        used.append(Ingredient("voice", engine.identity(), engine.licence))
+        dbfs = SCENE_DBFS if job.outdoors else ORDINARY_DBFS
+        recipe = NEUTRAL if engine.native else recipe_of(job.cue, job.manner, self.options.strength)
+        if engine.native:
+            samples = self._take(job, job.speaker, engine) * self._gain(job, job.speaker, engine, dbfs)
+        else:
+            voiced = self._voiced(job, job.speaker, engine)
+            made = functools.partial(self._event, used)
+            samples = deliver(voiced, recipe, rng, job.speaker.scale, dbfs, made)
+        if self.options.room:
+            samples = room.respond(samples, RATE, rng, self.options.room)
+        if job.scene:
+            behind = self._scene(job, samples.size, rng, used)
+            samples = audio.mix(samples, behind, RATE, self.options.snr, speech_dbfs=SCENE_DBFS).astype(np.float64)
+        return Rendered(_under(samples), job.speaker.name, _changes(recipe), tuple(dict.fromkeys(used)))
+
+    def reply(self, job: Job) -> Rendered:
+        samples, name, used = speak_reply(self.cast, job.text, job.voice_style, job.path)
+        return Rendered(_under(samples), name, {}, (used,))
+
+    def _take(self, job: Job, speaker: Speaker, engine: Engine) -> Sound:
+        samples, rate = engine.speak(job.text, speaker, how(job), pace=_PACE)
+        return audio.resample(samples, rate, RATE).astype(np.float64)
+
+    def _voiced(self, job: Job, speaker: Speaker, engine: Engine) -> Voiced:
+        if (speaker, job.text) not in self._plain:
+            self._plain[speaker, job.text] = analyse(self._take(job, speaker, engine))
+        return self._plain[speaker, job.text]
+
+    def _gain(self, job: Job, speaker: Speaker, engine: Engine, dbfs: float) -> float:
+        """What brings the speaker's plain take to the ordinary level: the same for all takes, so that a shout stays
+        louder than a whisper."""
+        if speaker.name not in self._gains:
+            plain = next((j for j in self.group.jobs if j.speaker == speaker and not j.cue), job)
+            take = self._take(plain, speaker, engine)
+            self._gains[speaker.name] = 10 ** (dbfs / 20) / (float(np.sqrt(np.mean(take**2))) + 1e-12)
+        return self._gains[speaker.name]
+
+    def _event(self, used: list[Ingredient], name: str, rate: int, rng: Rng, f0: float, scale: float) -> Sound:
+        found = self.library.event(name, rate, rng) if self.library else None
+        if found is None or self.library is None:
+            used.append(OURS)
+            return event(name, rate, rng, f0, scale)
+        used.append(_recording(self.library, found[1]))
+        return found[0]
+
+    def _scene(self, job: Job, n: int, rng: Rng, used: list[Ingredient]) -> Sound:
+        found = self.library.scene(job.scene, n, RATE, rng) if self.library else None
+        if found is None or self.library is None:
+            used.append(OURS)
+            return scene(job.scene, n, RATE, rng, job.manner)
+        used.append(_recording(self.library, found[1]))
+        return found[0]
+
+
+def _recording(folder: Library, path: Path) -> Ingredient:
+    return Ingredient("recording", path.name, folder.licence(path))
+
+
+@functools.cache
+def library(folder: str) -> Library | None:
+    return Library(Path(folder)) if folder else None
+
+
+def _rng(seed: int, path: str) -> Rng:
+    return np.random.default_rng(int.from_bytes(hashlib.sha256(f"{seed}/{path}".encode()).digest()[:8], "big"))
+
+
+def _under(samples: Sound) -> Sound:
+    peak = float(np.abs(samples).max(initial=0.0))
+    return samples * (CEILING / peak) if peak > CEILING else samples
+
+
+def _changes(recipe: Recipe) -> dict[str, Any]:
+    """A recipe's fields that differ from doing nothing."""
+    plain = dataclasses.asdict(NEUTRAL)
+    return {key: value for key, value in dataclasses.asdict(recipe).items() if value != plain[key]}
