@@ -236,7 +236,7 @@ ALSO_TRUE: dict[str, frozenset[str]] = {  # cue → what an honest listener may 
         "cough": "hoarse dog",
         "sigh": "tired sad breath moan slow disgust wind",
         "laughter": "happy surprise child sobbing children",
-        "yawn": "tired sigh slow sad",
+        "yawn": "tired slow sad",
         "moan": "sad tired sigh sobbing disgust slow breath",
         "wind": "waves car subway breath",
         "thunder": "rain wind",
