@@ -10,7 +10,7 @@ from overtone.build.tract import Rng, Sound, add, decay, ramp, unit
 
 def applause(n: int, rate: int, rng: Rng) -> Sound:
     """From four people to a full hall clapping, each in a rhythm of their own."""
-    people = int(np.exp(rng.uniform(np.log(4), np.log(90))))
+    people = int(np.exp(rng.uniform(np.log(4), np.log(70))))
     out = np.zeros(n)
     m = int(0.045 * rate)
     for _ in range(people):
@@ -24,7 +24,7 @@ def applause(n: int, rate: int, rng: Rng) -> Sound:
             at += beat * rng.uniform(0.88, 1.12)
     if people > 25:
         hall = noise(n, rate, rng, [(150, -20), (700, -3), (1500, 0), (4000, -5), (9000, -14)])
-        out = unit(out) + rng.uniform(0.3, 0.9) * hall * swing(n, rate, rng, 2, -1, 1)
+        out = unit(out) + rng.uniform(0.1, 0.5) * hall * swing(n, rate, rng, 2, -1, 1)
     return tail(out, rate, rng, *between(rng, (0.3, 0.9), (0.15, 0.5)))
 
 

@@ -23,12 +23,9 @@ def car(n: int, rate: int, rng: Rng) -> Sound:
     k = int(0.12 * rate)
     beat = np.arange(k) / rate
     body = np.zeros(k)
-    for hertz in (rng.uniform(35, 60), rng.uniform(65, 120), rng.uniform(150, 320)):
-        body += (
-            rng.uniform(0.4, 1.0)
-            * np.sin(2 * np.pi * hertz * beat + rng.uniform(0, 6))
-            * np.exp(-beat * rng.uniform(25, 60))
-        )
+    for low, high, most in ((35, 60, 1.0), (65, 120, 1.0), (150, 320, 0.5)):
+        tone = np.sin(2 * np.pi * rng.uniform(low, high) * beat + rng.uniform(0, 6))
+        body += rng.uniform(0.4, 1.0) * most * tone * np.exp(-beat * rng.uniform(25, 60))
     thud = unit(convolved(blows, body))
     puff = unit(np.convolve(blows, np.exp(-np.arange(int(0.03 * rate)) / (0.008 * rate)), "same"))[:n]
     top = rng.uniform(-30, -16)
@@ -36,7 +33,7 @@ def car(n: int, rate: int, rng: Rng) -> Sound:
     valves = noise(n, rate, rng, hiss) * (0.35 + puff)
     bottom = rng.uniform(-2, 5)
     road = noise(n, rate, rng, [(25.0, bottom), (90.0, 0.0), (300.0, -12.0), (1200.0, -26.0), (8000.0, -44.0)])
-    share = {"idle": (0.5, 0.25), "drive": (0.3, 0.8), "rough": (0.6, 0.15)}[str(kind)]
+    share = {"idle": (0.6, 0.2), "drive": (0.4, 0.5), "rough": (0.7, 0.1)}[str(kind)]
     return np.asarray(
         thud + share[0] * rng.uniform(0.4, 1.0) * unit(valves) + share[1] * road * swing(n, rate, rng, 2.5, -1.5, 1.0)
     )

@@ -37,11 +37,11 @@ def rain(n: int, rate: int, rng: Rng) -> Sound:
 def wind(n: int, rate: int, rng: Rng) -> Sound:
     """Gusts that buffet the ear, wind in leaves, or a howl round a corner."""
     kind = rng.choice(["buffet", "trees", "howl"], p=[0.5, 0.2, 0.3])
-    gust = swing(n, rate, rng, rng.uniform(0.5, 1.2), -5.0, 3.0)
+    gust = swing(n, rate, rng, rng.uniform(0.5, 1.2), -4.0, 2.0)
     knee = rng.uniform(90, 220)
     steep = rng.uniform(-17, -11)  # dB an octave above the knee
     roar = [(20.0, 3.0), (knee / 2, 0.0), (knee, -2.0), (4 * knee, -2 + 2 * steep), (2000.0, -45.0), (10000.0, -56.0)]
-    out = noise(n, rate, rng, roar) * gust * swing(n, rate, rng, 5.0, -3.0, 2.0)
+    out = noise(n, rate, rng, roar) * gust * swing(n, rate, rng, 5.0, -1.5, 1.5)
     if kind == "trees":
         middle = rng.uniform(400, 900)
         leaves = [
@@ -133,12 +133,12 @@ def waves(n: int, rate: int, rng: Rng) -> Sound:
         swell = np.maximum(swell, size * shape * (since > 0))
         foam = np.maximum(foam, size * np.exp(-(((since - rise - 0.12) / 0.22) ** 2)))
         at += period * rng.uniform(0.7, 1.0)
-    bottom, knee, top = between(rng, (-12, 4), (350, 900), (-25, -15))
+    bottom, knee, top = between(rng, (-12, 4), (350, 800), (-26, -17))
     water = [(40.0, bottom), (120.0, -1.0), (knee, -3.0), (2 * knee, -9.0), (4000.0, top), (10000.0, top - 7)]
     spray = [(150.0, -14.0), (700.0, 0.0), (2000.0, 0.0), (5000.0, -9.0), (10000.0, -18.0)]
     floor = {"surf": 0.15, "lapping": 0.12, "beach": 0.25}[str(kind)]
     out = noise(n, rate, rng, water) * (floor + (1 - floor) * swell)
-    out = out + rng.uniform(0.05, 0.3) * noise(n, rate, rng, spray) * foam
+    out = out + rng.uniform(0.05, 0.22) * noise(n, rate, rng, spray) * foam
     if kind == "lapping":
         splash = drops(n, rate, rng, rng.uniform(60, 160), (450, 3500), 0.012)
         out = 0.6 * out + 0.7 * splash * (0.15 + foam)
