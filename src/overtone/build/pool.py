@@ -5,12 +5,27 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
+from typing import TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def spread(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
+    """`work` on every task, in this process or in several; results as they come."""
+    jobs = min(jobs, len(tasks))
+    if jobs <= 1:
+        yield from map(work, tasks)
+        return
+    with workers(jobs) as pool:
+        for future in as_completed([pool.submit(work, task) for task in tasks]):
+            yield future.result()
 
 
 @contextmanager

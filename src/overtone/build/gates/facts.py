@@ -138,7 +138,7 @@ def measure_sound(sound: Sound, words: str, twin: Sound | None = None, formants:
         silent=float(1 - loud.size / levels.size),
         lead=float(loud[0] * _FRAME) if loud.size else measures.seconds,
         trail=float((levels.size - 1 - loud[-1]) * _FRAME) if loud.size else measures.seconds,
-        spectrum=_spectrum(x, sound.rate),
+        spectrum=long_spectrum(x, sound.rate),
         envelope=tuple(round(float(v), 2) for v in _outline(x)),
         twin_sha256="" if twin is None else twin.sha256,
         pair=None if twin is None else compare(x, twin.samples, sound.rate, twin.rate, formants),
@@ -165,7 +165,7 @@ def _outline(x: Samples) -> Array:
     return np.array([10 * np.log10(np.mean(np.square(p, dtype=np.float64)) + 1e-12) for p in np.array_split(x, 32)])
 
 
-def _spectrum(x: Samples, rate: int) -> tuple[float, ...]:
+def long_spectrum(x: Samples, rate: int) -> tuple[float, ...]:
     """The long-term spectrum of what is loud enough to be the voice."""
     power, hertz = spectrogram(audio.resample(x, rate, RATE))
     total = power.sum(1)

@@ -7,8 +7,7 @@ stopped, and a second build measures only what changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,7 +16,7 @@ from msgspec import Struct
 from overtone.build.gates import Finding, cue, hygiene, speaker, survive
 from overtone.build.gates.facts import VERSION, ClipRecord, Facts, Key, Sound, digest, measure_sound, read
 from overtone.build.gates.survive import Rate
-from overtone.build.pool import workers
+from overtone.build.pool import spread
 from overtone.build.recipes import recipe_of
 from overtone.embedded import require
 from overtone.errors import AudioError
@@ -114,7 +113,7 @@ def measure_all(
     with (out / FILE).open("ab") as store:
         if store.tell() and not _ends_line(out / FILE):
             store.write(b"\n")  # after a line that a killed build left unfinished
-        for group in _measured(list(todo.values()), jobs):
+        for group in spread(_measure, list(todo.values()), jobs):
             for path, found in group:
                 if isinstance(found, Facts):
                     facts[path] = found
@@ -142,20 +141,8 @@ def _formants(clip: ClipRecord) -> float:
     return 1.0 if clip.native else recipe_of(clip.cue, "" if clip.scene else clip.manner).formants
 
 
-def _measured(groups: Sequence[Sequence[_Task]], jobs: int) -> Iterator[list[tuple[str, Facts | str]]]:
-    """Measure the clips of each script together, so that a twin is read once; here or in several processes."""
-    jobs = min(jobs, len(groups))
-    if jobs <= 1:
-        for group in groups:
-            yield _measure(group)
-        return
-    with workers(jobs) as pool:
-        for future in as_completed([pool.submit(_measure, group) for group in groups]):
-            yield future.result()
-
-
 def _measure(group: Sequence[_Task]) -> list[tuple[str, Facts | str]]:
-    """The facts of one script's clips, or what is wrong with the file. Runs in a worker process."""
+    """The facts of one script's clips, or what is wrong with a file; a twin is read once. Runs in a worker."""
     sounds: dict[str, Sound] = {}
 
     def sound(file: str) -> Sound:

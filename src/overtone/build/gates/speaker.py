@@ -18,8 +18,8 @@ SAME_DB = 3.0  # at most, between two deliveries of one voice; docs/gates.md has
 OTHER_DB = 1.0  # at least, between a script's voice and its control's
 UNDER_DB = 3.0  # a voice this far above all the rest of the clip is in it sample for sample
 DOUBTED = 0.35  # a clip with fewer word errors says its own words and needs no comparison with other scripts
-TOGETHER = 0.9  # word errors between what was heard of a clip and of its twin
-MARGIN = 0.1  # by which another script's words must fit better
+TOGETHER = 1.0  # word errors between what was heard of a clip and of its twin
+FITS = 0.5  # a transcript with fewer errors against another script's words is a clip of that script
 
 
 def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
@@ -37,7 +37,7 @@ def _words(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Find
             continue
         nearest = min(scripts, key=lambda words: _rate(words, f.transcript))
         value = _rate(nearest, f.transcript)
-        if value < f.wer - MARGIN:
+        if value < min(f.wer, FITS):
             reason = (
                 f"sounds more like {nearest!r} (WER {value:.2f}) than like its own words (WER {f.wer:.2f}); check "
                 "which file lies there"

@@ -1,0 +1,212 @@
+"""Is a rebuild the same set? Two folders compared clip by clip, by what can be measured and not by bytes.
+
+The same versions on one machine give the same bytes. Another machine, or another version of an engine or of NumPy,
+rounds otherwise; such a rebuild is the same set when no clip differs by more than TOLERANCES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from overtone import audio
+from overtone.audio import Measures
+from overtone.build.gates import Finding
+from overtone.build.gates.facts import Sound, heard, long_spectrum, read
+from overtone.build.pool import spread
+from overtone.errors import AudioError, DataError
+from overtone.paths import inside, read_plain, shown
+
+if TYPE_CHECKING:
+    from overtone.build.plan import Group, Options
+
+GATE = "rebuild"
+MANIFEST = "manifest.json"
+LEFT_OUT = "left_out/"
+_CLIPS = "data_synthesis/"  # replies are not transcribed: they are long, and their words stand in the set's texts
+_MAX_BYTES = 500_000_000
+_FAINT_DB = -40.0  # a band this far under the whole is not compared: rounding alone moves it
+_VOICED = 0.1  # share of frames with a pitch below which a median says nothing
+Tell = Callable[[str, int, int], None]
+
+
+class Tolerance(Struct, frozen=True):
+    """How far a measure of a rebuilt clip may lie from the original's, and in which unit."""
+
+    most: float
+    unit: str
+    why: str
+
+
+TOLERANCES: dict[str, Tolerance] = {
+    "duration": Tolerance(0.02, "of the longer", "a frame or two of the vocoder; a word more or less is 10 %"),
+    "level": Tolerance(0.5, "dB", "half of what a listener notices"),
+    "pitch": Tolerance(0.03, "of the higher", "half a semitone; the smallest recipe moves it by 5 %"),
+    "spectrum": Tolerance(1.5, "dB", "of any band, against the whole; another voice differs by 3 and more"),
+    "words": Tolerance(0.34, "WER", "between what is heard of both: one word in three, as near noise words tip over"),
+}
+
+
+class _Entry(Struct, frozen=True):
+    """What is read of a manifest's clip; whatever else it holds may change."""
+
+    path: str
+    sha256: str
+    seconds: float
+    case_id: str
+    style: str
+    cue: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.path.removeprefix(LEFT_OUT)
+
+
+class _Manifest(Struct, frozen=True):
+    name: str
+    clips: tuple[_Entry, ...]
+
+
+def compare(
+    folder: Path, rebuilt: Path, *, words: bool = True, jobs: int = 1, progress: Tell | None = None
+) -> list[Finding]:
+    """What differs between a set and its rebuild: clips that only one of them has, and clips that differ by more than
+    the tolerances. Without `words` nothing is transcribed."""
+    mine, other = _clips(folder), _clips(rebuilt)
+    found = [
+        Finding(
+            GATE, name, f"is in {shown(str(folder))} and not in the rebuild; rebuild with the same scripts and flags"
+        )
+        for name in sorted(set(mine) - set(other))
+    ]
+    found += [
+        Finding(GATE, name, "is in the rebuild only; rebuild with the same scripts and flags")
+        for name in sorted(set(other) - set(mine))
+    ]
+    pairs = [
+        (name, str(inside(folder, mine[name].path)), str(inside(rebuilt, other[name].path)))
+        for name in sorted(set(mine) & set(other))
+    ]
+    return found + _compared(pairs, words, jobs, progress)
+
+
+def rebuild_and_compare(
+    folder: Path,
+    sample: int | None,
+    tmp: Path,
+    *,
+    scripts: str | None = None,
+    words: bool = True,
+    jobs: int = 1,
+    progress: Tell | None = None,
+) -> list[Finding]:
+    """Make the set in `folder` again under `tmp`, or so many of its scripts, evenly spread, and compare. `scripts`
+    names the file of a set that is not the package's own."""
+    from overtone.build.manifest import read_manifest
+    from overtone.build.plan import plan
+    from overtone.build.script import read_collection
+
+    known, made = _clips(folder), read_manifest(folder)
+    groups = [
+        g for g in plan(read_collection(scripts or made.name), made.options) if any(j.path in known for j in g.jobs)
+    ]
+    if sample is not None and 0 < sample < len(groups):
+        groups = [groups[k] for k in sorted({round(x) for x in np.linspace(0, len(groups) - 1, sample)})]
+    if not groups:
+        raise DataError(f"{shown(str(folder))} holds no clip of the set {shown(made.name)}; give --scripts FILE")
+    tasks = [(g, made.options, tuple(j.path for j in g.jobs if j.path in known), str(tmp)) for g in groups]
+    for count, _ in enumerate(spread(_make, tasks, jobs), 1):
+        if progress:
+            progress("scripts spoken again", count, len(tasks))
+    wanted = sorted(path for _, _, paths, _ in tasks for path in paths)
+    pairs = [(name, str(inside(folder, known[name].path)), str(tmp / name)) for name in wanted]
+    return _compared(pairs, words, jobs, progress)
+
+
+def _clips(folder: Path) -> dict[str, _Entry]:
+    path = folder / MANIFEST
+    try:
+        found = msgspec.json.decode(read_plain(path, _MAX_BYTES), type=_Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{shown(str(path))}: not a manifest of a built set ({error}); give a set's folder") from error
+    return {clip.name: clip for clip in found.clips}
+
+
+def _make(task: tuple[Group, Options, tuple[str, ...], str]) -> None:
+    """Make some sounds of one group again. Runs in a worker process."""
+    from overtone.build.delivery import RATE
+    from overtone.build.manifest import write
+    from overtone.build.render import Renderer
+
+    group, options, paths, tmp = task
+    renderer = Renderer(group, options)
+    for job in group.jobs:
+        if job.path in paths:
+            made = renderer.clip(job) if job.speaker else renderer.reply(job)
+            write(Path(tmp) / job.path, audio.encode_wav(made.samples, RATE))
+
+
+def _compared(pairs: Sequence[tuple[str, str, str]], words: bool, jobs: int, progress: Tell | None) -> list[Finding]:
+    found: list[Finding] = []
+    tasks = [(*pair, words and pair[0].startswith(_CLIPS)) for pair in pairs]
+    for count, findings in enumerate(spread(_differences, tasks, jobs), 1):
+        found += findings
+        if progress:
+            progress("clips compared", count, len(tasks))
+    return sorted(found, key=lambda f: f.subject)
+
+
+def _differences(task: tuple[str, str, str, bool]) -> list[Finding]:
+    """What differs by more than the tolerances between two files. Runs in a worker process."""
+    name, path, other_path, words = task
+    try:
+        one, two = read(Path(path)), read(Path(other_path))
+    except AudioError as error:
+        return [Finding(GATE, name, str(error))]
+    if one.sha256 == two.sha256:
+        return []
+    return [
+        Finding(GATE, name, _reason(measure, value), round(value, 4), TOLERANCES[measure].most)
+        for measure, value in distances(one, two, words=words).items()
+        if value > TOLERANCES[measure].most
+    ]
+
+
+def _reason(measure: str, value: float) -> str:
+    bound = TOLERANCES[measure]
+    return (
+        f"its {measure} differs by {value:.3g} {bound.unit}, at most {bound.most:g} is expected of a rebuild; compare "
+        "the versions of the engines in both manifests"
+    )
+
+
+def distances(one: Sound, two: Sound, *, words: bool) -> dict[str, float]:
+    """How far two sounds lie apart in each measure of TOLERANCES."""
+    a, b = audio.measure(one.samples, one.rate), audio.measure(two.samples, two.rate)
+    bands = zip(long_spectrum(one.samples, one.rate), long_spectrum(two.samples, two.rate), strict=True)
+    out = {
+        "duration": abs(a.seconds - b.seconds) / max(a.seconds, b.seconds),
+        "level": abs(a.rms_dbfs - b.rms_dbfs),
+        "pitch": _pitch(a, b),
+        "spectrum": max(abs(x - y) for x, y in bands if max(x, y) > _FAINT_DB),
+    }
+    if words:
+        from overtone.embedded.recogniser import transcribe
+
+        first, second = (transcribe(s.samples, s.rate) for s in (one, two))
+        counts = heard(first, second)
+        out["words"] = counts.errors / max(counts.reference_words, 1)
+    return out
+
+
+def _pitch(a: Measures, b: Measures) -> float:
+    """The pitch's relative difference; 0 where both have as good as none, as in a whisper."""
+    if min(a.voiced, b.voiced) < _VOICED:
+        return 0.0 if max(a.voiced, b.voiced) < 2 * _VOICED else 1.0
+    low, high = sorted((a.f0_hz or 0.0, b.f0_hz or 0.0))
+    return 1 - low / high if high else 0.0
