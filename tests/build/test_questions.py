@@ -266,6 +266,17 @@ def test_a_distractor_that_the_measures_make_arguable_gives_way_and_nothing_else
         assert q.category == "style" or {q.script.cue, q.script.alternative} & {"fast", "shout"}, q.id
 
 
+def test_the_measures_of_a_part_change_only_what_that_part_is_asked(
+    scripts: tuple[Script, ...], heard: list[Question]
+) -> None:
+    part = [s for s in scripts if s.cue in ("sad", "moan")]
+    loud = {s.file_name("neutral"): Sound() for s in scripts} | {s.file_name("target"): Sound(5.0, -20) for s in part}
+    ids = {s.id for s in part}
+    after = understanding(scripts, 0, loud)
+    assert [q for q in after if q.script.id not in ids] == [q for q in heard if q.script.id not in ids]
+    assert [q for q in after if q.script.id in ids] != [q for q in heard if q.script.id in ids]
+
+
 def test_counts_tell_cue_category_style_and_position(heard: list[Question], reasoned: list[Question]) -> None:
     table = counts([*heard, *reasoned])
     assert table.style["coarse"] == {"target": 468, "alternative": 468}
