@@ -8,7 +8,7 @@ PIP_QUIET := --quiet --disable-pip-version-check
 .PHONY: help demo test test-full lint bench clean browser
 
 help:
-	@echo "make demo       build the starter clips, run the embedded models over them, write demo/report.html"
+	@echo "make demo       build clips of Overtone-Open, run the embedded models over them, write demo/report.html"
 	@echo "make test       all quick tests"
 	@echo "make test-full  the long ones too: 100 kills, whole builds"
 	@echo "make lint       ruff and mypy"

@@ -1,4 +1,4 @@
-"""The starter set, built once for all tests of this room, with two jobs."""
+"""One script per cue of the open set, built once for all tests of this room, with two jobs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from overtone.embedded import present
 
 @pytest.fixture(scope="session")
 def scripts() -> tuple[Script, ...]:
-    return read_set("starter")
+    return read_set("open")
 
 
 @pytest.fixture(scope="session")
-def starter(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Built]:
-    """Where the whole set lies, and what its building reported."""
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Built]:
+    """Where the part lies, and what its building reported."""
     if not (present("pyworld") and present("espeakng_loader")):
         pytest.skip("the embedded models are not installed")
-    out = tmp_path_factory.mktemp("starter")
-    return out, build("starter", out, jobs=2)
+    out = tmp_path_factory.mktemp("open")
+    return out, build("open", out, per_cue=1, jobs=2, gates=False)

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from overtone import __version__, audio
-from overtone.build import sift
+from overtone.build import room, sift
 from overtone.build.datasheet import write_datasheet
 from overtone.build.delivery import RATE
 from overtone.build.licence import Ingredient, Verdict, derive
@@ -122,6 +122,8 @@ def _ready(options: Options) -> None:
         raise UsageError(f"--strength must be 0 to 1.5, not {options.strength}")
     if not -5 <= options.snr <= 40:
         raise UsageError(f"--snr must be -5 to 40 dB, not {options.snr}")
+    if options.room:
+        room.check(options.room)
     cast(options.voices)
     library(options.sounds)
 

@@ -39,10 +39,15 @@ ROOMS: dict[str, Room | None] = {
 }
 
 
-def respond(x: Sound, rate: int, rng: Rng, kind: str) -> Sound:
-    """`x` in a room of that kind, as long and as loud as before."""
+def check(kind: str) -> None:
+    """UsageError for a kind of room there is not."""
     if kind not in ROOMS:
         raise UsageError(f"no room {kind!r}{suggest(kind, ROOMS)}; there are: {', '.join(ROOMS)}")
+
+
+def respond(x: Sound, rate: int, rng: Rng, kind: str) -> Sound:
+    """`x` in a room of that kind, as long and as loud as before."""
+    check(kind)
     room = ROOMS[kind]
     if room is None or not np.any(x):
         return np.array(x, np.float64)

@@ -82,13 +82,13 @@ def main(args: argparse.Namespace) -> int:
         solvers=solvers,
         ratings=args.ratings,
         reviews=args.reviews,
-        progress=_progress(),
+        progress=progress(),
     )
     _print(built, args.out)
     return EXIT_OK
 
 
-def _progress() -> Callable[[str, int, int], None]:
+def progress() -> Callable[[str, int, int], None]:
     """A moving line with the time left on a terminal, a plain line now and then in a log."""
     terminal = sys.stderr.isatty()
     began: dict[str, float] = {}

@@ -23,6 +23,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     check = actions.add_parser("check", help="list what is empty, cut, silent, clipped, missing, doubled or unlabelled")
     check.add_argument("folder", metavar="DIR", type=Path, help="any folder of sounds, or a benchmark's data folder")
     check.add_argument("--json", action="store_true", help="print every finding as JSON")
+    check.add_argument(
+        "--rebuild", metavar="DIR2", nargs="?", const="", type=str,
+        help="compare a built set with its rebuild in DIR2, or build it again now, by what can be measured",
+    )  # fmt: skip
+    check.add_argument("--part", metavar="N", type=int, help="of --rebuild: only N scripts, evenly spread")
+    check.add_argument("--scripts", metavar="FILE", help="of --rebuild: the scripts, where they are your own")
     fetch = actions.add_parser("fetch", help="download a benchmark's official release, resumable and verified")
     fetch.add_argument("benchmark", metavar="BENCHMARK", help="which release, e.g. echomind")
     fetch.add_argument("--out", metavar="DIR", type=Path, help="where to put it (default: data/BENCHMARK)")
@@ -31,7 +37,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run the chosen sub-command."""
-    return _check(args.folder, args.json) if args.action == "check" else _fetch(args)
+    if args.action == "fetch":
+        return _fetch(args)
+    if args.rebuild is not None:
+        return _rebuild(args)
+    return _check(args.folder, args.json)
 
 
 def _check(folder: Path, as_json: bool) -> int:
@@ -46,6 +56,32 @@ def _check(folder: Path, as_json: bool) -> int:
     else:
         _print_findings(folder, found)
     return EXIT_REQUIREMENT if any(f.severity == "error" for f in found) else EXIT_OK
+
+
+def _rebuild(args: argparse.Namespace) -> int:
+    import os
+    import tempfile
+
+    from overtone.build.rebuild import TOLERANCES, compare, rebuild_and_compare
+    from overtone.cli.build import progress
+    from overtone.paths import shown
+
+    jobs = os.cpu_count() or 1
+    if args.rebuild:
+        found = compare(args.folder, Path(args.rebuild), jobs=jobs, progress=progress())
+    else:
+        with tempfile.TemporaryDirectory(prefix="overtone-") as tmp:
+            found = rebuild_and_compare(
+                args.folder, args.part, Path(tmp), scripts=args.scripts, jobs=jobs, progress=progress()
+            )
+    for finding in found[:_SHOWN]:
+        print(f"{shown(finding.subject)}: {shown(finding.reason)}")
+    if len(found) > _SHOWN:
+        print(f"and {len(found) - _SHOWN} more")
+    if not found:
+        within = ", ".join(f"{name} {t.most:g} {t.unit}" for name, t in TOLERANCES.items())
+        print(f"{shown(str(args.folder))}: the rebuild is the same set, within {within}")
+    return EXIT_REQUIREMENT if found else EXIT_OK
 
 
 def _escaped(found: re.Match[str]) -> str:

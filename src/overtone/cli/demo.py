@@ -1,4 +1,4 @@
-"""Build the starter clips, run the embedded models over all levels, and write a report: everything offline."""
+"""Build a part of Overtone-Open, run the embedded models over all levels, and write a report: everything offline."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 from overtone.errors import EXIT_OK
 
 CLIPS = "clips"
-# The embedded language model answers some 1.5 questions a second on two cores: to stay within minutes, the demo asks
-# about each script's target clip alone (one per cue). Without --styles the commands ask about all three deliveries.
-FLAGS = ("--styles", "target")
+# The embedded language model answers some 1.5 questions a second on two cores: to stay within minutes, the demo builds
+# one script per cue and asks about its target clip alone. Without these flags the commands ask everything.
+BUILD = ("--per-cue", "1")
+FLAGS = ("--styles", "target", "--parts", "core")
 RUNS = (  # folder, SPEC, flags
     ("deaf", "cascade?max_tokens=32", ("--prompt", "enhance,oracle")),
     ("acoustic", "cascade?hear=acoustic&max_tokens=32", ("--prompt", "enhance")),
@@ -35,12 +36,12 @@ def main(args: argparse.Namespace) -> int:
         took.append((name, time.perf_counter() - began))
         return code
 
-    code = phase("clips", "build", "starter", "--out", str(out / CLIPS))
+    code = phase("clips", "build", "open", *BUILD, "--out", str(out / CLIPS))
     for folder, spec, flags in RUNS:
         if code != EXIT_OK:
             return code
         where = ("--data", str(out / CLIPS), "--out", str(out / folder))
-        code = phase(folder, "run", "starter", *where, "--model", spec, *FLAGS, *flags)
+        code = phase(folder, "run", "open", *where, "--model", spec, *FLAGS, *flags)
     if code != EXIT_OK:
         return code
     report = out / "report.html"

@@ -1,7 +1,7 @@
 """A small ear: says in plain words what a voice's measures show, and which of several cues they fit best.
 
 A regularised linear discriminant over standardised measures (`hearing.json`, written by `scripts/fit_hearing.py` from
-synthetic clips of voices and sentences that the starter set does not use). It knows the recipes of this project's
+synthetic clips of voices and sentences that no built set uses). It knows the recipes of this project's
 builder; it is a baseline that hears something, not a judge of people. Accuracy on voices and sentences held out, but
 delivered by the same recipes and scenes, one option of up to four (the script writes this table and `load().table`):
 
