@@ -134,3 +134,14 @@ def test_an_unknown_part_is_an_error(tmp_path: Path) -> None:
 def test_read_as_echomind_the_folder_has_neither_parts_nor_dialogues(tmp_path: Path) -> None:
     found = list(load_echomind(write_built(tmp_path)).items(LEVELS, frozenset(STYLES), "target"))
     assert {i.part for i in found} == {"", "control"} and {i.status for i in found} == {""}
+
+
+@pytest.mark.parametrize(
+    "file", ["manifest.json", "data_synthesis/dialogues.json", "data_synthesis/MCQ/false_cue.json"]
+)
+def test_a_file_that_is_a_link_out_of_the_folder_is_refused(tmp_path: Path, file: str) -> None:
+    built = write_built(tmp_path / "set")
+    (built / file).rename(tmp_path / "outside.json")
+    (built / file).symlink_to(tmp_path / "outside.json")
+    with pytest.raises(DataError, match="leaves its folder"):
+        load(built)

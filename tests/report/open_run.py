@@ -23,9 +23,10 @@ TEXTS = {
 }
 
 
-def make_open_run(folder: Path, *, scripts: int = 60, skill: float = 0.65, seed: int = 5, status: bool = True) -> Path:
+def make_open_run(folder: Path, *, scripts: int = 60, skill: float = 0.65, seed: int = 5, validated: int = 2) -> Path:
+    """`validated`: of three cues so many are."""
     rng = np.random.default_rng(seed)
-    items = list(_items(scripts, status))
+    items = list(_items(scripts, validated))
     with Store.create(folder) as store:
         store.set_meta({"benchmark": "open", "model": "openai:some-model", "created": "2026-03-01T12:00:00Z"})
         store.plan([(i, ["enhance/audio" if i.task == "converse" else "task/audio"]) for i in items], 1)
@@ -39,9 +40,9 @@ def make_open_run(folder: Path, *, scripts: int = 60, skill: float = 0.65, seed:
     return folder
 
 
-def _items(scripts: int, status: bool) -> Iterator[Item]:
+def _items(scripts: int, validated: int) -> Iterator[Item]:
     all_cues = [c for c in cues.CUES if c.dimension != "speaker"]
-    sure = {c.slug: "validated" if n % 3 else "unvalidated" for n, c in enumerate(all_cues)} if status else {}
+    sure = {c.slug: "validated" if (n + 2) % 3 < validated else "unvalidated" for n, c in enumerate(all_cues)}
     for number in range(scripts):
         cue, other = all_cues[number % len(all_cues)].slug, all_cues[(number + 5) % len(all_cues)].slug
         group = f"synthesis/o{number}"

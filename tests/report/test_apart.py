@@ -94,3 +94,13 @@ def test_the_page_shows_the_parts_and_both_turns_of_a_dialogue(run: Path, tmp_pa
     assert "Reference replies" in told and "I see. How are you holding up?" in told and "Enjoy it!" in told
     assert told.count("Turn 2") == 2 and told.count("semsim") == 2 and "changed dialogue" in told
     assert len(marked) == 12, "cues that are not validated are marked in the map"
+
+
+def test_where_no_cue_is_validated_the_page_has_no_headline_and_says_why(tmp_path: Path) -> None:
+    folder = make_open_run(tmp_path / "run", scripts=8, validated=0)
+    page = write_report([folder], tmp_path / "report.html").read_text()
+    assert "No headline: none of the " in page and page.count('<tr class="aside">') == 2
+    out = io.StringIO()
+    print_run(folder, out)
+    assert "No headline: none of the " in out.getvalue() and "cues not validated" in out.getvalue()
+    assert "validated cues" not in out.getvalue()

@@ -66,7 +66,7 @@ def make_ledger(answers: Iterable[Answer]) -> Ledger:
             add(answer, "refusal", "marked as a refusal by the endpoint", text)
         if answer.answered and answer.item.task == "choose" and (how := status(answer)) not in ("", "parsed"):
             add(answer, "extraction", how, text)
-        for score in answer.scores.values():
+        for score in (s for scores in (*answer.earlier.values(), answer.scores) for s in scores.values()):
             if score.value is None:
                 add(answer, "unscored", f"{score.metric}: {score.reason}", "")
         for reply in answer.replies:

@@ -1,7 +1,7 @@
 """What a benchmark keeps apart from its headline: false cues, words against voice, dialogues, controls, wrong answers.
 
-Every table stands over cues that are validated, or about which the benchmark says nothing, and again over those that
-are not validated: `basis` is "" or "unvalidated".
+Every table stands over cues that are validated, and again over those that are not: `basis` says which, and is empty
+where the benchmark does not say.
 """
 
 from __future__ import annotations
@@ -76,13 +76,14 @@ class WrongRow(Struct, frozen=True):
     readings: dict[str, int]  # of READINGS
 
 
-def by_basis(answers: Iterable[Answer], of: Callable[[Answer], str] | None = None) -> list[tuple[str, list[Answer]]]:
-    """The answers about cues that count for the headline, then those about cues that are not validated."""
-    parts: dict[str, list[Answer]] = {"": [], "unvalidated": []}
+def by_basis(answers: Iterable[Answer], of: Callable[[Answer], str]) -> list[tuple[str, list[Answer]]]:
+    """The answers about cues that are validated or unmarked, then those about cues that are not validated."""
+    sure: list[Answer] = []
+    unsure: list[Answer] = []
     for answer in answers:
-        told = of(answer) if of else answer.item.status
-        parts["unvalidated" if told == "unvalidated" else ""].append(answer)
-    return [(basis, found) for basis, found in parts.items() if found]
+        (unsure if of(answer) == "unvalidated" else sure).append(answer)
+    basis = "validated" if any(a.item.status == "validated" for a in sure) else ""
+    return [(name, found) for name, found in ((basis, sure), ("unvalidated", unsure)) if found]
 
 
 def _of_script(answers: list[Answer]) -> Callable[[Answer], str]:

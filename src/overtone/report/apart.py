@@ -13,6 +13,7 @@ from overtone.analysis.summary import ConditionSummary
 
 R = TypeVar("R")
 NOT_VALIDATED = "cues not validated"
+OVER = {"validated": "validated cues", "unvalidated": NOT_VALIDATED, "": "all cues"}
 HINTS = {
     "wrong": (
         "Wrong answers to reasoning questions, in percent of the wrong ones: under which reading the chosen "
@@ -126,12 +127,6 @@ def _percent(n: int, of: int) -> str:
     return f"{100 * n / of:.1f}" if of else "–"
 
 
-def _basis(c: ConditionSummary, basis: str) -> str:
-    if basis:
-        return NOT_VALIDATED
-    return "validated cues" if c.validated_cues else "all cues"
-
-
 def _rows(pairs: Pairs, read: Callable[[ConditionSummary], list[R]]) -> Iterator[tuple[int, ConditionSummary, R]]:
     for run, c in pairs:
         for row in read(c):
@@ -150,9 +145,7 @@ def _false_cues(pairs: Pairs) -> PartTable:
         HINTS["false-cue"],
         ("Cues",),
         ("Hits ↑", "False alarms ↓", "d′ ↑", "Criterion", "Right cue named ↑", "Not readable"),
-        tuple(
-            Line(run, c.condition, (_basis(c, d.basis),), cells(d)) for run, c, d in _rows(pairs, lambda c: c.detection)
-        ),
+        tuple(Line(run, c.condition, (OVER[d.basis],), cells(d)) for run, c, d in _rows(pairs, lambda c: c.detection)),
     )
 
 
@@ -181,7 +174,7 @@ def _conflicts(pairs: Pairs) -> PartTable:
         tuple(columns[m] for m in used),
         tuple(
             Line(
-                run, c.condition, (_basis(c, row.basis), row.clip),
+                run, c.condition, (OVER[row.basis], row.clip),
                 tuple(cell(row.clip, m, row.measures.get(m)) for m in used),
             )
             for run, c, row in rows
@@ -195,7 +188,7 @@ def _dialogues(pairs: Pairs) -> PartTable:
     columns = [(m, turn) for m in metrics for turn in sorted({row.turn for _, _, row in rows})]
     lines: dict[tuple[int, str, str, str], dict[tuple[str, int], Cell]] = {}
     for run, c, row in rows:
-        cells = lines.setdefault((run, c.condition, _basis(c, row.basis), row.variant), {})
+        cells = lines.setdefault((run, c.condition, OVER[row.basis], row.variant), {})
         for metric, found in row.measures.items():
             kind: Literal["percent", "number", "points"] = "number"
             if metric == "semsim":

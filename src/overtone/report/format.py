@@ -48,7 +48,7 @@ def bounds(e: Estimate | None) -> str:
 
 def signed(x: float | None, digits: int = 2) -> str:
     """A number that may lie below zero, with a real minus sign."""
-    return NONE if x is None else f"{x:.{digits}f}".replace("-", "−")
+    return NONE if x is None else f"{round(x, digits) + 0.0:.{digits}f}".replace("-", "−")  # no minus before a zero
 
 
 def between(e: Estimate | None, kind: str) -> str:

@@ -68,6 +68,10 @@ def _print_asked(console: Console, asked: Asked) -> None:
         console.print(f"  {mark} {safe(option.letter)}. {safe(option.text + origin)}")
     for reference in item.references:
         console.print(f"  {'reference':<24} {safe(reference)}")
+    for number, turn in enumerate(item.turns, 1):
+        if turn.reference:
+            console.print(f"  {f'turn {number}':<24} “{safe(turn.words)}”")
+            console.print(f"  {'reference':<24} {safe(turn.reference)}")
     for said in asked.said:
         name = said.condition + (f" #{said.repeat + 1}" if said.repeat else "")
         console.print(f"  {safe(name):<24} {safe(_verdict(said))}{safe(' / '.join(said.texts) or said.failure)}")
