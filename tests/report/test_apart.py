@@ -46,9 +46,9 @@ def test_every_part_has_its_table(conditions: list[ConditionSummary]) -> None:
 def test_wrong_answers_name_their_readings(conditions: list[ConditionSummary]) -> None:
     table = wrong_answers([(0, c) for c in conditions])
     assert {line.names[0] for line in table.lines} == {"target", "alternative", "neutral"}
-    assert {"wrong", "words alone", "harmful"} <= set(table.heads)
+    assert {"Wrong", "Words alone", "Harmful"} <= set(table.heads)
     neutral = next(line for line in table.lines if line.names == ("neutral",))
-    assert neutral.cells[table.heads.index("words alone")].small == "0", "there the words are right"
+    assert neutral.cells[table.heads.index("Words alone")].small == "0", "there the words are right"
 
 
 def test_a_benchmark_without_parts_gets_no_such_tables(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def test_a_wrong_run_file_says_where_and_what(tmp_path: Path, text: str, complai
         ({"levels": "1,4"}, "unknown '4'"),
         ({"levels": "one"}, "not a whole number"),
         ({"styles": "sad"}, "unknown 'sad'"),
+        ({"parts": "false_cue"}, "unknown 'false_cue'; did you mean 'false-cue'"),
         ({"input": ""}, "input is empty"),
         ({"limit": 0}, "limit must be greater than 0"),
         ({"budget_usd": -1.0}, "budget_usd must be greater than 0"),

@@ -17,8 +17,8 @@ OVER = {"validated": "validated cues", "unvalidated": NOT_VALIDATED, "": "all cu
 HINTS = {
     "wrong": (
         "Wrong answers to reasoning questions, in percent of the wrong ones: under which reading the chosen "
-        "option would have been right. On a target clip the target cue’s reading is right, on a neutral clip "
-        "that of the words alone."
+        "option would have been right. On a target clip the reading under the target’s cue is right, on a neutral "
+        "clip that of the words alone."
     ),
     "false-cue": (
         "The same question with the same options about a clip with a cue and about a neutral one. A hit names "
@@ -101,8 +101,15 @@ def bases(pairs: list[tuple[str, ConditionSummary]]) -> list[str]:
 def wrong_answers(pairs: Pairs) -> PartTable:
     """What the wrong answers to reasoning questions were, by the reading under which they would be right."""
     used = [r for r in READINGS if any(r in row.readings for _, c in pairs for row in c.wrong)]
-    labels = {"target": "target cue’s", "alternative": "alternative cue’s", "words": "words alone", "": "other"}
-    labels |= {UNREAD: "not readable"}
+    labels = {
+        "target": "Target’s cue",
+        "alternative": "Alternative’s cue",
+        "words": "Words alone",
+        "harmful": "Harmful",
+        "nothing": "Nothing there",
+        "": "Other",
+        UNREAD: "Not readable",
+    }
     lines = []
     for run, c in pairs:
         for row in c.wrong:
@@ -118,7 +125,7 @@ def wrong_answers(pairs: Pairs) -> PartTable:
         "What the wrong answers were",
         HINTS["wrong"],
         ("Clips",),
-        ("wrong", *(labels.get(r, r) for r in used)),
+        ("Wrong", *(labels.get(r, r) for r in used)),
         tuple(lines) if used else (),
     )
 
