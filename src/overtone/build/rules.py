@@ -16,6 +16,8 @@ OPTION_RATIO = 1.8  # of the longest to the shortest option of a question, in ch
 BEGINNING = 4  # words that no two scripts of a set have in common at their beginning
 ALIKE = 0.5  # shared words ÷ all words of two texts
 LONGEST_SHARE = 0.4  # how often one provenance may hold the longest option of a set
+LARGE = 100  # scripts from which on a set's two-way answers are balanced within each cue too
+OVERALL = 0.05  # by how much they may then differ over the set, as a share of the questions
 
 
 def problems(scripts: Sequence[Script]) -> list[str]:
@@ -71,9 +73,24 @@ def _of_set(scripts: Sequence[Script]) -> Iterable[str]:
         if len(four) >= 20 and count > LONGEST_SHARE * len(four):
             yield f"set: the {provenance} option is the longest in {count} of {len(four)} questions"
     for category, answers in TWO_WAY.items():
-        given = Counter(r.target for s in scripts for r in s.reasoning if r.category == category)
-        if abs(given[answers[0]] - given[answers[1]]) > max(2, 0.2 * given.total()):
+        asked = [(s, r) for s in scripts for r in s.reasoning if r.category == category]
+        given = Counter(r.target for _, r in asked)
+        share = OVERALL if len(scripts) >= LARGE else 0.2
+        if _gap(given, answers) > max(2, share * given.total()):
             yield f"set: {category} is answered {dict(given)} on target clips; balance it"
+        carried: dict[str, Counter[str]] = {}  # by cue, and by the kind of a cue that comes in several
+        for s, r in asked if len(scripts) >= LARGE else ():
+            for style, answer in (("target", r.target), ("alternative", r.alternative)):
+                slug = s.alternative if style == "alternative" else s.cue
+                for name in {slug, f"{s.manner_in(style)} {slug}".strip()}:
+                    carried.setdefault(name, Counter())[answer] += 1
+        for name, counted in carried.items():
+            if _gap(counted, answers) > 1:
+                yield f"set: {category} is answered {dict(counted)} on clips with {name}; balance it"
+
+
+def _gap(given: Counter[str], answers: tuple[str, ...]) -> int:
+    return abs(given[answers[0]] - given[answers[1]])
 
 
 def _cues_in(text: str) -> list[str]:
