@@ -43,7 +43,8 @@ def print_summary(summary: Summary, file: IO[str] | None = None, *, width: int |
 def print_case(view: CaseView, file: IO[str] | None = None) -> None:
     """Print one case: what was heard, what was answered, what was said, level under level."""
     console = make_console(file)
-    facts = [view.cue or "no cue", f"{view.style} style", view.dimension, view.topic]
+    kind = "dialogue" if view.style in ("changed", "steady") else "style"
+    facts = [view.cue or "no cue", f"{view.style} {kind}", view.dimension, view.topic]
     console.print(f"[bold]{safe(view.case)}[/bold] · {safe(' · '.join(f for f in facts if f))}")
     console.print(f"“{safe(view.words)}”")
     for title, asked in (
