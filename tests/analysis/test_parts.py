@@ -75,7 +75,12 @@ def test_hits_and_false_alarms_go_by_whether_any_cue_is_named(told: Told) -> Non
     # s1 (validated): the wrong cue is named on the cued clip, one is imagined on the neutral clip
     found = told.summary(false_cue_s1_target="B", false_cue_s1_neutral="C")
     sure, unsure = found.detection
-    assert (sure.basis, sure.hit.value, sure.false_alarm.value, sure.identification.value) == ("validated", 1.0, 1.0, 0.0)
+    assert (sure.basis, sure.hit.value, sure.false_alarm.value, sure.identification.value) == (
+        "validated",
+        1.0,
+        1.0,
+        0.0,
+    )
     assert sure.d_prime.value == pytest.approx(0.0) and (sure.criterion.value or 0) < 0
     assert (unsure.basis, unsure.hit.value, unsure.false_alarm.value) == ("unvalidated", 1.0, 0.0)
     assert unsure.d_prime.value == pytest.approx(2 * 0.6744898), "z(0.75) − z(0.25), corrected from 1 and 0 of 1"
