@@ -29,7 +29,7 @@ from overtone.embedded.voice import speak
 SEED = 20
 SHRINK = 0.15  # towards equal spread: how much of each class's own shape is not believed
 TRAIN_VOICES = (
-    ("en-us+m2", "male"), ("en-us+f1", "female"), ("en-us+m4", "male"), ("en-us+linda", "female"), ("en-us+m7", "male"),
+    ("en-us+m2", "male"), ("en-us+f1", "female"), ("en-us+m4", "male"), ("en-us+linda", "female"), ("en-us+m5", "male"),
     ("en-us+steph", "female"), ("en-us+john", "male"), ("en-us+Andrea", "female"), ("en-us+paul", "male"),
     ("en-us+steph2", "female"), ("en-us+ian", "male"), ("en-gb+f1", "female"),
 )  # fmt: skip

@@ -22,7 +22,7 @@ __all__ = [
     "open_engine",
 ]
 
-REPLY_VOICE = "en-us+Annie"  # speaks every reference reply: an assistant sounds like one assistant
+REPLY_VOICE = "en-us+Nguyen@1.14^65"  # speaks every reference reply: an assistant sounds like one assistant
 
 
 def held_out() -> frozenset[str]:

@@ -19,8 +19,8 @@ from overtone.spec import Spec
 
 LICENCE = "CC0-1.0"  # of what it says: nobody's work but the words'
 CHOSEN: dict[Sex, tuple[str, ...]] = {
-    "male": ("en-us+m3", "en-us+m5", "en-us+m1", "en-gb+m3"),
-    "female": ("en-us+f2", "en-us+f3", "en-us+f5", "en-gb+f2"),
+    "male": ("en-us+Mike", "en-us+sandro", "en-us+m7", "en-us+Mike@1.08^65", "en-us+rob@1.04^65"),
+    "female": ("en-us+f2^35", "en-us+f5", "en-us+f3", "en-us+f2@1.06", "en-us+f5@1.08"),
 }
 GAP = 2  # steps of 10 ms between words, which the recogniser otherwise runs together
 _FASTER = 165 / 160  # and what keeps the pace nevertheless
