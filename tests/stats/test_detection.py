@@ -1,8 +1,9 @@
-"""d′ and criterion against values computed by hand, by scipy, and by simulation."""
+"""d′ and criterion against values computed by hand, by the standard library, and by simulation."""
 
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -27,13 +28,13 @@ def test_the_correction_adds_half_and_one() -> None:
     assert found.hit_rate.value == 1 and found.false_alarm_rate.value == 0, "the rates themselves are not corrected"
 
 
-def test_values_equal_scipys() -> None:
-    norm = pytest.importorskip("scipy.stats").norm
+def test_values_equal_those_of_the_standard_librarys_normal() -> None:
+    normal = NormalDist()
     rng = np.random.default_rng(3)
     said, there = rng.random(200) < 0.6, rng.random(200) < 0.5
     found = detect(said.astype(float), [bool(t) for t in there], list(range(200)))
-    h = norm.ppf((said[there].sum() + 0.5) / (there.sum() + 1))
-    f = norm.ppf((said[~there].sum() + 0.5) / ((~there).sum() + 1))
+    h = normal.inv_cdf(float((said[there].sum() + 0.5) / (there.sum() + 1)))
+    f = normal.inv_cdf(float((said[~there].sum() + 0.5) / ((~there).sum() + 1)))
     assert found.d_prime.value == pytest.approx(h - f, abs=1e-9)
     assert found.criterion.value == pytest.approx(-(h + f) / 2, abs=1e-9)
 

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from overtone import __version__, audio
+from overtone import audio
 from overtone.build import room, sift
 from overtone.build.datasheet import write_datasheet
 from overtone.build.delivery import RATE
@@ -35,6 +35,7 @@ from overtone.embedded import require
 from overtone.errors import UsageError
 from overtone.paths import shown
 from overtone.spec import suggest
+from overtone.version import __version__
 
 _SAVE_EVERY = 2.0  # seconds between two writings of the manifest while sounds are made
 
