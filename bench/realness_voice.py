@@ -34,6 +34,7 @@ VOICES = (
     *TRAIN_VOICES, *HELD_OUT_VOICES, ("en-us+m3", "male"), ("en-us+f2", "female"), ("en-us+m5", "male"),
     ("en-us+f3", "female"), ("en-us+m1", "male"), ("en-us+f5", "female"),
 )  # fmt: skip
+CARRIERS = 4  # pieces of real speech that a recorded event is put into
 LONGEST = 2.5  # seconds of a recorded event that are used
 _TEMPO = ("rate", "modulation", "voiced run", "shimmer", "pitch speed", "pause share", "pauses")
 _LEVEL = NAMES.index("level")  # clips must stay under full scale, so levels cannot move as far as in life
@@ -128,14 +129,14 @@ def _seconds(path: Path) -> float:
 
 
 def _events(data: Path, speech: list[Path]) -> dict[str, list[Job]]:
-    """Events by themselves, and each in two pieces of plain speech of other people."""
+    """Events by themselves, and each in some pieces of plain speech of other people."""
     files = {kind: sorted((data / "nonverbal" / kind).glob("*.wav")) for kind in EVENTS}
     heard = judges([p.name[:4] for paths in files.values() for p in paths])
     bare, inside = [], []
     for kind, (name, cue) in EVENTS.items():
         for k, path in enumerate(p for p in files[kind] if p.name[:4] in heard):
             bare.append(Job("event", name, path.name[:4], path))
-            for j in range(2):
+            for j in range(CARRIERS):
                 carrier = speech[(7 * k + 13 * j + len(inside)) % len(speech)]
                 inside.append(Job("event in speech", cue, path.name[:4], path, (carrier,), cue))
     return {"event": bare, "event in speech": inside}

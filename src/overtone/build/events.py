@@ -14,7 +14,9 @@ from overtone.build.tract import Rng, Sound, add, curve, decay, noise, pulses, r
 
 Maker = Callable[[int, Rng, float, float], Sound]
 
+_OPEN = 4.0  # how much broader the resonances are while somebody breathes
 _DULL = [(80.0, -6.0), (300.0, 0.0), (900.0, -6.0), (2500.0, -16.0), (8000.0, -34.0)]
+_BURST = [(150.0, -12.0), (600.0, 0.0), (2200.0, 0.0), (5000.0, -8.0), (9000.0, -18.0)]
 _AIR = [(150.0, -22.0), (500.0, -8.0), (1500.0, 0.0), (4000.0, -6.0), (9000.0, -18.0)]
 
 
@@ -36,29 +38,32 @@ def _air(
     n: int, rate: int, rng: Rng, vowels: Sequence[str], scale: float, colour: Sequence[tuple[float, float]] = ()
 ) -> Sound:
     """Breath through the mouth, at root mean square 1."""
-    return unit(throat(noise(n, rate, rng, colour or _AIR), rate, vowels, scale))
+    return unit(throat(noise(n, rate, rng, colour or _AIR), rate, vowels, scale, _OPEN))
 
 
 def cough(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """Two bursts: the cords spring open, air rushes out, a short rough voice follows."""
-    out = np.zeros(int(0.85 * rate))
-    for start in (0.02, 0.42):
-        n = int(0.30 * rate)
-        burst = noise(n, rate, rng, [(150, -12), (600, 0), (2200, 0), (5000, -8), (9000, -18)])
-        burst = throat(burst, rate, ["uh", "a"], scale)
-        n_voice = int(0.14 * rate)
+    """Two or three bursts: the cords spring open, air rushes out, a short rough voice follows."""
+    bursts = int(rng.integers(2, 4))
+    out = np.zeros(int((0.5 + 0.46 * bursts) * rate))
+    at, loud = 0.02, 1.0
+    for _ in range(bursts):
+        n, n_voice = int(0.32 * rate), int(0.14 * rate)
+        burst = throat(noise(n, rate, rng, _BURST), rate, ["uh", "a"], scale)
         tail = _voice(rate, rng, _fit(n_voice, 1.5 * f0, 0.9 * f0), ["uh", "a"], scale, 0.8, 0.3)
-        add(out, unit(burst) * decay(n, rate, 0.32) * ramp(n, rate, 0.004, 0.05), int(start * rate))
-        add(out, 0.5 * tail * ramp(n_voice, rate, 0.02, 0.08), int((start + 0.07) * rate))
-    return unit(out)
+        burst = unit(burst) * decay(n, rate, rng.uniform(0.28, 0.4)) * ramp(n, rate, 0.004, 0.05)
+        add(out, loud * burst, int(at * rate))
+        add(out, 0.5 * loud * tail * ramp(n_voice, rate, 0.02, 0.08), int((at + 0.07) * rate))
+        at += rng.uniform(0.34, 0.46)
+        loud *= rng.uniform(0.6, 0.95)
+    return unit(out[: int((at + 0.1) * rate)])
 
 
 def sigh(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
     """A soft breath in, then air let go at once: loudest where it starts, dull, spent within a second."""
-    drawn, let = int(rng.uniform(0.35, 0.55) * rate), int(rng.uniform(0.9, 1.2) * rate)
+    drawn, let = int(rng.uniform(0.35, 0.55) * rate), int(rng.uniform(1.1, 1.5) * rate)
     out = np.zeros(drawn + int(0.08 * rate) + let)
-    add(out, 0.07 * _air(drawn, rate, rng, ["i", "e"], scale) * ramp(drawn, rate, 0.25, 0.08), 0)
-    fall = decay(let, rate, rng.uniform(1.5, 2.1)) * ramp(let, rate, 0.06, 0.3)
+    add(out, 0.025 * _air(drawn, rate, rng, ["i", "e"], scale) * ramp(drawn, rate, 0.25, 0.08), 0)
+    fall = decay(let, rate, rng.uniform(1.0, 1.4)) * ramp(let, rate, 0.05, 0.3)
     low = unit(shaped(rng.standard_normal(let), rate, [(60, 0), (180, 0), (500, -14), (2000, -30)]))  # air on the lips
     air = _air(let, rate, rng, ["h", "uh", "u"], scale, _DULL) + 0.8 * low
     tone = _voice(rate, rng, _fit(let, 1.15 * f0, 1.0 * f0, 0.75 * f0), ["uh", "u"], scale, 0.9)
@@ -74,15 +79,14 @@ def laugh(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
     at = 0.03
     for notes, size in ((int(rng.integers(4, 7)), 1.0), (int(rng.integers(3, 5)), 0.6)):
         for k in range(notes):
-            h, v = int(0.11 * rate), int(rng.uniform(0.07, 0.10) * rate)
+            h, v = int(0.11 * rate), int(rng.uniform(0.085, 0.12) * rate)
             peak = top * (1.05 if k == 1 else 0.95**k) * rng.uniform(0.96, 1.04)
-            note = _voice(
-                rate, rng, _fit(v, peak * 0.96, peak * 1.04, peak * 0.86), ["a", "a"], scale * 1.04, 0.3, 0.05
-            )
+            pitch = _fit(v, peak * 0.96, peak * 1.04, peak * 0.86)
+            note = _voice(rate, rng, pitch, ["a", "a"], scale * 1.04, 0.2, 0.04)
             note = shaped(note, rate, [(200, -6), (900, 0), (3000, 5), (8000, 3)])
             loud = size * 0.88**k * rng.uniform(0.85, 1.1)
             air = _air(h, rate, rng, ["h", "a"], scale) * ramp(h, rate, 0.03, 0.06)
-            add(out, 0.3 * loud * air, int((at + 0.07) * rate))
+            add(out, 0.16 * loud * air, int((at + 0.07) * rate))
             add(out, loud * unit(note) * decay(v, rate, 0.35) * ramp(v, rate, 0.012, 0.04), int(at * rate))
             at += rng.uniform(0.18, 0.225)
         n = int(0.3 * rate)
@@ -112,13 +116,13 @@ def yawn(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
     breath_in = _air(drawn, rate, rng, ["u", "o", "a"], scale * 0.9, _DULL)
     add(out, 0.16 * breath_in * ramp(drawn, rate, 0.5, 0.08), 0)
     high = rng.uniform(1.25, 1.6) * f0
-    pitch = _fit(let, 0.95 * high, high, 0.9 * high, 0.75 * high, 0.6 * high) * curve(let, rate, rng, 3, 0.98, 1.02)
-    tone = _voice(rate, rng, pitch, ["a", "o", "uh", "u"], scale * 0.86, 0.35, 0.04)
-    tone = shaped(tone, rate, [(150, 2), (500, 0), (1500, -8), (4000, -16)])
+    pitch = _fit(let, 0.95 * high, high, 0.95 * high, 0.85 * high, 0.78 * high) * curve(let, rate, rng, 3, 0.98, 1.02)
+    tone = _voice(rate, rng, pitch, ["a", "o", "uh", "u"], scale * 0.88, 0.12, 0.01)
+    tone = shaped(tone, rate, [(150, 2), (500, 0), (1500, -3), (4000, -8)])
     air = _air(let, rate, rng, ["a", "uh", "h"], scale * 0.9, _DULL)
-    fall = decay(let, rate, rng.uniform(2.6, 3.4)) * ramp(let, rate, 0.08, 0.5)
+    fall = decay(let, rate, rng.uniform(3.6, 4.8)) * ramp(let, rate, 0.08, 0.5)
     fade = np.linspace(1, 0.0, let) ** 0.7
-    add(out, (unit(tone) * fade + 0.4 * air) * fall, drawn)
+    add(out, (unit(tone) * fade + 0.25 * air) * fall, drawn)
     return unit(out)
 
 
@@ -177,8 +181,8 @@ def _breaths(count: int, rate: int, rng: Rng, scale: float) -> Sound:
     at = 0.0
     for _ in range(count):
         drawn, let = int(rng.uniform(0.2, 0.28) * rate), int(rng.uniform(0.26, 0.34) * rate)
-        breath_in = _air(drawn, rate, rng, ["i", "e"], scale) * ramp(drawn, rate, 0.12, 0.05)
-        breath_out = _air(let, rate, rng, ["h", "a"], scale) * decay(let, rate, 0.9) * ramp(let, rate, 0.03, 0.12)
+        breath_in = _air(drawn, rate, rng, ["e", "h"], scale) * ramp(drawn, rate, 0.12, 0.05)
+        breath_out = _air(let, rate, rng, ["h", "uh"], scale) * decay(let, rate, 0.9) * ramp(let, rate, 0.03, 0.12)
         add(out, rng.uniform(0.35, 0.6) * breath_in, int(at * rate))
         at += drawn / rate + rng.uniform(0.02, 0.06)
         add(out, breath_out, int(at * rate))

@@ -106,8 +106,11 @@ def pulses(f0: Sound, rate: int) -> Sound:
     return np.asarray(np.where(far, saw - (t * t + 2 * t + 1), saw))
 
 
-def throat(x: Sound, rate: int, vowels: Sequence[str], scale: float = 1.0) -> Sound:
-    """`x` through the formants of `vowels`, gliding from one to the next over the sound's length."""
+def throat(x: Sound, rate: int, vowels: Sequence[str], scale: float = 1.0, width: float = 1.0) -> Sound:
+    """`x` through the formants of `vowels`, gliding from one to the next over the sound's length.
+
+    `width` is a factor on how broad they are: with the glottis open, as in breathing, they are much broader.
+    """
     size, hop = 512, 128
     padded = np.concatenate([np.zeros(size), x, np.zeros(size)])
     frames = np.lib.stride_tricks.sliding_window_view(padded, size)[::hop]
@@ -117,9 +120,9 @@ def throat(x: Sound, rate: int, vowels: Sequence[str], scale: float = 1.0) -> So
     knots = np.array([VOWELS[v] for v in vowels])
     where = np.linspace(0, len(vowels) - 1, len(frames))
     gains = np.full((len(frames), hertz.size), 0.02)
-    for k, (height, width) in enumerate(((1.0, 90.0), (0.55, 120.0), (0.25, 200.0))):
+    for k, (height, broad) in enumerate(((1.0, 90.0), (0.55, 120.0), (0.25, 200.0))):
         centre = np.interp(where, np.arange(len(vowels)), knots[:, k])[:, None] * scale
-        gains += height / (1 + ((hertz - centre) / width) ** 2)
+        gains += height / (1 + ((hertz - centre) / (width * broad)) ** 2)
     shaped_frames = np.fft.irfft(spectra * gains, size, axis=1) * window
     out = np.zeros(padded.size + size)
     for i, frame in enumerate(shaped_frames):
