@@ -3,7 +3,8 @@
 `families(data)` lists the real sounds of each family, `read` makes one of them a row, `built(number)` makes ours.
 Behind speech, real scenes stand 10 dB below real speech (LibriSpeech, speechocean762) and ours below ours. A recording
 is cut and looped by `sounds.Library`'s rules, so that the silence ESC-50 pads with says nothing. Recordings are
-clustered by their source: takes A and B of one are not two.
+clustered by their source: takes A and B of one are not two. ESC-50 has no chatter and no children: real readers of
+LibriSpeech and speechocean762, several at once, stand for them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from bench.realness_rows import Row
 from overtone import audio
 from overtone.build.delivery import NEUTRAL, RATE, analyse, deliver
+from overtone.build.room import respond
 from overtone.build.scenes import scene
 from overtone.build.sounds import stretch
 from overtone.embedded.voice import speak
@@ -26,14 +28,17 @@ SCENES = {
     "rain": "rain", "sea_waves": "waves", "thunderstorm": "thunder", "wind": "wind", "dog": "dog",
     "clapping": "applause", "clock_alarm": "alarm", "car_horn": "honking", "engine": "car", "train": "subway",
 }  # fmt: skip
+CLASSES = (*SCENES.values(), "chatter", "children")
+CROWDS = 12  # of six grown-up readers or three or four children, all read at once; nobody reads in two of them
 ALONE, BEHIND = "scene", "scene behind speech"
+UNSEEN = "scene behind speech, unseen"  # only recordings that nobody had looked at while the scenes were made
 STATUS = BEHIND  # the family that decides whether a scene is validated
 SNR_DB = 10.0
 TAKES = 4  # a real scene is heard behind so many real speakers
 _SECONDS = 5
 _HERTZ, _SIZE, _HOP = 16_000, 1024, 256
 _BANDS, _CEPSTRA = 24, 7  # the number that tells real from real best; ours were not looked at
-Job = tuple[Path, str, str, Path | None]  # scene, class, cluster, the speech in front of it
+Job = tuple[tuple[Path, ...], str, str, Path | None]  # scene, class, cluster, the speech in front of it
 
 
 # ── measures ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -88,27 +93,38 @@ def families(data: Path) -> dict[str, list[Job]]:
     """The real sounds of each family of scenes; `read` takes each."""
     with (data / "esc50" / "labels.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["category"] in SCENES]
-    speech = sorted((data / "librispeech").glob("*.flac")) + sorted((data / "speechocean").glob("*.flac"))
-    speech = [speech[i] for i in np.random.default_rng(7).permutation(len(speech))]
+    with (data / "speechocean" / "labels.csv").open(newline="") as file:
+        ages = {row["file"]: int(row["age"]) for row in csv.DictReader(file)}
+    grown = sorted((data / "librispeech").glob("*.flac"))
+    grown += [data / "speechocean" / name for name in sorted(ages) if ages[name] >= 18]
+    young = [data / "speechocean" / name for name in sorted(ages) if ages[name] <= 11]
+    rng = np.random.default_rng(7)
+    grown, young = ([pool[i] for i in rng.permutation(len(pool))] for pool in (grown, young))
+    scenes = [((data / "esc50" / row["file"],), SCENES[row["category"]]) for row in rows]
+    scenes += [(tuple(grown[k::CROWDS][:6]), "chatter") for k in range(CROWDS)]
+    scenes += [(tuple(young[k::CROWDS][:4]), "children") for k in range(CROWDS)]
     alone: list[Job] = []
     behind: list[Job] = []
-    for i, row in enumerate(rows):
-        path = data / "esc50" / row["file"]
-        who = f"{row['category']} {path.stem.split('-')[1]}"
-        alone.append((path, SCENES[row["category"]], who, None))
-        behind += [(path, SCENES[row["category"]], who, speech[(TAKES * i + k) % len(speech)]) for k in range(TAKES)]
-    return {ALONE: alone, BEHIND: behind}
+    for i, (paths, slug) in enumerate(scenes):
+        who = f"{slug} {paths[0].stem.split('-')[1]}" if slug in SCENES.values() else f"{slug} {paths[0].stem}"
+        alone.append((paths, slug, who, None))
+        front = [path for path in grown if path not in paths]
+        behind += [(paths, slug, who, front[(TAKES * i + k) % len(front)]) for k in range(TAKES)]
+    return {ALONE: alone, BEHIND: behind, UNSEEN: [job for job in behind if job[0][0].stem[:2] in ("3-", "4-")]}
 
 
 def read(job: Job) -> Row:
-    path, slug, who, front = job
-    samples, rate = audio.read(path, rate=_HERTZ)
-    rng = np.random.default_rng(sum(f"{path.stem}{front}".encode()))
-    if front is None:
-        return slug, who, heard(stretch(samples, _SECONDS * rate, rate, rng), rate)
-    voice, _ = audio.read(front, rate=_HERTZ)
-    voice = voice[: 6 * rate]
-    return slug, who, heard(audio.mix(voice, stretch(samples, voice.size, rate, rng), rate, SNR_DB), rate)
+    paths, slug, who, front = job
+    rng = np.random.default_rng(sum(f"{paths[0].stem}{front}".encode()))
+    n = _SECONDS * _HERTZ
+    voice = None if front is None else audio.read(front, rate=_HERTZ)[0][:n]
+    sounds = [
+        stretch(audio.read(path, rate=_HERTZ)[0], n if voice is None else voice.size, _HERTZ, rng) for path in paths
+    ]
+    behind = np.sum([sound / np.sqrt(np.mean(sound**2)) for sound in sounds], 0)
+    if len(paths) > 1:  # people who read, made a crowd: they stand in one room
+        behind = respond(behind.astype(np.float64), _HERTZ, rng, "small" if rng.random() < 0.5 else "hall")
+    return slug, who, heard(behind if voice is None else audio.mix(voice, behind, _HERTZ, SNR_DB), _HERTZ)
 
 
 # ── ours ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -118,13 +134,15 @@ def built(number: int) -> dict[str, list[Row]]:
     """Every class of every family once, by the same names; each number is a voice, a sentence and a seed."""
     rng = np.random.default_rng([32, number])
     voice, sex = TRAIN_VOICES[number % len(TRAIN_VOICES)]
-    words = (*SENTENCES, *HELD_OUT_SENTENCES)[number % (len(SENTENCES) + len(HELD_OUT_SENTENCES))]
+    said = (*SENTENCES, *HELD_OUT_SENTENCES)
+    words = f"{said[number % len(said)]} {said[(7 * number + 3) % len(said)]}"  # cut to five seconds: about a script
     samples, rate = speak(words, voice=voice, rate_wpm=160)
     plain = analyse(audio.resample(samples, rate, RATE).astype(np.float64))
-    spoken = deliver(plain, NEUTRAL, rng, 1.0 if sex == "male" else 1.16)
+    spoken = deliver(plain, NEUTRAL, rng, 1.0 if sex == "male" else 1.16)[: _SECONDS * RATE]
     alone, behind = [], []
-    for slug in SCENES.values():
+    for slug in CLASSES:
         alone.append((slug, str(number), heard(scene(slug, _SECONDS * RATE, RATE, rng), RATE)))
         mixed = audio.mix(spoken, scene(slug, spoken.size, RATE, rng), RATE, SNR_DB)
         behind.append((slug, str(number), heard(mixed, RATE)))
-    return {ALONE: alone, BEHIND: behind}
+    unseen = [row for row in behind if row[0] in SCENES.values()]
+    return {ALONE: alone, BEHIND: behind, UNSEEN: unseen}

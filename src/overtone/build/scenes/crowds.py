@@ -69,18 +69,21 @@ def chatter(n: int, rate: int, rng: Rng) -> Sound:
         clink = sum((np.sin(2 * np.pi * f * t) for f in rng.uniform(2400, 6000, 3)), np.zeros(m))
         add(out, rng.uniform(0.08, 0.35) * clink * decay(m, rate, 0.1), int(at * rate))
         at += rng.exponential(0.9) + 0.05
-    return tail(out, rate, rng, rng.uniform(0.4, 0.8), rng.uniform(0.4, 0.8))
+    hum = noise(n, rate, rng, [(40, 0), (150, -6), (800, -22), (8000, -40)])
+    return tail(out + rng.uniform(0.02, 0.15) * hum, rate, rng, rng.uniform(0.4, 0.9), rng.uniform(0.3, 0.8))
 
 
 def children(n: int, rate: int, rng: Rng) -> Sound:
-    """A playground: high, lively voices, squeals and giggles in the open."""
+    """Two or three children talking, or a playground full of them: high, lively voices, squeals and giggles."""
+    playground = rng.random() < 0.6
     out = np.zeros(n)
     for _ in range(3):
-        out += talk(n, rate, rng, rng.uniform(280, 400), rng.uniform(1.3, 1.45), lively=2.2) * rng.uniform(0.5, 1.0)
-    out = unit(out + 0.6 * again(out, rng))
+        f0, throat = between(rng, (225, 370), (1.22, 1.42))
+        out += talk(n, rate, rng, f0, throat, lively=1.8) * rng.uniform(0.5, 1.0)
+    out = unit(out + 0.6 * again(out, rng)) if playground else unit(out)
     at = int(rng.uniform(0.1, 0.4) * rate)
     while at < n:
-        loud = rng.uniform(0.6, 1.3)
+        loud = rng.uniform(0.6, 1.3) if playground else rng.uniform(0.2, 0.7)
         if rng.random() < 0.55:
             m = int(rng.uniform(0.3, 0.7) * rate)
             bend = between(rng, (500, 700), (850, 1300), (600, 900))
@@ -94,5 +97,5 @@ def children(n: int, rate: int, rng: Rng) -> Sound:
                 pitch = np.linspace(first, 0.83 * first, m) * 2 ** (-0.05 * k)
                 giggle = called(rate, pitch, ["h", "e"], 1.38, 0.3, rng) * ramp(m, rate, 0.02, 0.05)
                 add(out, 0.8 * loud * giggle, at + int(k * rng.uniform(0.13, 0.17) * rate))
-        at += int(rng.uniform(0.5, 1.5) * rate)
+        at += int(rng.uniform(0.5, 1.5) * (1.0 if playground else 1.6) * rate)
     return tail(out, rate, rng, 0.35, 0.25)

@@ -112,7 +112,7 @@ def honking(n: int, rate: int, rng: Rng) -> Sound:
             at += m + int(rng.uniform(0.06, 0.15) * rate)
         at += int(rng.uniform(0.05, 0.7) * rate)
     out = tail(unit(out), rate, rng, rng.uniform(0.4, 0.9), rng.uniform(0.15, 0.4))
-    return np.asarray(out + gain(rng.uniform(-16, -4)) * unit(street(n, rate, rng)))
+    return np.asarray(out + gain(rng.uniform(-11, -2)) * unit(street(n, rate, rng)))
 
 
 def dog(n: int, rate: int, rng: Rng) -> Sound:

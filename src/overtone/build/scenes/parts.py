@@ -16,7 +16,7 @@ Points = Sequence[tuple[float, float]]  # (Hz, dB) of a spectrum's density; stra
 
 _SIZE, _HOP = 512, 256  # of the filter that makes vowels
 _TABLE = 2048
-_FORMANTS = ((1.0, 90.0), (0.55, 120.0), (0.25, 200.0))  # height and width of each
+_FORMANTS = ((1.0, 90.0), (0.6, 120.0), (0.4, 200.0))  # height and width of each
 
 
 @lru_cache(maxsize=64)
@@ -169,6 +169,7 @@ def vowelled(x: Sound, rate: int, tracks: Sound, scale: float) -> Sound:
     for k, (height, width) in enumerate(_FORMANTS):
         centre = np.interp(where, np.arange(len(tracks)), tracks[:, k])[:, None] * scale
         gains += height / (1 + ((hertz - centre) / width) ** 2)
+    gains += 0.35 / (1 + ((hertz - 3600 * scale) / 350) ** 2)  # the fourth hardly moves
     made = np.fft.irfft(np.fft.rfft(cut, axis=1) * gains, _SIZE, axis=1) * window
     out = np.zeros(padded.size)
     out[: len(made) * _HOP] += made[:, :_HOP].ravel()
@@ -191,7 +192,7 @@ def talk(n: int, rate: int, rng: Rng, f0: float, scale: float, lively: float = 1
         count = int(rng.integers(4, 12))
         for k in range(count):
             length = float(rng.uniform(0.10, 0.24))
-            turn = f0 * 2 ** (lively * (0.28 * (1 - k / count) + rng.uniform(-0.14, 0.14)))
+            turn = f0 * 2 ** (lively * (0.35 * (1 - k / count) + rng.uniform(-0.18, 0.18)))
             strength = rng.uniform(0.45, 1.0)
             voiced = int(rng.integers(len(names)))
             for place, size in ((0.0, 0.05), (0.25, strength), (0.75, 0.8 * strength)):
@@ -199,7 +200,7 @@ def talk(n: int, rate: int, rng: Rng, f0: float, scale: float, lively: float = 1
                 height.append(turn * (1 - 0.06 * place))
                 loud.append(size)
                 vowel.append(voiced)
-            if rng.random() < 0.4:
+            if rng.random() < 0.55:
                 hissed.append(at)
             at += length
         ends += [at, at + 0.02]
@@ -218,11 +219,15 @@ def talk(n: int, rate: int, rng: Rng, f0: float, scale: float, lively: float = 1
     table = np.array([VOWELS[v] for v in names])
     tracks = np.stack([np.interp(grid, ends, table[vowel, k]) for k in range(3)], 1)
     out = vowelled((buzz(pitch, rate) + 0.06 * rng.standard_normal(n)) * level, rate, tracks, scale)
-    m = int(0.07 * rate)
-    hiss = noise(m, rate, rng, [(1000, -30), (3000, -6), (6000, 0)]) * ramp(m, rate, 0.015, 0.025)
-    loudness = 0.35 * float(np.sqrt(np.mean(out * out)))
+    loudness = float(np.sqrt(np.mean(out * out)))
+    sounds = []
+    for low, high, seconds in ((1500, 3000, 0.06), (2500, 5000, 0.08), (3500, 7000, 0.1)):  # as in k, sh and s
+        m = int(seconds * rate)
+        colour = [(low / 3, -30.0), (low, -4.0), (0.5 * (low + high), 0.0), (high, -4.0), (11000.0, -18.0)]
+        sounds.append(noise(m, rate, rng, colour) * ramp(m, rate, 0.2 * seconds, 0.3 * seconds))
     for moment in hissed:
-        add(out, loudness * rng.uniform(0.5, 1.5) * hiss, int((moment - 0.05) * rate))
+        hiss = sounds[int(rng.integers(3))]
+        add(out, loudness * rng.uniform(0.3, 1.0) * hiss, int(moment * rate) - hiss.size // 2)
     return unit(out)
 
 
