@@ -59,7 +59,7 @@ def as_promised(slug: str) -> Facts:
         values["f0_hz"] = 110.0 if slug == "male" else 210.0
     elif BY_SLUG[slug].dimension == "environment":
         pair = replace(pair, snr_db=10.0, over=0.1)
-    for promise in recipes.PROMISES.get(slug, ()):
+    for promise in recipes.promises_of(slug):
         if hasattr(pair, promise.measure):
             pair = replace(pair, **{promise.measure: promise.least + promise.sign * 0.1})
         elif promise.how == "ratio":

@@ -77,7 +77,7 @@ def test_what_moved_further_is_named(tmp_path: Path, measure: str, change: Chang
 def test_clips_that_only_one_of_the_two_has_are_named(tmp_path: Path) -> None:
     one = write_set(tmp_path / "one", {"a.wav": voice(120.0), "b.wav": voice(130.0)})
     two = write_set(tmp_path / "two", {"a.wav": voice(120.0), "c.wav": voice(130.0)})
-    assert {(f.subject[-5:], "only" in f.reason) for f in compare(one, two, words=False)} == {
+    assert {(f.subject[-5:], "rebuild only" in f.reason) for f in compare(one, two, words=False)} == {
         ("b.wav", False),
         ("c.wav", True),
     }

@@ -6,10 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from overtone.build import recipes
 from overtone.build.gates import Finding
 from overtone.build.gates.facts import ClipRecord, Facts
-from overtone.build.recipes import Promise, recipe_of
+from overtone.build.recipes import Promise, promises_of, recipe_of
 from overtone.cues import BY_SLUG
 
 GATE = "the cue is there"
@@ -114,7 +113,7 @@ def least(promise: Promise, strength: float) -> float:
 
 def _promises(clip: ClipRecord, f: Facts, twin: Facts, strength: float) -> list[Finding]:
     found: list[Finding] = []
-    for promise in recipes.PROMISES.get(clip.cue, ()):
+    for promise in promises_of(clip.cue, clip.manner):
         change, bound = moved(promise, f, twin), least(promise, strength)
         if change is None or not (change > bound if promise.sign > 0 else change < bound):
             found.append(_broken(clip, promise, change, bound))
@@ -148,7 +147,7 @@ def _broken(clip: ClipRecord, promise: Promise, change: float | None, bound: flo
 
 def _native(clip: ClipRecord, f: Facts, twin: Facts) -> list[Finding]:
     """A person or an engine that acts promises no amounts: at least half of the directions have to be right."""
-    promises = recipes.PROMISES.get(clip.cue, ())
+    promises = promises_of(clip.cue, clip.manner)
     kept = 0
     for promise in promises:
         change = moved(promise, f, twin)
