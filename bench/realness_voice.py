@@ -36,6 +36,7 @@ VOICES = (
 )  # fmt: skip
 CARRIERS = 4  # pieces of real speech that a recorded event is put into
 LONGEST = 2.5  # seconds of a recorded event that are used
+SHORT = {"gasp": 0.8, "sniff": 0.4}  # where a recipe puts only so much of it
 _TEMPO = ("rate", "modulation", "voiced run", "shimmer", "pitch speed", "pause share", "pauses")
 _LEVEL = NAMES.index("level")  # clips must stay under full scale, so levels cannot move as far as in life
 
@@ -151,10 +152,14 @@ def read(job: Job) -> Row:
         return job.label, job.who, _alone(trimmed(x))
     if job.family == "event in speech":
         plain = _spoken(job.beside[0])
-        real = trimmed(x)
-        real = real / np.sqrt(np.mean(real**2))
+        heard = trimmed(x)
+
+        def real(name: str, *_: object) -> np.ndarray:
+            part = heard[: int(SHORT.get(name, LONGEST) * RATE)]
+            return part / np.sqrt(np.mean(part**2))  # type: ignore[no-any-return]
+
         rng = np.random.default_rng(len(job.path.name) + plain.size)
-        with_event = _with_events(plain, _only_events(job.cue), rng, 150.0, 1.0, lambda *_: real)
+        with_event = _with_events(plain, _only_events(job.cue), rng, 150.0, 1.0, real)
         return job.label, job.who, _less(prosody(with_event, RATE), prosody(plain, RATE))
     return job.label, job.who, _tempo(x) if job.family == "pace" else _whole(x)
 

@@ -1,153 +1,202 @@
-"""Deliveries and scenes keep their promise: a target clip differs from its neutral twin in the direction it names."""
+"""Deliveries keep their promise: a target clip differs from its neutral twin in the direction and amount it names."""
 
 from __future__ import annotations
 
-import itertools
+import functools
 import re
-from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
-from rapidfuzz.distance import Levenshtein
 
 from overtone import audio
 from overtone.audio import Measures
-from overtone.build.make import Built
-from overtone.build.scenes import SCENES, scene
-from overtone.build.script import Script
+from overtone.build import recipes
+from overtone.build.delivery import ORDINARY_DBFS, RATE, Voiced, analyse, deliver
+from overtone.build.events import EVENTS, event
+from overtone.build.recipes import NEUTRAL, PROMISES, RECIPES, Promise, Recipe, promises_of, recipe_of
+from overtone.build.script import MANNERS
+from overtone.build.tract import Rng, Sound
 from overtone.cues import CUES
 from overtone.embedded import present
+from overtone.errors import UsageError
 
 pytestmark = pytest.mark.local
-Starter = tuple[Path, Built]
-
-# measure, direction, least difference (a factor for Hz and seconds, a difference for dB, shares and semitones)
-PROMISES: dict[str, tuple[tuple[str, str, float], ...]] = {
-    "child": (("f0_hz", "×>", 1.35), ("centroid_hz", "×>", 1.05)),
-    "elderly": (("seconds", "×>", 1.15), ("f0_hz", "×<", 0.93), ("hnr_db", "+<", -0.5)),
-    "hoarse": (("hnr_db", "+<", -1.0), ("voiced", "+<", -0.15)),
-    "breath": (("seconds", "×>", 1.3), ("voiced", "+<", -0.08)),
-    "tired": (("seconds", "×>", 1.1), ("rms_dbfs", "+<", -3), ("f0_hz", "×<", 0.93), ("f0_range_st", "+<", -0.5)),
-    "sobbing": (("seconds", "×>", 1.5), ("rms_dbfs", "+<", -4), ("f0_range_st", "+>", 2)),
-    "happy": (("f0_hz", "×>", 1.1), ("rms_dbfs", "+>", 2), ("f0_range_st", "+>", 0.5), ("seconds", "×<", 0.97)),
-    "sad": (("f0_hz", "×<", 0.95), ("rms_dbfs", "+<", -5), ("seconds", "×>", 1.15), ("tilt_db_oct", "+<", -1)),
-    "surprise": (("f0_hz", "×>", 1.2), ("f0_range_st", "+>", 1), ("rms_dbfs", "+>", 1)),
-    "angry": (("rms_dbfs", "+>", 3), ("tilt_db_oct", "+>", 1), ("seconds", "×<", 0.92)),
-    "fear": (("f0_hz", "×>", 1.15), ("seconds", "×<", 0.9)),
-    "disgust": (("f0_hz", "×<", 0.95), ("seconds", "×>", 1.1)),
-    "shout": (("rms_dbfs", "+>", 4), ("f0_hz", "×>", 1.25), ("tilt_db_oct", "+>", 1)),
-    "whisper": (("voiced", "+<", -0.3), ("rms_dbfs", "+<", -5)),
-    "fast": (("seconds", "×<", 0.72), ("rate_hz", "×>", 1.2)),
-    "slow": (("seconds", "×>", 1.45), ("rate_hz", "×<", 0.85)),
-    "cough": (("seconds", "+>", 1.5),),
-    "sigh": (("seconds", "+>", 1.4), ("rms_dbfs", "+<", -1)),
-    "laughter": (("seconds", "+>", 2.0), ("f0_hz", "×>", 1.08)),
-    "yawn": (("seconds", "+>", 1.9),),
-    "moan": (("seconds", "+>", 1.9), ("voiced", "+>", 0.05)),
-}
+VOICES = {"en-us+m3": 1.0, "en-us+f2": 1.16, "en-us+f3": 1.16}  # and the size of their throats
+WORDS = "The old laptop works again, and every one of the photographs is safe."
+SPOKEN = sorted(PROMISES)
+KINDS = [*((slug, "") for slug in SPOKEN), *recipes.OTHER_MANNERS]
 
 
-def _path(out: Path, script: Script, style: str) -> Path:
-    return out / "data_synthesis/audio" / script.file_name(style)
+@functools.cache
+def _plain(voice: str) -> Voiced:
+    if not (present("pyworld") and present("espeakng_loader")):
+        pytest.skip("the embedded models are not installed")
+    from overtone.embedded.voice import speak
+
+    samples, rate = speak(WORDS, voice=voice, rate_wpm=160)
+    return analyse(audio.resample(samples, rate, RATE).astype(np.float64))
 
 
-def _measure(out: Path, script: Script, style: str) -> Measures:
-    return audio.measure(*audio.read(_path(out, script, style)))
+@functools.cache
+def _clip(voice: str, recipe: Recipe, seed: int = 5) -> Sound:
+    return deliver(_plain(voice), recipe, np.random.default_rng(seed), VOICES[voice])
 
 
-@pytest.mark.parametrize("slug", sorted(PROMISES))
-def test_a_delivery_moves_as_it_promises(starter: Starter, scripts: tuple[Script, ...], slug: str) -> None:
-    out, _ = starter
-    script = next(s for s in scripts if s.cue == slug)
-    target, neutral = _measure(out, script, "target"), _measure(out, script, "neutral")
-    for name, how, least in PROMISES[slug]:
-        new, old = getattr(target, name), getattr(neutral, name)
-        moved = new / old if how[0] == "×" else new - old
-        assert moved > least if how[1] == ">" else moved < least, f"{slug} {name}: {old:.2f} → {new:.2f}"
+@functools.cache
+def _measures(voice: str, recipe: Recipe) -> Measures:
+    return audio.measure(_clip(voice, recipe), RATE)
 
 
-def test_every_cue_is_measured_somewhere_here() -> None:
-    scenes = {c.slug for c in CUES if c.dimension == "environment"}
-    assert set(PROMISES) | {"male", "female"} | scenes == {c.slug for c in CUES}
-    assert set(SCENES) == scenes
+def _moved(promise: Promise, recipe: Recipe, voice: str) -> tuple[float, float]:
+    target, neutral = (getattr(_measures(voice, r), promise.measure) for r in (recipe, NEUTRAL))
+    return float(target), float(neutral)
 
 
-@pytest.mark.parametrize("slug", ["male", "female"])
-def test_a_mans_voice_is_lower_than_a_womans(starter: Starter, scripts: tuple[Script, ...], slug: str) -> None:
-    script = next(s for s in scripts if s.cue == slug)
-    pitch = {s: _measure(starter[0], script, s).f0_hz or 0.0 for s in ("target", "alternative")}
-    man, woman = ("target", "alternative") if slug == "male" else ("alternative", "target")
-    assert pitch[man] < 145 < 160 < pitch[woman]
+@pytest.mark.parametrize(("slug", "manner"), KINDS)
+def test_a_delivery_moves_as_it_promises_in_every_voice(slug: str, manner: str) -> None:
+    for voice in VOICES:
+        for promise in promises_of(slug, manner):
+            target, neutral = _moved(promise, recipe_of(slug, manner), voice)
+            assert promise.kept(target, neutral), f"{voice}, {promise.measure}: {neutral:.2f} → {target:.2f}, {promise}"
 
 
-@pytest.mark.parametrize("slug", sorted(SCENES))
-def test_a_scene_lies_ten_decibel_under_the_same_speech(
-    starter: Starter, scripts: tuple[Script, ...], slug: str
-) -> None:
-    script = next(s for s in scripts if s.cue == slug)
-    mixed, _ = audio.read(_path(starter[0], script, "target"))
-    speech, _ = audio.read(_path(starter[0], script, "neutral"))
-    assert len(mixed) == len(speech)
-    turned_down = float(mixed @ speech / (speech @ speech))  # 1 unless the mix had to stay under full scale
-    background = mixed - turned_down * speech
-    ratio = 10 * np.log10(np.sum((turned_down * speech) ** 2) / np.sum(background**2))
-    assert 9.0 < ratio < 11.0
-    assert -22 < 20 * np.log10(np.sqrt(np.mean(speech**2))) < -19.5  # a peaky voice stops short of full scale
+def test_plain_speech_keeps_none_of_the_promises_of_a_cue() -> None:
+    for slug in SPOKEN:
+        assert not all(p.kept(*_moved(p, NEUTRAL, "en-us+m3")) for p in promises_of(slug)), slug
 
 
-def test_ordinary_shouted_and_sad_clips_have_the_levels_of_recorded_ones(
-    starter: Starter, scripts: tuple[Script, ...]
-) -> None:
-    for slug, style, low, high in (
-        ("shout", "target", -22, -20), ("sad", "target", -33, -31), ("sobbing", "target", -33, -30),
-        ("happy", "neutral", -27, -25), ("fast", "target", -27, -25), ("whisper", "target", -33, -31),
+def test_every_cue_of_the_voice_has_a_recipe_and_a_promise() -> None:
+    of_the_voice = {c.slug for c in CUES if c.dimension != "environment"}
+    assert set(PROMISES) | {"male", "female"} == of_the_voice
+    assert set(RECIPES) == of_the_voice | {"adult"}
+    assert all(recipe_of(slug) != NEUTRAL for slug in PROMISES)
+    fields = set(Measures.__struct_fields__)
+    assert all(p.measure in fields for slug, manner in KINDS for p in promises_of(slug, manner))
+
+
+def test_the_manners_are_those_that_scripts_may_name() -> None:
+    assert {s: recipes.manners(s) for s in recipes.FIRST_MANNER} == {s: MANNERS[s] for s in recipes.FIRST_MANNER}
+    assert recipe_of("laughter", "hearty") == recipe_of("laughter") != recipe_of("laughter", "nervous")
+    with pytest.raises(UsageError, match=r"no manner 'nervus'; did you mean 'nervous'"):
+        recipe_of("laughter", "nervus")
+
+
+@pytest.mark.parametrize("voice", VOICES)
+def test_two_manners_of_a_cue_differ_from_each_other_as_far_as_from_plain_speech(voice: str) -> None:
+    """Nervous laughter is softer, with less voice; a joyful shout is higher and less pressed than an angry one."""
+    hearty, nervous = (_measures(voice, recipe_of("laughter", m)) for m in MANNERS["laughter"])
+    assert hearty.rms_dbfs - nervous.rms_dbfs > 2
+    assert hearty.seconds - nervous.seconds > 1
+    angry, joyful = (_measures(voice, recipe_of("shout", m)) for m in MANNERS["shout"])
+    assert (joyful.f0_hz or 0) / (angry.f0_hz or 1) > 1.12
+    assert (angry.tilt_db_oct or 0) - (joyful.tilt_db_oct or 0) > 0.3
+
+
+def test_strength_zero_changes_nothing_one_is_as_written_and_more_is_more() -> None:
+    for slug, manner in KINDS:
+        written = recipe_of(slug, manner)
+        assert recipe_of(slug, manner, 0.0) == NEUTRAL
+        assert recipe_of(slug, manner, 1.0) == written
+        for name in ("f0", "rate", "range", "formants"):
+            weak, strong = (getattr(recipe_of(slug, manner, s), name) for s in (0.5, 1.5))
+            assert weak == pytest.approx(getattr(written, name) ** 0.5)
+            assert strong == pytest.approx(getattr(written, name) ** 1.5)
+        assert 0 <= recipe_of(slug, manner, 1.5).breath <= 1
+    assert recipe_of("angry", strength=0.5).gain == RECIPES["angry"].gain / 2
+    pitch = [_measures("en-us+m3", recipe_of("surprise", strength=s)).f0_hz or 0.0 for s in (0.0, 0.5, 1.0, 1.5)]
+    assert pitch == sorted(pitch) and pitch[3] > 1.3 * pitch[0]
+    assert np.array_equal(_clip("en-us+m3", recipe_of("angry", strength=0.0)), _clip("en-us+m3", NEUTRAL))
+
+
+@pytest.mark.parametrize("strength", [-0.1, 1.6, float("nan")])
+def test_a_strength_outside_its_bounds_is_refused(strength: float) -> None:
+    with pytest.raises(UsageError, match="strength must lie between 0"):
+        recipe_of("angry", strength=strength)
+
+
+def test_a_scene_leaves_the_voice_as_it_is_and_a_typo_is_named() -> None:
+    assert recipe_of("rain") == recipe_of("music", "sad") == recipe_of("") == NEUTRAL
+    with pytest.raises(UsageError, match="did you mean 'happy'"):
+        recipe_of("hapy")
+
+
+def test_a_child_is_a_child_whoever_speaks() -> None:
+    for voice in VOICES:
+        assert 240 < (_measures(voice, recipe_of("child")).f0_hz or 0) < 290
+
+
+def test_ordinary_shouted_and_sad_clips_have_the_levels_of_recorded_ones() -> None:
+    for slug, low, high in (
+        ("shout", -22, -20), ("sad", -33, -31), ("", -27, -25), ("fast", -27, -25), ("whisper", -33, -31),
     ):  # fmt: skip
-        script = next(s for s in scripts if s.cue == slug)
-        assert low < _measure(starter[0], script, style).rms_dbfs < high, slug
+        for voice in VOICES:
+            assert low < _measures(voice, recipe_of(slug)).rms_dbfs < high, slug
 
 
-def test_no_sound_is_clipped_or_silent(starter: Starter) -> None:
-    for path in starter[0].rglob("*.wav"):
-        samples, _ = audio.read(path)
-        assert 0.02 < float(np.abs(samples).max()) < 0.999, path.name
+def test_the_same_seed_gives_the_same_samples_and_another_seed_others() -> None:
+    plain = _plain("en-us+m3")
+    first, again, other = (
+        deliver(plain, recipe_of("breath"), np.random.default_rng(seed), 1.0, ORDINARY_DBFS) for seed in (1, 1, 2)
+    )
+    assert np.array_equal(first, again)
+    assert first.size != other.size or not np.array_equal(first, other)
 
 
-def test_scenes_can_be_told_apart_by_sound_alone() -> None:
-    """The nearest of sixteen averages, over loudness curve and spectrum, names nearly every unheard scene."""
-    rate, n = 24_000, 24_000 * 4
-    known = {
-        s: np.mean([_print(scene(s, n, rate, np.random.default_rng(k)), rate) for k in (1, 2)], axis=0) for s in SCENES
-    }
-    right = 0
-    for slug in SCENES:
-        heard = _print(scene(slug, n, rate, np.random.default_rng(9)), rate)
-        right += min(known, key=lambda s: float(np.linalg.norm(known[s] - heard))) == slug
-    assert right >= 15
+def test_an_event_can_come_from_elsewhere() -> None:
+    asked: list[str] = []
+
+    def recorded(name: str, rate: int, rng: Rng, f0: float, scale: float) -> Sound:
+        asked.append(name)
+        return np.ones(rate)
+
+    recipe = recipe_of("moan")
+    made = deliver(_plain("en-us+m3"), recipe, np.random.default_rng(0), 1.0, event=recorded)
+    assert asked == [name for name, _, _ in recipe.events] == ["moan", "moan"]
+    assert made.size > _clip("en-us+m3", NEUTRAL).size + 2 * RATE
 
 
-def _print(x: np.ndarray, rate: int) -> np.ndarray:
-    frames = np.lib.stride_tricks.sliding_window_view(x, 1024)[::512] * np.hanning(1024)
-    power = np.abs(np.fft.rfft(frames, axis=1)) ** 2
-    edges = np.searchsorted(np.fft.rfftfreq(1024, 1 / rate), 60 * 2 ** np.arange(0, 7.6, 0.5))
-    bands = np.stack([power[:, a : max(b, a + 1)].sum(axis=1) for a, b in itertools.pairwise(edges)], axis=1)
-    db = 10 * np.log10(bands + 1e-6)
-    return np.concatenate([db.mean(axis=0), 2 * db.std(axis=0)])
+@pytest.mark.parametrize("name", sorted(EVENTS))
+def test_an_event_is_at_level_one_finite_starts_and_ends_softly(name: str) -> None:
+    for seed, f0, scale in ((1, 105.0, 1.0), (2, 210.0, 1.16), (3, 265.0, 1.3)):
+        sound = event(name, RATE, np.random.default_rng(seed), f0, scale)
+        assert np.isfinite(sound).all()
+        assert np.sqrt(np.mean(sound**2)) == pytest.approx(1, abs=1e-6)
+        assert 0.15 < sound.size / RATE < 3.2
+        assert max(abs(sound[0]), abs(sound[-1])) < 0.5  # no click against peaks of three and more
 
 
-def test_the_recogniser_still_understands_the_words(starter: Starter, scripts: tuple[Script, ...]) -> None:
+def test_recipes_use_events_and_places_that_exist() -> None:
+    places = set(get_args(recipes.Place))
+    for slug, manner in KINDS:
+        for name, place, _ in recipe_of(slug, manner).events:
+            assert name in EVENTS and place in places
+
+
+def test_no_clip_is_clipped_silent_or_off_centre() -> None:
+    for slug, manner in KINDS:
+        clip = _clip("en-us+f3", recipe_of(slug, manner))
+        assert np.isfinite(clip).all()
+        assert 0.02 < float(np.abs(clip).max()) < 1.6  # the builder turns a peaky clip down
+        assert abs(float(clip.mean())) < 0.002
+
+
+def test_added_pauses_are_silent_and_between_the_words() -> None:
+    slow = Recipe(halts=0.5)
+    plain, halting = (_measures("en-us+m3", r) for r in (NEUTRAL, slow))
+    assert halting.pause_seconds - plain.pause_seconds > 0.25
+    assert halting.seconds - plain.seconds == pytest.approx(0.28 * 2, abs=0.1)
+
+
+@pytest.mark.parametrize("slug", ["", "happy", "child", "breath", "whisper", "elderly"])
+def test_the_recogniser_still_understands_most_words(slug: str) -> None:
     if not present("moonshine_voice"):
         pytest.skip("the embedded models are not installed")
     from overtone.embedded.recogniser import transcribe
 
-    def words(text: str) -> list[str]:
-        return re.findall(r"[a-z']+", text.lower())
-
-    wrong = total = 0
-    for script in scripts[::6]:
-        for style in script.styles:
-            if script.cue_in(style) and script.cue_in(style).slug == "whisper":  # type: ignore[union-attr]
-                continue
-            heard = transcribe(*audio.read(_path(starter[0], script, style)))
-            wrong += Levenshtein.distance(words(script.words), words(heard))
-            total += len(words(script.words))
-    assert wrong / total < 0.35
+    expected = re.findall(r"[a-z]+", WORDS.lower())
+    heard = [
+        set(re.findall(r"[a-z]+", transcribe(_clip(v, recipe_of(slug)).astype(np.float32), RATE).lower()))
+        for v in VOICES
+    ]
+    assert np.mean([word in words for words in heard for word in expected]) > 0.55

@@ -16,7 +16,8 @@ Maker = Callable[[int, Rng, float, float], Sound]
 
 _OPEN = 4.0  # how much broader the resonances are while somebody breathes
 _DULL = [(80.0, -6.0), (300.0, 0.0), (900.0, -6.0), (2500.0, -16.0), (8000.0, -34.0)]
-_BURST = [(150.0, -12.0), (600.0, 0.0), (2200.0, 0.0), (5000.0, -8.0), (9000.0, -18.0)]
+_BURST = [(120.0, -4.0), (300.0, -4.0), (700.0, -5.0), (2200.0, 0.0), (5000.0, -2.0), (9000.0, -9.0)]
+_BRIGHT = [(150.0, -22.0), (500.0, -10.0), (1500.0, 0.0), (4000.0, -1.0), (9000.0, -8.0)]
 _AIR = [(150.0, -22.0), (500.0, -8.0), (1500.0, 0.0), (4000.0, -6.0), (9000.0, -18.0)]
 
 
@@ -44,16 +45,16 @@ def _air(
 def cough(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
     """Two or three bursts: the cords spring open, air rushes out, a short rough voice follows."""
     bursts = int(rng.integers(2, 4))
-    out = np.zeros(int((0.5 + 0.46 * bursts) * rate))
+    out = np.zeros(int((0.5 + 0.56 * bursts) * rate))
     at, loud = 0.02, 1.0
     for _ in range(bursts):
         n, n_voice = int(0.32 * rate), int(0.14 * rate)
-        burst = throat(noise(n, rate, rng, _BURST), rate, ["uh", "a"], scale)
+        burst = throat(noise(n, rate, rng, _BURST), rate, ["uh", "a"], scale, 2.5)
         tail = _voice(rate, rng, _fit(n_voice, 1.5 * f0, 0.9 * f0), ["uh", "a"], scale, 0.8, 0.3)
-        burst = unit(burst) * decay(n, rate, rng.uniform(0.28, 0.4)) * ramp(n, rate, 0.004, 0.05)
+        burst = unit(burst) * decay(n, rate, rng.uniform(0.2, 0.32)) * ramp(n, rate, 0.004, 0.05)
         add(out, loud * burst, int(at * rate))
-        add(out, 0.5 * loud * tail * ramp(n_voice, rate, 0.02, 0.08), int((at + 0.07) * rate))
-        at += rng.uniform(0.34, 0.46)
+        add(out, 0.3 * loud * tail * ramp(n_voice, rate, 0.02, 0.08), int((at + 0.07) * rate))
+        at += rng.uniform(0.4, 0.56)
         loud *= rng.uniform(0.6, 0.95)
     return unit(out[: int((at + 0.1) * rate)])
 
@@ -177,17 +178,17 @@ def gasp(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
 
 
 def _breaths(count: int, rate: int, rng: Rng, scale: float) -> Sound:
-    out = np.zeros(int(0.75 * count * rate))
+    out = np.zeros(int(0.85 * count * rate))
     at = 0.0
     for _ in range(count):
         drawn, let = int(rng.uniform(0.2, 0.28) * rate), int(rng.uniform(0.26, 0.34) * rate)
-        breath_in = _air(drawn, rate, rng, ["e", "h"], scale) * ramp(drawn, rate, 0.12, 0.05)
-        breath_out = _air(let, rate, rng, ["h", "uh"], scale) * decay(let, rate, 0.9) * ramp(let, rate, 0.03, 0.12)
-        add(out, rng.uniform(0.35, 0.6) * breath_in, int(at * rate))
+        breath_in = _air(drawn, rate, rng, ["e", "h"], scale, _BRIGHT) * ramp(drawn, rate, 0.12, 0.05)
+        breath_out = _air(let, rate, rng, ["h", "uh"], scale) * decay(let, rate, 0.55) * ramp(let, rate, 0.03, 0.12)
+        add(out, rng.uniform(0.2, 0.4) * breath_in, int(at * rate))
         at += drawn / rate + rng.uniform(0.02, 0.06)
         add(out, breath_out, int(at * rate))
-        at += let / rate + rng.uniform(0.02, 0.07)
-    return unit(out[: int(min(at, 0.75 * count) * rate)])
+        at += let / rate + rng.uniform(0.06, 0.14)
+    return unit(out[: int(min(at, 0.85 * count) * rate)])
 
 
 def sniff(rate: int, rng: Rng, f0: float, scale: float) -> Sound:

@@ -108,7 +108,7 @@ RECIPES: dict[str, Recipe] = {
     "hoarse": Recipe(f0=0.9, range=0.75, rate=0.95, gain=-1, tilt=0.5, breath=0.45, jitter=0.04, shimmer=3),
     # Trouvain & Truong 2015, after running: higher pitch, more and longer breaths between the words.
     "breath": Recipe(
-        f0=1.1, rate=1.04, breath=0.2, shimmer=0.5,
+        f0=1.1, breath=0.15,
         events=(("pant", "before", -5), ("gasp", "inside", -7), ("pant", "after", -6)),
     ),
     # Vogel, Fletcher & Maruff 2010; Krajewski, Batliner & Golz 2009: slower, more pauses, flat, low, soft, creaky.
@@ -157,7 +157,7 @@ RECIPES: dict[str, Recipe] = {
         jitter=0.012,
     ),
     # Jovičić 1998; Ito, Takeda & Itakura 2005: no voice, a flat spectrum without lows, resonances a little higher.
-    "whisper": Recipe(rate=0.95, gain=-6, tilt=1.5, formants=1.03, breath=1),
+    "whisper": Recipe(gain=-6, tilt=1.5, breath=1),
     # Miller, Grosjean & Lomanto 1984: pace is articulation and pauses both; Picheny, Durlach & Braida 1986 for slow.
     "fast": Recipe(rate=1.48, pauses=0.7),
     "slow": Recipe(rate=0.66, pauses=1.3, halts=0.3),
