@@ -75,11 +75,11 @@ def chatter(n: int, rate: int, rng: Rng) -> Sound:
 
 def children(n: int, rate: int, rng: Rng) -> Sound:
     """Two or three children talking, or a playground full of them: high, lively voices, squeals and giggles."""
-    playground = rng.random() < 0.6
+    playground = rng.random() < 0.5
     out = np.zeros(n)
     for _ in range(3):
         f0, throat = between(rng, (225, 370), (1.22, 1.42))
-        out += talk(n, rate, rng, f0, throat, lively=1.8) * rng.uniform(0.5, 1.0)
+        out += talk(n, rate, rng, f0, throat, lively=1.8, slow=1.0 if playground else 1.45) * rng.uniform(0.5, 1.0)
     out = unit(out + 0.6 * again(out, rng)) if playground else unit(out)
     at = int(rng.uniform(0.1, 0.4) * rate)
     while at < n:

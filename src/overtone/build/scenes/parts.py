@@ -183,7 +183,7 @@ def called(rate: int, pitch: Sound, vowels: Sequence[str], scale: float, air: fl
     return unit(vowelled(source, rate, np.array([VOWELS[v] for v in vowels]), scale))
 
 
-def talk(n: int, rate: int, rng: Rng, f0: float, scale: float, lively: float = 1.0) -> Sound:
+def talk(n: int, rate: int, rng: Rng, f0: float, scale: float, lively: float = 1.0, slow: float = 1.0) -> Sound:
     """Somebody talking without words: syllables of changing vowels, hissing consonants, phrases that sink, pauses."""
     names = tuple(VOWELS)
     ends, height, loud, vowel, hissed = [0.0], [f0], [0.0], [0], []
@@ -191,7 +191,7 @@ def talk(n: int, rate: int, rng: Rng, f0: float, scale: float, lively: float = 1
     while at < n / rate:
         count = int(rng.integers(4, 12))
         for k in range(count):
-            length = float(rng.uniform(0.10, 0.24))
+            length = float(rng.uniform(0.10, 0.24)) * slow
             turn = f0 * 2 ** (lively * (0.35 * (1 - k / count) + rng.uniform(-0.18, 0.18)))
             strength = rng.uniform(0.45, 1.0)
             voiced = int(rng.integers(len(names)))
@@ -207,7 +207,7 @@ def talk(n: int, rate: int, rng: Rng, f0: float, scale: float, lively: float = 1
         height += [height[-1]] * 2
         loud += [0.05, 0.0]
         vowel += [vowel[-1]] * 2
-        at += float(rng.uniform(0.15, 0.7))
+        at += float(rng.uniform(0.15, 0.7)) * slow**2
         ends.append(at - 0.01)
         height.append(f0)
         loud.append(0.0)

@@ -36,7 +36,7 @@ def rain(n: int, rate: int, rng: Rng) -> Sound:
 
 def wind(n: int, rate: int, rng: Rng) -> Sound:
     """Gusts that buffet the ear, wind in leaves, or a howl round a corner."""
-    kind = rng.choice(["buffet", "trees", "howl"], p=[0.5, 0.2, 0.3])
+    kind = rng.choice(["buffet", "trees", "howl"], p=[0.4, 0.3, 0.3])
     gust = swing(n, rate, rng, rng.uniform(0.5, 1.2), -4.0, 2.0)
     knee = rng.uniform(90, 220)
     steep = rng.uniform(-17, -11)  # dB an octave above the knee
@@ -57,8 +57,8 @@ def wind(n: int, rate: int, rng: Rng) -> Sound:
         for _ in range(int(rng.integers(1, 4))):
             centre = rng.uniform(220, 750) * (0.75 + 0.35 * gust) * curve(n, rate, rng, 0.8, 0.92, 1.08)
             out = out + rng.uniform(0.15, 0.5) * band(n, rate, rng, centre, rng.uniform(8, 30)) * gust**1.5
-    if rng.random() < 0.3:
-        out = out + gain(rng.uniform(-24, -12)) * noise(n, rate, rng, [(50, 0), (800, -6), (8000, -10)])
+    if rng.random() < 0.5:
+        out = out + gain(rng.uniform(-26, -10)) * noise(n, rate, rng, [(50, 0), (800, -6), (8000, -10)])
     return np.asarray(out)
 
 
@@ -71,9 +71,9 @@ def thunder(n: int, rate: int, rng: Rng) -> Sound:
         add(out, rng.uniform(0.6, 1.0) * _strike(rate, rng, near), at)
         at += int(rng.uniform(2.6, 4.5) * rate)
     out = unit(out)
-    if rng.random() < 0.6:
+    if rng.random() < 0.75:
         wet = [(60.0, -8.0), (400.0, -2.0), (3000.0, 0.0), (10000.0, -8.0)]
-        out = out + gain(rng.uniform(-46, -28)) * noise(n, rate, rng, wet)
+        out = out + gain(rng.uniform(-44, -20)) * noise(n, rate, rng, wet)
     rumble = [(25.0, 0.0), (150.0, -2.0), (400.0, -16.0), (1500.0, -40.0), (8000.0, -70.0)]
     return np.asarray(out + gain(rng.uniform(-22, -12)) * noise(n, rate, rng, rumble) * swing(n, rate, rng, 1.5, -3, 3))
 
