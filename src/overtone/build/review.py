@@ -165,8 +165,9 @@ def _read(path: Path) -> Iterable[Review]:
         missing = [c for c in COLUMNS if c not in (rows.fieldnames or ())]
         if missing:
             raise DataError(f"{path.name}: line 1: no column {', '.join(missing)}; a sheet has {','.join(COLUMNS)}")
+        line = rows.line_num + 1
         for row in rows:
-            where = f"{path.name}: line {rows.line_num}"
+            where, line = f"{path.name}: line {line}", rows.line_num + 1  # a cell may hold several lines
             number, reviewer, script, given, note = ((row.get(c) or "").strip() for c in COLUMNS)
             if not any((number, reviewer, script, given, note)):
                 continue

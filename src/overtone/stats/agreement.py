@@ -84,7 +84,7 @@ def _table(ratings: Sequence[Sequence[float | None]] | Array) -> Array:
     rows = [[math.nan if x is None else float(x) for x in row] for row in ratings]
     if len({len(row) for row in rows}) > 1:
         raise ValueError("every rater needs one place per unit; write None where a rating is missing")
-    return np.array(rows, dtype=np.float64).reshape(len(rows), -1)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
 def _counts(ratings: Sequence[Sequence[float | None]] | Array) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from overtone.build.questions import Question
 from overtone.cues import UNDERSTANDING
 
 FOLDS = 10
-STRENGTHS = (3.0, 30.0, 300.0, 3000.0)  # of the ridge; the one that does best inside the training folds is taken
+STRENGTHS = (3.0, 30.0, 300.0, 3000.0)  # of the ridge
 READS: dict[str, tuple[str, ...]] = {  # solver → the blocks of features it reads
     "surface": ("surface",),
     "options only": ("surface", "options"),
@@ -68,21 +68,26 @@ def targets(texts: Sequence[Reading], questions: Sequence[Question], features: T
 def out_of_fold(
     x: Matrix, y: NDArray[np.float64], start: NDArray[np.intp], fold: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """The score of every option by a ridge ranker fitted without its fold. The strength of the ridge is chosen on one
-    of the training folds, by the answers it gets right there."""
+    """The score of every option by a ridge ranker fitted without its fold. How strong the ridge is for one half of the
+    folds is chosen inside the other half, by the answers it gets right there."""
     owner = np.repeat(fold, np.diff(start))
     parts = [np.flatnonzero(owner == f) for f in range(FOLDS)]
     moments = [(x[rows].T @ x[rows], x[rows].T @ y[rows]) for rows in parts]
-    square = np.sum([m[0] for m in moments], axis=0)
-    cross = np.sum([m[1] for m in moments], axis=0)
+
+    def fitted(to: Sequence[int], strength: float) -> NDArray[np.float64]:
+        square, cross = (np.sum([moments[f][i] for f in to], axis=0) for i in (0, 1))
+        return _fit(square, cross, strength)
+
     scores = np.zeros(len(y))
-    for f, rows in enumerate(parts):
-        inner = (f + 1) % FOLDS
-        held, (a, b) = parts[inner], moments[inner]
-        a, b = square - moments[f][0] - a, cross - moments[f][1] - b
-        worth = [_worth(x[held] @ _fit(a, b, s), y, held, start, fold == inner) for s in STRENGTHS]
+    halves = [[f for f in range(FOLDS) if f % 2 == side] for side in (0, 1)]
+    for mine, other in (halves, halves[::-1]):
+        learn, judge = other[:3], other[3:]
+        held = np.concatenate([parts[f] for f in judge])
+        asked = np.isin(fold, judge)
+        worth = [_worth(x[held] @ fitted(learn, s), y, held, start, asked) for s in STRENGTHS]
         best = STRENGTHS[int(np.argmax(worth))]
-        scores[rows] = x[rows] @ _fit(square - moments[f][0], cross - moments[f][1], best)
+        for f in mine:
+            scores[parts[f]] = x[parts[f]] @ fitted([g for g in range(FOLDS) if g != f], best)
     return scores
 
 
