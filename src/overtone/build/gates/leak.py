@@ -42,8 +42,9 @@ def table(
     questions: Sequence[Question], seed: int, solvers: Sequence[tuple[str, Solver]] = (), embed: Embed | None = None
 ) -> list[Row]:
     """Every solver on every category: the trained ones, then those given as (name, solver). What a given solver leaves
-    unanswered is wrong. `embed` replaces the offline sentence embedder; where that is not installed the trained solvers
+    unanswered is wrong. Control clips are left out: they repeat the neutral clip's questions word for word. `embed` replaces the offline sentence embedder; where that is not installed the trained solvers
     read words only, and each row says so."""
+    questions = [q for q in questions if q.part != "control"]
     note = ""
     if embed is None:
         embed = embedder()
