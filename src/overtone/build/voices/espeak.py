@@ -22,8 +22,7 @@ CHOSEN: dict[Sex, tuple[str, ...]] = {
     "male": ("en-us+Mike", "en-us+sandro", "en-us+m7", "en-us+Mike@1.08^65", "en-us+rob@1.04^65"),
     "female": ("en-us+f2^35", "en-us+f5", "en-us+f3", "en-us+f2@1.06", "en-us+f5@1.08"),
 }
-GAP = 2  # steps of 10 ms between words, which the recogniser otherwise runs together
-_FASTER = 165 / 160  # and what keeps the pace nevertheless
+GAP = 4  # steps of 10 ms between words, which a recogniser otherwise runs together
 
 
 def load(spec: Spec) -> Espeak:
@@ -49,7 +48,7 @@ class Espeak(Synthesiser):
 
     def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
         voice, size, pitch = parts(speaker.name)
-        samples, rate = speak(words, voice=voice, rate_wpm=round(pace * _FASTER / size), pitch=pitch, gap=GAP)
+        samples, rate = speak(words, voice=voice, rate_wpm=round(pace / size), pitch=pitch, gap=GAP)
         return samples, round(rate * size)  # played faster, pitch and resonances rise together
 
 

@@ -23,7 +23,7 @@ CHOSEN: dict[Sex, tuple[str, ...]] = {
 _FULL = {"kal": "kal_diphone", "ked": "ked_diphone", "slt": "cmu_us_slt_arctic_hts"}
 _PACKAGE = {"kal_diphone": "festvox-kallpc16k", "ked_diphone": "festvox-kdlpc16k"}
 _PACKAGE["cmu_us_slt_arctic_hts"] = "festvox-us-slt-hts"
-_OWN_PACE = {"cmu_us_slt_arctic_hts": 162}  # on the embedded engine's scale, as the voice comes
+_OWN_PACE = {"cmu_us_slt_arctic_hts": 200}  # on the embedded engine's scale, as the voice comes
 
 
 def load(spec: Spec) -> Festival:
@@ -63,7 +63,7 @@ class Festival(Synthesiser):
     def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
         size = sized(speaker.name)[1]
         voice = _full(speaker.name)
-        stretch = size * _OWN_PACE.get(voice, 147) / pace
+        stretch = size * _OWN_PACE.get(voice, 181) / pace
         paced = f"(Parameter.set 'Duration_Stretch {stretch:.4f})"
         if voice.endswith("_hts"):  # such a voice knows only its own engine's rate
             paced = f'(set! hts_engine_params (append hts_engine_params (list (list "-r" {1 / stretch:.4f}))))'

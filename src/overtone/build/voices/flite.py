@@ -32,7 +32,7 @@ CHOSEN: dict[Sex, tuple[str, ...]] = {
     "male": ("rms", "kal16", "awb", "rms@0.93"),
     "female": ("slt", "slt@0.94", "slt@1.08"),
 }
-_OWN_PACE = {"rms": 129, "slt": 165, "kal16": 169, "kal": 169, "awb": 152}  # on the embedded engine's scale
+_OWN_PACE = {"rms": 159, "slt": 203, "kal16": 208, "kal": 208, "awb": 187}  # on the embedded engine's scale
 
 
 def load(spec: Spec) -> Flite:
@@ -65,7 +65,7 @@ class Flite(Synthesiser):
 
     def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
         voice, size = sized(speaker.name)
-        stretch = size * _OWN_PACE.get(voice, 150) / pace
+        stretch = size * _OWN_PACE.get(voice, 185) / pace
         with workplace() as folder:
             (folder / "words.txt").write_text(plain_ascii(words) + "\n", "ascii")
             command = [self._program, "-voice", voice, "--setf", f"duration_stretch={stretch:.4f}",
