@@ -108,7 +108,7 @@ class Renderer:
         return found[0]
 
     def _scene(self, job: Job, n: int, rng: Rng, used: list[Ingredient]) -> Sound:
-        found = self.library.scene(job.scene, n, RATE, rng) if self.library else None
+        found = self.library.scene(job.scene, n, RATE, rng, job.manner) if self.library else None
         if found is None or self.library is None:
             used.append(OURS)
             return scene(job.scene, n, RATE, rng, job.manner)
