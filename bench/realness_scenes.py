@@ -31,7 +31,7 @@ SCENES = {
 CLASSES = (*SCENES.values(), "chatter", "children")
 CROWDS = 12  # of six grown-up readers or three or four children, all read at once; nobody reads in two of them
 ALONE, BEHIND = "scene", "scene behind speech"
-UNSEEN = "scene behind speech (unseen)"  # only recordings that nobody had looked at while the scenes were made
+UNSEEN = "scene behind speech (unseen)"  # only recordings that the scenes were not shaped after
 STATUS = BEHIND  # the family that decides whether a scene is validated
 SNR_DB = 10.0
 TAKES = 4  # a real scene is heard behind so many real speakers
@@ -115,7 +115,7 @@ def families(data: Path) -> dict[str, list[Job]]:
 
 def read(job: Job) -> Row:
     paths, slug, who, front = job
-    rng = np.random.default_rng(sum(f"{paths[0].stem}{front}".encode()))
+    rng = np.random.default_rng(sum(f"{paths[0].stem}{front.stem if front else ''}".encode()))
     n = _SECONDS * _HERTZ
     voice = None if front is None else audio.read(front, rate=_HERTZ)[0][:n]
     sounds = [
