@@ -12,12 +12,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from overtone.audio import Measures
 from overtone.build.gates import Finding, balance, leak, words
 from overtone.build.gates.leak import Solver
 from overtone.build.gates.run import ClipRecord, audio_gates
 from overtone.build.gates.survive import Rate
 from overtone.build.manifest import Made, write_json
-from overtone.build.plan import PLAIN, Job, Options
+from overtone.build.plan import CLIPS, PLAIN, Job, Options
 from overtone.build.questions import Question
 from overtone.build.review import decide, read_reviews
 from overtone.build.script import HERE, Collection, sets
@@ -41,6 +42,7 @@ class Sifted(Struct, frozen=True):
     clips: frozenset[tuple[str, str]] = frozenset()  # script and style left out alone
     blocks: tuple[str, ...] = ()  # what forbids a release though nothing is left out for it
     rates: tuple[Rate, ...] = ()  # word error rates by style and cue
+    measures: dict[str, Measures] = {}  # of every clip, by its name within audio/
     leaks: tuple[leak.Row, ...] = ()
     predictability: tuple[words.Predicted, ...] = ()
 
@@ -103,6 +105,7 @@ def sounds(
         clips=frozenset(alone),
         blocks=(*so_far.blocks, *(f"{f.subject}: {f.reason}" for f in result.wholes)),
         rates=result.rates,
+        measures={path.removeprefix(CLIPS): facts.measures for path, facts in result.facts.items()},
     )
 
 

@@ -28,15 +28,15 @@ def write_texts(out: Path, whole: Collection, part: Collection, checked: Sifted,
     write_json(home / "dialogues.json", [_dialogue_info(d) for d in dialogues])
     ids = {s.id for s in scripts}
     everything: list[Question] = []
-    for kind, drawn in _drawn(whole, seed):
+    for kind, drawn in _drawn(whole, checked, seed):
         questions = [q for q in drawn if q.script.id in ids and not _dropped(q, checked)]
         write_json(home / "MCQ" / f"{kind}.json", [_question_info(q) for q in questions])
         everything += questions
     return everything
 
 
-def _drawn(whole: Collection, seed: int) -> Iterator[tuple[str, list[Question]]]:
-    yield "understanding", ask.understanding(whole.scripts, seed)
+def _drawn(whole: Collection, checked: Sifted, seed: int) -> Iterator[tuple[str, list[Question]]]:
+    yield "understanding", ask.understanding(whole.scripts, seed, checked.measures)
     yield "reasoning", ask.reasoning(whole.scripts, seed)
     yield "false_cue", ask.false_cue(whole.scripts, seed)
     yield "fixed", ask.fixed(whole.scripts, seed)
