@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--clips", type=int, default=48, help="voices with a sentence each for every class of ours")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", default="", help="families, with commas between")
+    parser.add_argument("--only", default="", help="families, with commas between; --write then keeps the others")
     parser.add_argument("--write", action="store_true", help="keep the result as build/status.json")
     args = parser.parse_args()
     found = list(measured(args.data, args.clips, args.jobs, [f for f in args.only.split(",") if f]))
@@ -53,7 +53,9 @@ def main() -> None:
         print(row.line())
     print("\nrecall with its 95 % interval by speaker or recording; * where the interval is clear of chance")
     if args.write:
-        status.FILE.write_bytes(msgspec.json.format(msgspec.json.encode(statuses(found)), indent=1) + b"\n")
+        status.FILE.write_bytes(
+            msgspec.json.format(msgspec.json.encode(statuses(found, status.FILE)), indent=1) + b"\n"
+        )
 
 
 def measured(data: Path, clips: int, jobs: int, only: list[str]) -> Iterable[Found]:
@@ -80,9 +82,13 @@ def validated(rows: list[Found]) -> set[str]:
     return {row.slug for row in rows if min(row.real_real.low, row.real_ours.low) > row.chance}
 
 
-def statuses(found: list[Found]) -> dict[str, status.Status]:
-    """One for every cue: what the family that decides found, or that there is nothing to decide by."""
+def statuses(found: list[Found], before: Path) -> dict[str, status.Status]:
+    """One for every cue: what the family that decides found; what was known before, where it was not measured now; or
+    that there is nothing to decide by."""
     out = {cue.slug: status.Status("unvalidated", by=NO_DATA, recipes=VERSION) for cue in CUES}
+    if before.exists():
+        kept = msgspec.json.decode(before.read_bytes(), type=dict[str, status.Status])
+        out |= {slug: s for slug, s in kept.items() if slug in out and s.by in MEASURED_BY.values()}
     for family in MEASURED_BY:
         good = validated([row for row in found if row.family == family])
         for row in found:

@@ -159,7 +159,7 @@ RECIPES: dict[str, Recipe] = {
     # Jovičić 1998; Ito, Takeda & Itakura 2005: no voice, a flat spectrum without lows, resonances a little higher.
     "whisper": Recipe(gain=-6, tilt=1.5, breath=1),
     # Miller, Grosjean & Lomanto 1984: pace is articulation and pauses both; Picheny, Durlach & Braida 1986 for slow.
-    "fast": Recipe(rate=1.48, pauses=0.7),
+    "fast": Recipe(rate=1.4, pauses=0.7),
     "slow": Recipe(rate=0.66, pauses=1.3, halts=0.3),
     # Korpáš, Sadloňová & Vrabec 1996: a burst, rushing air, a short voiced end.
     "cough": Recipe(events=(("cough", "before", 3), ("cough", "inside", 2))),
@@ -213,7 +213,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
     "disgust": (_times("seconds", 1.18), _by("f0_range_st", 0.6), _by("modulation", 0.04)),
     "shout": (_by("rms_dbfs", 3.5), _times("f0_hz", 1.25), _by("tilt_db_oct", 1.4), _times("centroid_hz", 1.3)),
     "whisper": (_by("voiced", -0.25), _by("rms_dbfs", -5), _times("centroid_hz", 1.25)),
-    "fast": (_times("seconds", 0.75), _times("rate_hz", 1.05)),
+    "fast": (_times("seconds", 0.78), _times("rate_hz", 1.04)),
     "slow": (_times("seconds", 1.4), _times("rate_hz", 0.9)),
     "cough": (_by("seconds", 1.3), _by("modulation", 0.05)),
     "sigh": (_by("seconds", 1.2), _by("rms_dbfs", -1)),
