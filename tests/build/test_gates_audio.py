@@ -308,3 +308,45 @@ def test_an_alignment_finds_what_was_added_and_not_what_was_drawn_out() -> None:
     longer = audio.resample(words, RATE, int(RATE * 1.3))
     assert compare(with_burst, words, RATE, RATE).events_db > -12
     assert compare(longer, words, RATE, RATE).events_db < -20
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+class TestTheSpeakerGate:
+    pytestmark = local
+
+    def test_hardly_alarms_on_one_voice_and_finds_a_swapped_one(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """The error rates of docs/gates.md: every delivery of a voice against the plain speech of all voices."""
+        from overtone.build.script import read_set
+
+        team = cast(("espeak",)).speakers()
+        cues = [c.slug for c in CUES if c.dimension == "paralinguistic"]
+        same: list[float] = []
+        other: list[float] = []
+        sexes: list[float] = []
+        for k, script in enumerate(read_set("open")[3::60][: len(team)]):
+            who = team[k]
+            plain = {s: _samples(script.words, s, "") for s in team}
+            for slug in cues:
+                delivered = _samples(script.words, who, slug)
+                for s, x in plain.items():
+                    apart = compare(delivered, x, RATE, RATE, recipes.recipe_of(slug).formants).voice_db
+                    kind = same if s == who else other if s.sex == who.sex else sexes
+                    kind.append(np.nan if apart is None else apart)
+        alarms, found, crossed = (float(np.mean(np.array(v) > speaker.SAME_DB)) for v in (same, other, sexes))
+        with capsys.disabled():
+            spread = [np.nanpercentile(v, (5, 50, 95, 99)).round(2).tolist() for v in (same, other, sexes)]
+            print(f"\nfalse alarms {alarms:.3f} of {len(same)}; swaps found {found:.3f} of {len(other)}, ", end="")
+            print(f"with the other sex {crossed:.3f} of {len(sexes)}; 5, 50, 95, 99 % {spread}")
+        assert alarms <= 0.02 and found >= 0.85 and crossed >= 0.99
+
+
+def _samples(words: str, who: Speaker, slug: str) -> audio.Samples:
+    job = Job(f"x/{slug}.wav", "id_1", "target", words, who, slug)
+    return audio.decode(audio.encode_wav(_renderer(words).clip(job).samples, RATE))[0]
+
+
+@functools.lru_cache(1)
+def _renderer(words: str) -> Renderer:
+    """One renderer per script: it keeps the analysis of each voice."""
+    return Renderer(Group("id_1", "", ()), Options())

@@ -14,11 +14,11 @@ from overtone.build.gates.facts import ClipRecord, Facts, heard
 from overtone.cues import BY_SLUG
 
 GATE = "same words, same speaker"
-SAME_DB = 3.0  # at most, between two deliveries of one voice; docs/gates.md has the error rates
+SAME_DB = 3.5  # at most, between two deliveries of one voice; docs/gates.md has the error rates
 OTHER_DB = 1.0  # at least, between a script's voice and its control's
 UNDER_DB = 3.0  # a voice this far above all the rest of the clip is in it sample for sample
 DOUBTED = 0.35  # a clip with fewer word errors says its own words and needs no comparison with other scripts
-TOGETHER = 1.0  # word errors between what was heard of a clip and of its twin
+TOGETHER = 1.2  # word errors between what was heard of a clip and of its twin: hardly a word in common
 FITS = 0.5  # a transcript with fewer errors against another script's words is a clip of that script
 
 

@@ -26,14 +26,14 @@ class Bound(Struct, frozen=True):
 
 
 PLAIN = Bound(
-    0.50, 0.25, "a plain synthetic voice, the easiest there is; what fails here is mostly a rare name or word"
+    0.60, 0.30, "a plain synthetic voice, the easiest there is; what fails here is mostly a rare name or word"
 )
 BOUNDS: dict[str, Bound] = {
-    "prosody": Bound(0.55, 0.30, "pitch, pace and level move away from what the recogniser was trained on"),
-    "timbre": Bound(0.65, 0.40, "the voice itself is damaged, shaken or strained: harder for people too"),
-    "events": Bound(0.65, 0.40, "coughs, laughs and sobs are heard as words, so insertions are expected"),
-    "scene": Bound(0.65, 0.40, "a steady or a single sound 10 dB under the voice"),
-    "babble": Bound(0.75, 0.50, "other voices, or a roar in the band of speech, 10 dB under the voice"),
+    "prosody": Bound(0.65, 0.35, "pitch, pace and level move away from what the recogniser was trained on"),
+    "timbre": Bound(0.75, 0.45, "the voice itself is damaged, shaken or strained: harder for people too"),
+    "events": Bound(0.75, 0.45, "coughs, laughs and sobs are heard as words, so insertions are expected"),
+    "scene": Bound(0.75, 0.45, "a steady or a single sound 10 dB under the voice"),
+    "babble": Bound(0.85, 0.55, "other voices, or a roar in the band of speech, 10 dB under the voice"),
 }
 _KIND = {
     "prosody": "happy sad surprise angry disgust fast slow",
