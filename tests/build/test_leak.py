@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from overtone.build.gates._reading import hashed
 from overtone.build.gates.leak import Row, ceilings, failing, table
@@ -135,6 +136,7 @@ def test_the_ceiling_follows_the_design() -> None:
     assert ceilings(asked([0, 1, 2])) == pytest.approx([1 / 3] * 3)
     assert ceilings(asked([2, 2])) == [0.25, 0.25]  # it does not move: who reads should know nothing
     assert ceilings(asked([0, 1]) + asked([2], "control")) == [0.5, 0.5, 0.25]  # parts are weighed apart
+    assert ceilings([replace(q, category="conflict-words")]) == [1.0]  # it asks about the words
     turned = with_options(q, q.options[::-1], 3 - 1)  # the other answer, in another order
     assert ceilings([*asked([0]), turned]) == [0.5, 0.5]
 
