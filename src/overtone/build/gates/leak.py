@@ -92,7 +92,7 @@ def failing(rows: Sequence[Row], parts: Sequence[str] = ("",)) -> list[Row]:
 
 def ceilings(questions: Sequence[Question]) -> list[float]:
     """For each question the most a reader can expect: where several clips of a script share question and options and
-    their right answers differ, the share of the commonest; 1 for questions about the words; else what guessing gives."""
+    their right answers differ, the share of the commonest; 1 for questions about the words; else what a guess gives."""
     groups: dict[tuple[str, str, str, str, frozenset[str]], list[int]] = defaultdict(list)
     for i, q in enumerate(questions):
         groups[q.part, q.script.id, q.category, q.question, frozenset(q.options)].append(i)
