@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import msgspec
 import numpy as np
@@ -40,7 +41,7 @@ def facts(path: str, transcript: str = WORDS, words: str = WORDS, **changes: Any
         sha256=path, version=VERSION, words=words, transcript=transcript, heard=heard(words, transcript),
         measures=MEASURES, rate=24_000, channels=1, bits=16, peak=0.3, clipped=0, dc=0.0, silent=0.1, lead=0.04,
         trail=0.04, spectrum=(0.0,) * 9,
-        envelope=tuple(np.random.default_rng(abs(hash(path)) % 999).normal(-26, 6, 32).tolist()),
+        envelope=tuple(np.random.default_rng(crc32(path.encode())).normal(-26, 6, 32).tolist()),
     )  # fmt: skip
     return replace(found, **changes)
 
