@@ -45,6 +45,8 @@ browser:
 demo: $(VENV)/.core
 	$(BIN)/overtone demo --out demo
 
+# One thread of arithmetic each: tests start processes of their own, and more threads than cores only wait.
+test test-full: export OPENBLAS_NUM_THREADS = 1
 test: $(VENV)/.dev $(WORKER)/.ready browser
 	$(BIN)/python -m pytest -m "not full"
 
