@@ -71,7 +71,8 @@ class Renderer:
             made = functools.partial(self._event, used)
             samples = deliver(voiced, recipe, rng, job.speaker.scale, dbfs, made)
         if self.options.room:
-            samples = room.respond(samples, RATE, rng, self.options.room)
+            # one room for all clips of a script: the voice under a scene stays its neutral twin's
+            samples = room.respond(samples, RATE, _rng(self.options.seed, f"{self.group.id}/room"), self.options.room)
         if job.scene:
             behind = self._scene(job, samples.size, rng, used)
             samples = audio.mix(samples, behind, RATE, self.options.snr, speech_dbfs=SCENE_DBFS).astype(np.float64)
