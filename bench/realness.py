@@ -32,7 +32,7 @@ MEASURED_BY = {  # family whose result decides a cue's status, in the order in w
     "emotion": "RAVDESS, actors kept apart, against the speaker's neutral voice",
     "gender": "RAVDESS, speechocean762 and Common Voice speakers",
     "age": "speechocean762 speakers",
-    "pace": "LibriSpeech, the fastest against the slowest third",
+    "pace": "LibriSpeech, speechocean762 and RAVDESS, the fastest against the slowest third",
     "event in speech": "Deeply Nonverbal Vocalization inside real speech, recordings kept apart",
     scenes.STATUS: "ESC-50 behind real speech",
 }
