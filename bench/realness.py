@@ -28,13 +28,14 @@ from overtone.build.recipes import VERSION
 from overtone.cues import CUES
 
 SHRINK = 0.3  # of the voice's families, set on real recordings alone
-MEASURED_BY = {  # family whose result decides a cue's status, in the order in which they count
+MEASURED_BY = {  # families that decide a cue's status; a later one counts more
     "emotion": "RAVDESS, actors kept apart, against the speaker's neutral voice",
     "gender": "RAVDESS, speechocean762 and Common Voice speakers",
     "age": "speechocean762 speakers",
     "pace": "LibriSpeech, speechocean762 and RAVDESS, the fastest against the slowest third",
     "event in speech": "Deeply Nonverbal Vocalization inside real speech, recordings kept apart",
-    scenes.STATUS: "ESC-50 behind real speech",
+    scenes.STATUS: "ESC-50 and crowds of real readers, behind real speech",
+    scenes.UNSEEN: "ESC-50 behind real speech, recordings kept apart",
 }
 NO_DATA = "no real recordings to compare with"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from dataclasses import fields
 from typing import get_args
 
 import numpy as np
@@ -20,6 +21,7 @@ from overtone.build.tract import Rng, Sound
 from overtone.cues import CUES
 from overtone.embedded import present
 from overtone.errors import UsageError
+from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.local
 VOICES = {"en-us+m3": 1.0, "en-us+f2": 1.16, "en-us+f3": 1.16}  # and the size of their throats
@@ -71,8 +73,8 @@ def test_every_cue_of_the_voice_has_a_recipe_and_a_promise() -> None:
     assert set(PROMISES) | {"male", "female"} == of_the_voice
     assert set(RECIPES) == of_the_voice | {"adult"}
     assert all(recipe_of(slug) != NEUTRAL for slug in PROMISES)
-    fields = set(Measures.__struct_fields__)
-    assert all(p.measure in fields for slug, manner in KINDS for p in promises_of(slug, manner))
+    measures = set(Measures.__struct_fields__)
+    assert all(p.measure in measures for slug, manner in KINDS for p in promises_of(slug, manner))
 
 
 def test_the_manners_are_those_that_scripts_may_name() -> None:
@@ -200,3 +202,17 @@ def test_the_recogniser_still_understands_most_words(slug: str) -> None:
         for v in VOICES
     ]
     assert np.mean([word in words for words in heard for word in expected]) > 0.55
+
+
+def test_the_page_on_deliveries_lists_every_recipe_as_it_is() -> None:
+    page = (REPOSITORY / "docs" / "delivery.md").read_text("utf-8")
+    assert f"Version {recipes.VERSION}." in page
+    for slug, manner in KINDS:
+        kind = manner or recipes.FIRST_MANNER.get(slug, "")
+        row = re.search(rf"^\| {slug}{', ' + kind if kind else ''} \| ([^|]*) \|", page, re.M)
+        assert row, f"{slug} {kind} is not on the page"
+        recipe = recipe_of(slug, manner)
+        for field in fields(recipe):
+            value = getattr(recipe, field.name)
+            if field.name != "events" and value != getattr(NEUTRAL, field.name):
+                assert f"{field.name} {value:g}" in row[1], f"{slug} {kind}: {field.name}"

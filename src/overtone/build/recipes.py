@@ -213,7 +213,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
     "disgust": (_times("seconds", 1.18), _by("f0_range_st", 0.6), _by("modulation", 0.04)),
     "shout": (_by("rms_dbfs", 3.5), _times("f0_hz", 1.25), _by("tilt_db_oct", 1.4), _times("centroid_hz", 1.3)),
     "whisper": (_by("voiced", -0.25), _by("rms_dbfs", -5), _times("centroid_hz", 1.25)),
-    "fast": (_times("seconds", 0.78), _times("rate_hz", 1.04)),
+    "fast": (_times("seconds", 0.78),),
     "slow": (_times("seconds", 1.4), _times("rate_hz", 0.9)),
     "cough": (_by("seconds", 1.3), _by("modulation", 0.05)),
     "sigh": (_by("seconds", 1.2), _by("rms_dbfs", -1)),
