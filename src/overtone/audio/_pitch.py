@@ -12,6 +12,7 @@ LOW_HZ, HIGH_HZ = 60.0, 600.0
 _WINDOW = 0.032  # seconds compared with themselves one lag later: two periods at 60 Hz
 _SURE = 0.15  # the first dip below this is taken; YIN's own threshold lies between 0.1 and 0.15
 _PERIODIC = 0.35  # above this a frame has no pitch
+_FAR = 0.85  # octaves from the median: a voice that moves further than that is rarer than a harmonic mistaken for it
 _BLOCK = 1024  # frames at once: bounds memory for long sounds
 
 
@@ -73,7 +74,8 @@ def _yin(
 
 
 def _steady(hz: npt.NDArray[np.float64], voiced: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Without runs under three frames and frames an octave off their neighbours: noise and octave errors."""
+    """Without runs under three frames, and frames an octave off their neighbours or the whole: noise, and harmonics
+    taken for the pitch, which a strong resonance can make for a syllable at a time."""
     kept = drop_short(voiced, 3)
     if not kept.any():
         return kept
@@ -81,7 +83,7 @@ def _steady(hz: npt.NDArray[np.float64], voiced: npt.NDArray[np.bool_]) -> npt.N
     near = np.lib.stride_tricks.sliding_window_view(np.pad(octaves, 7, constant_values=np.nan), 15)
     around = np.full(len(hz), np.nan)
     around[kept] = np.nanmedian(near[kept], axis=1)
-    off: npt.NDArray[np.bool_] = np.abs(octaves - around) > 0.7
+    off: npt.NDArray[np.bool_] = (np.abs(octaves - around) > 0.7) | (np.abs(octaves - np.nanmedian(octaves)) > _FAR)
     return kept & ~off
 
 

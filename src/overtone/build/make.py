@@ -37,6 +37,7 @@ from overtone.paths import shown
 from overtone.spec import suggest
 from overtone.version import __version__
 
+TAKES = 4  # by how many speakers a script is tried before it is left out
 _SAVE_EVERY = 2.0  # seconds between two writings of the manifest while sounds are made
 
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, how much there is
@@ -92,11 +93,7 @@ def build(
     _sweep(out)
     work = _Work(out, whole, options, before)
     checked = sift.texts(collection, reviews, options.seed) if gates else sift.Sifted()
-    groups = [g for g in plan(collection, options) if g.id not in checked.scripts]
-    work.make(groups, jobs or os.cpu_count() or 1, tell)
-    made_at = time.monotonic()
-    if gates:
-        checked = sift.sounds(checked, work.clips(groups), options, out, jobs or os.cpu_count() or 1, tell)
+    groups, checked = _spoken(work, collection, checked, gates, jobs or os.cpu_count() or 1, tell)
     work.put_aside(groups, checked)
     questions = write_texts(out, whole, collection, checked, options.seed)
     if gates:
@@ -110,9 +107,27 @@ def build(
     write_datasheet(out, collection, checked, questions, clips, verdict, known, options, __version__)
     now = time.monotonic()
     return Built(
-        len(groups), work.made, work.kept, work.seconds, made_at - began, now - began, tuple(questions), clips, checked,
+        len(groups), work.made, work.kept, work.seconds, work.making, now - began, tuple(questions), clips, checked,
         verdict,
     )  # fmt: skip
+
+
+def _spoken(
+    work: _Work, collection: Collection, checked: sift.Sifted, gates: bool, jobs: int, tell: Progress
+) -> tuple[list[Group], sift.Sifted]:
+    """Every sound made and, with gates, heard; what fails is spoken again by the next speaker, a few times."""
+    takes = {m.case_id: m.take for m in work.done.values() if m.take} if gates else {}
+    while True:
+        groups = [g for g in plan(collection, work.options, takes) if g.id not in checked.scripts]
+        work.make(groups, jobs, tell)
+        if not gates:
+            return groups, checked
+        heard = sift.sounds(checked, work.clips(groups), work.options, work.out, jobs, tell)
+        failed = (heard.scripts | {case for case, _ in heard.clips}) - checked.scripts
+        again = {case for case in failed if takes.get(case, 0) + 1 < TAKES} if work.retakes else set()
+        if not again:
+            return groups, heard
+        takes |= {case: takes.get(case, 0) + 1 for case in again}
 
 
 def _ready(options: Options) -> None:
@@ -186,13 +201,20 @@ class _Work:
         self.done: dict[str, Made] = {m.path.removeprefix(LEFT_OUT): m for m in before.clips} if before else {}
         self.status = before.status if before else {}
         self.made = self.kept = 0
-        self.seconds = 0.0
+        self.seconds = self.making = 0.0
+
+    @property
+    def retakes(self) -> bool:
+        """Whether another take can differ: people and voices that act are asked once."""
+        return not any(engine.native for engine in cast(self.options.voices).engines.values())
 
     def make(self, groups: Sequence[Group], jobs: int, tell: Progress) -> None:
+        began = time.monotonic()
         todo: list[Group] = []
+        kept = 0
         for group in groups:
             missing = tuple(j for j in group.jobs if not same(self.out, self.done.get(j.path), j.made_from))
-            self.kept += len(group.jobs) - len(missing)
+            kept += len(group.jobs) - len(missing)
             if missing:
                 todo.append(group)
                 for job in missing:
@@ -208,6 +230,8 @@ class _Work:
                 saved = time.monotonic()
             tell("scripts spoken", count, len(todo))
         self._save()
+        self.kept = self.kept or kept  # of the first take
+        self.making += time.monotonic() - began
 
     def clips(self, groups: Sequence[Group]) -> list[tuple[Job, Made]]:
         return [(j, self.done[j.path]) for g in groups for j in g.jobs if j.speaker and j.path in self.done]
@@ -293,6 +317,7 @@ def _written(job: Job, rendered: Rendered, out: Path) -> Made:
         cue=job.cue,
         manner=job.manner,
         scene=job.scene,
+        take=job.take,
         recipe=rendered.recipe,
         reply=job.voice_style,
         ingredients=rendered.ingredients,

@@ -35,6 +35,7 @@ class Made(Struct, frozen=True, omit_defaults=True):
     cue: str = ""
     manner: str = ""  # which kind of its cue
     scene: str = ""
+    take: int = 0  # how often it was spoken before, by others, and failed a gate
     recipe: dict[str, Any] = {}
     reply: str = ""  # the voice in which a reply is spoken
     ingredients: tuple[Ingredient, ...] = ()

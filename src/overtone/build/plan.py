@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
@@ -55,6 +56,7 @@ class Job(Struct, frozen=True):
     outdoors: bool = False  # belongs to a script with a scene: as loud as its mixes
     voice_style: str = ""  # of a reply
     twin: str = ""  # path of the plain clip it is measured against
+    take: int = 0  # the next speaker's, where an earlier one failed a gate
     made_from: str = ""
 
     @property
@@ -71,12 +73,18 @@ class Group(Struct, frozen=True):
     jobs: tuple[Job, ...]
 
 
-def plan(collection: Collection, options: Options) -> list[Group]:
-    """Every sound of a set, script by script, in the order of its files."""
+def plan(collection: Collection, options: Options, takes: Mapping[str, int] = MappingProxyType({})) -> list[Group]:
+    """Every sound of a set, script by script, in the order of its files; `takes` says which are another take."""
     speakers = cast(options.voices)
     code = _code() + repr(msgspec.to_builtins(options)) + speakers.identity()
-    groups = [(s.id, s.cue, list(_script_jobs(s, speakers))) for s in (*collection.scripts, *collection.conflicts)]
-    groups += [(d.id, d.turn[1].cue or d.turn[0].cue, list(_dialogue_jobs(d, speakers))) for d in collection.dialogues]
+    groups = [
+        (s.id, s.cue, list(_script_jobs(s, speakers, takes.get(s.id, 0))))
+        for s in (*collection.scripts, *collection.conflicts)
+    ]
+    groups += [
+        (d.id, d.turn[1].cue or d.turn[0].cue, list(_dialogue_jobs(d, speakers, takes.get(d.id, 0))))
+        for d in collection.dialogues
+    ]
     gone = [g for _, _, jobs in groups for j in jobs if j.style not in OPTIONAL for g in _missing(j, speakers)]
     if gone:
         more = f"\n  and {len(gone) - _LISTED} more" if len(gone) > _LISTED else ""
@@ -100,24 +108,24 @@ def _missing(job: Job, speakers: Cast) -> list[str]:
     return speakers.missing([(job.speaker, how(job))]) if job.speaker else []
 
 
-def _script_jobs(script: Script, speakers: Cast) -> Iterator[Job]:
+def _script_jobs(script: Script, speakers: Cast, take: int) -> Iterator[Job]:
     outdoors = BY_SLUG[script.cue].dimension == "environment"
-    mine = speakers.of(script.voice, script.id)
+    mine = speakers.of(script.voice, script.id, take)
     neutral = "neutral" if "neutral" in script.reply else PLAIN if script.says else ""
     twin = CLIPS + script.file_name(neutral) if neutral else ""
     styles: list[str] = [*script.styles]
     styles.append(PLAIN if script.says else "control")
     for style in styles:
-        speaker: Speaker | None = mine if script.sex_in(style) == mine.sex else speakers.partner(mine, script.id)
+        speaker: Speaker | None = mine if script.sex_in(style) == mine.sex else speakers.partner(mine, script.id, take)
         if style == "control" and speaker is not None:
-            speaker = speakers.other(speaker, script.id)
+            speaker = speakers.other(speaker, script.id, take)
         if speaker is None:
             continue
         cue = script.cue_in(style)
         path = CLIPS + script.file_name(style)
         yield Job(
             path, script.id, style, script.words, speaker, cue.slug if cue else "", script.manner_in(style), outdoors,
-            twin=twin if path != twin else "",
+            twin=twin if path != twin else "", take=take,
         )  # fmt: skip
         if style in script.reply:
             reply = REPLIES + script.file_name(style, "_response.wav")
@@ -129,9 +137,9 @@ def dialogue_file(dialogue: Dialogue, turn: int, style: str, ending: str = ".wav
     return f"dialogue/{dialogue.id}_{dialogue.topic}_turn{turn + 1}_{style}{ending}"
 
 
-def _dialogue_jobs(dialogue: Dialogue, speakers: Cast) -> Iterator[Job]:
+def _dialogue_jobs(dialogue: Dialogue, speakers: Cast, take: int) -> Iterator[Job]:
     """Turn one once, turn two changed and steady, each with its reply; and both turns plain, for the gates."""
-    speaker = speakers.of(dialogue.voice, dialogue.id)
+    speaker = speakers.of(dialogue.voice, dialogue.id, take)
     first, second = dialogue.turn
     outdoors = any(t.cue and BY_SLUG[t.cue].dimension == "environment" for t in dialogue.turn)
     said = (
@@ -144,7 +152,7 @@ def _dialogue_jobs(dialogue: Dialogue, speakers: Cast) -> Iterator[Job]:
     for turn, style, words, cue, manner, reply, voice_style in said:
         path = CLIPS + dialogue_file(dialogue, turn, style)
         twin = CLIPS + dialogue_file(dialogue, turn, PLAIN) if cue else ""
-        yield Job(path, dialogue.id, style, words, speaker, cue, manner, outdoors, twin=twin)
+        yield Job(path, dialogue.id, style, words, speaker, cue, manner, outdoors, twin=twin, take=take)
         if reply:
             path = REPLIES + dialogue_file(dialogue, turn, style, "_response.wav")
             yield Job(path, dialogue.id, style, reply, voice_style=voice_style)

@@ -58,7 +58,7 @@ class Renderer:
     def clip(self, job: Job) -> Rendered:
         if job.speaker is None:
             raise ValueError(f"{job.path} is no clip")
-        rng = _rng(self.options.seed, job.path)
+        rng = _rng(self.options.seed, job.path, job.take)
         used: list[Ingredient] = []
         engine = self.cast.engine(job.speaker)
         used.append(Ingredient("voice", engine.identity(), engine.licence))
@@ -72,7 +72,9 @@ class Renderer:
             samples = deliver(voiced, recipe, rng, job.speaker.scale, dbfs, made)
         if self.options.room:
             # one room for all clips of a script: the voice under a scene stays its neutral twin's
-            samples = room.respond(samples, RATE, _rng(self.options.seed, f"{self.group.id}/room"), self.options.room)
+            samples = room.respond(
+                samples, RATE, _rng(self.options.seed, f"{self.group.id}/room", job.take), self.options.room
+            )
         if job.scene:
             behind = self._scene(job, samples.size, rng, used)
             samples = audio.mix(samples, behind, RATE, self.options.snr, speech_dbfs=SCENE_DBFS).astype(np.float64)
@@ -126,8 +128,8 @@ def library(folder: str) -> Library | None:
     return Library(Path(folder)) if folder else None
 
 
-def _rng(seed: int, path: str) -> Rng:
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(f"{seed}/{path}".encode()).digest()[:8], "big"))
+def _rng(seed: int, path: str, take: int) -> Rng:
+    return np.random.default_rng(int.from_bytes(hashlib.sha256(f"{seed}/{take}/{path}".encode()).digest()[:8], "big"))
 
 
 def _under(samples: Sound) -> Sound:

@@ -15,6 +15,7 @@ from overtone.build.gates.facts import ClipRecord, Facts
 from overtone.cues import BY_SLUG
 
 GATE = "words survive"
+LEAST = 6  # clips of a style and cue from which their common rate says anything
 
 
 class Bound(Struct, frozen=True):
@@ -82,7 +83,7 @@ def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Findi
             )
             found.append(Finding(GATE, clip.path, reason, round(f.wer, 4), most.clip))
     for rate in rates(clips, facts):
-        if rate.wer > rate.bound:
+        if rate.wer > rate.bound and rate.clips >= LEAST:
             reason = (
                 f"WER {rate.wer:.2f} over {rate.clips} clips, at most {rate.bound:.2f} is expected; use a clearer "
                 "voice, or a gentler delivery"

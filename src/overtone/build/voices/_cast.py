@@ -43,20 +43,20 @@ class Cast:
         """Every engine and version, for hashes and the manifest."""
         return ", ".join(engine.identity() for engine in self.engines.values())
 
-    def of(self, role: str, script_id: str) -> Speaker:
-        """Who speaks a script. Its role fixes the sex, its id the speaker."""
+    def of(self, role: str, script_id: str, take: int = 0) -> Speaker:
+        """Who speaks a script. Its role fixes the sex, its id the speaker; another take is the next one's."""
         if role not in ROLES:
             raise UsageError(f"no voice {role!r}{suggest(role, ROLES)}; there are: {', '.join(ROLES)}")
-        return self._drawn(ROLES[role], script_id)
+        return self._drawn(ROLES[role], script_id, take)
 
-    def other(self, speaker: Speaker, script_id: str) -> Speaker | None:
+    def other(self, speaker: Speaker, script_id: str, take: int = 0) -> Speaker | None:
         """Another speaker of the same sex, for the control clip; of the same engine where it has one. None where there
         is nobody else."""
-        return self._able(speaker.sex, script_id, speaker)
+        return self._able(speaker.sex, script_id, speaker, take)
 
-    def partner(self, speaker: Speaker, script_id: str) -> Speaker:
+    def partner(self, speaker: Speaker, script_id: str, take: int = 0) -> Speaker:
         """Who speaks in its place where the other sex is wanted."""
-        return self._drawn("female" if speaker.sex == "male" else "male", script_id)
+        return self._drawn("female" if speaker.sex == "male" else "male", script_id, take)
 
     def missing(self, wanted: Iterable[tuple[Speaker, How]]) -> list[str]:
         """Everything that recordings lack, of what is wanted of whom."""
@@ -69,18 +69,18 @@ class Cast:
             gone += look(hows) if look else []
         return gone
 
-    def _drawn(self, sex: Sex, script_id: str) -> Speaker:
-        found = self._able(sex, script_id, None)
+    def _drawn(self, sex: Sex, script_id: str, take: int) -> Speaker:
+        found = self._able(sex, script_id, None, take)
         if found is None:
             raise VoiceError(f"nobody {sex} recorded script {script_id}; record it, or add a voice: --voice espeak")
         return found
 
-    def _able(self, sex: Sex, script_id: str, besides: Speaker | None) -> Speaker | None:
+    def _able(self, sex: Sex, script_id: str, besides: Speaker | None, take: int) -> Speaker | None:
         able = [s for e in self.engines.values() for s in e.speakers_of(script_id) if s.sex == sex and s != besides]
         if besides is not None:
             able = [s for s in able if s.engine == besides.engine] or able
         digest = hashlib.sha256(f"{sex}/{'' if besides is None else 'other'}/{script_id}".encode()).digest()
-        return able[int.from_bytes(digest[:8], "big") % len(able)] if able else None
+        return able[(int.from_bytes(digest[:8], "big") + take) % len(able)] if able else None
 
 
 @functools.cache
