@@ -78,7 +78,7 @@ def test_an_empty_sheet_is_no_review_and_every_line_without_a_verdict_is_named(
     assert read_reviews(tmp_path) == []
     lacking = missing(few, tmp_path)
     assert lacking[0] == f"ROUND1-anna.csv: line 2: {few[0].id} has no verdict yet"
-    assert lacking[-1] == f"round 1, anna: no row for {few[3].id}"
+    assert lacking[-1] == f"round 1: nobody's sheet has {few[3].id}"
     assert len(lacking) == 4
     line = int(lacking[1].split("line ")[1].split(":")[0])  # cells of several lines stand before it
     assert few[1].id in (tmp_path / "ROUND1-anna.csv").read_text("utf-8-sig").splitlines()[line - 1]

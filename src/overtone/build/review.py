@@ -195,14 +195,14 @@ def _read(path: Path) -> Iterable[Review]:
 
 
 def missing(scripts: Sequence[Script | Dialogue], folder: Path) -> list[str]:
-    """What a begun round still lacks: rows without a verdict, by line, and scripts a reviewer's sheets leave out."""
+    """What a begun round still lacks: rows without a verdict, by line, and scripts that are in nobody's sheet."""
     rows = [review for path in sorted(folder.glob("*.csv")) for review in _read(path)]
     out = [f"{r.where}: {r.script} has no verdict yet" for r in rows if not r.verdict]
-    listed: dict[tuple[int, str], set[str]] = defaultdict(set)
+    listed: dict[int, set[str]] = defaultdict(set)
     for r in rows:
-        listed[r.round, r.reviewer].add(r.script)
-    for (number, reviewer), ids in sorted(listed.items()):
-        out += [f"round {number}, {reviewer}: no row for {s.id}" for s in scripts if s.id not in ids]
+        listed[r.round].add(r.script)
+    for number, ids in sorted(listed.items()):
+        out += [f"round {number}: nobody's sheet has {s.id}" for s in scripts if s.id not in ids]
     return out
 
 
