@@ -23,9 +23,10 @@ FLAT = frozenset({"tired", "slow", "sad", "disgust", "hoarse", "elderly"})
 BY_DEGREE = frozenset({"speed", "volume"})  # categories whose cues a clip of another may have a little of
 
 # A clip's measures against those of its neutral twin. Listeners notice a change of pace from about 5 % and of level
-# from about 1 dB; from twice and three times that on, somebody may rightly call it fast, slow, loud or hushed.
+# from about 1 dB; from twice and three times that on, somebody may rightly call it fast, slow or loud.
 PACE_RATIO = 1.10
 LEVEL_DB = 3.0
+NOISY = frozenset("hoarse breath sobbing cough sigh laughter yawn moan".split())  # by their own nature, not hushed
 VOICED_RATIO = 0.5  # less voice than this share of the twin's is halfway to a whisper
 
 
@@ -94,9 +95,10 @@ def arguable(script: Script, style: str, measured: Mapping[str, Measured]) -> fr
     if mine.rate_hz and twin.rate_hz:
         pace = mine.rate_hz / twin.rate_hz
         found |= {"fast"} if pace > PACE_RATIO else {"slow"} if pace < 1 / PACE_RATIO else set()
-    louder = mine.rms_dbfs - twin.rms_dbfs
-    found |= {"shout"} if louder > LEVEL_DB else {"whisper"} if louder < -LEVEL_DB else set()
-    if mine.voiced < VOICED_RATIO * twin.voiced:
+    if mine.rms_dbfs - twin.rms_dbfs > LEVEL_DB:
+        found.add("shout")
+    # A soft voice is no whisper as long as it is a voice.
+    if mine.voiced < VOICED_RATIO * twin.voiced and cue.slug not in NOISY:
         found.add("whisper")
     own = {"speed": {"fast", "slow"}, "volume": {"shout", "whisper"}}.get(cue.category, set())
     return frozenset(found - own)  # whether a fast clip is fast is for the gates to say

@@ -31,13 +31,15 @@ PLAIN = Bound(
 )
 BOUNDS: dict[str, Bound] = {
     "prosody": Bound(0.65, 0.35, "pitch, pace and level move away from what the recogniser was trained on"),
+    "haste": Bound(0.75, 0.45, "sounds run into each other: harder for people too"),
     "timbre": Bound(0.75, 0.45, "the voice itself is damaged, shaken or strained: harder for people too"),
     "events": Bound(0.75, 0.45, "coughs, laughs and sobs are heard as words, so insertions are expected"),
     "scene": Bound(0.75, 0.45, "a steady or a single sound 10 dB under the voice"),
     "babble": Bound(0.85, 0.55, "other voices, or a roar in the band of speech, 10 dB under the voice"),
 }
 _KIND = {
-    "prosody": "happy sad surprise angry disgust fast slow",
+    "prosody": "happy sad surprise angry disgust slow",
+    "haste": "fast",
     "timbre": "child elderly hoarse tired fear shout whisper",
     "events": "breath sobbing cough sigh laughter yawn moan",
     "babble": "applause cheering chatter children rain wind waves",
