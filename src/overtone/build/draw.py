@@ -26,7 +26,7 @@ BY_DEGREE = frozenset({"speed", "volume"})  # categories whose cues a clip of an
 # from about 1 dB; from twice and three times that on, somebody may rightly call it fast, slow or loud.
 PACE_RATIO = 1.10
 LEVEL_DB = 3.0
-NOISY = frozenset("hoarse breath sobbing cough sigh laughter yawn moan".split())  # by their own nature, not hushed
+NOISY = frozenset({"hoarse", "breath", "sobbing", "cough", "sigh", "laughter", "yawn", "moan"})  # not by being hushed
 VOICED_RATIO = 0.5  # less voice than this share of the twin's is halfway to a whisper
 
 

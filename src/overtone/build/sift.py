@@ -13,7 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overtone.audio import Measures
-from overtone.build.gates import Finding, balance, leak, words
+from overtone.build.gates import Finding, balance, leak, telltale, words
+from overtone.build.gates._reading import embedder
 from overtone.build.gates.leak import Solver
 from overtone.build.gates.run import ClipRecord, audio_gates
 from overtone.build.gates.survive import Rate
@@ -45,6 +46,7 @@ class Sifted(Struct, frozen=True):
     measures: dict[str, Measures] = {}  # of every clip, by its name within audio/
     leaks: tuple[leak.Row, ...] = ()
     predictability: tuple[words.Predicted, ...] = ()
+    told: tuple[telltale.Told, ...] = ()  # how often a reader finds each kind of option
 
     def out(self, case_id: str, style: str) -> bool:
         """Whether a clip is left out."""
@@ -123,10 +125,12 @@ def questions(
     blocks = [f"{f.subject}: {f.reason}" for f in found]
     rows: list[leak.Row] = []
     told: list[words.Predicted] = []
+    found_out: list[telltale.Told] = []
     if part == whole and len(part.scripts) >= LEAST:
         tell("leak test", 0, 1)
         rows = leak.table(asked, seed, solvers)
         told = words.predictability(part.scripts, seed)
+        found_out = telltale.telltales(asked, seed, embedder(), most=0)[0]
         tell("leak test", 1, 1)
         blocks += [
             f"{row.category}: who only reads ({row.solver}) is right in {row.accuracy:.2f} [{row.low:.2f}, "
@@ -141,6 +145,7 @@ def questions(
         blocks=(*so_far.blocks, *blocks),
         leaks=tuple(rows),
         predictability=tuple(told),
+        told=tuple(found_out),
     )
 
 
@@ -159,6 +164,7 @@ def write_report(out: Path, sifted: Sifted) -> None:
             "not_fit_for_release": sifted.blocks,
             "leak_test": sifted.leaks,
             "words_tell_the_cue": sifted.predictability,
+            "options_tell_their_kind": sifted.told,
             "word_error_rates": [
                 {"style": r.style, "cue": r.cue, "clips": r.clips, "failed": r.failed, "wer": round(r.wer, 4)}
                 for r in sifted.rates
