@@ -31,16 +31,16 @@ def _lines(path: Path) -> list[str]:
 def test_every_component_is_in_the_table_where_it_belongs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     table = _table()
-    wanted = {name: "core" for name in _names(project["dependencies"])}
+    wanted = dict.fromkeys(_names(project["dependencies"]), "core")
     for extra, requirements in project["optional-dependencies"].items():
         use = "tests" if extra == "dev" else f"extra `{extra}`"
         wanted |= {name: use for name in _names(requirements) if name not in wanted}
-    wanted |= {name: "`overtone setup local`" for name in _names(_lines(SOURCE / "embedded/local.lock"))}
+    wanted |= dict.fromkeys(_names(_lines(SOURCE / "embedded/local.lock")), "`overtone setup local`")
     for name in _names(_lines(SOURCE / "workers/requirements.txt")):
         wanted.setdefault(name, "worker environments")
-    assert {name: table.get(name, ("", "missing"))[1].startswith(use) for name, use in wanted.items()} == {
-        name: True for name in wanted
-    }
+    assert {name: table.get(name, ("", "missing"))[1].startswith(use) for name, use in wanted.items()} == dict.fromkeys(
+        wanted, True
+    )
 
 
 def test_the_core_holds_nothing_viral_or_non_commercial() -> None:

@@ -9,12 +9,12 @@ delivered by the same recipes and scenes, one option of up to four (the script w
 |---|---|---|---|
 | coarse | 630 | 0.992 | 0.250 |
 | gender | 36 | 1.000 | 0.500 |
-| age | 72 | 0.764 | 0.333 |
+| age | 72 | 0.792 | 0.333 |
 | style | 108 | 1.000 | 0.250 |
-| emotion | 108 | 0.815 | 0.250 |
+| emotion | 108 | 0.769 | 0.250 |
 | pace | 36 | 1.000 | 0.500 |
 | nonverbal | 90 | 1.000 | 0.250 |
-| background | 288 | 1.000 | 0.250 |
+| background | 288 | 0.965 | 0.250 |
 """
 
 from __future__ import annotations
