@@ -26,6 +26,7 @@ from overtone.build.manifest import FILE, LEFT_OUT, Made, Manifest, open_folder,
 from overtone.build.plan import Group, Job, Options, plan
 from overtone.build.pool import workers
 from overtone.build.questions import Question
+from overtone.build.recipes import VERSION as RECIPES
 from overtone.build.render import OURS, Rendered, Renderer, library
 from overtone.build.script import Collection, Script, read_collection
 from overtone.build.status import from_ratings, statuses
@@ -270,7 +271,9 @@ class _Work:
         told = self.status if status is None else status
         parts = tuple(self.ingredients())
         licence = licence or derive(parts).licence
-        manifest = Manifest(self.collection.name, __version__, licence, self.options, release, told, parts, clips)
+        manifest = Manifest(
+            self.collection.name, __version__, RECIPES, licence, self.options, release, told, parts, clips
+        )
         write_json(self.out / FILE, manifest)
 
 

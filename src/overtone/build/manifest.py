@@ -50,6 +50,7 @@ class Manifest(Struct, frozen=True):
 
     name: str
     version: str  # of Overtone
+    recipes: str  # version of the deliveries' recipes
     licence: str
     options: Options
     release: bool

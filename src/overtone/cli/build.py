@@ -84,7 +84,7 @@ def main(args: argparse.Namespace) -> int:
         reviews=args.reviews,
         progress=progress(),
     )
-    _print(built, args.out)
+    _print(built, args.out, args.sounds)
     return EXIT_OK
 
 
@@ -113,7 +113,7 @@ def progress() -> Callable[[str, int, int], None]:
     return tell
 
 
-def _print(built: Built, out: Path) -> None:
+def _print(built: Built, out: Path, sounds: str = "") -> None:
     from overtone.build.datasheet import counts_table
     from overtone.paths import shown
 
@@ -131,6 +131,12 @@ def _print(built: Built, out: Path) -> None:
             print(f"not fit for release: {shown(block)}")
     else:
         print("no gate was run")
+    if sounds:
+        from overtone.build.render import library
+
+        found = library(sounds)
+        if found is not None and (missing := found.missing()):
+            print(f"synthesised, since {shown(sounds)} has none: {', '.join(missing)}")
     if built.verdict.conflicts:
         print("licence: none; " + "; ".join(map(shown, built.verdict.conflicts)))
     else:
