@@ -274,3 +274,17 @@ def test_a_killed_build_leaves_only_whole_files_and_goes_on(tmp_path: Path) -> N
 def test_a_manifest_of_a_stranger_is_plain_data() -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(b'{"name": "x", "clips": "y"}', type=Manifest)
+
+
+def test_a_rebuild_is_the_same_set_and_a_changed_clip_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _build(tmp_path / "a", "slow")
+    _build(tmp_path / "b", "slow")
+    assert main(["data", "check", str(tmp_path / "a"), "--rebuild", "--part", "1"]) == 0
+    assert "the same set" in capsys.readouterr().out
+    clips = sorted((tmp_path / "b").glob("data_synthesis/audio/slow/*_neutral.wav"))
+    target = clips[0].with_name(clips[0].name.replace("neutral", "target"))
+    clips[0].write_bytes(target.read_bytes())
+    assert main(["data", "check", str(tmp_path / "a"), "--rebuild", str(tmp_path / "b")]) != 0
+    assert clips[0].name in capsys.readouterr().out

@@ -34,7 +34,7 @@ from overtone.build.texts import write_texts
 from overtone.build.voices import cast
 from overtone.embedded import require
 from overtone.errors import UsageError
-from overtone.paths import shown
+from overtone.paths import inside, shown
 from overtone.spec import suggest
 from overtone.version import __version__
 
@@ -108,7 +108,7 @@ def build(
     write_datasheet(out, collection, checked, questions, clips, verdict, known, options, __version__)
     now = time.monotonic()
     return Built(
-        len(groups), work.made, work.kept, work.seconds, work.making, now - began, tuple(questions), clips, checked,
+        len(groups), work.made, work.kept or 0, work.seconds, work.making, now - began, tuple(questions), clips, checked,
         verdict,
     )  # fmt: skip
 
@@ -201,7 +201,8 @@ class _Work:
         self.options = options
         self.done: dict[str, Made] = {m.path.removeprefix(LEFT_OUT): m for m in before.clips} if before else {}
         self.status = before.status if before else {}
-        self.made = self.kept = 0
+        self.made = 0
+        self.kept: int | None = None  # of the first take
         self.seconds = self.making = 0.0
 
     @property
@@ -231,7 +232,7 @@ class _Work:
                 saved = time.monotonic()
             tell("scripts spoken", count, len(todo))
         self._save()
-        self.kept = self.kept or kept  # of the first take
+        self.kept = kept if self.kept is None else self.kept
         self.making += time.monotonic() - began
 
     def clips(self, groups: Sequence[Group]) -> list[tuple[Job, Made]]:
@@ -259,10 +260,14 @@ class _Work:
     def finish(
         self, groups: Sequence[Group], verdict: Verdict, status: dict[str, str], release: bool
     ) -> tuple[Made, ...]:
-        """The last manifest, of the sounds whose scripts are still there."""
+        """The last manifest, of the sounds that are still wanted; what a script no longer has is deleted."""
         known = {one.id for one in self.collection.everything}
         wanted = {j.path: j for g in groups for j in g.jobs}
-        self.done = {path: m for path, m in self.done.items() if m.case_id in known}
+        planned = {g.id for g in groups}
+        for path, made in list(self.done.items()):
+            if made.case_id not in known or (made.case_id in planned and path not in wanted):
+                inside(self.out, made.path).unlink(missing_ok=True)
+                del self.done[path]
         self._save(verdict.licence, status, release)
         return tuple(m for path, m in sorted(self.done.items()) if path in wanted and m.kept)
 

@@ -138,7 +138,8 @@ def dialogue_file(dialogue: Dialogue, turn: int, style: str, ending: str = ".wav
 
 
 def _dialogue_jobs(dialogue: Dialogue, speakers: Cast, take: int) -> Iterator[Job]:
-    """Turn one once, turn two changed and steady, each with its reply; and both turns plain, for the gates."""
+    """Turn one once, turn two changed and steady, each with its reply; and, for the gates, each turn plain where none of
+    these is."""
     speaker = speakers.of(dialogue.voice, dialogue.id, take)
     first, second = dialogue.turn
     outdoors = any(t.cue and BY_SLUG[t.cue].dimension == "environment" for t in dialogue.turn)
@@ -146,12 +147,12 @@ def _dialogue_jobs(dialogue: Dialogue, speakers: Cast, take: int) -> Iterator[Jo
         (0, "changed", first.words, first.cue, first.manner, first.reply, first.style),
         (1, "changed", second.words, second.cue, second.manner, second.reply, second.style),
         (1, "steady", second.words, first.cue, first.manner, dialogue.steady_reply, dialogue.steady_style),
-        (0, PLAIN, first.words, "", "", "", ""),
-        (1, PLAIN, second.words, "", "", "", ""),
     )
-    for turn, style, words, cue, manner, reply, voice_style in said:
+    plain = [next((style for t, style, _, cue, *_ in said if t == turn and not cue), PLAIN) for turn in (0, 1)]
+    extra = [(t, PLAIN, dialogue.turn[t].words, "", "", "", "") for t in (0, 1) if plain[t] == PLAIN]
+    for turn, style, words, cue, manner, reply, voice_style in (*said, *extra):
         path = CLIPS + dialogue_file(dialogue, turn, style)
-        twin = CLIPS + dialogue_file(dialogue, turn, PLAIN) if cue else ""
+        twin = CLIPS + dialogue_file(dialogue, turn, plain[turn]) if cue else ""
         yield Job(path, dialogue.id, style, words, speaker, cue, manner, outdoors, twin=twin, take=take)
         if reply:
             path = REPLIES + dialogue_file(dialogue, turn, style, "_response.wav")
