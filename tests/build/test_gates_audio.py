@@ -129,8 +129,9 @@ def test_lost_words_are_caught_clip_by_clip_and_style_by_style() -> None:
     assert [f.subject for f in found if "/" not in f.subject] == ["c"]
     rate = survive.rates(clips, known)[0]
     assert (rate.clips, rate.failed, rate.errors, rate.words) == (2, 1, 6, 26)
-    worse = survive.check(clips[1:2] * 2, known)
+    worse = survive.check(clips[1:2] * survive.LEAST, known)
     assert [f.subject for f in worse] == ["target/happy"] and worse[0].bound == survive.bound("happy").corpus
+    assert not survive.check(clips[1:2], known), "one clip is no style"
 
 
 def test_every_cue_has_a_bound_on_lost_words_with_a_reason() -> None:

@@ -108,8 +108,8 @@ def build(
     write_datasheet(out, collection, checked, questions, clips, verdict, known, options, __version__)
     now = time.monotonic()
     return Built(
-        len(groups), work.made, work.kept or 0, work.seconds, work.making, now - began, tuple(questions), clips, checked,
-        verdict,
+        len(groups), work.made, work.kept or 0, work.seconds, work.making, now - began, tuple(questions), clips,
+        checked, verdict,
     )  # fmt: skip
 
 

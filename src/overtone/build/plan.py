@@ -138,8 +138,8 @@ def dialogue_file(dialogue: Dialogue, turn: int, style: str, ending: str = ".wav
 
 
 def _dialogue_jobs(dialogue: Dialogue, speakers: Cast, take: int) -> Iterator[Job]:
-    """Turn one once, turn two changed and steady, each with its reply; and, for the gates, each turn plain where none of
-    these is."""
+    """Turn one once, turn two changed and steady, each with its reply; and, for the gates, each turn plain where none
+    of these is."""
     speaker = speakers.of(dialogue.voice, dialogue.id, take)
     first, second = dialogue.turn
     outdoors = any(t.cue and BY_SLUG[t.cue].dimension == "environment" for t in dialogue.turn)

@@ -166,7 +166,14 @@ def write_report(out: Path, sifted: Sifted) -> None:
             "words_tell_the_cue": sifted.predictability,
             "options_tell_their_kind": sifted.told,
             "word_error_rates": [
-                {"style": r.style, "cue": r.cue, "clips": r.clips, "failed": r.failed, "wer": round(r.wer, 4)}
+                {
+                    "style": r.style,
+                    "cue": r.cue,
+                    "clips": r.clips,
+                    "failed": r.failed,
+                    "errors": r.errors,
+                    "words": r.words,
+                }
                 for r in sifted.rates
             ],
         },

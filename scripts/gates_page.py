@@ -1,0 +1,95 @@
+"""Put what the gates measured of a built set into docs/gates.md: the tables of the leak test, of what gives options
+away, of how far words tell the cue, and of word error rates.
+
+    overtone build open --out open && python scripts/gates_page.py open
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overtone.build.gates.survive import KIND
+from overtone.cues import BY_SLUG
+
+PAGE = Path(__file__).parent.parent / "docs" / "gates.md"
+KINDS = ("plain", "prosody", "haste", "timbre", "events", "scene", "babble")
+Rows = list[dict[str, Any]]
+
+
+def leaks(rows: Rows) -> list[str]:
+    best: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        key = row["part"], row["category"]
+        if key not in best or row["accuracy"] > best[key]["accuracy"]:
+            best[key] = row
+    return [
+        f"| {part + ': ' if part else ''}{category} | {r['n']} | {r['solver']} | {r['accuracy']:.3f} "
+        f"| {r['low']:.3f} to {r['high']:.3f} | {r['ceiling']:.3f} | {'yes' if r['passes'] else 'no'} |"
+        for (part, category), r in best.items()
+    ]
+
+
+def found(rows: Rows) -> list[str]:
+    by: dict[str, dict[str, str]] = defaultdict(dict)
+    for r in rows:
+        by[r["category"]][r["kind"]] = f"{r['accuracy']:.2f} ({r['low']:.2f} to {r['high']:.2f})"
+    kinds = ("harmful", "words", "target", "alternative")
+    return [f"| {category} | " + " | ".join(cells[k] for k in kinds) + " |" for category, cells in sorted(by.items())]
+
+
+def told(rows: Rows) -> list[str]:
+    names = {"among 39 cues": "which of 39 cues", "4 speaker": "which of the 4 about the speaker",
+             "19 para": "which of the 19 paralinguistic ones", "16 env": "which of the 16 surroundings",
+             "own two": "which of the script's own two"}  # fmt: skip
+    return [
+        f"| {name} | {r['accuracy']:.3f} | {r['low']:.3f} to {r['high']:.3f} | {r['chance']:.3f} |"
+        for key, name in names.items()
+        for r in rows
+        if key in r["what"] and r["what"].endswith("ridge")
+    ]
+
+
+def rates(rows: Rows) -> list[str]:
+    sums: dict[str, list[float]] = {kind: [0, 0, 0, 0] for kind in KINDS}
+    for r in rows:
+        scene = r["cue"] in BY_SLUG and BY_SLUG[r["cue"]].dimension == "environment"
+        total = sums[KIND.get(r["cue"], "scene" if scene else "plain")]
+        for i, key in enumerate(("clips", "failed", "errors", "words")):
+            total[i] += r[key]
+    return [f"| {kind} | {c:.0f} | {f:.0f} | {e / w:.2f} |" for kind, (c, f, e, w) in sums.items() if w]
+
+
+def replaced(page: str, head: str, rows: list[str]) -> str:
+    """The page with the rows under a table's head exchanged."""
+    pattern = rf"({re.escape(head)}\n\|[-:| ]+\|\n)(?:\|.*\n)*"
+    if not re.search(pattern, page):
+        raise SystemExit(f"{PAGE.name} has no table {head!r}")
+    return re.sub(pattern, lambda m: m[1] + "".join(f"{row}\n" for row in rows), page, count=1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("set", type=Path)
+    report = msgspec.json.decode((parser.parse_args().set / "gates.json").read_bytes())
+    page = PAGE.read_text("utf-8")
+    for head, rows in (
+        (
+            "| category | questions | best solver | right | 95 % interval | ceiling | passes |",
+            leaks(report["leak_test"]),
+        ),
+        ("| category | harmful | words alone | target | alternative |", found(report["options_tell_their_kind"])),
+        ("| question | reader | 95 % interval | chance |", told(report["words_tell_the_cue"])),
+        ("| kind | clips | left out | WER |", rates(report["word_error_rates"])),
+    ):
+        page = replaced(page, head, rows)
+    PAGE.write_text(page, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
