@@ -10,8 +10,8 @@ from overtone.errors import EXIT_OK
 
 CLIPS = "clips"
 # The embedded language model answers some 1.5 questions a second on two cores: to stay within minutes, the demo builds
-# one script per cue and asks about its target clip alone. Without these flags the commands ask everything.
-BUILD = ("--per-cue", "1")
+# one script per cue, without the gates, and asks about its target clip alone. Without these flags the commands do all.
+BUILD = ("--per-cue", "1", "--no-gates")
 FLAGS = ("--styles", "target", "--parts", "core")
 RUNS = (  # folder, SPEC, flags
     ("deaf", "cascade?max_tokens=32", ("--prompt", "enhance,oracle")),
