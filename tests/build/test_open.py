@@ -144,7 +144,7 @@ def test_everything_was_accepted_by_two_readers_in_the_third_round() -> None:
 
 @pytest.mark.full
 @pytest.mark.local
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_the_whole_set_is_built_and_loads(scripts: tuple[Script, ...], tmp_path: Path) -> None:
     from overtone.benchmarks.open import load
     from overtone.build.make import build
