@@ -10,7 +10,7 @@ from overtone.build.licence import Verdict
 from overtone.build.manifest import Made, write
 from overtone.build.plan import Options
 from overtone.build.questions import Question
-from overtone.build.script import Collection
+from overtone.build.script import Collection, sets
 from overtone.build.sift import Sifted
 from overtone.cues import CUES
 from overtone.schema import STYLES
@@ -23,15 +23,14 @@ to it: the same neutral words in several deliveries, in the design of EchoMind (
 
 ## What it holds
 {scripts} scripts, {conflicts} conflict scripts (the voice against the words), {dialogues} two-turn dialogues;
-{clips} clips ({minutes:.0f} minutes) and {replies} reference replies; {questions} questions. English. No person's data:
+{clips} clips ({minutes:.0f} minutes) and {replies} reference replies; {questions} questions. English.
 {voices}
 
 {counts}
 
 ## How it was made
 Built by Overtone {version} with {options}. Every clip of a script, the neutral one too, went through the same chain;
-`manifest.json` holds the voice, recipe, level, length and SHA-256 of each. The texts were written for this purpose and
-read again by others (see the reviews that come with the scripts).
+`manifest.json` holds the voice, recipe, level, length and SHA-256 of each. {texts}
 
 ## What was checked
 {gates}
@@ -50,6 +49,10 @@ that does well here hears *these* cues; takes of people speaking the same script
 
 {ingredients}
 """
+
+
+_OURS = """The texts were written, revised and
+reviewed by language models in separate sittings, in three rounds; no person has reviewed them yet."""
 
 
 def write_datasheet(
@@ -76,7 +79,8 @@ def write_datasheet(
         minutes=sum(m.seconds for m in spoken) / 60,
         replies=len(clips) - len(spoken),
         questions=len(questions),
-        voices=_wrapped(f"the voices are {', '.join(sorted({m.voice for m in clips}))}."),
+        voices=_voices(clips, options),
+        texts=_OURS if part.name in sets() else "The texts are those of whoever built it.",
         counts=counts_table(clips, questions),
         options=_told(options),
         gates=_gates(checked),
@@ -87,6 +91,12 @@ def write_datasheet(
     )
     write(out / "DATASHEET.md", text.encode())
     write(out / "LICENSE", (_licence(verdict) + "\n").encode())
+
+
+def _voices(clips: Sequence[Made], options: Options) -> str:
+    people = any(voice.startswith("recordings") for voice in options.voices)
+    said = "Takes of people are among the voices" if people else "No person's data: the voices are synthetic"
+    return _wrapped(f"{said}: {', '.join(sorted({m.voice for m in clips}))}.")
 
 
 def counts_table(clips: Iterable[Made], questions: Iterable[Question]) -> str:

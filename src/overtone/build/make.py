@@ -223,15 +223,17 @@ class _Work:
                     self.done.pop(job.path, None)
         self._save()  # first of all, so that a build killed at once knows its folder again
         saved = time.monotonic()
-        for count, fresh in enumerate(_rendered(todo, self.done, self.out, self.options, jobs), 1):
-            self.done |= {m.path: m for m in fresh}
-            self.made += len(fresh)
-            self.seconds += sum(m.seconds for m in fresh)
-            if time.monotonic() - saved > _SAVE_EVERY:
-                self._save()
-                saved = time.monotonic()
-            tell("scripts spoken", count, len(todo))
-        self._save()
+        try:
+            for count, fresh in enumerate(_rendered(todo, self.done, self.out, self.options, jobs), 1):
+                self.done |= {m.path: m for m in fresh}
+                self.made += len(fresh)
+                self.seconds += sum(m.seconds for m in fresh)
+                if time.monotonic() - saved > _SAVE_EVERY:
+                    self._save()
+                    saved = time.monotonic()
+                tell("scripts spoken", count, len(todo))
+        finally:
+            self._save()  # what was finished before an error is known to the next build
         self.kept = kept if self.kept is None else self.kept
         self.making += time.monotonic() - began
 

@@ -86,14 +86,17 @@ def read_manifest(out: Path) -> Manifest:
 
 def write(path: Path, data: bytes) -> None:
     """Write a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(data)
         part.replace(path)
-    except OSError:
+    except OSError as error:
         part.unlink(missing_ok=True)
-        raise
+        raise DataError(
+            f"{shown(str(path))}: cannot be written: {error.strerror}; what was finished is kept: make room, "
+            "then give the same command again"
+        ) from error
 
 
 def write_json(path: Path, value: object) -> None:
