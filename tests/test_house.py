@@ -28,8 +28,8 @@ MAY: dict[str, set[str]] = {  # room → the rooms it may import; every room may
     "workers": set(),
     "cli": ANYTHING,
 }
-GROUND = {"cues", "schema", "errors", "paths", "spec", "version", "registry"}
-GROUND_MAY = {"registry": {"errors", "spec"}, "spec": {"errors"}, "paths": {"errors"}}
+GROUND = {"cues", "schema", "errors", "paths", "spec", "version", "registry", "safety"}
+GROUND_MAY = {"registry": {"errors", "spec"}, "spec": {"errors"}, "paths": {"errors"}, "safety": {"errors"}}
 EXCEPTIONS = {("models/replay.py", "runs")}  # a stored run as a model reads the store
 COMPOSERS = {"api", "scoring", "solving", "__init__", "__main__"}  # what joins the rooms
 

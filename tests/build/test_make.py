@@ -18,6 +18,7 @@ from overtone.build.licence import Ingredient, Verdict
 from overtone.build.make import Built, build
 from overtone.build.manifest import Manifest, read_manifest
 from overtone.build.plan import Options, plan
+from overtone.build.rebuild import rebuild_and_compare
 from overtone.build.script import read_collection
 from overtone.cli import main
 from overtone.cues import CUES
@@ -290,3 +291,12 @@ def test_a_rebuild_is_the_same_set_and_a_changed_clip_is_not(
     clips[0].write_bytes(target.read_bytes())
     assert main(["data", "check", str(tmp_path / "a"), "--rebuild", str(tmp_path / "b")]) != 0
     assert clips[0].name in capsys.readouterr().out
+
+
+def test_a_rebuild_speaks_the_same_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, out = str(_own(tmp_path / "mine.jsonl")), tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr("overtone.build.make.plan", lambda c, o, _: plan(c, o, {"take-1": 2}))
+        build(own, out, jobs=1, gates=False)
+    assert read_manifest(out).takes == {"take-1": 2}
+    assert rebuild_and_compare(out, None, tmp_path / "again", scripts=own, words=False) == []

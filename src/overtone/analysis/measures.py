@@ -136,6 +136,12 @@ def _value(metric: str) -> Callable[[Answer], float | None]:
     return lambda answer: answer.value(metric)
 
 
+def metric_mean(metric: str, rows: Sequence[tuple[float | None, str]]) -> Estimate:
+    """The mean of any metric over rows (value, script), with bounds where the metric has them."""
+    good, bad = (1.0, 0.0) if metric == "semsim" else (None, None)
+    return estimate(rows, good=good, bad=bad)
+
+
 def is_choice(level: int) -> Callable[[Item], bool]:
     """Whether an item is a question of this level that has a right answer."""
     return lambda item: item.task == "choose" and item.level == level and bool(item.gold)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from overtone.analysis.measures import MEASURES, Estimate, chosen, estimate, from_interval, picked, status
+from overtone.analysis.measures import MEASURES, Estimate, chosen, estimate, from_interval, metric_mean, picked, status
 from overtone.analysis.reading import Answer
 from overtone.schema import STYLES
 from overtone.stats.detection import detect
@@ -187,7 +187,7 @@ def dialogue(answers: Iterable[Answer]) -> list[DialogueRow]:
         for variant in sorted({a.item.style for a in asked}):
             for turn in range(turns):
                 found = [a for a in asked if a.item.style == variant]
-                measures = {m: _mean(m, [(_at(a, m, turn), a.item.group) for a in found]) for m in metrics}
+                measures = {m: metric_mean(m, [(_at(a, m, turn), a.item.group) for a in found]) for m in metrics}
                 rows.append(DialogueRow(basis, variant, turn + 1, measures))
         gaps = {m: _gap(m, asked, turns - 1) for m in metrics}
         if any(e.scored for e in gaps.values()):
@@ -197,11 +197,6 @@ def dialogue(answers: Iterable[Answer]) -> list[DialogueRow]:
 
 def _at(answer: Answer, metric: str, turn: int) -> float | None:
     return answer.value(metric, None if turn == len(answer.item.turns) - 1 else turn)
-
-
-def _mean(metric: str, rows: list[tuple[float | None, str]]) -> Estimate:
-    good, bad = (1.0, 0.0) if metric == "semsim" else (None, None)
-    return estimate(rows, good=good, bad=bad)
 
 
 def _gap(metric: str, asked: list[Answer], turn: int) -> Estimate:

@@ -15,8 +15,8 @@ from overtone.analysis.measures import (
     Estimate,
     accuracy,
     corpus_wer,
-    estimate,
     is_choice,
+    metric_mean,
 )
 from overtone.analysis.parts import (
     ConflictRow,
@@ -276,8 +276,7 @@ def _conversation(answers: list[Answer]) -> Conversation | None:
             notes[note] = notes.get(note, 0) + 1
     measures: dict[str, Estimate] = {}
     for metric in sorted({m for a in answers for m in a.scores}):
-        bounds = (1.0, 0.0) if metric == "semsim" else (None, None)
-        measures[metric] = estimate([(a.value(metric), a.item.group) for a in answers], good=bounds[0], bad=bounds[1])
+        measures[metric] = metric_mean(metric, [(a.value(metric), a.item.group) for a in answers])
     return Conversation(
         asked=len(answers),
         replies=sum(a.answered for a in answers),

@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,7 +23,7 @@ from overtone.build.delivery import RATE
 from overtone.build.licence import Ingredient, Verdict, derive
 from overtone.build.manifest import FILE, LEFT_OUT, Made, Manifest, open_folder, same, write, write_json
 from overtone.build.plan import Group, Job, Options, plan
-from overtone.build.pool import workers
+from overtone.build.pool import Tell, spread
 from overtone.build.questions import Question
 from overtone.build.recipes import VERSION as RECIPES
 from overtone.build.render import OURS, Rendered, Renderer, library
@@ -40,8 +39,6 @@ from overtone.version import __version__
 
 TAKES = 4  # by how many speakers a script is tried before it is left out
 _SAVE_EVERY = 2.0  # seconds between two writings of the manifest while sounds are made
-
-Progress = Callable[[str, int, int], None]  # what is being done, how much of it is done, how much there is
 
 
 class Built(Struct, frozen=True):
@@ -78,13 +75,13 @@ def build(
     solvers: Sequence[tuple[str, sift.Solver]] = (),
     ratings: Path | None = None,
     reviews: Path | None = None,
-    progress: Progress | None = None,
+    progress: Tell | None = None,
 ) -> Built:
     """Build a script set, or a user's file of scripts, into `out`; or only the scripts of some cues, or so many of
     each cue. Sounds already there and unchanged are kept. `licence` is that of the user's own texts."""
     began = time.monotonic()
     options = options or Options()
-    tell: Progress = progress or (lambda *_: None)
+    tell: Tell = progress or (lambda *_: None)
     whole = read_collection(named, licence)
     collection = _chosen(whole, only, per_cue)
     if release and (only or per_cue or not gates):
@@ -114,13 +111,14 @@ def build(
 
 
 def _spoken(
-    work: _Work, collection: Collection, checked: sift.Sifted, gates: bool, jobs: int, tell: Progress
+    work: _Work, collection: Collection, checked: sift.Sifted, gates: bool, jobs: int, tell: Tell
 ) -> tuple[list[Group], sift.Sifted]:
     """Every sound made and, with gates, heard; what fails is spoken again by the next speaker, a few times."""
-    takes = {m.case_id: m.take for m in work.done.values() if m.take} if gates else {}
+    takes = dict(work.takes) if gates else {}
+    again: set[str] = set()
     while True:
         groups = [g for g in plan(collection, work.options, takes) if g.id not in checked.scripts]
-        work.make(groups, jobs, tell)
+        work.make([g for g in groups if not again or g.id in again], jobs, tell)
         if not gates:
             return groups, checked
         heard = sift.sounds(checked, work.clips(groups), work.options, work.out, jobs, tell)
@@ -201,6 +199,7 @@ class _Work:
         self.options = options
         self.done: dict[str, Made] = {m.path.removeprefix(LEFT_OUT): m for m in before.clips} if before else {}
         self.status = before.status if before else {}
+        self.takes = before.takes if before else {}
         self.made = 0
         self.kept: int | None = None  # of the first take
         self.seconds = self.making = 0.0
@@ -210,21 +209,21 @@ class _Work:
         """Whether another take can differ: people and voices that act are asked once."""
         return not any(engine.native for engine in cast(self.options.voices).engines.values())
 
-    def make(self, groups: Sequence[Group], jobs: int, tell: Progress) -> None:
+    def make(self, groups: Sequence[Group], jobs: int, tell: Tell) -> None:
         began = time.monotonic()
-        todo: list[Group] = []
+        todo: list[_Task] = []
         kept = 0
         for group in groups:
-            missing = tuple(j for j in group.jobs if not same(self.out, self.done.get(j.path), j.made_from))
+            missing = {j.path for j in group.jobs if not same(self.out, self.done.get(j.path), j.made_from)}
             kept += len(group.jobs) - len(missing)
             if missing:
-                todo.append(group)
-                for job in missing:
-                    self.done.pop(job.path, None)
+                todo.append((group, frozenset(missing), self.out, self.options))
+            for path in missing:
+                self.done.pop(path, None)
         self._save()  # first of all, so that a build killed at once knows its folder again
         saved = time.monotonic()
         try:
-            for count, fresh in enumerate(_rendered(todo, self.done, self.out, self.options, jobs), 1):
+            for count, fresh in enumerate(spread(_render, todo, jobs), 1):
                 self.done |= {m.path: m for m in fresh}
                 self.made += len(fresh)
                 self.seconds += sum(m.seconds for m in fresh)
@@ -284,23 +283,12 @@ class _Work:
         write_json(self.out / FILE, manifest)
 
 
-def _rendered(
-    todo: Sequence[Group], done: dict[str, Made], out: Path, options: Options, jobs: int
-) -> Iterator[list[Made]]:
-    """Make what is missing, group by group, in this process or in several."""
-    jobs = min(jobs, len(todo))
-    missing = {g.id: frozenset(j.path for j in g.jobs if j.path not in done) for g in todo}
-    if jobs <= 1:
-        for group in todo:
-            yield _render(group, missing[group.id], out, options)
-        return
-    with workers(jobs) as pool:
-        for future in as_completed([pool.submit(_render, g, missing[g.id], out, options) for g in todo]):
-            yield future.result()
+_Task = tuple[Group, frozenset[str], Path, Options]  # the paths are those of the sounds to make
 
 
-def _render(group: Group, missing: frozenset[str], out: Path, options: Options) -> list[Made]:
+def _render(task: _Task) -> list[Made]:
     """Make the missing sounds of one group. Runs in a worker process."""
+    group, missing, out, options = task
     renderer = Renderer(group, options)
     made: list[Made] = []
     for job in group.jobs:

@@ -58,6 +58,11 @@ class Manifest(Struct, frozen=True):
     ingredients: tuple[Ingredient, ...]  # of all sounds, and the texts
     clips: tuple[Made, ...]
 
+    @property
+    def takes(self) -> dict[str, int]:
+        """Which take the sounds of a script are, where not the first."""
+        return {m.case_id: m.take for m in self.clips if m.take}
+
 
 def open_folder(out: Path, name: str) -> Manifest | None:
     """The manifest of an earlier build of the same set; refuses a folder that holds something else."""

@@ -6,7 +6,7 @@ rounds otherwise; such a rebuild is the same set when no clip differs by more th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,8 @@ from overtone import audio
 from overtone.audio import Measures
 from overtone.build.gates import Finding
 from overtone.build.gates.facts import Sound, heard, long_spectrum, read
-from overtone.build.pool import spread
+from overtone.build.manifest import FILE, LEFT_OUT, read_manifest
+from overtone.build.pool import Tell, spread
 from overtone.errors import AudioError, DataError
 from overtone.paths import inside, read_plain, shown
 
@@ -26,13 +27,10 @@ if TYPE_CHECKING:
     from overtone.build.plan import Group, Options
 
 GATE = "rebuild"
-MANIFEST = "manifest.json"
-LEFT_OUT = "left_out/"
 _CLIPS = "data_synthesis/"  # replies are not transcribed: they are long, and their words stand in the set's texts
 _MAX_BYTES = 500_000_000
 _FAINT_DB = -40.0  # a band this far under the whole is not compared: rounding alone moves it
 _VOICED = 0.1  # share of frames with a pitch below which a median says nothing
-Tell = Callable[[str, int, int], None]
 
 
 class Tolerance(Struct, frozen=True):
@@ -107,14 +105,12 @@ def rebuild_and_compare(
 ) -> list[Finding]:
     """Make the set in `folder` again under `tmp`, or so many of its scripts, evenly spread, and compare. `scripts`
     names the file of a set that is not the package's own."""
-    from overtone.build.manifest import read_manifest
     from overtone.build.plan import plan
     from overtone.build.script import read_collection
 
     known, made = _clips(folder), read_manifest(folder)
-    groups = [
-        g for g in plan(read_collection(scripts or made.name), made.options) if any(j.path in known for j in g.jobs)
-    ]
+    planned = plan(read_collection(scripts or made.name), made.options, made.takes)
+    groups = [g for g in planned if any(j.path in known for j in g.jobs)]
     if sample is not None and 0 < sample < len(groups):
         groups = [groups[k] for k in sorted({round(x) for x in np.linspace(0, len(groups) - 1, sample)})]
     if not groups:
@@ -129,7 +125,7 @@ def rebuild_and_compare(
 
 
 def _clips(folder: Path) -> dict[str, _Entry]:
-    path = folder / MANIFEST
+    path = folder / FILE
     try:
         found = msgspec.json.decode(read_plain(path, _MAX_BYTES), type=_Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

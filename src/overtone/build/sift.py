@@ -6,7 +6,7 @@ both. A neutral or a control clip that fails goes alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from overtone.build.gates.run import ClipRecord, audio_gates
 from overtone.build.gates.survive import Rate
 from overtone.build.manifest import Made, write_json
 from overtone.build.plan import CLIPS, PLAIN, Job, Options
+from overtone.build.pool import Tell
 from overtone.build.questions import Question
 from overtone.build.review import decide, read_reviews
 from overtone.build.script import HERE, Collection, sets
@@ -28,7 +29,6 @@ from overtone.build.voices import cast
 FILE = "gates.json"
 LEAST = 20  # scripts from which solvers can learn anything
 ALONE = frozenset({"neutral", "control", PLAIN})  # styles that are left out without their script
-Tell = Callable[[str, int, int], None]
 
 __all__ = ["Sifted", "Solver", "questions", "sounds", "texts", "write_report"]
 
@@ -165,16 +165,6 @@ def write_report(out: Path, sifted: Sifted) -> None:
             "leak_test": sifted.leaks,
             "words_tell_the_cue": sifted.predictability,
             "options_tell_their_kind": sifted.told,
-            "word_error_rates": [
-                {
-                    "style": r.style,
-                    "cue": r.cue,
-                    "clips": r.clips,
-                    "failed": r.failed,
-                    "errors": r.errors,
-                    "words": r.words,
-                }
-                for r in sifted.rates
-            ],
+            "word_error_rates": sifted.rates,
         },
     )

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from overtone.errors import ModelFailure
+from overtone.safety import SECRET_NAME
 from overtone.workers import protocol
 
 WORKERS = Path(protocol.__file__).parent
@@ -28,7 +29,6 @@ _PASSED = re.compile(
     r"|(CUDA|NVIDIA|ROCR|HIP|HSA|NCCL|OMP|MKL|OPENBLAS|KMP|TORCH|PYTORCH|TRITON|TRANSFORMERS|HF|HUGGINGFACE)_\w+|TORCHINDUCTOR\w*"
 )
 _PROXIES = re.compile(r"(https?|all|no)_proxy", re.I)
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)
 
 
 def worker_environment(environ: Mapping[str, str], *, hub: bool, gpu: str | None) -> dict[str, str]:
@@ -40,7 +40,7 @@ def worker_environment(environ: Mapping[str, str], *, hub: bool, gpu: str | None
     out: dict[str, str] = {}
     for name, value in environ.items():
         wanted = _PASSED.fullmatch(name) or name in named or (hub and _PROXIES.fullmatch(name))
-        if wanted and (not _SECRET.search(name) or (hub and name == "HF_TOKEN")):
+        if wanted and (not SECRET_NAME.search(name) or (hub and name == "HF_TOKEN")):
             out[name] = value
     out |= {"PYTHONPATH": str(WORKERS), "PYTHONNOUSERSITE": "1", "PYTHONUNBUFFERED": "1"}
     out |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}

@@ -10,12 +10,9 @@ import contextlib
 import hashlib
 import itertools
 import os
-import re
-import shutil
 import signal
 import sys
 from collections import deque
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,7 +21,8 @@ from msgspec import Struct
 from overtone.errors import ModelFailure, UsageError
 from overtone.models import _speech
 from overtone.models._chat import NO_SPEECH
-from overtone.models.http import DEFAULT_TIMEOUT, SECRET_CHARS, generation
+from overtone.models.http import DEFAULT_TIMEOUT, generation
+from overtone.safety import executable, without_secrets
 from overtone.schema import Message, Reply, Request, Sound, Usage
 from overtone.spec import Spec
 
@@ -35,7 +33,6 @@ STDERR_LINES = 20
 SHOWN_CHARS = 300
 LAST_WORDS = 2000
 KEYS: dict[str, type] = {"args": str, "slots": int}
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)
 
 
 class _Error(Struct):
@@ -76,7 +73,7 @@ class Command:
         if slots < 1:
             raise UsageError(f"{spec}: slots must be at least 1, not {slots}")
         self.slots: int | None = slots
-        self._path = _find(spec)
+        self._path = executable(spec.name, str(spec))
         self._args: list[str] = options.get("args", "").split()
         self._parameters = generation(spec, options)
         self._timeout: float = options.get("timeout", DEFAULT_TIMEOUT)
@@ -310,27 +307,6 @@ class _Program:
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(ModelFailure(reason, detail, retry=reason != "too_large"))
-
-
-def without_secrets(text: str) -> str:
-    """What a program says when it fails, without the secrets of the environment that it inherited."""
-    for name, value in os.environ.items():
-        if _SECRET_NAME.search(name) and len(value) >= SECRET_CHARS:
-            text = text.replace(value, "…")
-    return text
-
-
-def _find(spec: Spec) -> Path:
-    given = Path(spec.name).expanduser()
-    if given.is_file():
-        path = given.resolve()
-    elif "/" not in spec.name and (found := shutil.which(spec.name)):
-        return Path(found)
-    else:
-        raise UsageError(f"{spec}: there is no program {spec.name!r}; give the path of a script or executable")
-    if path.suffix != ".py" and not os.access(path, os.X_OK):
-        raise UsageError(f"{spec}: {path} is not executable; run 'chmod +x {path}'")
-    return path
 
 
 def _message(message: Message) -> dict[str, Any]:

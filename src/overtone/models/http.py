@@ -19,6 +19,7 @@ from multidict import CIMultiDict, istr
 from yarl import URL
 
 from overtone.errors import ModelFailure, UsageError
+from overtone.safety import SECRET_CHARS, without_keys
 from overtone.spec import Spec
 
 MAX_RESPONSE_BYTES = 64 * 2**20
@@ -30,9 +31,7 @@ CONNECT_TIMEOUT = 30.0
 # uvicorn (vLLM, sglang) closes an idle connection after 5 s; reusing one at that very moment fails the request.
 KEEP_ALIVE = 4.0
 DETAIL_CHARS = 300
-SECRET_CHARS = 12
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_SECRETS = re.compile(r"(?i)(bearer\s+)[^\s\"',}]+|\b(sk-|AIza|hf_|xai-|gsk_)[\w*.\-]{4,}")
 
 
 class _Body(aiohttp.BytesPayload):
@@ -202,9 +201,7 @@ class Endpoint:
 
     def redact(self, text: str) -> str:
         """At most 300 characters of `text`, on one line, without anything that is or looks like a key."""
-        if self._secret:
-            text = text.replace(self._secret, "…")
-        text = _SECRETS.sub(lambda m: f"{m[1] or ''}…", " ".join(text.split()))
+        text = without_keys(text, self._secret)
         return text if len(text) <= DETAIL_CHARS else text[: DETAIL_CHARS - 1] + "…"
 
     def _refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelFailure:

@@ -7,7 +7,7 @@ stopped, and a second build measures only what changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,14 +16,13 @@ from msgspec import Struct
 from overtone.build.gates import Finding, cue, hygiene, speaker, survive
 from overtone.build.gates.facts import VERSION, ClipRecord, Facts, Key, Sound, digest, measure_sound, read
 from overtone.build.gates.survive import Rate
-from overtone.build.pool import spread
+from overtone.build.pool import Tell, spread
 from overtone.build.recipes import recipe_of
 from overtone.embedded import require
 from overtone.errors import AudioError
 
 FILE = "facts.jsonl"
 GATES = (survive.GATE, cue.GATE, speaker.GATE, hygiene.GATE)
-Tell = Callable[[str, int, int], None]
 
 __all__ = ["FILE", "GATES", "Checked", "ClipRecord", "audio_gates", "judge", "measure_all"]
 

@@ -19,13 +19,13 @@ import msgspec
 from overtone.build.voices._records import VoiceError
 from overtone.errors import UsageError
 from overtone.paths import shown
+from overtone.safety import without_keys
 
 MAX_BYTES = 64 * 2**20
 RETRIES = 4  # after the first attempt
 _LONGEST_WAIT = 120.0
 _SHOWN = 300
 _AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_SECRETS = re.compile(r"(?i)(bearer\s+)[^\s\"',}]+|\b(sk-|AIza|hf_|xai-|gsk_)[\w*.\-]{4,}")
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
@@ -117,9 +117,7 @@ def _said(error: urllib.error.HTTPError, key: str) -> str:
 
 def redacted(text: str, key: str) -> str:
     """At most 300 characters on one line, keys blacked out."""
-    if key:
-        text = text.replace(key, "…")
-    text = shown(_SECRETS.sub(lambda m: f"{m[1] or ''}…", " ".join(text.split())))
+    text = shown(without_keys(text, key))
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -18,11 +17,10 @@ from overtone.audio import Samples
 from overtone.build.voices._records import VoiceError
 from overtone.errors import AudioError, MissingExtra
 from overtone.paths import shown_lines
+from overtone.safety import without_secrets
 
 TIMEOUT = 120.0
 _LAST_WORDS = 800
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)
-_SECRET_CHARS = 12
 _ASCII = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": ", ", "—": ", ", "…": "...", "\0": " "})
 
 
@@ -98,10 +96,7 @@ def sounding(samples: Samples, rate: int, who: str) -> tuple[Samples, int]:
 
 def last_words(out: str, err: str) -> str:
     """The end of what a program said, safe to show: no secret of the environment that it inherited."""
-    text = err.strip() or out.strip()
-    for name, value in os.environ.items():
-        if _SECRET_NAME.search(name) and len(value) >= _SECRET_CHARS:
-            text = text.replace(value, "…")
+    text = without_secrets(err.strip() or out.strip())
     return f"; its last words:\n{shown_lines(text[-_LAST_WORDS:])}" if text else "; it said nothing"
 
 

@@ -9,17 +9,15 @@ spaces first and filled in afterwards, so nothing that is said can become an arg
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import shutil
 import sys
-from pathlib import Path
 
 from overtone.audio import Samples
 from overtone.build.voices._programs import TIMEOUT, speech_of, workplace
 from overtone.build.voices._records import PACE, SEXES, UNKNOWN, How, Speaker, Synthesiser, cast_of, named, options
 from overtone.build.voices.instructions import spoken_instructions
 from overtone.errors import UsageError
+from overtone.safety import executable
 from overtone.spec import Spec, suggest
 
 KEYS: dict[str, type] = {
@@ -45,7 +43,7 @@ class Command(Synthesiser):
         given = options(spec, KEYS)
         if not spec.name:
             raise UsageError(f"{spec}: no program is named; write command:PATH, e.g. command:./say.py?args={{out}}")
-        self._path = _find(spec)
+        self._path = executable(spec.name, spec.kind)
         self._args = given.get("args", "{out}").split()
         places = [place for arg in self._args for place in re.findall(r"\{(\w*)\}", arg)]
         for place in places:
@@ -101,16 +99,3 @@ class Command(Synthesiser):
 
 def _known() -> str:
     return ", ".join(f"{{{place}}}" for place in PLACES)
-
-
-def _find(spec: Spec) -> Path:
-    given = Path(spec.name).expanduser()
-    if given.is_file():
-        path = given.resolve()
-    elif "/" not in spec.name and (found := shutil.which(spec.name)):
-        return Path(found)
-    else:
-        raise UsageError(f"{spec.kind}: there is no program {spec.name!r}; give the path of a script or executable")
-    if path.suffix != ".py" and not os.access(path, os.X_OK):
-        raise UsageError(f"{spec.kind}: {path} is not executable; run 'chmod +x {path}'")
-    return path

@@ -33,7 +33,6 @@ def load(spec: Spec) -> Espeak:
 class Espeak(Synthesiser):
     """Voices of espeak-ng, each a language and a variant such as `en-us+m3`."""
 
-    native = False
     licence = LICENCE
 
     def __init__(self, spec: Spec) -> None:

@@ -34,7 +34,6 @@ def load(spec: Spec) -> Festival:
 class Festival(Synthesiser):
     """Voices of Festival by their own names (`kal_diphone`), or by the short ones kal, ked and slt."""
 
-    native = False
     licence = "CC0-1.0"  # the program and its voices are BSD-like; what they say is free
 
     def __init__(self, spec: Spec) -> None:

@@ -43,7 +43,6 @@ def load(spec: Spec) -> Flite:
 class Flite(Synthesiser):
     """Flite's built-in voices, or a voice file's path."""
 
-    native = False
     licence = "CC0-1.0"  # the program and its voices are BSD-like; what they say is free
 
     def __init__(self, spec: Spec) -> None:

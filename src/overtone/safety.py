@@ -1,0 +1,43 @@
+"""What must not be shown and what may be started: secrets kept out of texts, programs found before they run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from overtone.errors import UsageError
+
+SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)  # of an environment variable
+SECRET_CHARS = 12  # a shorter value is often a word too
+_KEYS = re.compile(r"(?i)(bearer\s+)[^\s\"',}]+|\b(sk-|AIza|hf_|xai-|gsk_)[\w*.\-]{4,}")
+
+
+def without_secrets(text: str) -> str:
+    """What a program says when it fails, without the secrets of the environment that it inherited."""
+    for name, value in os.environ.items():
+        if SECRET_NAME.search(name) and len(value) >= SECRET_CHARS:
+            text = text.replace(value, "…")
+    return text
+
+
+def without_keys(text: str, key: str) -> str:
+    """What a server says, on one line, without `key` and without anything that looks like a key."""
+    if key:
+        text = text.replace(key, "…")
+    return _KEYS.sub(lambda m: f"{m[1] or ''}…", " ".join(text.split()))
+
+
+def executable(name: str, where: str) -> Path:
+    """The program a SPEC names, a path or a name on the search path; `where` begins the error for one there is not."""
+    given = Path(name).expanduser()
+    if given.is_file():
+        path = given.resolve()
+    elif "/" not in name and (found := shutil.which(name)):
+        return Path(found)
+    else:
+        raise UsageError(f"{where}: there is no program {name!r}; give the path of a script or executable")
+    if path.suffix != ".py" and not os.access(path, os.X_OK):
+        raise UsageError(f"{where}: {path} is not executable; run 'chmod +x {path}'")
+    return path
