@@ -1,8 +1,8 @@
 """Time our metrics of the words against NLTK, sacreBLEU and rouge_score on 5,000 pairs, where these are installed.
 
 Values are compared too. NLTK needs its punkt_tab and WordNet where it looks for them (NLTK_DATA); what is not there is
-not compared, and said so. Each side is timed with its dictionaries already read; ours forgets between rounds what it has
-met before, and so does sacreBLEU.
+not compared, and said so. Each side is timed with its dictionaries already read; ours forgets between rounds what it
+has met before, and so does sacreBLEU.
 """
 
 from __future__ import annotations

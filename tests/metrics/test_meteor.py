@@ -126,11 +126,20 @@ def test_without_wordnet_nothing_is_scored_and_the_command_is_said(
         wordnet()
 
 
-def test_a_wordnet_whose_files_do_not_belong_together_is_an_error(small_wordnet: Path) -> None:
+def test_a_wordnet_whose_files_do_not_belong_together_scores_nothing(small_wordnet: Path) -> None:
     data = small_wordnet / "data.noun"
     data.write_text("  a line more\n" + data.read_text())
     with pytest.raises(DataError, match="no synset at"):
         wordnet().synonyms("car")
+    score = load().score([answered(item("converse", references=("auto",)), "car")])[0][0]
+    assert score.value is None and "no synset at" in score.reason
+
+
+@pytest.mark.parametrize(("name", "text"), [("data.verb", ""), ("index.verb", "begin v x\n")])
+def test_an_empty_or_cut_file_of_wordnet_is_named(small_wordnet: Path, name: str, text: str) -> None:
+    (small_wordnet / name).write_text(text)
+    score = load().score([answered(item("converse", references=("auto",)), "car")])[0][0]
+    assert score.value is None and name in score.reason and "apt install wordnet-base" in score.reason
 
 
 def test_an_empty_reply_has_zero_and_no_reference_is_unscored(small_wordnet: Path) -> None:

@@ -101,8 +101,9 @@ def wordnet() -> WordNet:
 @cache
 def _read(folder: Path) -> WordNet:
     wanted = [name for kind in _ENDINGS for name in (f"index.{kind}", f"data.{kind}", f"{kind}.exc")]
-    missing = [name for name in wanted if not (folder / name).is_file()]
-    if missing:
-        what = f"WordNet is not installed: no {missing[0]} in {folder}"
-        raise MissingExtra(f"{what}; {INSTALL}")
+    for name in wanted:
+        if not (folder / name).is_file():
+            raise MissingExtra(f"WordNet is not installed: no {name} in {folder}; {INSTALL}")
+        if name.startswith("data") and not (folder / name).stat().st_size:
+            raise DataError(f"{folder / name} is empty; install it again: {INSTALL}")
     return WordNet(folder)

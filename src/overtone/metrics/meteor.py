@@ -1,7 +1,7 @@
 """METEOR of a reply: words matched as they are, by stem, then by WordNet synonym; broken order costs. As NLTK's.
 
 Lower-cased words between spaces, as EchoMind splits them (punctuation stays on its word). Where WordNet is not
-installed a reply is unscored, with the command that installs it: matching without synonyms is another metric.
+installed, or broken, a reply is unscored, with the command that installs it: matching without synonyms is another metric.
 An empty reply has 0; an item without a reference is unscored.
 """
 
@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from overtone.errors import MissingExtra
+from overtone.errors import DataError, MissingExtra
 from overtone.metrics import Answered
 from overtone.metrics._porter import NAME as STEMMER
 from overtone.metrics._porter import stem
@@ -87,10 +87,10 @@ class Meteor:
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         try:
             known = wordnet()
-        except MissingExtra as missing:
-            return [[Score("meteor", f"{NAME}|wordnet:missing", None, str(missing))] for _ in answered]
-        signature = f"{NAME}|wordnet:{known.identity}"
-        return [[_score(a, signature, known)] for a in answered]
+            signature = f"{NAME}|wordnet:{known.identity}"
+            return [[_score(a, signature, known)] for a in answered]
+        except (MissingExtra, DataError) as problem:  # not there, or broken
+            return [[Score("meteor", f"{NAME}|wordnet:missing", None, str(problem))] for _ in answered]
 
 
 def _score(a: Answered, signature: str, known: WordNet) -> Score:
