@@ -135,7 +135,9 @@ def test_a_wordnet_whose_files_do_not_belong_together_scores_nothing(small_wordn
     assert score.value is None and "no synset at" in score.reason
 
 
-@pytest.mark.parametrize(("name", "text"), [("data.verb", ""), ("index.verb", "begin v x\n")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("data.verb", ""), ("index.verb", "begin v x\n"), ("index.adv", "so r 1 0 1")]
+)
 def test_an_empty_or_cut_file_of_wordnet_is_named(small_wordnet: Path, name: str, text: str) -> None:
     (small_wordnet / name).write_text(text)
     score = load().score([answered(item("converse", references=("auto",)), "car")])[0][0]

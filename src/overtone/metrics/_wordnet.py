@@ -46,8 +46,8 @@ class WordNet:
                 self._data[kind] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             for part in (index, irregular, self._data[kind]):
                 digest.update(part)
-            self._index[kind] = _read_index(index.decode("utf-8"), folder / f"index.{kind}")
-            lines = (line.split() for line in irregular.decode("utf-8").splitlines())
+            self._index[kind] = _read_index(index.decode("utf-8", "replace"), folder / f"index.{kind}")
+            lines = (line.split() for line in irregular.decode("utf-8", "replace").splitlines())
             self._irregular[kind] = {terms[0]: terms[1:] for terms in lines if terms}
             named = re.search(rb"WordNet (\d+\.\d+) Copyright", index[:4096])
             version = version or (named[1].decode() if named else "unknown")
@@ -74,7 +74,7 @@ class WordNet:
     def _members(self, kind: str, offset: int) -> list[str]:
         data = self._data[kind]
         line = data[offset : data.find(b"\n", offset)]
-        fields = line.partition(b" | ")[0].decode("utf-8").split()
+        fields = line.partition(b" | ")[0].decode("utf-8", "replace").split()
         if len(fields) < 5 or not fields[0].isdigit() or int(fields[0]) != offset:
             raise DataError(f"{self._folder / f'data.{kind}'}: no synset at {offset}; install it again: {INSTALL}")
         words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]  # each followed by its number among the word's meanings
@@ -86,10 +86,11 @@ def _read_index(text: str, path: Path) -> dict[str, list[int]]:
     for line in text.splitlines():
         if line.startswith(" ") or not line:
             continue
-        word, _, count, *rest = line.split()
-        if not count.isdigit() or len(rest) < int(count):
+        word, *rest = line.split()
+        count = int(rest[1]) if len(rest) > 1 and rest[1].isdecimal() else 0
+        if not count or len(rest) < count + 2 or not all(offset.isdecimal() for offset in rest[-count:]):
             raise DataError(f"{path}: the line of {word!r} is broken; install it again: {INSTALL}")
-        found[word] = [int(offset) for offset in rest[-int(count) :]]
+        found[word] = [int(offset) for offset in rest[-count:]]
     return found
 
 

@@ -1,8 +1,8 @@
 """METEOR of a reply: words matched as they are, by stem, then by WordNet synonym; broken order costs. As NLTK's.
 
 Lower-cased words between spaces, as EchoMind splits them (punctuation stays on its word). Where WordNet is not
-installed, or broken, a reply is unscored, with the command that installs it: matching without synonyms is another metric.
-An empty reply has 0; an item without a reference is unscored.
+installed, or broken, a reply is unscored, with the command that installs it: matching without synonyms is another
+metric. An empty reply has 0; an item without a reference is unscored.
 """
 
 from __future__ import annotations
