@@ -98,6 +98,18 @@ def test_synonyms_are_found_by_inflected_and_irregular_forms(small_wordnet: Path
     assert found.synonyms("motor") == {"motor"}
 
 
+def test_every_regular_ending_leads_to_its_word(tmp_path: Path) -> None:
+    forms = {
+        "noun": "dogs-dog gases-gas wolves-wolf boxes-box quizzes-quizz benches-bench dishes-dish firemen-fireman flies-fly",
+        "verb": "runs-run tries-try likes-like goes-go liked-like walked-walk liking-like walking-walk",
+        "adj": "smaller-small smallest-small nicer-nice nicest-nice",
+    }
+    pairs = {kind: [pair.split("-") for pair in text.split()] for kind, text in forms.items()}
+    found = WordNet(make(tmp_path, {kind: sorted({base for _, base in p}) for kind, p in pairs.items()}))
+    for form, base in (pair for of_kind in pairs.values() for pair in of_kind):
+        assert found.synonyms(form) == {form, base}
+
+
 def test_a_synonym_and_a_stem_count_as_matches(small_wordnet: Path) -> None:
     of = item("converse", references=("They start the auto",))
     score = load().score([answered(of, "they started the car")])[0][0]

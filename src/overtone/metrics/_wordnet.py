@@ -75,7 +75,7 @@ class WordNet:
         data = self._data[kind]
         line = data[offset : data.find(b"\n", offset)]
         fields = line.partition(b" | ")[0].decode("utf-8", "replace").split()
-        if len(fields) < 5 or not fields[0].isdigit() or int(fields[0]) != offset:
+        if len(fields) < 5 or not fields[0].isdecimal() or int(fields[0]) != offset:
             raise DataError(f"{self._folder / f'data.{kind}'}: no synset at {offset}; install it again: {INSTALL}")
         words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]  # each followed by its number among the word's meanings
         return [re.sub(r"\([^()]*\)$", "", word) for word in words if "_" not in word]
@@ -86,11 +86,12 @@ def _read_index(text: str, path: Path) -> dict[str, list[int]]:
     for line in text.splitlines():
         if line.startswith(" ") or not line:
             continue
+        # word, kind, meanings, n, n pointers, meanings again, tagged ones, and for each meaning where it stands
         word, *rest = line.split()
-        count = int(rest[1]) if len(rest) > 1 and rest[1].isdecimal() else 0
-        if not count or len(rest) < count + 2 or not all(offset.isdecimal() for offset in rest[-count:]):
+        numbers = [int(field) if field.isdecimal() else -1 for field in rest[1:3]]
+        if len(numbers) < 2 or min(numbers) < 0 or len(rest) != 5 + sum(numbers):
             raise DataError(f"{path}: the line of {word!r} is broken; install it again: {INSTALL}")
-        found[word] = [int(offset) for offset in rest[-count:]]
+        found[word] = [int(offset) for offset in rest[5 + numbers[1] :]]
     return found
 
 
