@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from overtone.metrics import choice, semsim, wer
+from overtone.metrics import bleu, choice, lengths, meteor, rouge, semsim, wer
 
 ROOT = Path(__file__).parents[2] / "src" / "overtone"
 FILE = Path(__file__).with_name("versions.json")
@@ -21,11 +21,19 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "wer": (wer.NORMALISED, wer.RAW),
     "choice": (choice.SIGNATURE, choice.SIGNATURE_STRICT),
     "semsim": (semsim.NAME,),
+    "bleu": (bleu.SENTENCE, bleu.CORPUS),
+    "rouge": (rouge.PLAIN, rouge.STEMMED),
+    "meteor": (meteor.NAME,),
+    "lengths": (lengths.WORDS, lengths.CHARS, *lengths.DISTINCT),
 }
 SOURCES: dict[str, tuple[str, ...]] = {
     "wer": ("metrics/wer.py", "metrics/normalise.py", "metrics/_numbers.py", "metrics/data/spelling.tsv"),
     "choice": ("metrics/choice.py", "tasks/extract.py", "tasks/_reading.py", "tasks/_phrases.py", "tasks/_stated.py"),
     "semsim": ("metrics/semsim.py",),
+    "bleu": ("metrics/bleu.py", "metrics/_treebank.py", "metrics/_sentences.py", "metrics/data/abbreviations.txt"),
+    "rouge": ("metrics/rouge.py", "metrics/_porter.py"),
+    "meteor": ("metrics/meteor.py", "metrics/_porter.py", "metrics/_wordnet.py"),
+    "lengths": ("metrics/lengths.py",),
 }
 
 

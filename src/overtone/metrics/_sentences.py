@@ -1,0 +1,102 @@
+"""Where lower-cased English text breaks into sentences, as NLTK's Punkt model for English decides it.
+
+A tokenizer that parts the full stop from a sentence's last word needs this. On lower-cased text the model comes down to
+little: its abbreviations, and what may follow an initial or a number. data/NOTICE says where these come from.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from itertools import pairwise
+from pathlib import Path
+
+_DATA = Path(__file__).parent / "data" / "abbreviations.txt"
+_STARTERS = frozenset({"administrators", "b-week", "r-revised", "z-holiday"})  # may begin a sentence after a number
+
+_CURLY = "‘’“”«»"
+_NOT_IN_WORDS = rf"[)\";}}\]*:@'({{\[{_CURLY}?!]"
+_MULTIPLE = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)"
+_WORD_ENDS = rf"\s|$|{_NOT_IN_WORDS}|{_MULTIPLE}"
+_TOKEN = re.compile(rf"{_MULTIPLE}|(?=[^(\"`{{\[:;&#*@)}}\]\-,])\S+?(?={_WORD_ENDS}|,(?:{_WORD_ENDS}))|\S")
+_MARK = re.compile(rf"[.?!](?=({_NOT_IN_WORDS}|\s+(\S+)))")
+_CLOSING = re.compile(rf"[\"')\]}}{_CURLY}]+?(?:\s+|(?=--)|$)", re.M)
+_NUMBER = re.compile(r"-?[.,]?\d[\d,.-]*\.?")
+_INITIAL = re.compile(r"[^\W\d]\.")
+
+
+@cache
+def abbreviations() -> frozenset[str]:
+    """What a full stop may follow without ending a sentence; three stops with spaces between them count as one."""
+    return frozenset((*_DATA.read_text("utf-8").split(), ". . "))
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of lower-cased text, without the space between them."""
+    found: list[str] = []
+    spans = list(_spans(text))
+    moved = 0  # how far the sentence before has taken closing quotes and brackets from this one
+    for i, (start, stop) in enumerate(spans):
+        start += moved
+        moved = 0
+        if i + 1 < len(spans):
+            after, end = spans[i + 1]
+            closing = _CLOSING.match(text[after:end])
+            if closing:
+                found.append(text[start : after + len(closing[0].rstrip())])
+                moved = closing.end()
+                continue
+        if text[start:stop]:
+            found.append(text[start:stop])
+    return found
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for mark, context in _marks(text):
+        if _breaks(context):
+            yield start, mark.end()
+            start = mark.start(2) if mark[2] else mark.end()
+    yield start, len(text.rstrip())
+
+
+def _marks(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """The last of each run of marks that may end a sentence, with the word before it and what comes after it."""
+    last: re.Match[str] | None = None
+    start = stop = 0
+    for mark in _MARK.finditer(text):
+        before = text[stop : mark.start()]
+        space = max(before.rfind(c) for c in string.whitespace)
+        word = stop + space + 1 if space > 0 else start
+        if last is not None and stop <= word:
+            yield last, text[start:stop] + last[0] + last[1]
+        last, start, stop = mark, word, mark.start()
+    if last is not None:
+        yield last, text[start:stop] + last[0] + last[1]
+
+
+@lru_cache(maxsize=1 << 14)
+def _breaks(context: str) -> bool:
+    tokens = [token for line in context.split("\n") for token in _TOKEN.findall(line)]
+    return any(_ends(token, after) for token, after in pairwise(tokens))
+
+
+def _ends(token: str, after: str) -> bool:
+    """Whether a sentence ends with this token, seen the one after it."""
+    if token in (".", "?", "!"):
+        return True
+    if not token.endswith(".") or token.endswith(".."):
+        return False
+    word = token[:-1]
+    if not {word, word.rpartition("-")[2]}.isdisjoint(abbreviations()):
+        return False
+    initial = _INITIAL.fullmatch(token)
+    if initial or _NUMBER.fullmatch(token):
+        if after in (";", ":", ",", ".", "!", "?"):
+            return False
+        if after[0].islower():
+            return after.removesuffix(".") in _STARTERS
+        return not (initial and after[0].isupper())  # capitals that have no lower case
+    return True

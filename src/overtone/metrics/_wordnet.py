@@ -1,0 +1,111 @@
+"""WordNet's synonyms, read straight from its own files: the database of Debian's wordnet-base, or a folder of the
+user's named by OVERTONE_WORDNET. Nothing of it is part of this package."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+from overtone.errors import DataError, MissingExtra
+
+FOLDER = Path("/usr/share/wordnet")
+VARIABLE = "OVERTONE_WORDNET"
+INSTALL = f"apt install wordnet-base (or set {VARIABLE} to the folder of WordNet 3.0's index and data files)"
+
+# How a word of each kind may be inflected: ending → what stands there in the word's base form.
+_ENDINGS: dict[str, tuple[tuple[str, str], ...]] = {
+    "noun": (
+        ("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"),
+        ("men", "man"), ("ies", "y"),
+    ),
+    "verb": (
+        ("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""),
+    ),
+    "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+    "adv": (),
+}  # fmt: skip
+
+
+class WordNet:
+    """One WordNet folder. `identity` names its version and its bytes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._index: dict[str, dict[str, list[int]]] = {}
+        self._irregular: dict[str, dict[str, list[str]]] = {}
+        self._data: dict[str, mmap.mmap] = {}
+        self._known: dict[str, frozenset[str]] = {}
+        digest, version = hashlib.sha256(), ""
+        for kind in _ENDINGS:
+            index, irregular = (folder / f"index.{kind}").read_bytes(), (folder / f"{kind}.exc").read_bytes()
+            with (folder / f"data.{kind}").open("rb") as file:
+                self._data[kind] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            for part in (index, irregular, self._data[kind]):
+                digest.update(part)
+            self._index[kind] = _read_index(index.decode("utf-8", "replace"), folder / f"index.{kind}")
+            lines = (line.split() for line in irregular.decode("utf-8", "replace").splitlines())
+            self._irregular[kind] = {terms[0]: terms[1:] for terms in lines if terms}
+            named = re.search(rb"WordNet (\d+\.\d+) Copyright", index[:4096])
+            version = version or (named[1].decode() if named else "unknown")
+        self.identity = f"{version}-{digest.hexdigest()[:8]}"
+
+    def synonyms(self, word: str) -> frozenset[str]:
+        """The single words that share a meaning with a word, in any part of speech, and the word itself."""
+        found = self._known.get(word)
+        if found is None:
+            found = self._known[word] = frozenset(self._find(word.lower())) | {word}
+        return found
+
+    def _find(self, word: str) -> set[str]:
+        found: set[str] = set()
+        for kind, endings in _ENDINGS.items():
+            forms = self._irregular[kind].get(word)
+            if forms is None:
+                forms = [word[: -len(ending)] + base for ending, base in endings if word.endswith(ending)]
+            for form in dict.fromkeys((word, *forms)):
+                for offset in self._index[kind].get(form, ()):
+                    found.update(self._members(kind, offset))
+        return found
+
+    def _members(self, kind: str, offset: int) -> list[str]:
+        data = self._data[kind]
+        line = data[offset : data.find(b"\n", offset)]
+        fields = line.partition(b" | ")[0].decode("utf-8", "replace").split()
+        if len(fields) < 5 or not fields[0].isdecimal() or int(fields[0]) != offset:
+            raise DataError(f"{self._folder / f'data.{kind}'}: no synset at {offset}; install it again: {INSTALL}")
+        words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]  # each followed by its number among the word's meanings
+        return [re.sub(r"\([^()]*\)$", "", word) for word in words if "_" not in word]
+
+
+def _read_index(text: str, path: Path) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for line in text.splitlines():
+        if line.startswith(" ") or not line:
+            continue
+        # word, kind, meanings, n, n pointers, meanings again, tagged ones, and for each meaning where it stands
+        word, *rest = line.split()
+        numbers = [int(field) if field.isdecimal() else -1 for field in rest[1:3]]
+        if len(numbers) < 2 or min(numbers) < 0 or len(rest) != 5 + sum(numbers):
+            raise DataError(f"{path}: the line of {word!r} is broken; install it again: {INSTALL}")
+        found[word] = [int(offset) for offset in rest[5 + numbers[1] :]]
+    return found
+
+
+def wordnet() -> WordNet:
+    """The installed WordNet, read once; where there is none, an error with the one command that installs it."""
+    return _read(Path(os.environ.get(VARIABLE) or FOLDER))
+
+
+@cache
+def _read(folder: Path) -> WordNet:
+    wanted = [name for kind in _ENDINGS for name in (f"index.{kind}", f"data.{kind}", f"{kind}.exc")]
+    for name in wanted:
+        if not (folder / name).is_file():
+            raise MissingExtra(f"WordNet is not installed: no {name} in {folder}; {INSTALL}")
+        if name.startswith("data") and not (folder / name).stat().st_size:
+            raise DataError(f"{folder / name} is empty; install it again: {INSTALL}")
+    return WordNet(folder)

@@ -1,0 +1,111 @@
+"""METEOR of a reply: words matched as they are, by stem, then by WordNet synonym; broken order costs. As NLTK's.
+
+Lower-cased words between spaces, as EchoMind splits them (punctuation stays on its word). Where WordNet is not
+installed, or broken, a reply is unscored, with the command that installs it: matching without synonyms is another
+metric. An empty reply has 0; an item without a reference is unscored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from overtone.errors import DataError, MissingExtra
+from overtone.metrics import Answered
+from overtone.metrics._porter import NAME as STEMMER
+from overtone.metrics._porter import stem
+from overtone.metrics._wordnet import WordNet, wordnet
+from overtone.schema import Item, Score
+
+VERSION = 1
+ALPHA, BETA, GAMMA = 0.9, 3.0, 0.5
+NAME = f"meteor|v{VERSION}|alpha:{ALPHA}|beta:{BETA:g}|gamma:{GAMMA}|split:space|case:lower|stem:{STEMMER}"
+
+Words = list[tuple[int, str]]  # place in the text, and word
+
+
+class Alignment(Struct, frozen=True):
+    """How many words of a reply are matched, in how many runs that have the same order in both texts."""
+
+    matches: int
+    chunks: int
+    reply: int
+    reference: int
+
+    @property
+    def value(self) -> float:
+        if not self.matches:
+            return 0.0
+        precision, recall = self.matches / self.reply, self.matches / self.reference
+        mean = precision * recall / (ALPHA * precision + (1 - ALPHA) * recall)
+        return float((1 - GAMMA * (self.chunks / self.matches) ** BETA) * mean)
+
+
+def align(reply: Sequence[str], reference: Sequence[str], synonyms: Callable[[str], Iterable[str]]) -> Alignment:
+    """Match words from the last to the first, each with the last word of the reference that is still free.
+
+    Synonyms are looked up, and compared, by the stems of the words left over: so NLTK does it.
+    """
+    ours, theirs = list(enumerate(reply)), list(enumerate(reference))
+    pairs = _match(ours, theirs, lambda word: (word,))
+    ours, theirs = ([(i, stem(word)) for i, word in left] for left in (ours, theirs))
+    pairs += _match(ours, theirs, lambda word: (word,))
+    pairs += _match(ours, theirs, synonyms)
+    pairs.sort()
+    joined = sum(b[0] == a[0] + 1 and b[1] == a[1] + 1 for a, b in pairwise(pairs))
+    return Alignment(len(pairs), len(pairs) - joined, len(reply), len(reference))
+
+
+def _match(ours: Words, theirs: Words, names: Callable[[str], Iterable[str]]) -> list[tuple[int, int]]:
+    """Match what can be matched and take it out of both lists."""
+    free: dict[str, list[int]] = {}
+    for at, word in theirs:
+        free.setdefault(word, []).append(at)
+    pairs: list[tuple[int, int]] = []
+    if free:
+        for at, word in reversed(ours):
+            places = [free[name] for name in names(word) if free.get(name)]
+            if places:
+                pairs.append((at, max(places, key=lambda found: found[-1]).pop()))
+    taken, given = {a for a, _ in pairs}, {b for _, b in pairs}
+    ours[:] = [pair for pair in ours if pair[0] not in taken]
+    theirs[:] = [pair for pair in theirs if pair[0] not in given]
+    return pairs
+
+
+class Meteor:
+    """Scores every reply of a conversation: `meteor`."""
+
+    name = "meteor"
+    version = VERSION
+
+    def applies(self, item: Item) -> bool:
+        return item.task == "converse"
+
+    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
+        try:
+            known = wordnet()
+            signature = f"{NAME}|wordnet:{known.identity}"
+            return [[_score(a, signature, known)] for a in answered]
+        except (MissingExtra, DataError) as problem:  # not there, or broken
+            return [[Score("meteor", f"{NAME}|wordnet:missing", None, str(problem))] for _ in answered]
+
+
+def _score(a: Answered, signature: str, known: WordNet) -> Score:
+    reference = a.reference.lower().split()
+    if not reference:
+        return Score("meteor", signature, None, "no reference")
+    found = align(a.text.lower().split(), reference, known.synonyms)
+    detail = {
+        "matches": found.matches,
+        "chunks": found.chunks,
+        "reply_words": found.reply,
+        "reference_words": found.reference,
+    }
+    return Score("meteor", signature, found.value, "", {**detail})
+
+
+def load() -> Meteor:
+    return Meteor()
