@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from overtone.metrics import choice, semsim, wer
+from overtone.metrics import bertscore, choice, consistency, prosody, semsim, wer
 
 ROOT = Path(__file__).parents[2] / "src" / "overtone"
 FILE = Path(__file__).with_name("versions.json")
@@ -21,11 +21,17 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "wer": (wer.NORMALISED, wer.RAW),
     "choice": (choice.SIGNATURE, choice.SIGNATURE_STRICT),
     "semsim": (semsim.NAME,),
+    "bertscore": (bertscore.NAME,),
+    "prosody": (prosody.SIGNATURE,),
+    "consistency": (consistency.NAME,),
 }
 SOURCES: dict[str, tuple[str, ...]] = {
     "wer": ("metrics/wer.py", "metrics/normalise.py", "metrics/_numbers.py", "metrics/data/spelling.tsv"),
     "choice": ("metrics/choice.py", "tasks/extract.py", "tasks/_reading.py", "tasks/_phrases.py", "tasks/_stated.py"),
     "semsim": ("metrics/semsim.py",),
+    "bertscore": ("metrics/bertscore.py",),
+    "prosody": ("metrics/prosody.py", "audio/_measure.py", "audio/_pitch.py"),
+    "consistency": ("metrics/consistency.py", "metrics/normalise.py", "metrics/_numbers.py"),
 }
 
 
