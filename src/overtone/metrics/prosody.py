@@ -1,7 +1,7 @@
 """How a reply is spoken: its pitch, rate, pauses and level, how flat it is, and its fit to the reference delivery.
 
 `expressiveness` is the standard deviation of the reply's pitch in semitones: 0 is a monotone; acted speech (540 of
-RAVDESS's recordings, all emotions) mostly has 1.4 to 4, neutral acting too, and 5 of the 540 lie below 1, which is called flat.
+RAVDESS's recordings, all emotions) mostly has 1.4 to 4, neutral acting too; 5 of the 540 lie below 1, called flat here.
 It sees movement of pitch alone: there it ranks an actor's surprise above the same actor's neutral and calm voice in
 88 % of pairs, happiness in 71 %, anger in 69 %, but fear in 42 %, which is loud and high at a steady pitch. The measure
 and the limit of 1 were chosen on these same recordings, so that they describe it and do not validate it.
