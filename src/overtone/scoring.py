@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from overtone import registry
-from overtone.metrics import Answered, Metric
+from overtone.metrics import Answered, Metric, Sounds
 from overtone.runs.store import Store
 from overtone.schema import Score
 
@@ -35,12 +35,14 @@ def score_run(
 def _score_with(store: Store, metric: Metric, again: bool) -> int:
     done: set[int] | None = set() if again else None
     count = 0
+    root = store.meta().get("root")
+    sounds = Sounds(store.audio_path, Path(root) if root else None)
     stream = (
-        (ask, Answered(ask.key(turn), ask.item, text, refused, finish, audio))
+        (ask, Answered(ask.key(turn), ask.item, text, refused, finish, audio, sounds))
         for ask, turn, text, audio, finish, refused in store.answered()
         if metric.applies(ask.item)
     )
-    while page := list(itertools.islice(stream, PAGE)):
+    while page := list(itertools.islice(stream, PAGE if done is not None else 1)):
         todo = [(ask, answered) for ask, answered in page if not done or ask.id not in done]
         if not todo:
             continue
@@ -52,7 +54,7 @@ def _score_with(store: Store, metric: Metric, again: bool) -> int:
         for turn in sorted(by_turn, key=lambda t: (t is None, t)):  # an ask counts as scored with its last turn
             store.add_scores(by_turn[turn], turn=turn)
         count += sum(map(len, rows))
-        if done is None:  # the first page tells the signatures; what holds a value under all of them is done
+        if done is None:  # the first reply tells the signatures; what holds a value under all of them is done
             sets = [store.scored(s) for s in {score.signature for scores in rows for score in scores}]
             done = set.intersection(*sets) if sets else set()
     store.commit()

@@ -119,6 +119,13 @@ def test_silence_and_scraps_have_finite_values_or_none(x: np.ndarray) -> None:
     assert all(v is None or np.isfinite(v) for v in msgspec.structs.asdict(m).values())
 
 
+@pytest.mark.parametrize("milliseconds", range(10, 130, 10))
+def test_a_sound_of_a_few_frames_can_be_measured(milliseconds: int) -> None:
+    m = audio.measure(0.3 * np.sin(2 * np.pi * 300 * np.arange(16 * milliseconds) / 16000), 16000)
+    assert m.seconds == pytest.approx(milliseconds / 1000)
+    assert all(v is None or np.isfinite(v) for v in msgspec.structs.asdict(m).values())
+
+
 def test_what_cannot_be_measured_is_refused() -> None:
     for bad in ([], [np.nan], np.zeros((2, 2))):
         with pytest.raises(AudioError):

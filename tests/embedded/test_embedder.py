@@ -93,3 +93,24 @@ def test_a_broken_weights_file_is_a_data_error(tmp_path: Path, data: bytes) -> N
     path.write_bytes(data)
     with pytest.raises(DataError, match="overtone setup local"):
         embedder.read_safetensors(path)
+
+
+@pytest.mark.local
+def test_a_layers_states_can_be_had_and_layer_zero_knows_no_neighbours() -> None:
+    model = embedder.load()
+    texts = ["the old bank", "the old river bank"]
+    (_, last), _ = model.tokens(texts)
+    (_, sixth), _ = embedder.tokens(texts, layer=6)
+    assert np.array_equal(last, sixth) and not np.allclose(last, model.tokens(texts, layer=5)[0][1], atol=0.1)
+    (_, short), (_, long) = model.tokens(texts, layer=0)
+    assert np.allclose(short[:3], long[:3], atol=1e-6)
+    assert not np.allclose(model.tokens(texts, layer=1)[0][1][1], model.tokens(texts, layer=1)[1][1][1], atol=1e-2)
+
+
+@pytest.mark.local
+def test_tokens_read_as_far_as_they_are_told_and_no_further_than_the_model_can() -> None:
+    text = "word " * 600
+    assert [len(embedder.tokens([text], longest=n)[0][0]) for n in (8, 256, 512)] == [8, 256, 512]
+    for wrong in ({"layer": 7}, {"layer": -1}, {"longest": 513}, {"longest": 1}):
+        with pytest.raises(ValueError, match="layer is 0 to 6"):
+            embedder.tokens([text], **wrong)

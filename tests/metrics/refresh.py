@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from overtone.metrics import bleu, choice, lengths, meteor, rouge, semsim, wer
+from overtone.metrics import bertscore, bleu, choice, consistency, lengths, meteor, prosody, rouge, semsim, wer
 
 ROOT = Path(__file__).parents[2] / "src" / "overtone"
 FILE = Path(__file__).with_name("versions.json")
@@ -25,6 +25,9 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "rouge": (rouge.PLAIN, rouge.STEMMED),
     "meteor": (meteor.NAME,),
     "lengths": (lengths.WORDS, lengths.CHARS, *lengths.DISTINCT),
+    "bertscore": (bertscore.NAME,),
+    "prosody": (prosody.SIGNATURE,),
+    "consistency": (consistency.NAME,),
 }
 SOURCES: dict[str, tuple[str, ...]] = {
     "wer": ("metrics/wer.py", "metrics/normalise.py", "metrics/_numbers.py", "metrics/data/spelling.tsv"),
@@ -34,6 +37,9 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "rouge": ("metrics/rouge.py", "metrics/_porter.py"),
     "meteor": ("metrics/meteor.py", "metrics/_porter.py", "metrics/_wordnet.py"),
     "lengths": ("metrics/lengths.py",),
+    "bertscore": ("metrics/bertscore.py",),
+    "prosody": ("metrics/prosody.py", "audio/_measure.py", "audio/_pitch.py"),
+    "consistency": ("metrics/consistency.py", "metrics/normalise.py", "metrics/_numbers.py"),
 }
 
 

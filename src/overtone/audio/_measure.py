@@ -183,7 +183,8 @@ def _pace(band: Array, active: npt.NDArray[np.bool_], gaps: npt.NDArray[np.int64
     if not active.any():
         return None
     kernel = np.hanning(11)[1:-1]
-    smooth = 10.0 * np.log10(np.convolve(band, kernel / kernel.sum(), mode="same") + 1e-12)
+    middle = slice(len(kernel) // 2, len(kernel) // 2 + len(band))  # "same" gives more than a very short sound has
+    smooth = 10.0 * np.log10(np.convolve(band, kernel / kernel.sum())[middle] + 1e-12)
     span = _span(active)
     tops = np.flatnonzero((smooth[1:-1] > smooth[:-2]) & (smooth[1:-1] >= smooth[2:])) + 1
     tops = tops[active[tops] & (smooth[tops] > smooth[active].max() - 30.0)]

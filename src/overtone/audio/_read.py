@@ -21,15 +21,23 @@ _BLOCK = 1 << 16  # frames decoded at once, so that a false length costs one blo
 
 
 def read(
-    path: Path | str, *, rate: int | None = None, max_seconds: float = MAX_SECONDS, max_bytes: int = MAX_BYTES
+    path: Path | str,
+    *,
+    rate: int | None = None,
+    max_seconds: float = MAX_SECONDS,
+    max_bytes: int = MAX_BYTES,
+    name: str = "",
 ) -> tuple[Samples, int]:
     """The file's samples, mono, full scale ±1, and their rate; resampled to `rate` when that is given.
 
     WAV in every common form, also with streaming or too large sizes in its header; FLAC, MP3, Ogg and Opus through
     libsndfile. Raises AudioError, which names the file and the fault, for what is missing, empty, not a sound,
-    truncated, not finite, longer than `max_seconds`, or larger than `max_bytes` as a file or decoded.
+    truncated, not finite, longer than `max_seconds`, or larger than `max_bytes` as a file or decoded. `name` is what
+    errors call the file in place of its path.
     """
-    return decode(read_bytes(path, max_bytes), rate=rate, max_seconds=max_seconds, max_bytes=max_bytes, name=str(path))
+    called = name or str(path)
+    data = read_bytes(path, max_bytes, called)
+    return decode(data, rate=rate, max_seconds=max_seconds, max_bytes=max_bytes, name=called)
 
 
 def decode(
@@ -72,22 +80,23 @@ def resample(samples: npt.ArrayLike, rate: int, to: int) -> Samples:
     return out
 
 
-def read_bytes(path: Path | str, max_bytes: int = MAX_BYTES) -> bytes:
-    """A regular file's bytes, its size checked first. Raises AudioError."""
+def read_bytes(path: Path | str, max_bytes: int = MAX_BYTES, name: str = "") -> bytes:
+    """A regular file's bytes, its size checked first. Raises AudioError, which calls the file `name` or its path."""
+    called = name or str(path)
     try:
         info = os.stat(path)  # noqa: PTH116 - os and open take half the time of Path here, the hot path
         if not stat.S_ISREG(info.st_mode):  # opening a pipe or a device could block for ever
-            raise Fault(str(path), "unreadable", "not a regular file")
+            raise Fault(called, "unreadable", "not a regular file")
         if info.st_size > max_bytes:
-            raise _too_large(str(path), info.st_size, max_bytes)
+            raise _too_large(called, info.st_size, max_bytes)
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             data = file.read(info.st_size + 1)
     except FileNotFoundError:
-        raise Fault(str(path), "missing", "there is no such file", "check the data folder and its download") from None
+        raise Fault(called, "missing", "there is no such file", "check the data folder and its download") from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
-        raise Fault(str(path), "unreadable", f"cannot be read: {error}") from None
+        raise Fault(called, "unreadable", f"cannot be read: {error}") from None
     if not data:
-        raise Fault(str(path), "empty", "the file is empty", AGAIN)
+        raise Fault(called, "empty", "the file is empty", AGAIN)
     return data
 
 

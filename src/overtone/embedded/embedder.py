@@ -18,8 +18,10 @@ from overtone.embedded.wordpiece import WordPiece
 from overtone.errors import DataError
 
 WIDTH, LAYERS, HEADS, LONGEST = 384, 6, 12, 256
+PLACES = 512  # the most tokens the model has places for; sentence vectors read LONGEST of them, as it was trained
 _EPSILON = 1e-12
-_BATCH_TOKENS = 4096  # keeps the widest activation near 25 MB
+_BATCH_TOKENS = 1024  # keeps the widest activation near 6 MB; larger batches are slower
+_BLOCK = 64  # rows whose activations fit into a core's cache
 _load_lock = threading.Lock()
 
 Vectors = NDArray[np.float32]
@@ -53,18 +55,27 @@ def read_safetensors(path: Path) -> dict[str, Vectors]:
 
 
 def _gelu(x: Vectors) -> Vectors:
-    """x·Φ(x) with the error function to 1.5e-7 (Abramowitz and Stegun 7.1.26), in place where possible."""
-    z = np.abs(x) * np.float32(0.7071067811865476)
-    t = 1.0 / (1.0 + np.float32(0.3275911) * z)
-    poly = np.float32(1.061405429) * t
-    for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
-        poly += np.float32(coefficient)
-        poly *= t
-    np.multiply(z, -z, out=z)
-    np.exp(z, out=z)
-    poly *= z  # 1 - erf(|x|/√2)
-    positive = x * (1.0 - 0.5 * poly)
-    return np.where(x >= 0, positive, 0.5 * x * poly)
+    """x·Φ(x) with the error function to 1.5e-7 (Abramowitz and Stegun 7.1.26), in place, in blocks that stay in cache:
+    max(x, 0) − |x|/2 · (1 − erf(|x|/√2))."""
+    for at in range(0, len(x), _BLOCK):
+        part = x[at : at + _BLOCK]
+        z = np.abs(part)
+        z *= np.float32(0.7071067811865476)
+        t = z * np.float32(0.3275911)
+        t += np.float32(1.0)
+        np.reciprocal(t, out=t)
+        poly = t * np.float32(1.061405429)
+        for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+            poly += np.float32(coefficient)
+            poly *= t
+        np.multiply(z, -z, out=t)
+        np.exp(t, out=t)
+        poly *= t  # 1 - erf(|x|/√2)
+        poly *= z
+        poly *= np.float32(0.7071067811865476)
+        np.maximum(part, np.float32(0.0), out=part)
+        part -= poly
+    return x
 
 
 class Embedder:
@@ -77,7 +88,7 @@ class Embedder:
         tensors = read_safetensors(weights)
         try:
             self._words = tensors["embeddings.word_embeddings.weight"]
-            self._places = tensors["embeddings.position_embeddings.weight"][:LONGEST]
+            self._places = tensors["embeddings.position_embeddings.weight"]
             self._places = self._places + tensors["embeddings.token_type_embeddings.weight"][0]
             self._norm = tensors["embeddings.LayerNorm.weight"], tensors["embeddings.LayerNorm.bias"]
             self._layers = [self._layer(tensors, f"encoder.layer.{i}.") for i in range(LAYERS)]
@@ -85,6 +96,8 @@ class Embedder:
             raise DataError(f"{weights}: the tensor {error} is missing; run 'overtone setup local' again") from error
         if self._words.shape != (len(self.tokenizer.pieces), WIDTH):
             raise DataError(f"{weights}: {self._words.shape} word vectors for {len(self.tokenizer.pieces)} words")
+        if len(self._places) != PLACES:
+            raise DataError(f"{weights}: {len(self._places)} places, not {PLACES}; run 'overtone setup local' again")
 
     @staticmethod
     def _layer(tensors: dict[str, Vectors], prefix: str) -> dict[str, tuple[Vectors, Vectors]]:
@@ -104,54 +117,59 @@ class Embedder:
             "norm": pair("output.LayerNorm"),
         }
 
-    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.int64], Vectors]]:
+    def _batches(self, texts: Sequence[str], longest: int) -> Iterator[tuple[list[int], NDArray[np.int64], Vectors]]:
         """Texts of like length together: their places, token ids (B, T) and mask (B, T)."""
-        ids = [self.tokenizer.encode(text, LONGEST) for text in texts]
+        ids = [self.tokenizer.encode(text, longest) for text in texts]
         order = sorted(range(len(ids)), key=lambda i: (len(ids[i]), i))
         while order:
             size = 1
             while size < len(order) and (size + 1) * len(ids[order[size]]) <= _BATCH_TOKENS:
                 size += 1
             batch, order = order[:size], order[size:]
-            longest = len(ids[batch[-1]])
-            padded = np.zeros((size, longest), np.int64)
-            mask = np.zeros((size, longest), np.float32)
+            width = len(ids[batch[-1]])
+            padded = np.zeros((size, width), np.int64)
+            mask = np.zeros((size, width), np.float32)
             for row, i in enumerate(batch):
                 padded[row, : len(ids[i])] = ids[i]
                 mask[row, : len(ids[i])] = 1.0
             yield batch, padded, mask
 
-    def _states(self, ids: NDArray[np.int64], mask: Vectors) -> Vectors:
-        """The last layer's states (B, T, 384)."""
+    def _states(self, ids: NDArray[np.int64], mask: Vectors, layer: int = LAYERS) -> Vectors:
+        """The states (B, T, 384) that a layer gives; layer 0 is the embeddings the first one reads."""
         size, length = ids.shape
         x = _normed(self._words[ids] + self._places[:length], *self._norm).reshape(-1, WIDTH)
         hidden = (mask[:, None, None, :] - 1.0) * np.float32(1e9)  # (B, 1, 1, T): padding gets no attention
-        for layer in self._layers:
-            qkv = (x @ layer["qkv"][0] + layer["qkv"][1]).reshape(size, length, 3, HEADS, WIDTH // HEADS)
+        for part in self._layers[:layer]:
+            qkv = (x @ part["qkv"][0] + part["qkv"][1]).reshape(size, length, 3, HEADS, WIDTH // HEADS)
             query, key, value = (qkv[:, :, i].transpose(0, 2, 1, 3) for i in range(3))  # (B, H, T, 32)
             weights = query @ key.swapaxes(-1, -2) * np.float32((WIDTH // HEADS) ** -0.5) + hidden  # (B, H, T, T)
             weights -= weights.max(-1, keepdims=True)
             np.exp(weights, out=weights)
             weights /= weights.sum(-1, keepdims=True)
             mixed = (weights @ value).transpose(0, 2, 1, 3).reshape(-1, WIDTH)
-            x = _normed(mixed @ layer["mixed"][0] + layer["mixed"][1] + x, *layer["mixed_norm"])
-            raised = _gelu(x @ layer["up"][0] + layer["up"][1])
-            x = _normed(raised @ layer["down"][0] + layer["down"][1] + x, *layer["norm"])
+            x = _normed(mixed @ part["mixed"][0] + part["mixed"][1] + x, *part["mixed_norm"])
+            raised = _gelu(x @ part["up"][0] + part["up"][1])
+            x = _normed(raised @ part["down"][0] + part["down"][1] + x, *part["norm"])
         return x.reshape(size, length, WIDTH)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One unit vector of 384 numbers per text; at most 256 tokens of each are read."""
         out = np.zeros((len(texts), WIDTH), np.float32)
-        for batch, ids, mask in self._batches(texts):
+        for batch, ids, mask in self._batches(texts, LONGEST):
             means = (self._states(ids, mask) * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
             out[batch] = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
         return out
 
-    def tokens(self, texts: Sequence[str]) -> list[tuple[list[str], Vectors]]:
-        """Each text's pieces (markers included) and the last layer's state of each, for token-level comparison."""
+    def tokens(
+        self, texts: Sequence[str], *, layer: int = LAYERS, longest: int = LONGEST
+    ) -> list[tuple[list[str], Vectors]]:
+        """Each text's pieces (markers included, at most `longest`) and a layer's state of each, for token-level
+        comparison. Layer 6 is the last; layer 0 is the embeddings before the first."""
+        if not 0 <= layer <= LAYERS or not 2 <= longest <= PLACES:
+            raise ValueError(f"layer is 0 to {LAYERS} and longest 2 to {PLACES}, not {layer} and {longest}")
         out: list[tuple[list[str], Vectors]] = [([], np.zeros((0, WIDTH), np.float32))] * len(texts)
-        for batch, ids, mask in self._batches(texts):
-            states = self._states(ids, mask)
+        for batch, ids, mask in self._batches(texts, longest):
+            states = self._states(ids, mask, layer)
             for row, i in enumerate(batch):
                 n = int(mask[row].sum())
                 out[i] = [self.tokenizer.pieces[j] for j in ids[row, :n]], states[row, :n]
@@ -178,6 +196,11 @@ def load() -> Embedder:
 def embed(texts: Sequence[str]) -> Vectors:
     """One unit vector of 384 numbers per text."""
     return load().embed(texts)
+
+
+def tokens(texts: Sequence[str], *, layer: int = LAYERS, longest: int = LONGEST) -> list[tuple[list[str], Vectors]]:
+    """Each text's pieces, markers included, and a layer's state of each; see `Embedder.tokens`."""
+    return load().tokens(texts, layer=layer, longest=longest)
 
 
 def identity() -> str:

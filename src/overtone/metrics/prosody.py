@@ -1,0 +1,168 @@
+"""How a reply is spoken: its pitch, rate, pauses and level, how flat it is, and its fit to the reference delivery.
+
+`expressiveness` is the standard deviation of the reply's pitch in semitones: 0 is a monotone; acted speech (540 of
+RAVDESS's recordings, all emotions) mostly has 1.4 to 4, neutral acting too; 5 of the 540 lie below 1, called flat here.
+It sees movement of pitch alone: there it ranks an actor's surprise above the same actor's neutral and calm voice in
+88 % of pairs, happiness in 71 %, anger in 69 %, but fear in 42 %, which is loud and high at a steady pitch. The measure
+and the limit of 1 were chosen on these same recordings, so that they describe it and do not validate it.
+
+`prosody_fit` says, from 0 to 1, how near the delivery is to that of the reference reply: the mean of five parts, each
+0.5 ** (difference / half), where the difference and what halves a part are
+
+    pitch       medians, semitones; an octave halves it, so that another speaker's sex alone costs little
+    movement    standard deviations of pitch, semitones; 1
+    rate        energy peaks (about syllables) a second outside pauses, octaves of their ratio; 0.5 (1.41 times as fast)
+    pauses      share of pauses of 200 ms and more in the time from first to last word, about; 0.15
+    level       of the speech in dB; 12, since a recording's gain says little
+
+On the same recordings the same actor's other sentence in the same emotion fits 0.81, in another emotion 0.70 (ranked
+right in 79 % of pairs); between a man and a woman with the same sentence it is 0.70 and 0.66 (61 %).
+
+Every difference (reply minus reference) and every part is in the detail. Where only one of the two has a pitch, pitch
+and movement are 0; where neither has, they are left out. A reply whose audio holds no speech fits nothing: 0. A reply
+without audio is unscored, and so is the fit where there is no reference audio.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy.typing as npt
+from msgspec import Struct
+
+from overtone.errors import OvertoneError
+from overtone.metrics import Answered
+from overtone.schema import Item, Score
+
+VERSION = 1
+FLAT_ST = 1.0
+HALF = {"pitch_st": 12.0, "movement_st": 1.0, "rate_octaves": 0.5, "pause_share": 0.15, "level_db": 12.0}
+SIGNATURE = f"prosody|v{VERSION}|pitch:yin|flat:{FLAT_ST:g}st|half:" + ",".join(f"{k}={v:g}" for k, v in HALF.items())
+
+Detail = dict[str, float | int | str | None]
+
+
+class Delivery(Struct, frozen=True):
+    """One recording's delivery. None where there is nothing to take it from: no pitch, no speech."""
+
+    seconds: float
+    f0_hz: float | None  # median
+    f0_range_st: float | None  # 10th to 90th percentile
+    f0_sd_st: float | None
+    rate_hz: float | None
+    pauses: int
+    pause_seconds: float
+    pause_share: float | None
+    level_dbfs: float | None  # of the speech, pauses left out
+    modulation: float | None  # standard deviation over mean of the amplitude envelope
+
+    @property
+    def speech(self) -> bool:
+        return self.level_dbfs is not None
+
+
+def delivery(samples: npt.ArrayLike, rate: int) -> Delivery:
+    """Measure a recording. Raises AudioError for one that is empty or not finite."""
+    from overtone.audio import measure
+
+    found = measure(samples, rate)
+    spoken = found.pause_seconds + found.active * found.seconds
+    return Delivery(
+        seconds=found.seconds,
+        f0_hz=found.f0_hz,
+        f0_range_st=found.f0_range_st,
+        f0_sd_st=found.f0_sd_st,
+        rate_hz=found.rate_hz,
+        pauses=found.pauses,
+        pause_seconds=found.pause_seconds,
+        pause_share=found.pause_seconds / spoken if found.active else None,
+        level_dbfs=None if found.snr_db is None else found.noise_floor_dbfs + found.snr_db,
+        modulation=found.modulation,
+    )
+
+
+def differences(reply: Delivery, reference: Delivery) -> dict[str, float | None]:
+    """Reply minus reference, under the names of HALF; None where only one has the measure, absent where neither has."""
+
+    def semitones(hz: float | None) -> float | None:
+        return None if hz is None else 12.0 * math.log2(hz)
+
+    def octaves(hz: float | None) -> float | None:
+        return None if not hz else math.log2(hz)
+
+    measures = {
+        "pitch_st": (semitones(reply.f0_hz), semitones(reference.f0_hz)),
+        "movement_st": (reply.f0_sd_st, reference.f0_sd_st),
+        "rate_octaves": (octaves(reply.rate_hz), octaves(reference.rate_hz)),
+        "pause_share": (reply.pause_share, reference.pause_share),
+        "level_db": (reply.level_dbfs, reference.level_dbfs),
+    }
+    return {
+        name: None if a is None or b is None else a - b
+        for name, (a, b) in measures.items()
+        if a is not None or b is not None
+    }
+
+
+def parts(apart: dict[str, float | None]) -> dict[str, float]:
+    """Each part's fit: 1 where the two agree, 0.5 where they are a half apart, 0 where only one has the measure."""
+    return {name: 0.0 if d is None else 0.5 ** (abs(d) / HALF[name]) for name, d in apart.items()}
+
+
+class Prosody:
+    """Scores the audio of replies to conversation items: `expressiveness` and `prosody_fit`."""
+
+    name = "prosody"
+    version = VERSION
+
+    def applies(self, item: Item) -> bool:
+        return item.task == "converse"
+
+    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
+        references: dict[str, Delivery | str] = {}  # several replies share one; a text is why there is none
+        return [self._one(a, references) for a in answered]
+
+    def _one(self, a: Answered, references: dict[str, Delivery | str]) -> list[Score]:
+        try:
+            reply = delivery(*a.sound())
+        except OvertoneError as error:
+            return [Score(name, SIGNATURE, None, str(error)) for name in ("expressiveness", "prosody_fit")]
+        path = a.reference_audio
+        if path not in references:
+            references[path] = _reference(a)
+        return [_expressiveness(reply), _fit(reply, references[path])]
+
+
+def _reference(a: Answered) -> Delivery | str:
+    try:
+        found = delivery(*a.reference_sound())
+    except OvertoneError as error:
+        return str(error)
+    return found if found.speech else "no speech in the reference audio"
+
+
+def _expressiveness(reply: Delivery) -> Score:
+    detail: Detail = {name: getattr(reply, name) for name in Delivery.__struct_fields__}
+    if reply.f0_sd_st is None:
+        why = "no pitch in the reply's audio" if reply.speech else "no speech in the reply's audio"
+        return Score("expressiveness", SIGNATURE, None, why, detail)
+    detail["flat"] = int(reply.f0_sd_st < FLAT_ST)
+    return Score("expressiveness", SIGNATURE, reply.f0_sd_st, "", detail)
+
+
+def _fit(reply: Delivery, reference: Delivery | str) -> Score:
+    if isinstance(reference, str):
+        return Score("prosody_fit", SIGNATURE, None, reference)
+    if not reply.speech:
+        return Score("prosody_fit", SIGNATURE, 0.0, "", {"silent": 1})
+    apart = differences(reply, reference)
+    fits = parts(apart)
+    detail: Detail = {**apart, **{f"fit_{name}": fit for name, fit in fits.items()}}
+    if reply.rate_hz and reference.rate_hz:
+        detail["rate_ratio"] = reply.rate_hz / reference.rate_hz
+    return Score("prosody_fit", SIGNATURE, sum(fits.values()) / len(fits), "", detail)
+
+
+def load() -> Prosody:
+    return Prosody()
