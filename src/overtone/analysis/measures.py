@@ -164,6 +164,65 @@ MEASURES: tuple[Measure, ...] = (
 )
 
 
+# ── what every score name stands for ────────────────────────────────────────────────────────────────────────────────
+
+
+class About(Struct, frozen=True):
+    """How the scores of one name are shown and added up; judges' dimensions are described by their rubrics instead.
+
+    `low` and `high` are the ends of the scale, None where it is open. `corpus` scores of many replies are no means:
+    `analysis.corpus` computes them from the replies' details.
+    """
+
+    label: str
+    scale: Literal["percent", "plain", "mos", "words"] = "percent"  # percent: 0 to 1, shown times 100
+    better: Literal["higher", "lower", "neither"] = "higher"
+    low: float | None = 0.0
+    high: float | None = 1.0
+    kind: Literal["mean", "corpus"] = "mean"
+
+
+def _mos(label: str) -> About:
+    return About(label, "mos", "higher", 1.0, 5.0)
+
+
+METRICS: dict[str, About] = {
+    "wer": About("WER, normalised", better="lower", high=None),
+    "wer_raw": About("WER", better="lower", high=None),
+    "accuracy": About("Accuracy"),
+    "accuracy_strict": About("Accuracy, strict reading"),
+    "semsim": About("SemSim"),
+    "bleu": About("BLEU-4"),
+    "bleu_corpus": About("BLEU-4, corpus", kind="corpus"),
+    "rouge_l": About("ROUGE-L"),
+    "rouge_l_stemmed": About("ROUGE-L, stems"),
+    "meteor": About("METEOR"),
+    "bertscore": About("BERTScore", low=None),
+    "reply_words": About("Words", "words", "neither", 0.0, None),
+    "reply_chars": About("Characters", "words", "neither", 0.0, None),
+    "reply_distinct_1": About("Distinct words", better="neither", kind="corpus"),
+    "reply_distinct_2": About("Distinct word pairs", better="neither", kind="corpus"),
+    "style_margin": About("Style margin", "plain", "higher", None, None),
+    "consistency_wer": About("Voice against text, WER", better="lower", high=None, kind="corpus"),
+    "expressiveness": About("Pitch movement, semitones", "plain", "neither", 0.0, None),
+    "prosody_fit": About("Fit to the reference delivery"),
+    "nisqa_mos": _mos("NISQA"),
+    "nisqa_noisiness": _mos("NISQA, noisiness"),
+    "nisqa_discontinuity": _mos("NISQA, discontinuity"),
+    "nisqa_coloration": _mos("NISQA, coloration"),
+    "nisqa_loudness": _mos("NISQA, loudness"),
+    "nisqa_tts": _mos("NISQA, naturalness"),
+    "utmos": _mos("UTMOS"),
+    "dnsmos_ovrl": _mos("DNSMOS, overall"),
+    "dnsmos_sig": _mos("DNSMOS, speech"),
+    "dnsmos_bak": _mos("DNSMOS, background"),
+    "dnsmos_p808": _mos("DNSMOS P.808"),
+    "distillmos": _mos("DistillMOS"),
+    "emoalign_reference": About("EmoAlign with the reference's voice"),
+    "emoalign_profile": About("EmoAlign with the style's profile"),
+}
+
+
 # ── accuracy in full ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
