@@ -19,7 +19,7 @@ from overtone.spec import suggest
 if TYPE_CHECKING:
     from overtone.analysis.cases import CaseView
     from overtone.analysis.summary import Summary
-    from overtone.runs.engine import Outcome
+    from overtone.runs.asking import Outcome
 
 
 class Run:

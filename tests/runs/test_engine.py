@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from overtone.errors import OvertoneError, StoreError
-from overtone.runs.engine import Policy
+from overtone.runs.asking import Policy
 from overtone.runs.store import Store
 from tests.runs.helpers import run
 from tests.servers import OpenAIServer

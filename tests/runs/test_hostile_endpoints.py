@@ -13,7 +13,8 @@ from aiohttp import web
 from overtone.cli import main
 from overtone.errors import ModelFailure
 from overtone.models.command import Command
-from overtone.runs.engine import Engine, _bounded
+from overtone.runs.asking import _bounded
+from overtone.runs.engine import Engine
 from overtone.runs.limiter import Limiter
 from overtone.runs.session import Hooks, execute
 from overtone.runs.store import Store

@@ -11,7 +11,7 @@ from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_INTERRUPTED, EXIT_O
 from overtone.paths import shown, shown_lines
 
 if TYPE_CHECKING:
-    from overtone.runs.engine import Outcome
+    from overtone.runs.asking import Outcome
     from overtone.runs.settings import Settings
 
 

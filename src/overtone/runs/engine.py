@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import random
-import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from types import ModuleType
@@ -18,47 +16,19 @@ from typing import Any
 import msgspec
 
 from overtone import registry
-from overtone.audio import load_sound
-from overtone.errors import AudioError, DataError, ModelFailure, OvertoneError, StoreError
+from overtone.errors import DataError, ModelFailure, StoreError
 from overtone.models import Model
-from overtone.runs.limiter import Limiter
+from overtone.runs.asking import Asker, Outcome, Policy, Stopped
 from overtone.runs.prices import Price
 from overtone.runs.sounds import Sounds
 from overtone.runs.store import Ask, Store
-from overtone.runs.strangers import MAX_CHARACTERS, MAX_TOKENS
-from overtone.schema import Condition, Message, Reply, Request, Sound, Usage
+from overtone.schema import Condition, Message, Request, Sound
 from overtone.tasks import Prompts
 
 PAGE = 256  # asks read from the store at a time
 COMMIT_EVERY = 64  # replies at most that share one commit
-REPLY_SECONDS = 600.0
-REPLY_BYTES = 64_000_000
-SHORT = 400  # characters kept of what a model says about itself
 _encode = msgspec.json.Encoder().encode
 _condition = functools.lru_cache(maxsize=64)(Condition.parse)
-
-
-class Policy(msgspec.Struct, frozen=True):
-    """When to ask again: up to `attempts` in all, after base·2ⁿ seconds (with jitter), or when the endpoint says."""
-
-    attempts: int = 5
-    base: float = 0.5
-    longest: float = 60.0
-
-    def delay(self, attempt: int, retry_after: float | None, rng: random.Random) -> float:
-        backoff: float = min(self.longest, self.base * 2 ** (attempt - 1)) * rng.uniform(0.5, 1.0)
-        return max(backoff, min(retry_after, 300.0)) if retry_after else backoff
-
-
-class Outcome(msgspec.Struct):
-    """How a run went. `stopped` is empty when every wanted item was tried, else budget, interrupted or fatal."""
-
-    answered: int = 0
-    failed: int = 0
-    requests: int = 0
-    cost: float = 0.0
-    stopped: str = ""
-    detail: str = ""
 
 
 class Progress(msgspec.Struct):
@@ -91,34 +61,36 @@ class Engine:
         price: Price | None = None,
         policy: Policy | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        on_answered: Callable[[Ask], None] | None = None,
         log: Callable[[str], None] | None = None,
     ) -> None:
         self.store = store
-        self.model = model
         self.sounds = sounds
         self.prompts = prompts
         self.speech = speech
         self.seed = seed
-        self.budget_requests = budget_requests
-        self.budget_usd = budget_usd
-        self.price = price
-        self.policy = policy or Policy()
-        self.outcome = Outcome()
+        self._log = log or (lambda line: None)
+        self.asker = Asker(
+            model,
+            connections=connections,
+            seed=seed,
+            budget_requests=budget_requests,
+            budget_usd=budget_usd,
+            price=price,
+            policy=policy,
+            on_limit=self._limit_changed,
+            log=self._log,
+        )
+        self.outcome = self.asker.outcome
         counts = store.counts(wanted_only=True)
         open_ = counts["pending"] + counts["failed"]
         self.progress = Progress(open_, priced=price is not None)
         self._on_progress = on_progress or (lambda progress: None)
-        self._log = log or (lambda line: None)
-        ceiling = connections if model.slots is None else min(connections, model.slots)
-        self.limiter = Limiter(max(1, ceiling), self._limit_changed)
+        self._on_answered = on_answered or (lambda ask: None)
         self._asks = self._open_asks()
         self._tasks: dict[str, ModuleType] = {}
-        self._rng = random.Random(seed)
         self._uncommitted = 0
         self._commit_scheduled = False
-        self._stopping = asyncio.Event()
-        self._hurry = asyncio.Event()
-        self._grace = 0.0
 
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -128,49 +100,23 @@ class Engine:
         if first is None:
             return self.outcome
         await self._together([self._serve(first, preflight=True)])
-        if not self._stopping.is_set():
-            await self._together([self._work() for _ in range(min(self.limiter.ceiling, self.progress.total))])
+        if not self.asker.stopping:
+            await self._together([self._work() for _ in range(min(self.asker.limiter.ceiling, self.progress.total))])
         return self.outcome
 
     async def _together(self, work: list[Coroutine[Any, Any, None]]) -> None:
-        """Do all of it at once, until it is done or the run is stopped and its grace is over."""
-        pool = [asyncio.create_task(one) for one in work]
-        stop = asyncio.create_task(self._cancel_when_stopped(pool))
         try:
-            await asyncio.gather(*pool)
-        except asyncio.CancelledError:
-            if not self._stopping.is_set():
-                raise
+            await self.asker.together(work)
         finally:
-            stop.cancel()
-            for task in pool:
-                task.cancel()
-            await asyncio.gather(*pool, stop, return_exceptions=True)
             self._commit()
 
     def stop(self, why: str, detail: str = "", grace: float = 0.0) -> None:
         """Start no more requests; those in flight may take `grace` seconds to come back."""
-        if not self._stopping.is_set():
-            self.outcome.stopped, self.outcome.detail = why, detail
-            self._grace = grace
-            self._stopping.set()
-            self.limiter.let_go()
-        elif grace == 0.0:
-            self._hurry.set()
-
-    async def _cancel_when_stopped(self, pool: list[asyncio.Task[None]]) -> None:
-        await self._stopping.wait()
-        try:
-            async with asyncio.timeout(self._grace):
-                await self._hurry.wait()
-        except TimeoutError:
-            self._log(f"giving up {self.limiter.in_flight} requests in flight")
-        for task in pool:
-            task.cancel()
+        self.asker.stop(why, detail, grace)
 
     async def _work(self) -> None:
         for ask in self._asks:
-            if self._stopping.is_set():
+            if self.asker.stopping:
                 return
             await self._serve(ask)
 
@@ -196,11 +142,11 @@ class Engine:
                 if turn < len(told):
                     history.append(Message("assistant", (told[turn],)))
                     continue
-                reply, attempts, latency = await self._attempt(request, preflight)
+                reply, attempts, latency = await self.asker.attempt(request, preflight)
             except ModelFailure as failure:
                 self._failed(ask, turn, failure, preflight)
                 return
-            except _Stopped:
+            except Stopped:
                 return
             sent = _encode([{"role": m.role, "parts": [_record(p) for p in m.parts]} for m in request.messages])
             self.store.add_reply(ask, turn, reply, sent=sent, latency=latency, attempts=attempts)
@@ -210,6 +156,7 @@ class Engine:
             preflight = False
         self.outcome.answered += 1
         self.progress.answered += 1
+        self._on_answered(ask)
         self._on_progress(self._now())
 
     def _request(self, ask: Ask, turn: int, history: list[Message]) -> tuple[Request, list[Message]]:
@@ -235,71 +182,6 @@ class Engine:
         )
         return request, [m for m in messages if m.role != "system"]
 
-    # ── one request ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-    async def _attempt(self, request: Request, preflight: bool) -> tuple[Reply, int, float]:
-        """Ask until there is a reply or the policy gives up; returns it with the attempts made and its latency."""
-        attempt = 0
-        while True:
-            await self.limiter.acquire()
-            try:
-                self._spend()
-                attempt += 1
-                started = time.perf_counter()
-                reply = await self.model.ask(request)
-                latency = time.perf_counter() - started
-                reply = _bounded(reply)
-                self._charge(reply)
-                reply = self._checked(reply)
-                self.limiter.succeeded()
-                return reply, attempt, latency
-            except ModelFailure as failure:
-                if failure.overload:
-                    self.limiter.overloaded(failure.retry_after)
-                final = not failure.retry or attempt >= self.policy.attempts or (preflight and failure.fatal)
-                if final or self._stopping.is_set():
-                    failure.attempts = attempt
-                    raise
-                wait = self.policy.delay(attempt, failure.retry_after, self._rng)
-                self._log(f"{request.key.item} [{request.key.condition}] {failure}; again in {wait:.1f} s")
-            finally:
-                self.limiter.release()
-            try:
-                async with asyncio.timeout(wait):
-                    await self._stopping.wait()
-            except TimeoutError:
-                continue
-            raise _Stopped
-
-    def _spend(self) -> None:
-        """Count a request against the budget, or stop."""
-        if self._stopping.is_set():
-            raise _Stopped
-        if self.budget_requests is not None and self.outcome.requests >= self.budget_requests:
-            self.stop("budget", f"the budget of {self.budget_requests} requests is used up", grace=600)
-            raise _Stopped
-        if self.budget_usd is not None and self.outcome.cost >= self.budget_usd:
-            self.stop("budget", f"the budget of {self.budget_usd:g} USD is used up", grace=600)
-            raise _Stopped
-        self.outcome.requests += 1
-
-    def _charge(self, reply: Reply) -> None:
-        if self.price is not None:
-            self.outcome.cost += self.price.of(reply.usage)
-            self.progress.cost = self.outcome.cost
-
-    def _checked(self, reply: Reply) -> Reply:
-        """A reply's sound as it is stored: decodable, of bounded length, as a plain WAV."""
-        if reply.audio is None:
-            return reply
-        try:
-            sound = load_sound(
-                reply.audio, max_rate=48_000, max_seconds=REPLY_SECONDS, max_bytes=REPLY_BYTES, name="the reply's audio"
-            )
-        except AudioError as error:
-            raise ModelFailure("truncated_audio", str(error), retry=True) from None
-        return msgspec.structs.replace(reply, audio=sound.wav)
-
     def _failed(self, ask: Ask, turn: int, failure: ModelFailure, preflight: bool) -> None:
         self.store.add_failure(ask, turn, failure.reason, failure.detail, failure.attempts)
         self._soon_commit()
@@ -308,7 +190,7 @@ class Engine:
         self._log(f"failed: {ask.item.id} [{ask.condition}] {failure}")
         self._on_progress(self._now())
         if failure.fatal:
-            self.stop("fatal", str(failure), grace=0.0 if preflight else 5.0)
+            self.asker.stop("fatal", str(failure), grace=0.0 if preflight else 5.0)
 
     # ── keeping ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -326,15 +208,16 @@ class Engine:
         try:
             self._commit()
         except StoreError as error:
-            self.stop("store", str(error))
+            self.asker.stop("store", str(error))
 
     def _commit(self) -> None:
         self.store.commit()
         self._uncommitted = 0
 
     def _now(self) -> Progress:
-        self.progress.in_flight = self.limiter.in_flight
-        self.progress.limit = int(self.limiter.limit)
+        self.progress.cost = self.outcome.cost
+        self.progress.in_flight = self.asker.limiter.in_flight
+        self.progress.limit = int(self.asker.limiter.limit)
         return self.progress
 
     def _limit_changed(self, limit: int, why: str) -> None:
@@ -342,38 +225,5 @@ class Engine:
         self._log(f"{why}: {limit} requests at once")
 
 
-class _Stopped(Exception):
-    """The run is ending; this ask stays open for next time."""
-
-
-def _bounded(reply: Reply) -> Reply:
-    """A reply as a store can keep it: text of bounded length that is UTF-8, token counts that are counts."""
-    if len(reply.text) > MAX_CHARACTERS:
-        raise ModelFailure(
-            "too_large", f"the reply has {len(reply.text)} characters; at most {MAX_CHARACTERS} are kept"
-        )
-    return msgspec.structs.replace(
-        reply,
-        text=_utf8(reply.text),
-        finish=_utf8(reply.finish[:SHORT]),
-        model=_utf8(reply.model[:SHORT]),
-        notes=tuple(_utf8(note[:SHORT]) for note in reply.notes[:SHORT]),
-        usage=Usage(*(min(max(0, count), MAX_TOKENS) for count in msgspec.structs.astuple(reply.usage))),
-    )
-
-
-def _utf8(text: str) -> str:
-    """The text with half surrogate pairs, which some JSON readers let pass, written out."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
 def _record(part: str | Sound) -> dict[str, str]:
     return {"text": part} if isinstance(part, str) else {"audio": part.sha256}
-
-
-def check_outcome(outcome: Outcome) -> None:
-    """Raise what a caller must not overlook: a store that failed while the run went on."""
-    if outcome.stopped == "store":
-        raise StoreError(outcome.detail)
-    if outcome.stopped == "fatal" and outcome.answered == 0:
-        raise OvertoneError(f"the first request failed, nothing else was asked. {outcome.detail}")

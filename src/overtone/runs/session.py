@@ -22,8 +22,9 @@ from overtone.benchmarks import Benchmark
 from overtone.errors import StoreError, UsageError
 from overtone.models import Model
 from overtone.paths import OneLine
+from overtone.runs.asking import Outcome, Policy, check_outcome
 from overtone.runs.database import clear_errors
-from overtone.runs.engine import Engine, Outcome, Policy, Progress, check_outcome
+from overtone.runs.engine import Engine, Progress
 from overtone.runs.prices import price_of
 from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
 from overtone.runs.sounds import Sounds

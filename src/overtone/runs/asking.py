@@ -1,0 +1,216 @@
+"""Putting requests to one model: as many at once as the limiter allows, again when that may help, within a budget.
+
+The engine asks the model under test this way, and a judge is asked the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+
+from overtone.audio import load_sound
+from overtone.errors import AudioError, ModelFailure, OvertoneError, StoreError
+from overtone.models import Model
+from overtone.runs.limiter import Limiter
+from overtone.runs.prices import Price
+from overtone.runs.strangers import MAX_CHARACTERS, MAX_TOKENS
+from overtone.schema import Reply, Request, Usage
+
+REPLY_SECONDS = 600.0
+REPLY_BYTES = 64_000_000
+SHORT = 400  # characters kept of what a model says about itself
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """When to ask again: up to `attempts` in all, after base·2ⁿ seconds (with jitter), or when the endpoint says."""
+
+    attempts: int = 5
+    base: float = 0.5
+    longest: float = 60.0
+
+    def delay(self, attempt: int, retry_after: float | None, rng: random.Random) -> float:
+        backoff: float = min(self.longest, self.base * 2 ** (attempt - 1)) * rng.uniform(0.5, 1.0)
+        return max(backoff, min(retry_after, 300.0)) if retry_after else backoff
+
+
+class Outcome(msgspec.Struct):
+    """How a run went. `stopped` is empty when every wanted item was tried, else budget, interrupted or fatal."""
+
+    answered: int = 0
+    failed: int = 0
+    requests: int = 0
+    cost: float = 0.0
+    stopped: str = ""
+    detail: str = ""
+
+
+class Stopped(Exception):
+    """The work is ending; what was to be asked stays open for next time."""
+
+
+class Asker:
+    """One model with its limiter, retries and budget. `outcome` counts requests, cost, and why it stopped."""
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        connections: int = 16,
+        seed: int | None = None,
+        budget_requests: int | None = None,
+        budget_usd: float | None = None,
+        price: Price | None = None,
+        policy: Policy | None = None,
+        on_limit: Callable[[int, str], None] | None = None,
+        log: Callable[[str], None] | None = None,
+    ) -> None:
+        self.model = model
+        self.budget_requests = budget_requests
+        self.budget_usd = budget_usd
+        self.price = price
+        self.policy = policy or Policy()
+        self.outcome = Outcome()
+        ceiling = connections if model.slots is None else min(connections, model.slots)
+        self.limiter = Limiter(max(1, ceiling), on_limit or (lambda limit, why: None))
+        self._log = log or (lambda line: None)
+        self._rng = random.Random(seed)
+        self._stopping = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._grace = 0.0
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    async def together(self, work: list[Coroutine[Any, Any, None]]) -> None:
+        """Do all of it at once, until it is done or the run is stopped and its grace is over."""
+        pool = [asyncio.create_task(one) for one in work]
+        stop = asyncio.create_task(self._cancel_when_stopped(pool))
+        try:
+            await asyncio.gather(*pool)
+        except asyncio.CancelledError:
+            if not self._stopping.is_set():
+                raise
+        finally:
+            stop.cancel()
+            for task in pool:
+                task.cancel()
+            await asyncio.gather(*pool, stop, return_exceptions=True)
+
+    def stop(self, why: str, detail: str = "", grace: float = 0.0) -> None:
+        """Start no more requests; those in flight may take `grace` seconds to come back."""
+        if not self._stopping.is_set():
+            self.outcome.stopped, self.outcome.detail = why, detail
+            self._grace = grace
+            self._stopping.set()
+            self.limiter.let_go()
+        elif grace == 0.0:
+            self._hurry.set()
+
+    async def _cancel_when_stopped(self, pool: list[asyncio.Task[None]]) -> None:
+        await self._stopping.wait()
+        try:
+            async with asyncio.timeout(self._grace):
+                await self._hurry.wait()
+        except TimeoutError:
+            self._log(f"giving up {self.limiter.in_flight} requests in flight")
+        for task in pool:
+            task.cancel()
+
+    # ── one request ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def attempt(self, request: Request, preflight: bool = False) -> tuple[Reply, int, float]:
+        """Ask until there is a reply or the policy gives up; returns it with the attempts made and its latency."""
+        attempt = 0
+        while True:
+            await self.limiter.acquire()
+            try:
+                self._spend()
+                attempt += 1
+                started = time.perf_counter()
+                reply = await self.model.ask(request)
+                latency = time.perf_counter() - started
+                reply = _bounded(reply)
+                self._charge(reply)
+                reply = self._checked(reply)
+                self.limiter.succeeded()
+                return reply, attempt, latency
+            except ModelFailure as failure:
+                if failure.overload:
+                    self.limiter.overloaded(failure.retry_after)
+                final = not failure.retry or attempt >= self.policy.attempts or (preflight and failure.fatal)
+                if final or self._stopping.is_set():
+                    failure.attempts = attempt
+                    raise
+                wait = self.policy.delay(attempt, failure.retry_after, self._rng)
+                self._log(f"{request.key.item} [{request.key.condition}] {failure}; again in {wait:.1f} s")
+            finally:
+                self.limiter.release()
+            try:
+                async with asyncio.timeout(wait):
+                    await self._stopping.wait()
+            except TimeoutError:
+                continue
+            raise Stopped
+
+    def _spend(self) -> None:
+        """Count a request against the budget, or stop."""
+        if self._stopping.is_set():
+            raise Stopped
+        if self.budget_requests is not None and self.outcome.requests >= self.budget_requests:
+            self.stop("budget", f"the budget of {self.budget_requests} requests is used up", grace=600)
+            raise Stopped
+        if self.budget_usd is not None and self.outcome.cost >= self.budget_usd:
+            self.stop("budget", f"the budget of {self.budget_usd:g} USD is used up", grace=600)
+            raise Stopped
+        self.outcome.requests += 1
+
+    def _charge(self, reply: Reply) -> None:
+        if self.price is not None:
+            self.outcome.cost += self.price.of(reply.usage)
+
+    def _checked(self, reply: Reply) -> Reply:
+        """A reply's sound as it is stored: decodable, of bounded length, as a plain WAV."""
+        if reply.audio is None:
+            return reply
+        try:
+            sound = load_sound(
+                reply.audio, max_rate=48_000, max_seconds=REPLY_SECONDS, max_bytes=REPLY_BYTES, name="the reply's audio"
+            )
+        except AudioError as error:
+            raise ModelFailure("truncated_audio", str(error), retry=True) from None
+        return msgspec.structs.replace(reply, audio=sound.wav)
+
+
+def _bounded(reply: Reply) -> Reply:
+    """A reply as a store can keep it: text of bounded length that is UTF-8, token counts that are counts."""
+    if len(reply.text) > MAX_CHARACTERS:
+        raise ModelFailure(
+            "too_large", f"the reply has {len(reply.text)} characters; at most {MAX_CHARACTERS} are kept"
+        )
+    return msgspec.structs.replace(
+        reply,
+        text=_utf8(reply.text),
+        finish=_utf8(reply.finish[:SHORT]),
+        model=_utf8(reply.model[:SHORT]),
+        notes=tuple(_utf8(note[:SHORT]) for note in reply.notes[:SHORT]),
+        usage=Usage(*(min(max(0, count), MAX_TOKENS) for count in msgspec.structs.astuple(reply.usage))),
+    )
+
+
+def _utf8(text: str) -> str:
+    """The text with half surrogate pairs, which some JSON readers let pass, written out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def check_outcome(outcome: Outcome) -> None:
+    """Raise what a caller must not overlook: a store that failed while the run went on."""
+    if outcome.stopped == "store":
+        raise StoreError(outcome.detail)
+    if outcome.stopped == "fatal" and outcome.answered == 0:
+        raise OvertoneError(f"the first request failed, nothing else was asked. {outcome.detail}")
