@@ -88,7 +88,7 @@ def mean_of_means(values: Numbers, strata: Labels, clusters: Labels, *, level: f
         raise ValueError(f"{x.size} values but {len(strata)} strata")
     if x.size == 0:
         return _nothing()
-    within, strata_count = _codes(strata)
+    within, strata_count = codes(strata)
     sizes = np.bincount(within, minlength=strata_count)
     means = np.bincount(within, weights=x, minlength=strata_count) / sizes
     influence = (x - means[within]) / (sizes[within] * strata_count)
@@ -133,8 +133,15 @@ def normal_quantile(p: float) -> float:
 
 def clustered_error(influence: npt.NDArray[np.float64], clusters: Labels) -> float:
     """The standard error of a sum of influences, added up within clusters; NaN with fewer than two clusters."""
-    ids, count = _codes(clusters)
+    ids, count = codes(clusters)
     return _clustered_error(influence, ids, count)
+
+
+def codes(labels: Labels) -> tuple[npt.NDArray[np.intp], int]:
+    """Cluster labels as numbers from 0 up, in the order of their first use, and how many clusters there are."""
+    known: dict[Hashable, int] = {}
+    found = np.fromiter((known.setdefault(label, len(known)) for label in labels), dtype=np.intp, count=len(labels))
+    return found, len(known)
 
 
 def _check(values: Numbers, clusters: Labels) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp], int]:
@@ -143,14 +150,8 @@ def _check(values: Numbers, clusters: Labels) -> tuple[npt.NDArray[np.float64], 
         raise ValueError(f"{x.size} values but {len(clusters)} cluster labels")
     if not np.isfinite(x).all():
         raise ValueError("a value is not a finite number; leave unscored rows out before averaging")
-    ids, count = _codes(clusters)
+    ids, count = codes(clusters)
     return x, ids, count
-
-
-def _codes(labels: Labels) -> tuple[npt.NDArray[np.intp], int]:
-    known: dict[Hashable, int] = {}
-    codes = np.fromiter((known.setdefault(label, len(known)) for label in labels), dtype=np.intp, count=len(labels))
-    return codes, len(known)
 
 
 def _clustered_error(influence: npt.NDArray[np.float64], ids: npt.NDArray[np.intp], count: int) -> float:

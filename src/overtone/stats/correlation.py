@@ -1,0 +1,151 @@
+"""How far two numbers go together: Pearson's r, Spearman's ρ, Kendall's τ-b, and what is left with others held fixed.
+
+All are NaN where they are not defined: fewer than two rows, or a side that does not vary. Intervals that respect
+clusters come from `bootstrap.clustered`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from overtone.stats.cluster import Numbers
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+_NOTHING_LEFT = 1e-20  # of a side's squares, once the others are taken out: what rounding leaves
+
+
+def pearson(a: Numbers, b: Numbers) -> float:
+    """Pearson's r: how straight the line is."""
+    x, y = _pair(a, b)
+    return _pearson(x, y)
+
+
+def spearman(a: Numbers, b: Numbers) -> float:
+    """Spearman's ρ: Pearson's r of the mid-ranks, so that equal values share their ranks."""
+    x, y = _pair(a, b)
+    return _pearson(_ranks(x), _ranks(y))
+
+
+def kendall(a: Numbers, b: Numbers) -> float:
+    """Kendall's τ-b: pairs in the same order minus pairs in the opposite one, corrected for ties; n log n steps."""
+    x, y = _pair(a, b)
+    if x.size < 2:
+        return math.nan
+    first, second = _codes(x), _codes(y)
+    pairs = x.size * (x.size - 1) // 2
+    tied_first, tied_second = _tied(first), _tied(second)
+    if pairs in (tied_first, tied_second):
+        return math.nan
+    tied_both = _tied(_codes(first * (second.max() + 1) + second))
+    opposite = _inversions(second[np.lexsort((second, first))])
+    same_minus_opposite = pairs - tied_first - tied_second + tied_both - 2 * opposite
+    return _bounded(same_minus_opposite / math.sqrt(pairs - tied_first) / math.sqrt(pairs - tied_second))
+
+
+def partial(a: Numbers, b: Numbers, given: Sequence[Numbers] | Numbers | Array, *, ranked: bool = False) -> float:
+    """The correlation of `a` and `b` once what `given` explains of either is taken out (least squares, with intercept).
+
+    `given` is one list of numbers, or several of them. `ranked` does it with mid-ranks: Spearman's version. NaN also
+    where `given` explains a side fully.
+    """
+    x, y = _pair(a, b)
+    others = np.atleast_2d(np.asarray(given, dtype=np.float64))
+    if others.ndim != 2 or others.shape[1] != x.size:
+        raise ValueError(f"{x.size} rows, but what is held fixed has {others.shape[-1]}; give one number for every row")
+    if not np.isfinite(others).all():
+        raise ValueError("a number held fixed is not finite; leave such rows out before correlating")
+    if ranked:
+        x, y = _ranks(x), _ranks(y)
+        others = np.stack([_ranks(row) for row in others])
+    if not _varies(x) or not _varies(y):
+        return math.nan
+    centred = [side - side.mean() for side in (x, y)]
+    fixed = others - others.mean(1, keepdims=True)
+    scales = np.sqrt((fixed**2).sum(1, keepdims=True))
+    fixed = np.divide(fixed, scales, out=np.zeros_like(fixed), where=scales > 0).T  # (rows, others)
+    left = [side - fixed @ np.linalg.lstsq(fixed, side, rcond=None)[0] for side in centred]
+    if any(float(rest @ rest) <= _NOTHING_LEFT * float(all_ @ all_) for rest, all_ in zip(left, centred, strict=True)):
+        return math.nan
+    return _cosine(left[0], left[1])
+
+
+def ranks(values: Numbers) -> Array:
+    """The rank of every value from 1 up, equal values sharing the mean of theirs (mid-ranks)."""
+    return _ranks(_finite(values))
+
+
+def _pearson(x: Array, y: Array) -> float:
+    if x.size < 2 or not _varies(x) or not _varies(y):
+        return math.nan
+    return _cosine(x - x.mean(), y - y.mean())
+
+
+def _cosine(x: Array, y: Array) -> float:
+    x, y = x / np.abs(x).max(), y / np.abs(y).max()  # squares of very small or large numbers would leave the range
+    return _bounded(float(x @ y) / math.sqrt(float(x @ x)) / math.sqrt(float(y @ y)))
+
+
+def _bounded(r: float) -> float:
+    return max(-1.0, min(1.0, r))  # rounding may step over
+
+
+def _varies(x: Array) -> bool:
+    return x.size > 1 and bool(x.max() > x.min()) and bool(np.abs(x - x.mean()).max() > 0)
+
+
+def _ranks(x: Array) -> Array:
+    _, codes, often = np.unique(x, return_inverse=True, return_counts=True)
+    middle = np.cumsum(often) - (often - 1) / 2
+    return np.asarray(middle[codes], dtype=np.float64)
+
+
+def _codes(x: npt.NDArray[np.float64] | Codes) -> Codes:
+    return np.unique(x, return_inverse=True)[1].astype(np.intp)
+
+
+def _tied(codes: Codes) -> int:
+    often = np.bincount(codes).astype(np.int64)
+    return int((often * (often - 1) // 2).sum())
+
+
+def _inversions(codes: Codes) -> int:
+    """How many pairs stand in falling order. Sorts by one bit after the other; each bit counts the pairs it decides."""
+    found = 0
+    place = np.arange(codes.size)
+    for bit in range(int(codes.max()).bit_length() - 1, -1, -1):
+        # here the rows are sorted by the bits above this one, and in their first order within equal ones: a block
+        above = codes >> (bit + 1)
+        starts = np.flatnonzero(np.concatenate([[True], above[1:] != above[:-1]]))
+        block = np.repeat(np.arange(starts.size), np.diff(np.append(starts, codes.size)))
+        one = ((codes >> bit) & 1).astype(np.intp)
+        ones_before = np.cumsum(one) - one
+        ones_before -= ones_before[starts][block]
+        zeros_before = place - starts[block] - ones_before
+        zero = one == 0
+        found += int(ones_before[zero].sum())
+        zeros = np.bincount(block, weights=zero, minlength=starts.size).astype(np.intp)
+        target = starts[block] + np.where(zero, zeros_before, zeros[block] + ones_before)
+        moved = np.empty_like(codes)
+        moved[target] = codes
+        codes = moved
+    return found
+
+
+def _finite(values: Numbers) -> Array:
+    x = np.asarray(values, dtype=np.float64)
+    if x.ndim != 1 or not np.isfinite(x).all():
+        raise ValueError("needs one row of finite numbers; leave unscored rows out before correlating")
+    return x
+
+
+def _pair(a: Numbers, b: Numbers) -> tuple[Array, Array]:
+    x, y = _finite(a), _finite(b)
+    if x.size != y.size:
+        raise ValueError(f"{x.size} numbers against {y.size}: both sides need one number for every row")
+    return x, y
