@@ -47,6 +47,7 @@ demo: $(VENV)/.core
 
 # One thread of arithmetic each: tests start processes of their own, and more threads than cores only wait.
 test test-full: export OPENBLAS_NUM_THREADS = 1
+test test-full: export OVERTONE_MEASURES = $(CURDIR)/$(WORKER)
 test: $(VENV)/.dev $(WORKER)/.ready browser
 	$(BIN)/python -m pytest -m "not full"
 

@@ -12,6 +12,7 @@ from bench.data import make
 
 REPOSITORY = Path(__file__).parent.parent
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
+os.environ.setdefault("OVERTONE_MEASURES", str(REPOSITORY / ".venv-worker"))  # tests measure where workers are tested
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ MAY: dict[str, set[str]] = {  # room → the rooms it may import; every room may
     "embedded": {"audio"},
     "models": {"audio", "embedded", "workers"},
     "runs": {"audio", "models", "tasks", "benchmarks"},
-    "metrics": {"audio", "embedded", "stats", "tasks"},
+    "metrics": {"audio", "embedded", "stats", "tasks", "workers"},
     "stats": set(),
     "analysis": {"stats", "runs"},
     "report": {"analysis", "runs", "benchmarks"},

@@ -22,11 +22,11 @@ import pytest
 
 from overtone.audio import decode, silence
 from overtone.errors import MissingExtra, ModelFailure, UsageError
-from overtone.models._worker_process import worker_environment
 from overtone.models.worker import WorkerModel, built_in, load
 from overtone.schema import Key, Message, Reply, Request, Sound
 from overtone.spec import parse_spec
 from overtone.workers import protocol
+from overtone.workers.host import worker_environment
 
 ECHO = Path(__file__).with_name("echo_worker.py")
 

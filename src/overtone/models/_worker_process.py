@@ -8,47 +8,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import signal
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from overtone.errors import ModelFailure
-from overtone.safety import SECRET_NAME
-from overtone.workers import protocol
+from overtone.workers import host, protocol
 
-WORKERS = Path(protocol.__file__).parent
-TAIL_LINES = 20
-_TAIL_BYTES = 8192
 _GRACE = 5.0  # seconds a worker gets to end by itself
-_PASSED = re.compile(
-    r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|XDG_\w+|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE"
-    r"|(CUDA|NVIDIA|ROCR|HIP|HSA|NCCL|OMP|MKL|OPENBLAS|KMP|TORCH|PYTORCH|TRITON|TRANSFORMERS|HF|HUGGINGFACE)_\w+|TORCHINDUCTOR\w*"
-)
-_PROXIES = re.compile(r"(https?|all|no)_proxy", re.I)
-
-
-def worker_environment(environ: Mapping[str, str], *, hub: bool, gpu: str | None) -> dict[str, str]:
-    """What a worker may see: an allow-list, and nothing that looks like a secret. HF_TOKEN passes for a hub id only.
-
-    `OVERTONE_WORKER_ENV=NAME,NAME` lets further variables through, secrets still excepted.
-    """
-    named = {n.strip() for n in environ.get("OVERTONE_WORKER_ENV", "").split(",") if n.strip()}
-    out: dict[str, str] = {}
-    for name, value in environ.items():
-        wanted = _PASSED.fullmatch(name) or name in named or (hub and _PROXIES.fullmatch(name))
-        if wanted and (not SECRET_NAME.search(name) or (hub and name == "HF_TOKEN")):
-            out[name] = value
-    out |= {"PYTHONPATH": str(WORKERS), "PYTHONNOUSERSITE": "1", "PYTHONUNBUFFERED": "1"}
-    out |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    if not hub:  # a checkpoint on disk needs no network, and the token file in HOME is none of its business
-        out |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}
-    if gpu is not None:
-        out["CUDA_VISIBLE_DEVICES"] = gpu
-    return out
 
 
 class StartFailed(Exception):
@@ -169,15 +139,7 @@ class WorkerProcess:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def tail(self) -> str:
-        """The last lines of the log, ready to be put behind a sentence."""
-        try:
-            with self.plan.log.open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
-                lines = file.read().decode("utf-8", "replace").splitlines()
-        except OSError as error:
-            return f" (its log cannot be read: {error.strerror})"
-        kept = [line.rstrip() for line in lines if line.strip()][-TAIL_LINES:]
-        return "; its log is empty" if not kept else f"; the end of its log ({self.plan.log}):\n" + "\n".join(kept)
+        return host.tail(self.plan.log)
 
     def _write(self, frame: bytes) -> None:
         if not self._writer.is_closing():
@@ -243,12 +205,11 @@ class WorkerProcess:
             os.killpg(pid, signal.SIGKILL)  # the group outlives its leader when a grandchild does
         status = await self._process.wait()
         if not why:
-            self.dead = f"it ended with {_status(status)}"
+            self.dead = f"it ended with {host.ended_with(status)}"
         self._writer.close()
         if not self._ready.done():
             tail = self.tail()
-            missing = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", tail)
-            self._ready.set_exception(StartFailed(f"{self.dead}{tail}", missing[1] if missing else ""))
+            self._ready.set_exception(StartFailed(f"{self.dead}{tail}", host.missing_module(tail)))
             self._ready.exception()  # whoever waits sees it; nobody waiting is no fault
         self._fail_waiting(reason)
 
@@ -259,10 +220,3 @@ class WorkerProcess:
         self._waiting.clear()
         if not self._served.done():
             self._served.set_result(None)
-
-
-def _status(status: int) -> str:
-    if status >= 0:
-        return f"exit status {status}"
-    name = signal.Signals(-status).name
-    return f"{name} (out of memory?)" if name == "SIGKILL" else name

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from overtone.errors import AudioError, MissingExtra, ModelFailure, UsageError
-from overtone.models._worker_process import WORKERS, Job, Plan, StartFailed, WorkerProcess, worker_environment
+from overtone.models._worker_process import Job, Plan, StartFailed, WorkerProcess
 from overtone.schema import Reply, Request, Sound, Usage
 from overtone.spec import Spec, suggest
 from overtone.workers import protocol
+from overtone.workers.host import WORKERS, worker_environment
 
 KEYS: dict[str, type] = {
     "python": str,
@@ -62,7 +63,8 @@ def load(spec: Spec) -> WorkerModel:
 
 def built_in() -> list[str]:
     """The names of the workers that come with Overtone."""
-    return sorted(p.stem for p in WORKERS.glob("*.py") if not p.stem.startswith("_") and p.stem != "protocol")
+    programs = (p for p in WORKERS.glob("[a-z]*.py") if p.stem not in ("host", "protocol"))
+    return sorted(p.stem for p in programs if "protocol.serve(" in p.read_text("utf-8"))  # the others help metrics
 
 
 class WorkerModel:

@@ -18,7 +18,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 VERSION = 1
 MAX_HEADER = 16 << 20
@@ -216,6 +216,93 @@ def versions(names: Iterable[str]) -> dict[str, str]:
 
 def serve(engine: Engine) -> int:
     """Run a worker: greet, load, answer batches until told to stop or Overtone is gone. Returns its exit status."""
+    joined = _join()
+    if isinstance(joined, int):
+        return joined
+    facts = joined.load(engine.load)
+    if facts is None:
+        return 1
+    batch = Batch(engine, int(joined.options.get("batch", 1)))
+    joined.ready(facts)
+    while (taken := joined.take("batch", "generating")) is not None:
+        message, blobs = taken
+        items = [_item(one, blobs) for one in message["items"]]
+        batch.run(items, lambda i, a: _deliver(joined.channel, batch, i, a))
+    return joined.status
+
+
+Call = Callable[[dict[str, Any], list[bytes]], tuple[dict[str, Any], list[bytes]]]
+
+
+def serve_calls(load: Callable[[dict[str, Any]], Call]) -> int:
+    """Run a helper of the metrics: `load(options)` gives the function that answers each call, one after another.
+
+    A call and its answer are a JSON object and blobs. What the function raises is told to the caller; the helper goes
+    on. Returns the exit status.
+    """
+    joined = _join()
+    if isinstance(joined, int):
+        return joined
+    call = joined.load(load)
+    if call is None:
+        return 1
+    joined.ready(getattr(call, "facts", {}))
+    while (taken := joined.take("call", "measuring")) is not None:
+        try:
+            header, blobs = call(*taken)
+            joined.channel.send({**header, "type": "result"}, blobs)
+        except TooLarge as error:
+            joined.channel.send({"type": "error", "detail": str(error)})
+        except Exception as error:  # noqa: BLE001 - reported to the caller, who decides
+            traceback.print_exc()
+            sys.stderr.flush()
+            joined.channel.send({"type": "error", "detail": f"{type(error).__name__}: {error}"})
+    return joined.status
+
+
+_T = TypeVar("_T")
+
+
+@dataclass
+class _Joined:
+    """A greeted program: its options, and the messages that arrive while heartbeats go out."""
+
+    channel: Channel
+    options: dict[str, Any]
+    inbox: queue.SimpleQueue[tuple[dict[str, Any], list[bytes]]]
+    state: dict[str, str]
+    status: int = 0
+
+    def load(self, load: Callable[[dict[str, Any]], _T]) -> _T | None:
+        """What `load` gives; None when it failed, which Overtone has been told."""
+        try:
+            return load(dict(self.options))
+        except Exception as error:  # noqa: BLE001 - reported to Overtone, which shows it and the log
+            traceback.print_exc()
+            sys.stderr.flush()
+            missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+            self.channel.send({"type": "failed", "detail": f"{type(error).__name__}: {error}", "missing": missing})
+            return None
+
+    def ready(self, facts: dict[str, Any]) -> None:
+        self.state["phase"] = "idle"
+        self.channel.send({"type": "ready", "facts": facts})
+
+    def take(self, kind: str, phase: str) -> tuple[dict[str, Any], list[bytes]] | None:
+        """The next message of this kind; None when there will be none."""
+        self.state["phase"] = "idle"
+        message, blobs = self.inbox.get()
+        if message["type"] == kind:
+            self.state["phase"] = phase
+            return message, blobs
+        if message["type"] != "shutdown":
+            print(f"unknown message {message['type']!r}", file=sys.stderr)
+            self.status = _EXIT_PROTOCOL
+        return None
+
+
+def _join() -> _Joined | int:
+    """Take the socket, hear the greeting, begin to read and to beat; an exit status when there is nothing to do."""
     end = socket.socket(fileno=int(os.environ.pop(FD_VARIABLE)))
     end.set_inheritable(False)  # a process this one starts must not keep the socket open
     channel = Channel(end)
@@ -231,27 +318,7 @@ def serve(engine: Engine) -> int:
     state = {"phase": "loading"}
     threading.Thread(target=_read_all, args=(channel, inbox), daemon=True).start()
     threading.Thread(target=_beat, args=(channel, state, float(header["heartbeat"])), daemon=True).start()
-    try:
-        facts = engine.load(dict(header["options"]))
-    except Exception as error:  # noqa: BLE001 - reported to Overtone, which shows it and the log
-        traceback.print_exc()
-        sys.stderr.flush()
-        missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
-        channel.send({"type": "failed", "detail": f"{type(error).__name__}: {error}", "missing": missing})
-        return 1
-    batch = Batch(engine, int(header["options"].get("batch", 1)))
-    state["phase"] = "idle"
-    channel.send({"type": "ready", "facts": facts})
-    while True:
-        message, blobs = inbox.get()
-        if message["type"] == "shutdown":
-            return 0
-        if message["type"] != "batch":
-            print(f"unknown message {message['type']!r}", file=sys.stderr)
-            return _EXIT_PROTOCOL
-        state["phase"] = "generating"
-        batch.run([_item(one, blobs) for one in message["items"]], lambda i, a: _deliver(channel, batch, i, a))
-        state["phase"] = "idle"
+    return _Joined(channel, dict(header["options"]), inbox, state)
 
 
 def _item(one: dict[str, Any], blobs: list[bytes]) -> Item:
