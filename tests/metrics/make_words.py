@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 FILE = Path(__file__).with_name("words.json")
-PAIRS = 1000
+PAIRS = 1500
 
 REPLIES = """
 Oh no, that sounds really hard. I'm so sorry you had to go through that on your own.
@@ -39,14 +39,46 @@ Begin slowly: start the engine, shut the door, close the window, purchase a tick
 """.strip().splitlines()
 
 EDGES = """
-|hello||Hello.|hello|. . .|...|?!|'|''|"|``|a|a b|a b c|a b c d|a b c d e|the the the the|the cat sat on the mat
+|hello||Hello.|hello|. . .|...|?!|'|''|"|``|a|a b|a b c|a b c d|a b c d e|the the the the
+the cat sat on the mat
 café naïve Ångström|中文 没有 空格|😀 😀 ok|e.g. this. i. e. that.|No. 5. is alive|born in 1990. it was cold
-U.S. and U.K. officials met vs. the rest|st. john's|wait . . . what|so.... yes|(end.) "next." 'last.'|a--b---c
-<skipped> &quot;quoted&quot; &amp; &lt;b&gt;|line one-\nline two\nthree|1,000.50-2.5|$3.88, 5% @ #1 *star*
-dogs' rock'n'roll 'tis 'twas d'ye more'n 'em|can't won't shan't ain't they'd've|skies dying news innings succeed
+U.S. and U.K. officials met vs. the rest|st. john's|wait . . . what|so.... yes|(end.) "next." 'last.'
+a--b---c
+<skipped> &quot;quoted&quot; &amp; &lt;b&gt;|line one-\nline two\nthree|1,000.50-2.5
+$3.88, 5% @ #1 *star*
+dogs' rock'n'roll 'tis 'twas d'ye more'n 'em|can't won't shan't ain't they'd've
+skies dying news innings succeed
 “curly” ‘quotes’ «guillemets» „low“|trailing space   |\ttabs\tand\nnewlines\n\n|ALL CAPS TEXT|MiXeD cAsE
-agreed flies died tied hopping sized falling relational|a.m. p.m. ph.d. jan. ltd. inc.|x. y. z. then|mid-1990. 3. two
-children geese mice better went largest happily|dog domestic_dog canine|ice_cream is cold|big large huge great
+agreed flies died tied hopping sized falling relational|a.m. p.m. ph.d. jan. ltd. inc.|x. y. z. then
+mid-1990. 3. two
+children geese mice better went largest happily|dog domestic_dog canine|ice_cream is cold
+big large huge great
+;:,.|!!!|— – -|()[]{}<>|* * *|…|¿Qué? ¡Sí!|#@$%&|~^_=+\\/|"."|'.'|.5 0.5 -3 +7 1e9 3/4 50% 1st 2nd
+12:30:45 on 01.02.2003.
+call 555-0123. or 1.800.555.0199|$1,234,567.89 is £9 or 8€.|3.14159. ok|in 2020. 5 of 7. done|10 000
+½ ¾ ² x²
+i'm you're he's she'd we'll they've isn't wouldn't've y'all o'clock ma'am
+let's that's who'd it'd 'cause 'bout '90s
+I’m you’re isn’t — curly apostrophes|cannot gonna gotta lemme gimme wanna whatcha dunno
+cannot. gonna. wanna.|wanna
+Mr. Mrs. Ms. Dr. Prof. Sen. Rep. Gen. Col. Lt. Maj. Jr. Sr. St. all came.
+Acme Corp. and Sons Inc. vs. Bros. Ltd. Co.
+on Jan. 5, Feb. 6, Aug. 7, Sept. 8, Oct. 9, Nov. 10 and Dec. 11.
+at 5 a.m. or 6 p.m. on Tues. Wed. or Fri. we met
+in Washington, D.C. he met the U.N. and the U.S.S.R. too.|he has a Ph.D. an M.B.A. and a C.V. ok. yes
+J.K. said hi. bye
+from Calif. to Fla. via Ariz. Okla. and Tenn. and N.Y. N.J. N.C.|etc. and so on|e.g. apples, i.e. fruit.
+no. 7, approx. 3
+p. 5 of vol. 2, c. 1990, d. 1991. b. 1950.|5th Ave. and 42nd St. in N.Y.|6 ft. 2 in. tall, 50 mg. a day
+a. b. c. d. 1. 2. 3.
+👩‍👩‍👧‍👦 family 👍🏽 ok 🇩🇪|😭😭😭|i❤you 💔.|so happy 😀. really 🎉!|zero\u200bwidth\u00a0space\u2003wide
+ﬁne ligature ﬀ|İstanbul ẞ ß
+Здравствуйте, как дела? Хорошо.|مرحبا كيف حالك؟|שלום. מה שלומך?|नमस्ते। आप कैसे हैं?|日本語。テスト！|한국어 문장입니다.
+Ελλάδα; ναι.|é é
+supercalifragilisticexpialidocious pneumonoultramicroscopicsilicovolcanoconiosis
+http://a.b/c?d=e&f#g x@y.zz www.q.com.
+<b>bold</b> **md** `code` ~~no~~|- one\n- two\n1. three|"Quote." "Again?" 'so.'
+He said: "no." She said "yes".|wait...what?!
 """.replace("\n", "|").replace("\\n", "\n").replace("\\t", "\t").split("|")  # fmt: skip
 
 SWAPS = {
@@ -61,6 +93,8 @@ def pairs(n: int, seed: int) -> list[tuple[str, str]]:
     """Replies and references: every edge case with its neighbours, then replies cut, mixed, reworded and garbled."""
     rng = random.Random(seed)
     out = [(a, b) for i, a in enumerate(EDGES) for b in (a, EDGES[i - 1], EDGES[i - 7])]
+    long = [" ".join(rng.choices(REPLIES, k=40)) for _ in range(3)]
+    out += [(long[0], long[1]), (long[2], REPLIES[0]), (REPLIES[0], long[2]), ("word " * 2000, "word " * 1999)]
     while len(out) < n:
         reference = rng.choice(REPLIES)
         found = (reference if rng.random() < 0.7 else rng.choice(REPLIES)).split(" ")

@@ -1,7 +1,8 @@
-"""Where lower-cased English text breaks into sentences, as NLTK's Punkt model for English decides it.
+"""Where lower-cased English text breaks into sentences, much as NLTK's word_tokenize decides it.
 
-A tokenizer that parts the full stop from a sentence's last word needs this. On lower-cased text the model comes down to
-little: its abbreviations, and what may follow an initial or a number. data/NOTICE says where these come from.
+A tokenizer that parts the full stop from a sentence's last word needs this. On lower-cased text its rules come down to
+little: which abbreviations there are, and what may follow an initial or a number. The abbreviations are our own list of
+common ones: at a rare one (the initials "d.w.") NLTK, whose list was learned from newspapers, may not break as we do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from itertools import pairwise
 from pathlib import Path
 
 _DATA = Path(__file__).parent / "data" / "abbreviations.txt"
-_STARTERS = frozenset({"administrators", "b-week", "r-revised", "z-holiday"})  # may begin a sentence after a number
 
 _CURLY = "‘’“”«»"
 _NOT_IN_WORDS = rf"[)\";}}\]*:@'({{\[{_CURLY}?!]"
@@ -30,7 +30,8 @@ _INITIAL = re.compile(r"[^\W\d]\.")
 @cache
 def abbreviations() -> frozenset[str]:
     """What a full stop may follow without ending a sentence; three stops with spaces between them count as one."""
-    return frozenset((*_DATA.read_text("utf-8").split(), ". . "))
+    lines = _DATA.read_text("utf-8").splitlines()
+    return frozenset((*(word for line in lines if not line.startswith("#") for word in line.split()), ". . "))
 
 
 def sentences(text: str) -> list[str]:
@@ -96,7 +97,6 @@ def _ends(token: str, after: str) -> bool:
     if initial or _NUMBER.fullmatch(token):
         if after in (";", ":", ",", ".", "!", "?"):
             return False
-        if after[0].islower():
-            return after.removesuffix(".") in _STARTERS
-        return not (initial and after[0].isupper())  # capitals that have no lower case
+        # a small letter, or after an initial a capital that has no lower case
+        return not (after[0].islower() or (initial and after[0].isupper()))
     return True

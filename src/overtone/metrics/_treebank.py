@@ -10,7 +10,7 @@ import re
 
 from overtone.metrics._sentences import sentences
 
-NAME = "nltk-3.10"
+NAME = "like-nltk-3.10"
 
 _RULES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
     (needs, re.compile(pattern), replacement)

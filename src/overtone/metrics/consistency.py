@@ -18,6 +18,7 @@ from overtone.metrics.wer import align
 from overtone.schema import Item, Score
 
 VERSION = 1
+ON_REQUEST = True  # it recognises the speech of every reply
 NAME = f"consistency_wer|v{VERSION}|norm:{NORMALISER}|split:space|empty:1"
 
 
