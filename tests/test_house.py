@@ -22,7 +22,8 @@ MAY: dict[str, set[str]] = {  # room → the rooms it may import; every room may
     "runs": {"audio", "models", "tasks", "benchmarks"},
     "metrics": {"audio", "embedded", "stats", "tasks", "workers"},
     "stats": set(),
-    "analysis": {"stats", "runs"},
+    "labels": set(),  # what people said: judges and analysis read it
+    "analysis": {"stats", "runs", "labels"},
     "report": {"analysis", "runs", "benchmarks"},
     "build": {"audio", "embedded", "stats", "metrics"},  # its gates measure word errors as a run does
     "workers": set(),
