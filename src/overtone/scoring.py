@@ -2,43 +2,95 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 
 from overtone import registry
+from overtone.errors import UsageError
 from overtone.metrics import Answered, Metric, Sounds
 from overtone.runs.store import Store
-from overtone.schema import Score
+from overtone.schema import Item, Score
+from overtone.spec import Spec, parse_spec, suggest
 
 PAGE = 256
+_STYLES = ("target", "alternative", "neutral")
 
 
 def score_run(
-    folder: Path, *, again: bool = True, on_metric: Callable[[str, int], None] | None = None
+    folder: Path,
+    *,
+    again: bool = True,
+    metrics: Sequence[str] = (),
+    on_metric: Callable[[str, int], None] | None = None,
 ) -> dict[str, int]:
     """Score every reply of a run; returns how many scores each metric gave.
 
-    With `again` false, replies that already hold a value with the metric's present signature are passed over.
+    `metrics` names those that are computed on request, each as `name` or `name?key=value`. With `again` false, replies
+    that already hold a value with the metric's present signature are passed over.
     """
     given: dict[str, int] = {}
+    chosen = load_metrics(metrics)
     Store.read(folder).close()  # a folder that is no run is an error, not a new run
     with Store.create(folder) as store:
-        for name in registry.listing("metrics"):
-            metric: Metric = registry.find("metrics", name).load()
-            given[name] = _score_with(store, metric, again)
+        siblings = _siblings(store)
+        for name, metric in chosen.items():
+            given[name] = _score_with(store, metric, again, siblings)
             if on_metric:
                 on_metric(name, given[name])
     return given
 
 
-def _score_with(store: Store, metric: Metric, again: bool) -> int:
+def load_metrics(asked: Sequence[str]) -> dict[str, Metric]:
+    """Every standard metric, and those asked for. An unknown name or option is an error with the nearest known one."""
+    found: dict[str, Metric] = {}
+    wanted = [parse_spec(text) for text in asked]
+    named = {spec.kind.replace("_", "-"): spec for spec in wanted}
+    for name in registry.listing("metrics"):
+        module = registry.find("metrics", name)
+        if name in named:
+            found[name] = _loaded(module, named[name])
+        elif not getattr(module, "ON_REQUEST", False):
+            found[name] = module.load()
+    for name in named.keys() - found.keys():
+        registry.find("metrics", name)  # says which there are
+    return found
+
+
+def _loaded(module: ModuleType, spec: Spec) -> Metric:
+    known = inspect.signature(module.load).parameters
+    if spec.name:
+        raise UsageError(f"--metric {spec}: write options after a question mark, like {spec.kind}?key=value")
+    for key in spec.options:
+        if key not in known:
+            options = f"known: {', '.join(known)}" if known else f"{spec.kind} has no options"
+            raise UsageError(f"--metric {spec.kind}: unknown option {key!r}{suggest(key, known)}; {options}")
+    metric: Metric = module.load(**spec.options)
+    return metric
+
+
+def _siblings(store: Store) -> dict[str, dict[str, str]]:
+    """script → style → reference reply, of one-turn conversations."""
+    found: dict[str, dict[str, str]] = {}
+    for item in store.items():
+        if _has_siblings(item):
+            found.setdefault(item.group, {})[item.style] = item.references[0]
+    return found
+
+
+def _has_siblings(item: Item) -> bool:
+    return item.task == "converse" and len(item.turns) == 1 and bool(item.references) and item.style in _STYLES
+
+
+def _score_with(store: Store, metric: Metric, again: bool, siblings: Mapping[str, Mapping[str, str]]) -> int:
     done: set[int] | None = set() if again else None
     count = 0
     root = store.meta().get("root")
     sounds = Sounds(store.audio_path, Path(root) if root else None)
     stream = (
-        (ask, Answered(ask.key(turn), ask.item, text, refused, finish, audio, sounds))
+        (ask, Answered(ask.key(turn), ask.item, text, refused, finish, audio, sounds, _of(siblings, ask.item)))
         for ask, turn, text, audio, finish, refused in store.answered()
         if metric.applies(ask.item)
     )
@@ -53,9 +105,13 @@ def _score_with(store: Store, metric: Metric, again: bool) -> int:
             by_turn.setdefault(None if last else answered.key.turn, []).extend((ask.id, score) for score in scores)
         for turn in sorted(by_turn, key=lambda t: (t is None, t)):  # an ask counts as scored with its last turn
             store.add_scores(by_turn[turn], turn=turn)
+        store.commit()  # a slow metric that is interrupted keeps what it has
         count += sum(map(len, rows))
         if done is None:  # the first reply tells the signatures; what holds a value under all of them is done
             sets = [store.scored(s) for s in {score.signature for scores in rows for score in scores}]
             done = set.intersection(*sets) if sets else set()
-    store.commit()
     return count
+
+
+def _of(siblings: Mapping[str, Mapping[str, str]], item: Item) -> Mapping[str, str]:
+    return siblings.get(item.group, {}) if _has_siblings(item) else {}

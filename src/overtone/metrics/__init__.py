@@ -1,11 +1,12 @@
 """Metrics turn a stored reply and its item into scores: a value with its statistics, or unscored with a reason.
 
-One file per metric, each with a `load() -> Metric`; importing this room imports none of them.
+One file per metric, each with a `load(**options) -> Metric`; importing this room imports none of them. A file that says
+`ON_REQUEST = True` (its metric is slow, or needs what few have) is scored only where it is named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,6 +37,7 @@ class Answered(Struct, frozen=True):
     finish: str = ""
     audio_sha: str = ""
     sounds: Sounds | None = None
+    siblings: Mapping[str, str] = {}  # style → reference reply of the same script, of a one-turn conversation
 
     @property
     def reference(self) -> str:
