@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from overtone.metrics import bertscore, bleu, choice, consistency, lengths, meteor, prosody, rouge, semsim, wer
+from overtone.metrics import bertscore, bleu, choice, consistency, lengths, meteor, prosody, rouge, semsim, style, wer
 
 ROOT = Path(__file__).parents[2] / "src" / "overtone"
 FILE = Path(__file__).with_name("versions.json")
@@ -27,18 +27,26 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "lengths": (lengths.WORDS, lengths.CHARS, *lengths.DISTINCT),
     "bertscore": (bertscore.NAME,),
     "prosody": (prosody.SIGNATURE,),
+    "style": (style.NAME,),
     "consistency": (consistency.NAME,),
 }
 SOURCES: dict[str, tuple[str, ...]] = {
     "wer": ("metrics/wer.py", "metrics/normalise.py", "metrics/_numbers.py", "metrics/data/spelling.tsv"),
     "choice": ("metrics/choice.py", "tasks/extract.py", "tasks/_reading.py", "tasks/_phrases.py", "tasks/_stated.py"),
     "semsim": ("metrics/semsim.py",),
-    "bleu": ("metrics/bleu.py", "metrics/_treebank.py", "metrics/_sentences.py", "metrics/data/abbreviations.txt"),
+    "bleu": (
+        "metrics/bleu.py",
+        "metrics/_treebank.py",
+        "metrics/_sentences.py",
+        "metrics/data/abbreviations.txt",
+        "stats/summed.py",
+    ),
     "rouge": ("metrics/rouge.py", "metrics/_porter.py"),
     "meteor": ("metrics/meteor.py", "metrics/_porter.py", "metrics/_wordnet.py"),
     "lengths": ("metrics/lengths.py",),
     "bertscore": ("metrics/bertscore.py",),
     "prosody": ("metrics/prosody.py", "audio/_measure.py", "audio/_pitch.py"),
+    "style": ("metrics/style.py",),
     "consistency": ("metrics/consistency.py", "metrics/normalise.py", "metrics/_numbers.py"),
 }
 

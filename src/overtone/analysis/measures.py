@@ -21,7 +21,8 @@ from overtone.stats import cluster
 class Estimate(Struct, frozen=True):
     """A number with what stands behind it: its 95 % interval clustered by script, n scored of n asked, its bounds.
 
-    `best` and `worst` are the values if every missing reply had been as good, or as bad, as can be.
+    `best` and `worst` are the values if every missing reply had been as good, or as bad, as can be. `note` is what a
+    reader must know beside the number.
     """
 
     value: float | None
@@ -32,6 +33,7 @@ class Estimate(Struct, frozen=True):
     best: float | None = None
     worst: float | None = None
     scripts: int = 0
+    note: str = ""
 
     @property
     def missing(self) -> int:
@@ -204,7 +206,7 @@ METRICS: dict[str, About] = {
     "reply_distinct_2": About("Distinct word pairs", better="neither", kind="corpus"),
     "style_margin": About("Style margin", "plain", "higher", None, None),
     "consistency_wer": About("Voice against text, WER", better="lower", high=None, kind="corpus"),
-    "expressiveness": About("Pitch movement, semitones", "plain", "neither", 0.0, None),
+    "expressiveness": About("Expressiveness", "plain", "neither", 0.0, None),
     "prosody_fit": About("Fit to the reference delivery"),
     "nisqa_mos": _mos("NISQA"),
     "nisqa_noisiness": _mos("NISQA, noisiness"),

@@ -47,6 +47,8 @@ class Measures(Struct, frozen=True):
     centroid_hz: float | None  # of the long-term power spectrum
     hnr_db: float | None  # periodic over aperiodic energy, median of voiced frames
     modulation: float | None  # standard deviation over mean of the amplitude envelope
+    f0_speed_st: float | None = None  # how far the pitch moves, semitones a second of voice, over 70 ms smoothed
+    rhythm: float | None = None  # standard deviation over mean of the spaces between energy peaks, three or more
 
 
 def measure(samples: npt.ArrayLike, rate: int) -> Measures:
@@ -71,6 +73,7 @@ def measure(samples: npt.ArrayLike, rate: int) -> Measures:
     semitones = 12.0 * np.log2(pitch.hz[voiced])
     gaps = _gaps(active)
     spectrum, band = _spectra(x, rate, hop, active)
+    peaks = _peaks(band, active)
     return Measures(
         seconds=seconds,
         rms_dbfs=float(_decibel(power)),
@@ -86,11 +89,13 @@ def measure(samples: npt.ArrayLike, rate: int) -> Measures:
         f0_hz=float(np.median(pitch.hz[voiced])) if voiced.any() else None,
         f0_range_st=float(np.ptp(np.percentile(semitones, (10, 90)))) if voiced.any() else None,
         f0_sd_st=float(semitones.std()) if voiced.any() else None,
-        rate_hz=_pace(band, active, gaps),
+        rate_hz=_pace(peaks, active, gaps),
         tilt_db_oct=_tilt(spectrum, rate),
         centroid_hz=_centroid(spectrum, rate),
         hnr_db=_hnr(pitch.strength[voiced]),
         modulation=_modulation(levels, active),
+        f0_speed_st=_speed(pitch.hz, voiced),
+        rhythm=_rhythm(peaks, active),
     )
 
 
@@ -178,14 +183,13 @@ def _span(active: npt.NDArray[np.bool_]) -> slice:
     return slice(int(at[0]), int(at[-1]) + 1)
 
 
-def _pace(band: Array, active: npt.NDArray[np.bool_], gaps: npt.NDArray[np.int64]) -> float | None:
-    """Peaks of the smoothed vowel-band level, each with a valley before the next, per second of the unpaused span."""
+def _peaks(band: Array, active: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Where the smoothed vowel-band level peaks, each peak with a valley before the next: about syllables."""
     if not active.any():
-        return None
+        return np.zeros(0, np.int64)
     kernel = np.hanning(11)[1:-1]
     middle = slice(len(kernel) // 2, len(kernel) // 2 + len(band))  # "same" gives more than a very short sound has
     smooth = 10.0 * np.log10(np.convolve(band, kernel / kernel.sum())[middle] + 1e-12)
-    span = _span(active)
     tops = np.flatnonzero((smooth[1:-1] > smooth[:-2]) & (smooth[1:-1] >= smooth[2:])) + 1
     tops = tops[active[tops] & (smooth[tops] > smooth[active].max() - 30.0)]
     kept: list[int] = []
@@ -198,7 +202,33 @@ def _pace(band: Array, active: npt.NDArray[np.bool_], gaps: npt.NDArray[np.int64
                     kept[-1] = top
                 continue
         kept.append(top)
-    return float(len(kept) / ((span.stop - span.start - int(gaps.sum())) * _HOP))
+    return np.array(kept, np.int64)
+
+
+def _pace(peaks: npt.NDArray[np.int64], active: npt.NDArray[np.bool_], gaps: npt.NDArray[np.int64]) -> float | None:
+    """Peaks per second of the unpaused span."""
+    if not active.any():
+        return None
+    span = _span(active)
+    return float(len(peaks) / ((span.stop - span.start - int(gaps.sum())) * _HOP))
+
+
+def _rhythm(peaks: npt.NDArray[np.int64], active: npt.NDArray[np.bool_]) -> float | None:
+    """Spaces that hold a pause are left out: where a sentence ends says little of how it is said."""
+    begins, ends = runs(active)
+    pauses = ends[:-1][begins[1:] - ends[:-1] >= _PAUSE]
+    apart = np.diff(peaks)[np.diff(np.searchsorted(pauses, peaks)) == 0]
+    return float(apart.std() / apart.mean()) if len(apart) >= 3 else None
+
+
+def _speed(hz: Array, voiced: npt.NDArray[np.bool_]) -> float | None:
+    """The mean step between neighbouring voiced frames. Smoothed, or a tracker's jitter would count as movement."""
+    semitones = np.where(voiced, 12.0 * np.log2(np.maximum(hz, 1.0)), 0.0)
+    kernel = np.ones(7)
+    near = np.convolve(voiced, kernel)[3 : 3 + len(hz)]
+    smooth = np.convolve(semitones, kernel)[3 : 3 + len(hz)] / np.maximum(near, 1.0)
+    steps = np.abs(np.diff(smooth))[voiced[1:] & voiced[:-1]]
+    return float(steps.mean() / _HOP) if len(steps) else None
 
 
 def _modulation(levels: Array, active: npt.NDArray[np.bool_]) -> float | None:

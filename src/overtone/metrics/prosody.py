@@ -1,10 +1,9 @@
-"""How a reply is spoken: its pitch, rate, pauses and level, how flat it is, and its fit to the reference delivery.
+"""How a reply is spoken: its pitch, rate, pauses and level, how expressive it is, its fit to the reference delivery.
 
-`expressiveness` is the standard deviation of the reply's pitch in semitones: 0 is a monotone; acted speech (540 of
-RAVDESS's recordings, all emotions) mostly has 1.4 to 4, neutral acting too; 5 of the 540 lie below 1, called flat here.
-It sees movement of pitch alone: there it ranks an actor's surprise above the same actor's neutral and calm voice in
-88 % of pairs, happiness in 71 %, anger in 69 %, but fear in 42 %, which is loud and high at a steady pitch. The measure
-and the limit of 1 were chosen on these same recordings, so that they describe it and do not validate it.
+`expressiveness` is the geometric mean of three movements, each over what neutral acting has (REFERENCE): of the pitch
+(semitones a second), of the level (standard deviation over mean of the envelope) and of the rhythm (the same of the
+spaces between syllables). 1 is like neutral acting, below FLAT is called flat: flatter than almost all acted speech.
+How far it can be trusted is measured by `bench/prosody.py` and stands in docs/metrics/prosody.md.
 
 `prosody_fit` says, from 0 to 1, how near the delivery is to that of the reference reply: the mean of five parts, each
 0.5 ** (difference / half), where the difference and what halves a part are
@@ -14,9 +13,6 @@ and the limit of 1 were chosen on these same recordings, so that they describe i
     rate        energy peaks (about syllables) a second outside pauses, octaves of their ratio; 0.5 (1.41 times as fast)
     pauses      share of pauses of 200 ms and more in the time from first to last word, about; 0.15
     level       of the speech in dB; 12, since a recording's gain says little
-
-On the same recordings the same actor's other sentence in the same emotion fits 0.81, in another emotion 0.70 (ranked
-right in 79 % of pairs); between a man and a woman with the same sentence it is 0.70 and 0.66 (61 %).
 
 Every difference (reply minus reference) and every part is in the detail. Where only one of the two has a pitch, pitch
 and movement are 0; where neither has, they are left out. A reply whose audio holds no speech fits nothing: 0. A reply
@@ -35,10 +31,17 @@ from overtone.errors import OvertoneError
 from overtone.metrics import Answered
 from overtone.schema import Item, Score
 
-VERSION = 1
-FLAT_ST = 1.0
+VERSION = 2
+FLAT = 0.7
+REFERENCE = {"f0_speed_st": 11.0, "modulation": 0.7, "rhythm": 0.29}  # medians of neutral acting
+LEAST = 0.1  # of a part: four even syllables by chance do not make a voice dead
 HALF = {"pitch_st": 12.0, "movement_st": 1.0, "rate_octaves": 0.5, "pause_share": 0.15, "level_db": 12.0}
-SIGNATURE = f"prosody|v{VERSION}|pitch:yin|flat:{FLAT_ST:g}st|half:" + ",".join(f"{k}={v:g}" for k, v in HALF.items())
+SIGNATURE = (
+    f"prosody|v{VERSION}|pitch:yin|flat:{FLAT:g}|of:"
+    + ",".join(f"{k}={v:g}" for k, v in REFERENCE.items())
+    + "|half:"
+    + ",".join(f"{k}={v:g}" for k, v in HALF.items())
+)
 
 Detail = dict[str, float | int | str | None]
 
@@ -56,10 +59,21 @@ class Delivery(Struct, frozen=True):
     pause_share: float | None
     level_dbfs: float | None  # of the speech, pauses left out
     modulation: float | None  # standard deviation over mean of the amplitude envelope
+    f0_speed_st: float | None = None  # semitones a second of voice
+    rhythm: float | None = None  # standard deviation over mean of the spaces between syllables
 
     @property
     def speech(self) -> bool:
         return self.level_dbfs is not None
+
+    @property
+    def expressiveness(self) -> float | None:
+        """The three movements over neutral acting's, as one; None where one of them cannot be measured."""
+        found = [getattr(self, name) for name in REFERENCE]
+        if any(value is None for value in found):
+            return None
+        ratios = [max(value / usual, LEAST) for value, usual in zip(found, REFERENCE.values(), strict=True)]
+        return math.prod(ratios) ** (1 / len(ratios))
 
 
 def delivery(samples: npt.ArrayLike, rate: int) -> Delivery:
@@ -79,6 +93,8 @@ def delivery(samples: npt.ArrayLike, rate: int) -> Delivery:
         pause_share=found.pause_seconds / spoken if found.active else None,
         level_dbfs=None if found.snr_db is None else found.noise_floor_dbfs + found.snr_db,
         modulation=found.modulation,
+        f0_speed_st=found.f0_speed_st,
+        rhythm=found.rhythm,
     )
 
 
@@ -144,11 +160,12 @@ def _reference(a: Answered) -> Delivery | str:
 
 def _expressiveness(reply: Delivery) -> Score:
     detail: Detail = {name: getattr(reply, name) for name in Delivery.__struct_fields__}
-    if reply.f0_sd_st is None:
-        why = "no pitch in the reply's audio" if reply.speech else "no speech in the reply's audio"
-        return Score("expressiveness", SIGNATURE, None, why, detail)
-    detail["flat"] = int(reply.f0_sd_st < FLAT_ST)
-    return Score("expressiveness", SIGNATURE, reply.f0_sd_st, "", detail)
+    value = reply.expressiveness
+    if value is None:
+        why = "no speech" if not reply.speech else "no pitch" if reply.f0_speed_st is None else "too few syllables"
+        return Score("expressiveness", SIGNATURE, None, f"{why} in the reply's audio", detail)
+    detail["flat"] = int(value < FLAT)
+    return Score("expressiveness", SIGNATURE, value, "", detail)
 
 
 def _fit(reply: Delivery, reference: Delivery | str) -> Score:

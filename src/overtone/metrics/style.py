@@ -1,0 +1,74 @@
+"""Whether a reply is nearer to the reference of its own style than to those of its script's other styles.
+
+The similarities are cosines of sentence embeddings by the offline MiniLM. `style_margin` of one reply is for looking at
+that reply, never a headline: a reference that suits everything attracts every reply. What replies owe to the voice is
+worked out over a whole script, from the similarities in the detail: see `overtone.analysis.style`. None of it compares
+with a model's judgement of speech relevance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overtone.errors import MissingExtra
+from overtone.metrics import Answered
+from overtone.schema import Item, Score
+
+VERSION = 1
+NAME = f"style_margin|v{VERSION}|cosine"
+STYLES = ("target", "alternative", "neutral")
+
+
+class Style:
+    """Scores replies to conversation items of one turn that belong to a benchmark's core: `style_margin`."""
+
+    name = "style"
+    version = VERSION
+
+    def applies(self, item: Item) -> bool:
+        return item.task == "converse" and len(item.turns) <= 1 and not item.part and item.style in STYLES
+
+    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
+        from overtone.embedded.embedder import embed, identity
+
+        given = [(a.text.strip(), {s: r for s in STYLES if (r := a.siblings.get(s, "").strip())}) for a in answered]
+        texts = sorted({t for reply, siblings in given if reply for t in (reply, *siblings.values())})
+        try:
+            signature = f"{NAME}|embedder:{identity()}"
+            rows = _unit(np.asarray(embed(texts), dtype=np.float64)) if texts else np.zeros((0, 1))
+        except MissingExtra as missing:
+            return [[Score("style_margin", f"{NAME}|embedder:missing", None, str(missing))] for _ in answered]
+        at = {text: rows[i] for i, text in enumerate(texts)}
+        return [
+            [_margin(a.item.style, {s: _cosine(at, reply, r) for s, r in siblings.items()}, signature, not reply)]
+            for a, (reply, siblings) in zip(answered, given, strict=True)
+        ]
+
+
+def _cosine(at: dict[str, NDArray[np.float64]], reply: str, reference: str) -> float:
+    return float(at[reply] @ at[reference]) if reply else 0.0  # an empty reply says nothing, to no reference
+
+
+def _margin(style: str, similar: dict[str, float], signature: str, empty: bool) -> Score:
+    detail: dict[str, float | int | str | None] = {f"sim_{name}": value for name, value in similar.items()}
+    if empty:
+        detail["empty"] = 1
+    others = [value for name, value in similar.items() if name != style]
+    if style not in similar:
+        return Score("style_margin", signature, None, "no reference for the reply's own style", detail)
+    if not others:
+        return Score("style_margin", signature, None, "no reference of another style of the script", detail)
+    return Score("style_margin", signature, similar[style] - sum(others) / len(others), "", detail)
+
+
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: NDArray[np.float64] = rows / np.where(length > 0, length, 1.0)
+    return unit
+
+
+def load() -> Style:
+    return Style()
