@@ -35,10 +35,10 @@ def test_it_answers_over_the_wire_and_says_the_same_twice() -> None:
     assert first.text and first.text == second.text
     assert first.model == "SmolLM2-135M-Instruct", "no path of this machine"
     port = int(base_url.rpartition(":")[2].partition("/")[0])
-    heard = [
-        c.laddr.ip for c in psutil.Process().net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == port
-    ]
-    assert heard == ["127.0.0.1"]
+    heard = [c.laddr for c in psutil.Process().net_connections("tcp") if c.status == "LISTEN"]
+    assert [address.ip for address in heard if address.port == port] == ["127.0.0.1"]
+    with pytest.raises(UsageError, match=f"cannot listen on port {port}"):
+        start(port)
     del server
 
 
