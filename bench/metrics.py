@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Callable
 
+from overtone.analysis import corpus
 from overtone.errors import MissingExtra
 from overtone.metrics import _porter, _sentences, bleu, meteor, rouge
 from overtone.metrics._treebank import words
@@ -56,8 +57,8 @@ def our_bleu(given: Pairs) -> list[float]:
 
 
 def our_corpus(given: Pairs) -> list[float]:
-    counts = [bleu.count(bleu.tokens_13a(a), bleu.tokens_13a(b)).detail() for a, b in given]
-    return [bleu.corpus_bleu(counts) or 0.0]
+    rows = [(bleu.count(bleu.tokens_13a(a), bleu.tokens_13a(b)).detail(), "one script") for a, b in given]
+    return [corpus.bleu(rows, len(rows)).value or 0.0]
 
 
 def our_rouge(stemmed: bool) -> Run:

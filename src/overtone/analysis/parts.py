@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from overtone.analysis.measures import MEASURES, Estimate, chosen, estimate, from_interval, metric_mean, picked, status
+from overtone.analysis import corpus
+from overtone.analysis.measures import MEASURES, Estimate, chosen, estimate, from_interval, picked, status
 from overtone.analysis.reading import Answer
 from overtone.schema import STYLES
 from overtone.stats.detection import detect
@@ -86,7 +87,7 @@ def by_basis(answers: Iterable[Answer], of: Callable[[Answer], str]) -> list[tup
     return [(name, found) for name, found in ((basis, sure), ("unvalidated", unsure)) if found]
 
 
-def _of_script(answers: list[Answer]) -> Callable[[Answer], str]:
+def of_script(answers: list[Answer]) -> Callable[[Answer], str]:
     """What is compared stands together: a script goes with the cues not validated when any of its clips does."""
     unsure = {a.item.group for a in answers if a.item.status == "unvalidated"}
     return lambda answer: "unvalidated" if answer.item.group in unsure else answer.item.status
@@ -147,7 +148,7 @@ def _share(answers: Iterable[Answer], read: Callable[[Answer], float | None], go
 def conflict(answers: Iterable[Answer]) -> list[ConflictRow]:
     asked = [a for a in answers if a.item.part == "conflict" and a.item.style in CONFLICT_CLIPS]
     rows = []
-    for basis, found in by_basis(asked, _of_script(asked)):
+    for basis, found in by_basis(asked, of_script(asked)):
         for style, clip in CONFLICT_CLIPS.items():
             measures = _conflict([a for a in found if a.item.style == style])
             if measures:
@@ -181,15 +182,15 @@ def dialogue(answers: Iterable[Answer]) -> list[DialogueRow]:
     """Each turn's replies by variant, and what the change costs: changed less steady, dialogue by dialogue."""
     rows: list[DialogueRow] = []
     talks = [a for a in answers if a.item.part == "dialogue"]
-    for basis, asked in by_basis(talks, _of_script(talks)):
+    for basis, asked in by_basis(talks, of_script(talks)):
         metrics = sorted({m for a in asked for scores in (a.scores, *a.earlier.values()) for m in scores})
         turns = max(len(a.item.turns) for a in asked)
         for variant in sorted({a.item.style for a in asked}):
             for turn in range(turns):
                 found = [a for a in asked if a.item.style == variant]
-                measures = {m: metric_mean(m, [(_at(a, m, turn), a.item.group) for a in found]) for m in metrics}
+                measures = {m: corpus.over(m, found, turn) for m in metrics}
                 rows.append(DialogueRow(basis, variant, turn + 1, measures))
-        gaps = {m: _gap(m, asked, turns - 1) for m in metrics}
+        gaps = {m: _gap(m, asked, turns - 1) for m in metrics if m not in corpus.CORPUS}  # no mean of differences
         if any(e.scored for e in gaps.values()):
             rows.append(DialogueRow(basis, "changed − steady", turns, gaps))
     return rows

@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from overtone import cues
+from overtone.analysis import corpus
 from overtone.analysis.ledger import Ledger, make_ledger
 from overtone.analysis.measures import (
     MEASURES,
@@ -16,7 +17,6 @@ from overtone.analysis.measures import (
     accuracy,
     corpus_wer,
     is_choice,
-    metric_mean,
 )
 from overtone.analysis.parts import (
     ConflictRow,
@@ -75,7 +75,8 @@ class TaskRow(Struct, frozen=True):
 
 
 class Conversation(Struct, frozen=True):
-    """The open replies of one condition. `measures` holds the mean of every metric that was run on them."""
+    """The open replies of one condition. `measures` holds every metric that was run on them: its mean, or its
+    corpus score where a mean of it would mislead."""
 
     asked: int
     replies: int
@@ -276,7 +277,7 @@ def _conversation(answers: list[Answer]) -> Conversation | None:
             notes[note] = notes.get(note, 0) + 1
     measures: dict[str, Estimate] = {}
     for metric in sorted({m for a in answers for m in a.scores}):
-        measures[metric] = metric_mean(metric, [(a.value(metric), a.item.group) for a in answers])
+        measures[metric] = corpus.over(metric, answers)
     return Conversation(
         asked=len(answers),
         replies=sum(a.answered for a in answers),

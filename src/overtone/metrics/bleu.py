@@ -2,8 +2,8 @@
 
 `bleu` is NLTK's sentence BLEU-4 (uniform weights, smoothing method 1) of lower-cased text; its mean over replies is
 EchoMind's number. `bleu_corpus` holds what sacreBLEU counts (13a tokens, case kept, exponential smoothing): the score
-of many replies is `corpus_bleu` of their details, not a mean; the value of one is that of a corpus of one. Both lie in
-0…1. An empty reply has 0; an item without a reference is unscored.
+of many replies comes from the sums of their details and is no mean; the value of one is that of a corpus of one. Both
+lie in 0…1. An empty reply has 0; an item without a reference is unscored.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -19,14 +19,13 @@ from overtone.metrics import Answered
 from overtone.metrics._treebank import NAME as TOKENS
 from overtone.metrics._treebank import words
 from overtone.schema import Item, Score
+from overtone.stats.summed import bleu, brevity
 
 VERSION = 1
 SENTENCE = f"bleu|v{VERSION}|n:4|smooth:method1|tok:{TOKENS}|case:lower|empty:0"
 CORPUS = f"bleu_corpus|v{VERSION}|n:4|smooth:exp|tok:13a|case:mixed|eff:no|like:sacrebleu-2.6"
 ORDERS = 4
 EPSILON = 0.1  # what smoothing method 1 puts where no n-gram matches
-
-Detail = Mapping[str, float | int | str | None]
 
 _SYMBOLS = re.compile(r"([!-&(-+:-@/\[-`{-~])")
 _MARK_AFTER = re.compile(r"([^0-9])([.,])")
@@ -68,32 +67,7 @@ def sentence_bleu(counts: Counts) -> float:
     if not counts.correct[0]:
         return 0.0
     logs = [math.log((c or EPSILON) / max(t, 1)) for c, t in zip(counts.correct, counts.total, strict=True)]
-    return _brevity(counts.reply, counts.reference) * math.exp(math.fsum(logs) / ORDERS)
-
-
-def corpus_bleu(details: Iterable[Detail]) -> float | None:
-    """sacreBLEU's corpus score (0…1) from the details of `bleu_corpus` scores; None where there are none."""
-    names = [*(f"correct_{n}" for n in range(1, 5)), *(f"total_{n}" for n in range(1, 5))]
-    rows = [[int(d[name] or 0) for name in ("reply_tokens", "reference_tokens", *names)] for d in details]
-    if not rows:
-        return None
-    sums = [sum(column) for column in zip(*rows, strict=True)]
-    return _smoothed(sums[0], sums[1], sums[2:6], sums[6:])
-
-
-def _smoothed(reply: int, reference: int, correct: Sequence[int], total: Sequence[int]) -> float:
-    if not any(correct) or not all(total):
-        return 0.0
-    logs, doubled = [], 1
-    for right, of in zip(correct, total, strict=True):
-        if not right:
-            doubled *= 2  # each order without a match counts half of the one before
-        logs.append(math.log(right / of if right else 1 / (doubled * of)))
-    return _brevity(reply, reference) * math.exp(sum(logs) / ORDERS)
-
-
-def _brevity(reply: int, reference: int) -> float:
-    return 1.0 if reply >= reference else math.exp(1 - reference / reply) if reply else 0.0
+    return brevity(counts.reply, counts.reference) * math.exp(math.fsum(logs) / ORDERS)
 
 
 def tokens_13a(text: str) -> list[str]:
@@ -124,7 +98,7 @@ class Bleu:
             return [Score(name, s, None, "no reference") for name, s in (("bleu", SENTENCE), ("bleu_corpus", CORPUS))]
         one = count(words(a.text.lower()), words(a.reference.lower()))
         many = count(tokens_13a(a.text), tokens_13a(a.reference))
-        alone = _smoothed(many.reply, many.reference, many.correct, many.total)
+        alone = bleu(many.reply, many.reference, many.correct, many.total)
         return [
             Score("bleu", SENTENCE, sentence_bleu(one), "", one.detail()),
             Score("bleu_corpus", CORPUS, alone, "", many.detail()),

@@ -1,8 +1,8 @@
 """How long a reply is, and how varied: words, characters, and the share of its words and word pairs that differ.
 
 `reply_distinct_1` and `_2` of one reply are its different words (pairs of neighbours) ÷ all of them. That of many
-replies counts a word that two of them share once; `corpus_distinct` computes it from the details. It falls as
-replies are added, so compare equal numbers of replies only. A reply too short to have any is unscored.
+replies counts a word that two of them share once: it comes from the hashes in their details. It falls as replies are
+added, so compare equal numbers of replies only. A reply too short to have any is unscored.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from overtone.metrics import Answered
 from overtone.schema import Item, Score
@@ -21,25 +21,12 @@ CHARS = f"reply_chars|v{VERSION}|trim:yes"
 DISTINCT = tuple(f"reply_distinct_{n}|v{VERSION}|words:letters|case:lower" for n in (1, 2))
 BYTES = 5  # of a hash: in a million different word pairs, about one shares its hash with another
 
-Detail = Mapping[str, float | int | str | None]
-
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
 def words(text: str) -> list[str]:
     """Runs of letters and digits, in lower case; an apostrophe or hyphen inside a word belongs to it."""
     return _WORD.findall(text.lower())
-
-
-def corpus_distinct(details: Iterable[Detail]) -> float | None:
-    """Different n-grams ÷ all n-grams over many replies, from the details of `reply_distinct_1` (or `_2`) scores."""
-    different: set[bytes] = set()
-    total = 0
-    for detail in details:
-        packed = base64.b64decode(str(detail["hashes"]))
-        different.update(packed[i : i + BYTES] for i in range(0, len(packed), BYTES))
-        total += int(detail["total"] or 0)
-    return len(different) / total if total else None
 
 
 class Lengths:

@@ -1,0 +1,89 @@
+"""Scores of many replies that are no mean of their scores: corpus BLEU, distinctness, and the voice's word error rate.
+
+They are computed from the sufficient statistics that each score keeps as its detail; no text is read again. Intervals
+are clustered by script. What a missing reply could have done to them is not known, so they have no bounds.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from overtone.analysis.measures import Estimate, from_interval, metric_mean
+from overtone.analysis.reading import Answer
+from overtone.schema import Score
+from overtone.stats import cluster, summed
+
+Detail = Mapping[str, float | int | str | None]
+Row = tuple[Detail, str]  # of a scored reply, and its script
+
+NO_INTERVAL = "falls as replies are added: compare equal numbers of replies only; no interval"
+ORDERS = (1, 2, 3, 4)
+BLEU = ("reply_tokens", "reference_tokens", *(f"correct_{n}" for n in ORDERS), *(f"total_{n}" for n in ORDERS))
+ERRORS = ("substitutions", "deletions", "insertions")
+
+
+def over(metric: str, answers: Sequence[Answer], turn: int | None = None) -> Estimate:
+    """A metric over replies (the last ones, or those to one turn): its corpus score if it has one, else its mean."""
+    found = [(_score(a, metric, turn), a.item.group) for a in answers]
+    if metric not in CORPUS:
+        return metric_mean(metric, [(None if score is None else score.value, group) for score, group in found])
+    rows = [(score.detail, group) for score, group in found if score is not None and score.value is not None]
+    return CORPUS[metric](rows, len(found))
+
+
+def _score(answer: Answer, metric: str, turn: int | None) -> Score | None:
+    last = turn is None or turn == len(answer.item.turns) - 1
+    scores = answer.scores if last else answer.earlier.get(turn or 0, {})
+    return scores.get(metric) if answer.answered else None
+
+
+def bleu(rows: Sequence[Row], asked: int) -> Estimate:
+    """sacreBLEU's corpus score (0 to 1), from the details of `bleu_corpus`; its interval by leaving scripts out."""
+    if not rows:
+        return Estimate(None, None, None, 0, asked)
+    counts = [[_number(detail, name) for name in BLEU] for detail, _ in rows]
+    found = summed.jackknife(
+        counts, [group for _, group in rows], lambda s: summed.bleu(s[0], s[1], list(s[2:6]), list(s[6:]))
+    )
+    return from_interval(found, _within(found.low), _within(found.high), asked)
+
+
+def distinct(rows: Sequence[Row], asked: int) -> Estimate:
+    """Different n-grams ÷ all n-grams of the replies together, from the details of `reply_distinct_1` or `_2`."""
+    different: set[bytes] = set()
+    total = 0.0
+    for detail, _ in rows:
+        packed, count = base64.b64decode(str(detail.get("hashes") or "")), int(_number(detail, "different"))
+        size = len(packed) // count if count else 0
+        different.update(packed[i : i + size] for i in range(0, len(packed), size or 1))
+        total += _number(detail, "total")
+    value = len(different) / total if total else None
+    scripts = len({group for _, group in rows})
+    return Estimate(value, None, None, len(rows), asked, scripts=scripts, note=NO_INTERVAL)
+
+
+def word_errors(rows: Sequence[Row], asked: int) -> Estimate:
+    """Σ errors ÷ Σ words of the replies' texts, from the details of `consistency_wer`."""
+    errors = [math.fsum(_number(detail, name) for name in ERRORS) for detail, _ in rows]
+    words = [_number(detail, "reference_words") for detail, _ in rows]
+    found = cluster.ratio(errors, words, [group for _, group in rows])
+    return from_interval(found, max(found.low, 0.0), found.high, asked)
+
+
+CORPUS: dict[str, Callable[[Sequence[Row], int], Estimate]] = {
+    "bleu_corpus": bleu,
+    "reply_distinct_1": distinct,
+    "reply_distinct_2": distinct,
+    "consistency_wer": word_errors,
+}
+
+
+def _number(detail: Detail, name: str) -> float:
+    value = detail.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _within(x: float) -> float:
+    return x if math.isnan(x) else min(max(x, 0.0), 1.0)
