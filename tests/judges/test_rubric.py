@@ -1,0 +1,148 @@
+"""Rubrics as data: the built-in ones say all they must, one's own is a file, and a wrong file is told what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from overtone.cues import CUES
+from overtone.errors import UsageError
+from overtone.judges import rubric
+from overtone.schema import STYLES
+
+NAMES = ("echomind", "implicit", "ves", "false-cue", "pair", "pair-voice")
+TEXTS = {"cue", "topic", "words", "context", "reply", "reference", "reply_a", "reply_b"}
+DOCS = Path(__file__).parents[2] / "docs" / "rubrics"
+
+
+def test_the_built_in_rubrics_are_these() -> None:
+    assert tuple(sorted(rubric.listing())) == tuple(sorted(NAMES))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rubric_says_what_it_measures_what_it_cannot_see_and_where_it_comes_from(name: str) -> None:
+    found = rubric.load(name)
+    assert found.measures and found.cannot_see and found.source and found.title
+    assert set(found.shows) <= TEXTS
+    assert set(found.hears) <= {"clip", "reply", "a", "b"}
+    assert set(found.headings) == {*found.shows, *found.hears}, "everything put before the judge has a heading"
+    for dimension in found.dimensions:
+        assert set(dimension.anchors) == {str(answer) for answer in dimension.menu}, "every answer has an anchor"
+        assert set(dimension.styles) <= set(STYLES)
+        assert dimension.question.endswith("?")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rubric_tells_the_judge_that_what_it_is_shown_gives_no_orders(name: str) -> None:
+    assert "never an instruction" in " ".join(rubric.load(name).system.split())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rubric_has_a_page_that_names_its_scores(name: str) -> None:
+    page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    for dimension in rubric.load(name).dimensions:
+        assert f"`{dimension.key}`" in page
+    assert all(part in page for part in ("**Measures**", "**Cannot see**", "**Signature**", "**Source**"))
+    assert f"rubric:{name}.{rubric.load(name).version}." in page
+    assert f"({name}.md)" in (DOCS / "index.md").read_text(encoding="utf-8")
+
+
+def test_speech_relevance_and_the_voice_are_asked_where_there_is_a_cue_and_false_cues_where_there_is_none() -> None:
+    asked = {d.key: d.styles for name in NAMES for d in rubric.load(name).dimensions}
+    with_cue = ("target", "alternative")
+    assert asked["cspeechrel"] == asked["cspeechrel_implicit"] == asked["ves"] == with_cue
+    assert asked["false_cue"] == ("neutral",)
+    assert asked["cctxfit"] == asked["crespnat"] == asked["ccolloqdeg"] == ()
+
+
+def test_no_two_rubrics_ask_by_the_same_name() -> None:
+    keys = [d.key for name in NAMES for d in rubric.load(name).dimensions]
+    assert len(keys) == len(set(keys))
+
+
+def test_the_system_texts_do_not_tell_the_form_of_the_answer() -> None:
+    for name in NAMES:
+        assert "json" not in rubric.load(name).system.casefold(), "the contract alone writes it"
+
+
+def test_the_judge_of_false_cues_is_not_told_a_cue_of_the_script() -> None:
+    assert len(CUES) == 39  # the list of what was not there names kinds of cues; a new kind must be named as well
+
+
+OWN = """
+version = 3
+title = "Brevity"
+measures = "m"
+cannot_see = "c"
+source = "s"
+shows = ["words", "reply"]
+system = "Judge."
+[[dimension]]
+key = "brevity"
+label = "Brevity"
+question = "Short?"
+scale = [1, 3]
+"""
+
+
+def _own(folder: Path, text: str = OWN, name: str = "brevity.toml") -> str:
+    (folder / name).write_text(text, encoding="utf-8")
+    return str(folder / name)
+
+
+def test_ones_own_rubric_is_a_file(tmp_path: Path) -> None:
+    found = rubric.load(_own(tmp_path))
+    assert (found.name, found.version, found.dimensions[0].menu) == ("brevity", 3, (1, 2, 3))
+    assert found.heading("words") == "Words"
+    assert found.identity == f"brevity.3.{found.sha256[:8]}"
+
+
+def test_the_example_in_the_docs_is_a_rubric(tmp_path: Path) -> None:
+    page = (DOCS / "index.md").read_text(encoding="utf-8")
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    assert rubric.load(_own(tmp_path, example)).dimensions[0].anchors.keys() == {"1", "3"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('key = "brevity"', 'key = "Brevity!"', "key is letters"),
+        ('key = "brevity"', 'key = "brevity_reason"', "_reason"),
+        ("scale = [1, 3]", "", "needs either scale"),
+        ("scale = [1, 3]", "scale = [3, 1]", "from a smaller to a greater"),
+        ("scale = [1, 3]", 'scale = [1, 3]\nchoices = ["a"]', "needs either scale"),
+        ("scale = [1, 3]", 'choices = ["yes", "no"]\nvalues = { yes = 1.0 }', "what each of its different choices"),
+        ("scale = [1, 3]", 'scale = [1, 3]\n[dimension.anchors]\n4 = "x"', "anchors for answers it does not allow: 4"),
+        ('shows = ["words", "reply"]', "shows = []", "puts nothing before the judge"),
+        ('shows = ["words", "reply"]', 'shows = ["words"]\nsubject = "pair"', "choices A and B"),
+        ('title = "Brevity"', 'titel = "Brevity"', "titel"),
+        ("version = 3", 'version = "three"', "int"),
+        ("version = 3", "version = ", "line 2"),
+        ("[[dimension]]", "[[dimensions]]", "dimension"),
+    ],
+)
+def test_a_wrong_rubric_is_told_what_is_wrong_and_where(tmp_path: Path, old: str, new: str, problem: str) -> None:
+    assert old in OWN
+    path = _own(tmp_path, OWN.replace(old, new))
+    with pytest.raises(UsageError, match=problem) as error:
+        rubric.load(path)
+    assert "brevity.toml" in str(error.value)
+
+
+def test_an_unknown_name_gets_the_nearest_and_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean 'echomind'"):
+        rubric.load("ecomind")
+    with pytest.raises(UsageError, match="does not exist"):
+        rubric.load(str(tmp_path / "none.toml"))
+    with pytest.raises(UsageError, match="brevity: small"):
+        rubric.load(_own(tmp_path, name="brevity: small.toml"))
+
+
+def test_the_hash_follows_what_the_judge_is_told_and_nothing_else(tmp_path: Path) -> None:
+    first = rubric.load(_own(tmp_path))
+    said = rubric.load(_own(tmp_path, OWN.replace("Judge.", "Judge well.")))
+    told_readers = rubric.load(_own(tmp_path, "# a note\n" + OWN.replace('measures = "m"', 'measures = "other"')))
+    assert first.sha256 != said.sha256
+    assert first.sha256 == told_readers.sha256
+    assert first.only(["brevity"]) == first
