@@ -13,6 +13,7 @@ from msgspec import Struct
 from overtone.errors import DataError
 from overtone.paths import read_plain, shown
 
+UNREAD = "unread"  # the value of a recorded verdict that was not understood
 LARGEST = 512 * 1024 * 1024  # bytes of a label file
 
 

@@ -1,7 +1,7 @@
 """iEval's chats (Svikhnushina, Filippova and Pu, SIGDIAL 2022): four bots rated by the person who chatted with them.
 
-Each of its tasks is one rater with two situations and four bots: eight chats, rated once each. The situation is the
-group. Reverse-worded questions are read under their own names.
+Each of its tasks is one rater with two situations and four bots: eight chats, rated once each. The rater is the group,
+since what one person says of eight chats is not eight opinions. Reverse-worded questions keep names of their own.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _take(
         "valence": valence,
         "chat": _named(log),
     }
-    units[name] = Unit(name, str(scene["conv_id"]), texts, systems={"reply": bot}, where=row.where)
+    units[name] = Unit(name, str(part), texts, systems={"reply": bot}, where=row.where)
     for theirs, ours in KEYS.items():
         value = chat.get(theirs)
         if isinstance(value, int):

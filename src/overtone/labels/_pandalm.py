@@ -8,12 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from overtone.errors import DataError
-from overtone.labels import Labels, Rating, Unit
+from overtone.labels import UNREAD, Labels, Rating, Unit
 from overtone.labels._table import Row
 from overtone.paths import shown
 
 CHOICES = {"0": "tie", "tie": "tie", "1": "A", "2": "B"}
-UNREAD = "unread"  # the value of a verdict that could not be understood
 
 
 def recognise(first: dict[str, object]) -> bool:

@@ -169,9 +169,7 @@ class _Reader:
             return text
         number = float(text)
         if not math.isfinite(number):
-            raise self.fail(
-                row, f"{dimension!r} is {text}, which is no rating; leave a field without one empty"
-            )
+            raise self.fail(row, f"{dimension!r} is {text}, which is no rating; leave a field without one empty")
         return number
 
     def _unit(self, row: Row) -> Unit:
