@@ -1,0 +1,99 @@
+"""Verdicts, kept as they come: what a judge was asked and what it answered, in one SQLite file. Paid once.
+
+A verdict's key is its subject and a hash of everything it depends on: the judge, the rubric's words, the texts, the
+sounds, the repeat. The same question is never asked again; a changed reply or rubric is another question.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+
+import msgspec
+
+from overtone.errors import StoreError
+from overtone.runs.database import clear_errors, connect, network_file_system
+from overtone.schema import Reply, Usage
+
+VERSION = 1
+APPLICATION = 0x0F372021
+_TABLE = (
+    "CREATE TABLE verdicts (subject TEXT NOT NULL, request TEXT NOT NULL, judge TEXT NOT NULL, rubric TEXT NOT NULL, "
+    "text TEXT NOT NULL, finish TEXT NOT NULL, model TEXT NOT NULL, usage BLOB NOT NULL, attempts INTEGER NOT NULL, "
+    "at REAL NOT NULL, PRIMARY KEY (subject, request)) WITHOUT ROWID"
+)
+_usage = msgspec.json.Decoder(Usage)
+
+
+class Verdicts:
+    """An open file of verdicts."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with clear_errors(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self.db = connect(path, write=True)
+        try:
+            with clear_errors(path.parent):
+                self._prepare()
+        except BaseException:
+            self.db.close()
+            raise
+
+    def _prepare(self) -> None:
+        self.db.execute(f"PRAGMA journal_mode={'DELETE' if network_file_system(self.path.parent) else 'WAL'}")
+        self.db.execute("PRAGMA synchronous=NORMAL")
+        tables = self.db.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
+        if not tables:
+            self.db.executescript(
+                f"BEGIN IMMEDIATE; {_TABLE}; "
+                f"PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION}; COMMIT;"
+            )
+        elif tables != [("table", "verdicts", _TABLE)]:
+            raise StoreError(
+                f"{self.path} is no file of verdicts of this Overtone; move it away and give the same command again"
+            )
+
+    def __enter__(self) -> Verdicts:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.db.close()
+
+    def get(self, subject: str, request: str) -> str | None:
+        """The text that was answered, or None where this was not asked yet."""
+        with clear_errors(self.path.parent):
+            row = self.db.execute(
+                "SELECT text FROM verdicts WHERE subject = ? AND request = ?", (subject, request)
+            ).fetchone()
+        return None if row is None else str(row[0])
+
+    def put(self, subject: str, request: str, judge: str, rubric: str, reply: Reply, attempts: int) -> None:
+        """Keep an answer; it is on disk when this returns."""
+        with clear_errors(self.path.parent):
+            try:
+                self.db.execute(
+                    "INSERT OR REPLACE INTO verdicts VALUES (?,?,?,?,?,?,?,?,?,?)",
+                    (
+                        subject,
+                        request,
+                        judge,
+                        rubric,
+                        reply.text,
+                        reply.finish,
+                        reply.model,
+                        msgspec.json.encode(reply.usage),
+                        attempts,
+                        time.time(),
+                    ),
+                )
+            except sqlite3.IntegrityError as error:
+                raise StoreError(f"{self.path}: {error}") from None
+
+    def usage(self) -> tuple[int, Usage]:
+        """How many verdicts were paid for, and their tokens."""
+        with clear_errors(self.path.parent):
+            rows = [_usage.decode(row[0]) for row in self.db.execute("SELECT usage FROM verdicts")]
+        sums = [sum(column) for column in zip(*(msgspec.structs.astuple(u) for u in rows), strict=True)]
+        return len(rows), Usage(*sums) if rows else Usage()

@@ -1,0 +1,100 @@
+"""The contract of a verdict: a typed record made from a rubric's dimensions. It writes the format instruction that the
+judge is given, and it alone reads the answer: whatever does not fit is unread, with the reason, and never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from overtone.judges.rubric import Dimension
+
+MAX_REASON = 2000  # characters of a reason that are kept
+_THINKING = re.compile(r"\A\s*<think>.*?</think>", re.S)
+_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?', re.S)
+_FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n[ \t]*```\Z", re.S | re.I)
+
+
+class Unread(Exception):
+    """An answer that the contract does not allow; its text says why."""
+
+
+class Verdict(Struct, frozen=True):
+    """An answer as the contract allows it."""
+
+    values: dict[str, int | str]
+    reasons: dict[str, str]
+
+
+class Contract:
+    """What may be answered about these dimensions: one JSON object, for each dimension a reason and an answer."""
+
+    def __init__(self, dimensions: Sequence[Dimension]) -> None:
+        self.dimensions = tuple(dimensions)
+        fields: list[tuple[str, Any]] = []
+        for d in self.dimensions:
+            fields += [(f"{d.key}_reason", str), (d.key, _type(d))]
+        self.record = msgspec.defstruct("Answer", fields, forbid_unknown_fields=True)
+
+    @property
+    def instruction(self) -> str:
+        """The format instruction, which ends every request."""
+        lines = []
+        for d in self.dimensions:
+            lines.append(f'  "{d.key}_reason": "one short sentence on why"')
+            lines.append(f'  "{d.key}": {_menu(d)}')
+        return "Answer with one JSON object and nothing else:\n{\n" + ",\n".join(lines) + "\n}"
+
+    def read(self, text: str) -> Verdict:
+        """The verdict. Raises Unread. A model's thinking before the answer and a code fence around it are no part of
+        it; anything else beside the object is."""
+        body = _THINKING.sub("", text, count=1).strip()
+        if fenced := _FENCE.match(body):
+            body = fenced[1].strip()
+        if not body:
+            raise Unread("the answer is empty")
+        if not body.startswith("{"):
+            raise Unread(f"the answer does not begin with {{: {body[:80]!r}")
+        try:
+            found = msgspec.json.decode(body, type=self.record)
+        except msgspec.ValidationError as error:
+            raise Unread(_plain(str(error), self.dimensions)) from None
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            raise Unread(f"not one JSON object: {str(error)[:200]}") from None
+        _refuse_doubles(body)
+        values = {d.key: getattr(found, d.key) for d in self.dimensions}
+        reasons = {d.key: getattr(found, f"{d.key}_reason")[:MAX_REASON] for d in self.dimensions}
+        return Verdict(values, reasons)
+
+
+def _type(d: Dimension) -> Any:
+    if d.scale:
+        return Annotated[int, msgspec.Meta(ge=d.scale[0], le=d.scale[1])]
+    return Literal[d.choices]
+
+
+def _menu(d: Dimension) -> str:
+    if d.scale:
+        return f"a whole number from {d.scale[0]} to {d.scale[1]}"
+    return " or ".join(f'"{choice}"' for choice in d.choices)
+
+
+def _refuse_doubles(body: str) -> None:
+    """JSON lets a key come twice and readers take the last; which one the judge meant cannot be known. A valid answer
+    is flat, so that every string before a colon is one of its keys; a key may be spelt with escapes."""
+    keys = [match[1] for match in _STRING.finditer(body) if match[2]]
+    spelt = [msgspec.json.decode(f'"{key}"', type=str) if "\\" in key else key for key in keys]
+    if doubled := [key for key in spelt if spelt.count(key) > 1]:
+        raise Unread(f"{doubled[0]!r} is answered twice")
+
+
+def _plain(message: str, dimensions: Sequence[Dimension]) -> str:
+    """A validation error in the rubric's words."""
+    for d in dimensions:
+        if message.endswith(f"`$.{d.key}`"):
+            return f"{d.key} is not on the menu ({_menu(d)}): {message}"
+    return message

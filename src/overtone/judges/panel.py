@@ -1,0 +1,338 @@
+"""A judge at work: what it is told, each verdict asked for once and kept, and what the verdicts on a subject come to."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from overtone import registry
+from overtone.audio import load_sound
+from overtone.errors import DataError, ModelFailure, UsageError
+from overtone.judges import describe
+from overtone.judges.cache import Verdicts
+from overtone.judges.contract import Contract, Unread
+from overtone.judges.policy import Judge
+from overtone.judges.rubric import Dimension, Rubric
+from overtone.judges.subject import Subject
+from overtone.models import Model
+from overtone.runs.asking import Asker, Stopped
+from overtone.runs.asking import Policy as Retries
+from overtone.runs.prices import price_of
+from overtone.runs.settings import identity
+from overtone.schema import Key, Message, Request, Sound
+
+_TWINS = {"reply_a": "reply_b", "reply_b": "reply_a", "a": "b", "b": "a"}
+_SWAPPED: dict[int | str, int | str] = {"A": "B", "B": "A"}
+_AGAIN = 1_000_003  # between the seeds of one question's attempts
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class Draw(Struct, frozen=True):
+    """One verdict. Of a pair, A is the subject's own A, in whichever order the two were put. `problem` says what could
+    not be read or did not come; `values` then lacks it."""
+
+    repeat: int
+    swapped: bool
+    values: dict[str, int | str]
+    reasons: dict[str, str]
+    problem: str = ""
+
+
+class Judgement(Struct, frozen=True):
+    """All verdicts of one judge by one rubric on one subject."""
+
+    subject: Subject
+    rubric: str
+    judge: str
+    draws: tuple[Draw, ...]
+
+    def numbers(self, dimension: Dimension) -> list[float]:
+        """What the verdicts that could be read count."""
+        return [dimension.number(d.values[dimension.key]) for d in self.draws if dimension.key in d.values]
+
+    def value(self, dimension: Dimension, least: int = 1) -> float | None:
+        """Their mean, or None with fewer than `least`."""
+        found = self.numbers(dimension)
+        return sum(found) / len(found) if len(found) >= max(1, least) else None
+
+
+class Outcome(Struct):
+    """How a judge's work went. `asked` counts verdicts wanted; `cached` those that were paid for before."""
+
+    asked: int = 0
+    answered: int = 0
+    cached: int = 0
+    unread: int = 0
+    failed: int = 0
+    requests: int = 0
+    cost: float = 0.0
+    stopped: str = ""
+    detail: str = ""
+
+
+class Sitting:
+    """One judge with its verdicts. The model is opened when a verdict is first missing; `close()` it at the end."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        verdicts: Verdicts,
+        *,
+        retries: Retries | None = None,
+        log: Callable[[str], None] | None = None,
+        log_folder: Path | None = None,
+    ) -> None:
+        self.judge = judge
+        self.verdicts = verdicts
+        self.outcome = Outcome()
+        self.asker: Asker | None = None
+        self._model: Model | None = None
+        self._opening = asyncio.Lock()
+        self._log = log or (lambda line: None)
+        self._log_folder = log_folder
+        self._retries = retries
+        self._price = price_of(judge.spec)
+        if judge.policy.budget_usd is not None and self._price is None:
+            raise UsageError(
+                f"the price of {judge.identity} is not known; use budget_requests, or name a price file in OVERTONE_PRICES"
+            )
+
+    async def judgement(self, rubric: Rubric, subject: Subject) -> Judgement:
+        """Every draw of the policy; nothing that was answered before is asked again. Failures are problems of draws."""
+        policy = self.judge.policy
+        asked = [d for d in rubric.dimensions if d.asked(subject.style)]
+        orders = (False, True) if rubric.subject == "pair" and policy.swap else (False,)
+        calls = [[d] for d in asked] if policy.calls == "apart" else [asked]
+        draws = []
+        for repeat in range(policy.repeats if asked else 0):
+            for swapped in orders:
+                values: dict[str, int | str] = {}
+                reasons: dict[str, str] = {}
+                problems: list[str] = []
+                for dimensions in calls:
+                    found = await self._verdict(rubric, dimensions, subject, repeat, swapped)
+                    if isinstance(found, str):
+                        problems.append(found)
+                    else:
+                        values |= {k: _SWAPPED.get(v, v) if swapped else v for k, v in found[0].items()}
+                        reasons |= found[1]
+                draws.append(Draw(repeat, swapped, values, reasons, "; ".join(dict.fromkeys(problems))))
+        return Judgement(subject, rubric.name, self.judge.label, tuple(draws))
+
+    async def _verdict(
+        self, rubric: Rubric, dimensions: Sequence[Dimension], subject: Subject, repeat: int, swapped: bool
+    ) -> tuple[dict[str, int | str], dict[str, str]] | str:
+        """Values and reasons of one call, or why there are none."""
+        contract = Contract(dimensions)
+        self.outcome.asked += 1
+        try:
+            messages = told(rubric, dimensions, contract, subject, swapped, self.judge.policy.hears)
+        except DataError as error:
+            self.outcome.failed += 1
+            return str(error)
+        problem = ""
+        for attempt in range(self.judge.policy.again + 1):
+            key = self._key(messages, repeat, attempt)
+            text = self.verdicts.get(subject.id, key)
+            if text is None:
+                try:
+                    text = await self._ask(rubric, subject, messages, key, repeat, attempt)
+                except ModelFailure as failure:
+                    self.outcome.failed += 1
+                    return f"the judge did not answer: {failure}"
+                except Stopped:
+                    self.outcome.failed += 1
+                    return f"not judged: {self.outcome.detail or self.outcome.stopped}"
+            elif not attempt:
+                self.outcome.cached += 1
+            try:
+                verdict = contract.read(text)
+            except Unread as unread:
+                problem = str(unread)
+                continue
+            self.outcome.answered += 1
+            return verdict.values, verdict.reasons
+        self.outcome.unread += 1
+        return problem
+
+    def _key(self, messages: Sequence[Message], repeat: int, attempt: int) -> str:
+        parts = [(m.role, [p if isinstance(p, str) else {"sha256": p.sha256} for p in m.parts]) for m in messages]
+        seed = self._seed(repeat, attempt)
+        return hashlib.sha256(_encode((identity(self.judge.spec), seed, repeat, attempt, parts))).hexdigest()
+
+    def _seed(self, repeat: int, attempt: int) -> int | None:
+        seed = self.judge.policy.seed
+        return None if seed is None else seed + repeat + attempt * _AGAIN
+
+    async def _ask(
+        self, rubric: Rubric, subject: Subject, messages: tuple[Message, ...], key: str, repeat: int, attempt: int
+    ) -> str:
+        asker = await self._open()
+        request = Request(
+            Key(subject.id, f"{self.judge.label}/{rubric.name}", repeat),
+            messages,
+            task="judge",
+            seed=self._seed(repeat, attempt),
+        )
+        try:
+            reply, attempts, _ = await asker.attempt(request, preflight=not asker.outcome.answered)
+        except ModelFailure as failure:
+            if failure.fatal:
+                asker.stop("fatal", str(failure))
+            raise
+        finally:
+            told = asker.outcome
+            self.outcome.requests, self.outcome.cost = told.requests, told.cost
+            self.outcome.stopped, self.outcome.detail = told.stopped, told.detail
+        asker.outcome.answered += 1
+        self.verdicts.put(subject.id, key, self.judge.identity, rubric.identity, reply, attempts)
+        return reply.text
+
+    async def _open(self) -> Asker:
+        async with self._opening:
+            if self.asker is None:
+                model: Model = registry.find("models", self.judge.spec.kind).load(self.judge.spec)
+                if self._log_folder is not None and hasattr(model, "log_folder"):
+                    model.log_folder = self._log_folder
+                self._model = model
+                await model.open()
+                policy = self.judge.policy
+                self.asker = Asker(
+                    model,
+                    connections=policy.connections,
+                    seed=policy.seed,
+                    budget_requests=policy.budget_requests,
+                    budget_usd=policy.budget_usd,
+                    price=self._price,
+                    policy=self._retries,
+                    log=self._log,
+                )
+            return self.asker
+
+    def stop(self, why: str) -> None:
+        """Ask no more; what is in flight is given up."""
+        if self.asker is not None:
+            self.asker.stop("interrupted", why)
+        self.outcome.stopped, self.outcome.detail = "interrupted", why
+
+    async def close(self) -> None:
+        if self._model is not None:
+            await self._model.close()
+
+
+# ── what the judge is told ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def told(
+    rubric: Rubric, dimensions: Sequence[Dimension], contract: Contract, subject: Subject, swapped: bool, hears: str
+) -> tuple[Message, ...]:
+    """The messages of one call. DataError, fit to be a reason, where the subject lacks what the rubric puts before a
+    judge. Everything shown stands between tags and is data: the rubric says so, and nothing shown can end its tag."""
+    system = "\n\n".join([rubric.system.strip(), *map(_scale, dimensions)])
+    parts: list[str | Sound] = []
+    for key in rubric.shows:
+        text = subject.texts.get(_TWINS.get(key, key) if swapped else key, "").strip()
+        if not text and not key.startswith("reply"):
+            continue
+        safe = (text or "(no words)").replace(f"</{key}", f"< /{key}")
+        parts.append(f"{rubric.heading(key)}:\n<{key}>\n{safe}\n</{key}>")
+    for key in rubric.hears:
+        path = subject.sounds.get(_TWINS.get(key, key) if swapped else key)
+        if hears == "nothing":
+            raise DataError(f"the rubric {rubric.name} needs a judge that hears; use hears=audio or hears=description")
+        if path is None:
+            raise DataError("the reply has no audio" if key == "reply" else f"there is no sound for {key!r}")
+        if hears == "description":
+            parts.append(f"{rubric.heading(key)}, as measured:\n<{key}>\n{describe.describe(path)}\n</{key}>")
+        else:
+            parts += [f"{rubric.heading(key)}:", load_sound(path, name=path.name)]
+    parts.append(contract.instruction)
+    return Message("system", (system,)), Message("user", tuple(_joined(parts)))
+
+
+def _joined(parts: Sequence[str | Sound]) -> Iterator[str | Sound]:
+    """Neighbouring texts as one part."""
+    held: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            held.append(part)
+            continue
+        yield "\n\n".join(held)
+        held = []
+        yield part
+    yield "\n\n".join(held)
+
+
+def _scale(d: Dimension) -> str:
+    lines = [f"{d.label} ({d.key}): {d.question}"]
+    lines += [f"  {answer}: {d.anchors[str(answer)]}" for answer in d.menu if str(answer) in d.anchors]
+    return "\n".join(lines)
+
+
+def signature(judge: Judge, rubric: Rubric, dimension: Dimension, *, transcript: bool) -> str:
+    """What a judge's score depends on, for its score on one dimension."""
+    policy = judge.policy
+    hears = {"audio": "audio", "description": describe.NAME, "nothing": "nothing"}[policy.hears]
+    fields = [
+        f"{dimension.key}@{judge.label}",
+        f"v{rubric.version}",
+        f"rubric:{rubric.identity}",
+        f"judge:{judge.identity}",
+        f"temperature:{'model' if policy.temperature is None else f'{policy.temperature:g}'}",
+        f"seed:{'none' if policy.seed is None else policy.seed}",
+        f"repeats:{policy.repeats}",
+        f"least:{policy.least}",
+        f"calls:{policy.calls}",
+        f"hears:{hears if rubric.hears else 'nothing'}",
+        f"text:{'transcript' if transcript else 'stream'}",
+    ]
+    if rubric.subject == "pair":
+        fields.append(f"swap:{'yes' if policy.swap else 'no'}")
+    return "|".join(fields)
+
+
+# ── many subjects ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def ask(
+    judge: Judge,
+    rubric: Rubric,
+    subjects: Iterable[Subject],
+    cache: Path,
+    *,
+    on_judgement: Callable[[Judgement], None] | None = None,
+    log: Callable[[str], None] | None = None,
+) -> Outcome:
+    """Judge all subjects, as many at once as the policy has connections; each judgement is handed over as it is made."""
+    with Verdicts(cache) as verdicts:
+        sitting = Sitting(judge, verdicts, log=log)
+        todo = iter(subjects)
+
+        async def work() -> None:
+            for subject in todo:
+                judgement = await sitting.judgement(rubric, subject)
+                if on_judgement:
+                    on_judgement(judgement)
+
+        try:
+            first = next(todo, None)
+            if first is not None:
+                judgement = await sitting.judgement(rubric, first)  # alone: a wrong key costs one request
+                if on_judgement:
+                    on_judgement(judgement)
+                await asyncio.gather(*(work() for _ in range(judge.policy.connections)))
+        finally:
+            await sitting.close()
+        return sitting.outcome
+
+
+def judged(judge: Judge, rubric: Rubric, subjects: Sequence[Subject], cache: Path) -> tuple[list[Judgement], Outcome]:
+    """The same, waited for; judgements come in the order of the subjects."""
+    found: dict[str, Judgement] = {}
+    outcome = asyncio.run(ask(judge, rubric, subjects, cache, on_judgement=lambda j: found.update({j.subject.id: j})))
+    return [found[s.id] for s in subjects], outcome

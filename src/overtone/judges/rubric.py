@@ -1,0 +1,162 @@
+"""Rubrics, read from TOML: what a judge is told, what it is shown, what it hears, and on which scales it answers."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from overtone.errors import UsageError
+from overtone.paths import read_plain
+from overtone.spec import suggest
+
+FOLDER = Path(__file__).parent / "rubrics"
+_KEY = re.compile(r"[a-z][a-z0-9_]*")
+_MOST_BYTES = 100_000
+
+
+class Dimension(Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing that is judged: on a scale of whole numbers, or by choosing one of a few words."""
+
+    key: str
+    label: str
+    question: str
+    scale: tuple[int, int] | None = None
+    choices: tuple[str, ...] = ()
+    values: dict[str, float] = {}  # what each choice counts
+    better: Literal["higher", "lower", "neither"] = "higher"
+    styles: tuple[str, ...] = ()  # clips it is asked about; empty: all
+    anchors: dict[str, str] = {}
+
+    @property
+    def menu(self) -> tuple[int | str, ...]:
+        """Every answer that is allowed."""
+        return tuple(range(self.scale[0], self.scale[1] + 1)) if self.scale else self.choices
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the greatest number an answer can count."""
+        counted = [self.number(answer) for answer in self.menu]
+        return min(counted), max(counted)
+
+    def number(self, answer: int | str) -> float:
+        """What an answer from the menu counts."""
+        return float(answer) if self.scale else self.values[str(answer)]
+
+    def asked(self, style: str) -> bool:
+        """Whether it is asked about clips of this style; a subject without a style is asked everything."""
+        return not style or not self.styles or style in self.styles
+
+
+class Rubric(Struct, frozen=True):
+    """One rubric. `sha256` changes when anything the judge is told does."""
+
+    name: str
+    version: int
+    title: str
+    measures: str
+    cannot_see: str
+    source: str
+    subject: Literal["reply", "pair"]
+    shows: tuple[str, ...]
+    hears: tuple[str, ...]
+    system: str
+    headings: dict[str, str]
+    dimensions: tuple[Dimension, ...]
+
+    @property
+    def sha256(self) -> str:
+        told = (self.subject, self.shows, self.hears, self.system, self.headings, self.dimensions)
+        return hashlib.sha256(msgspec.json.encode(told, order="sorted")).hexdigest()
+
+    @property
+    def identity(self) -> str:
+        """Name, version and the beginning of the hash, for signatures."""
+        return f"{self.name}.{self.version}.{self.sha256[:8]}"
+
+    def only(self, keys: Collection[str]) -> Rubric:
+        """The same rubric with these dimensions alone."""
+        return msgspec.structs.replace(self, dimensions=tuple(d for d in self.dimensions if d.key in keys))
+
+    def heading(self, key: str) -> str:
+        return self.headings.get(key) or key.replace("_", " ").capitalize()
+
+
+class _File(Struct, forbid_unknown_fields=True):
+    version: int
+    title: str
+    measures: str
+    cannot_see: str
+    source: str
+    system: str
+    dimension: list[Dimension]
+    subject: Literal["reply", "pair"] = "reply"
+    shows: tuple[str, ...] = ()
+    hears: tuple[str, ...] = ()
+    headings: dict[str, str] = {}
+
+
+def listing() -> dict[str, str]:
+    """The built-in rubrics: name → title."""
+    return {path.stem: load(path.stem).title for path in sorted(FOLDER.glob("*.toml"))}
+
+
+def load(name: str) -> Rubric:
+    """A built-in rubric by its name, or one's own by its path. Raises UsageError that says what is wrong with it."""
+    if name.endswith(".toml"):
+        path = Path(name)
+        if not path.is_file():
+            raise UsageError(f"rubric {name} does not exist")
+    else:
+        path = FOLDER / f"{name}.toml"
+        known = [p.stem for p in sorted(FOLDER.glob("*.toml"))]
+        if name not in known:
+            raise UsageError(
+                f"unknown rubric {name!r}{suggest(name, known)}; known: {', '.join(known)}, or a .toml file"
+            )
+    try:
+        tree: dict[str, Any] = tomllib.loads(read_plain(path, _MOST_BYTES).decode("utf-8"))
+        file = msgspec.convert(tree, _File)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise UsageError(f"rubric {path.name}: {error}") from None
+    fields = {field: getattr(file, field) for field in Rubric.__struct_fields__ if field not in ("name", "dimensions")}
+    rubric = Rubric(name=path.stem, dimensions=tuple(file.dimension), **fields)
+    _check(rubric, path.name)
+    return rubric
+
+
+def _check(rubric: Rubric, where: str) -> None:
+    def wrong(what: str) -> UsageError:
+        return UsageError(f"rubric {where}: {what}")
+
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", rubric.name):
+        raise wrong("its file's name becomes part of signatures: letters, digits, '.', '_' and '-' only")
+    if not rubric.dimensions:
+        raise wrong("it has no [[dimension]]")
+    keys = [d.key for d in rubric.dimensions]
+    for d in rubric.dimensions:
+        if not _KEY.fullmatch(d.key) or d.key.endswith("_reason"):
+            raise wrong(f"a dimension's key is letters, digits and _ and does not end in _reason, not {d.key!r}")
+        if keys.count(d.key) > 1:
+            raise wrong(f"two dimensions are called {d.key!r}")
+        if (d.scale is None) == (not d.choices):
+            raise wrong(f'dimension {d.key!r} needs either scale = [1, 5] or choices = ["yes", "no"]')
+        if d.scale and not d.scale[0] < d.scale[1] <= d.scale[0] + 1000:
+            raise wrong(f"dimension {d.key!r}: its scale goes from a smaller to a greater whole number")
+        if d.choices and (set(d.values) != set(d.choices) or len(set(d.choices)) != len(d.choices)):
+            raise wrong(f"dimension {d.key!r}: values must say what each of its different choices counts")
+        if strange := d.anchors.keys() - {str(answer) for answer in d.menu}:
+            raise wrong(f"dimension {d.key!r} has anchors for answers it does not allow: {', '.join(sorted(strange))}")
+    if rubric.subject == "pair" and not all(set(d.choices) >= {"A", "B"} for d in rubric.dimensions):
+        raise wrong("of a pair one is chosen: every dimension needs the choices A and B")
+    both = {"reply_a", "reply_b"} <= set(rubric.shows) or {"a", "b"} <= set(rubric.hears)
+    if rubric.subject == "pair" and not both:
+        raise wrong("of a pair both are put before the judge: shows reply_a and reply_b, or hears a and b")
+    if not (rubric.shows or rubric.hears):
+        raise wrong("it puts nothing before the judge: name something in shows or hears")

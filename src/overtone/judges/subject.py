@@ -1,0 +1,18 @@
+"""What is put before a judge: texts and sounds by the names a rubric asks for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+
+class Subject(Struct, frozen=True):
+    """One reply, or one pair of replies. `group` is what is not independent of it: its script."""
+
+    id: str
+    group: str
+    texts: dict[str, str]
+    sounds: dict[str, Path] = {}
+    style: str = ""  # of the clip; "" where every dimension is to be asked
+    transcript: bool = False  # the reply's text is a transcript of its audio
