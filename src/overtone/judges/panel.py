@@ -1,4 +1,4 @@
-"""A judge at work: what it is told, each verdict asked for once and kept, and what the verdicts on a subject come to."""
+"""A judge at work: what it is told, each verdict asked for once and kept, what the verdicts on a subject come to."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ class Sitting:
         self._price = price_of(judge.spec)
         if judge.policy.budget_usd is not None and self._price is None:
             raise UsageError(
-                f"the price of {judge.identity} is not known; use budget_requests, or name a price file in OVERTONE_PRICES"
+                f"the price of {judge.identity} is not known; "
+                "use budget_requests, or name a price file in OVERTONE_PRICES"
             )
 
     async def judgement(self, rubric: Rubric, subject: Subject) -> Judgement:
@@ -308,7 +309,7 @@ async def ask(
     on_judgement: Callable[[Judgement], None] | None = None,
     log: Callable[[str], None] | None = None,
 ) -> Outcome:
-    """Judge all subjects, as many at once as the policy has connections; each judgement is handed over as it is made."""
+    """Judge all subjects, as many at once as the policy has connections; a judgement is handed over as it is made."""
     with Verdicts(cache) as verdicts:
         sitting = Sitting(judge, verdicts, log=log)
         todo = iter(subjects)
