@@ -6,7 +6,7 @@ Functions of arrays, nothing of files or models. Where an audit cannot be made, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -52,22 +52,35 @@ def position(
     groups: Sequence[str],
     dimension: str,
     *,
-    turned: Array | None = None,
-    turned_groups: Sequence[str] = (),
+    turned: Array,
+    turned_groups: Sequence[str],
+    reversed_: int = 0,
 ) -> list[Finding]:
-    """`first`: of every decided verdict, 1 where the reply shown first won. `turned`: of every pair asked in both
-    orders, 1 where the verdict changed with the order."""
+    """Of pairs asked in both orders. `first`: of every decided verdict, 1 where the reply shown first won. `turned`: of
+    every pair of verdicts, 1 where it changed with the order; `reversed_` of them from one reply to the other."""
+    flips = cluster.proportion(turned, turned_groups)
+    text = f"{_percent(flips)} of the verdicts change when the two replies change places; ideally none would."
+    parts = {"from one to the other": reversed_ / len(turned)}
+    turns = _finding("verdicts that turn", dimension, flips, 0.0, text, parts)
     if not first.size:
-        return [unmeasured("position bias", dimension, "no verdict prefers one of the two")]
+        return [unmeasured("position bias", dimension, "no verdict prefers one of the two"), turns]
     share = cluster.proportion(first, groups)
     said = _by(share, 0.5, "the reply shown first wins too often", "the reply shown second wins too often",
                "no preference for a place is shown")  # fmt: skip
-    found = [_finding("position bias", dimension, share, 0.5, f"First place wins {_percent(share)}; {said}.")]
-    if turned is None or not turned.size:
-        return [*found, unmeasured("verdicts that turn", dimension, "no pair was judged in both orders")]
-    flips = cluster.proportion(turned, turned_groups)
-    text = f"{_percent(flips)} of the verdicts change when the two replies change places; ideally none would."
-    return [*found, _finding("verdicts that turn", dimension, flips, 0.0, text)]
+    return [_finding("position bias", dimension, share, 0.5, f"First place wins {_percent(share)}; {said}."), turns]
+
+
+def first_place(judge: Array, people: Array, groups: Sequence[str], dimension: str) -> Finding:
+    """Of pairs asked in one order only: how much more often the judge takes the first than people do (1 A, 0 B, ½)."""
+    gap = cluster.mean(judge - people, groups)
+    parts = {"first wins with the judge": float(judge.mean()), "first wins with people": float(people.mean())}
+    said = _by(gap, 0.0, "it takes the first more often than people", "it takes the second more often than people",
+               "no preference for a place is shown")  # fmt: skip
+    text = (
+        f"Asked in one order only: the first wins {100 * float(judge.mean()):.1f} % with the judge, "
+        f"{100 * float(people.mean()):.1f} % with people; {said}."
+    )
+    return _finding("position bias", dimension, gap, 0.0, text, parts)
 
 
 def length_of_replies(
@@ -284,7 +297,7 @@ def _finding(
     found: Interval,
     ideal: float,
     sentence: str,
-    parts: dict[str, float | None] | None = None,
+    parts: Mapping[str, float | None] | None = None,
 ) -> Finding:
     numbers = known(found.value), known(found.low), known(found.high)
-    return Finding(audit, dimension, *numbers, ideal, found.rows, found.clusters, sentence, parts or {})
+    return Finding(audit, dimension, *numbers, ideal, found.rows, found.clusters, sentence, dict(parts or {}))

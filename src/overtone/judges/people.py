@@ -66,6 +66,14 @@ def statistics(a: Array, b: Array, *, ordered: bool) -> dict[str, Callable[[Rows
     return found
 
 
+class Compared(Struct, frozen=True):
+    """Two agreements on the same rows, and the first less the second: what the rows share cancels."""
+
+    first: dict[str, Measure]
+    second: dict[str, Measure]
+    difference: dict[str, Measure]
+
+
 def agreement(
     a: Array, b: Array, groups: Sequence[str], *, ordered: bool, seed: int, draws: int = DRAWS
 ) -> dict[str, Measure]:
@@ -76,25 +84,43 @@ def agreement(
     }
 
 
-def difference(
+def compared(
     first: tuple[Array, Array],
     second: tuple[Array, Array],
     groups: Sequence[str],
     *,
-    ordered: bool,
+    ordered: bool | tuple[bool, bool],
     seed: int,
     draws: int = DRAWS,
-    only: Sequence[str] = tuple(MEASURES),
-) -> dict[str, Measure]:
-    """How much more `first` agrees than `second`, on the same rows, so that what the rows share cancels."""
-    one, other = statistics(*first, ordered=ordered), statistics(*second, ordered=ordered)
+) -> Compared:
+    """How much more the two sides of `first` agree than those of `second`, on the same rows and the same draws."""
+    how = ordered if isinstance(ordered, tuple) else (ordered, ordered)
+    one, other = (statistics(*pair, ordered=o) for pair, o in zip((first, second), how, strict=True))
+    found: tuple[dict[str, Measure], dict[str, Measure], dict[str, Measure]] = ({}, {}, {})
+    for name in one:
+        if name not in other:
+            continue
+        kept: tuple[list[float], list[float]] = ([], [])
+        ends = []
+        for place, statistic in enumerate((one[name], other[name])):
+            ends.append(bootstrap.clustered(_keeping(statistic, kept[place]), groups, seed=seed, draws=draws))
+            found[place][name] = measure(ends[place])
+        apart = np.array(kept[0]) - np.array(kept[1])  # the value itself, then the draws
+        between = bootstrap.interval(
+            float(apart[0]), apart[1:], np.empty(0), ends[0].rows, ends[0].clusters, level=0.95
+        )
+        found[2][name] = measure(between)
+    return Compared(*found)
 
-    def apart(name: str) -> Callable[[Rows], float]:
-        return lambda rows: one[name](rows) - other[name](rows)
 
-    return {
-        name: measure(bootstrap.clustered(apart(name), groups, seed=seed, draws=draws)) for name in one if name in only
-    }
+def _keeping(statistic: Callable[[Rows], float], kept: list[float]) -> Callable[[Rows], float]:
+    """The statistic, with every value it gives kept: the same seed draws the same rows for another one."""
+
+    def call(rows: Rows) -> float:
+        kept.append(statistic(rows))
+        return kept[-1]
+
+    return call
 
 
 class Ceiling(Struct, frozen=True):
@@ -142,10 +168,11 @@ def ceiling(
         seed=seed,
         draws=draws,
     )
+    both = compared((one, rest), (by_judge, rest), owners, ordered=ordered, seed=seed, draws=draws)
     return Ceiling(
-        agreement(one, rest, owners, ordered=ordered, seed=seed, draws=draws),
-        agreement(by_judge, rest, owners, ordered=ordered, seed=seed, draws=draws),
-        difference((one, rest), (by_judge, rest), owners, ordered=ordered, seed=seed, draws=draws),
+        both.first,
+        both.second,
+        both.difference,
         measure(all_at_once),
         _pairs(ratings, raters),
         len(ratings),
