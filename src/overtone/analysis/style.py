@@ -1,0 +1,109 @@
+"""Does a reply follow the voice? Told from the replies to one script's styles and the references of those styles.
+
+Each script gives a square of similarities, replies by references. Taking row and column means off removes what a reply
+shares with every reference and what a reference shares with every reply, so that a model whose replies do not depend on
+the voice is at 0 and at chance whatever it says. Not comparable with a model's judgement of speech relevance.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from overtone.analysis.measures import Estimate, estimate
+from overtone.analysis.parts import by_basis, of_script
+from overtone.analysis.reading import Answer
+
+METRIC = "style_margin"
+STYLES = ("target", "alternative", "neutral")
+TIE = 1e-6  # embeddings of one text differ by less from batch to batch
+
+Square = npt.NDArray[np.float64]  # (replies, references), styles in one order
+
+
+class StyleRow(Struct, frozen=True):
+    """All squares of one size. `scripts` that lack a reply, a score or a reference are left out and counted.
+
+    `squares` is how many squares stand behind it: scripts times repeats.
+    """
+
+    basis: str
+    styles: int  # 3 or 2
+    sensitivity: Estimate
+    assignment: Estimate
+    chance: float
+    squares: int
+    left_out: int
+
+
+def sensitivity(square: Square) -> float:
+    """Mean of the diagonal minus mean of the rest, after row and column means are taken off: 0 where rows are alike."""
+    centred = square - square.mean(0) - square.mean(1, keepdims=True) + square.mean()
+    own = np.eye(len(square), dtype=bool)
+    return float(centred[own].mean() - centred[~own].mean())
+
+
+def assigned(square: Square) -> float:
+    """1 where the true pairing of replies and references is the most similar of all, 0 where another is; where several
+    are, the share that a blind choice among them gives the true one."""
+    n = len(square)
+    sums = [float(square[range(n), list(order)].sum()) for order in itertools.permutations(range(n))]
+    best = max(sums)
+    tied = [found for found in sums if found > best - TIE * n]
+    return 1 / len(tied) if sums[0] > best - TIE * n else 0.0  # the first permutation is the true one
+
+
+def style_rows(answers: Iterable[Answer]) -> list[StyleRow]:
+    """One row for every basis and size of square; empty where no script was asked in two styles and scored so."""
+    asked = [a for a in answers if _belongs(a)]
+    if not any(METRIC in a.scores for a in asked):
+        return []
+    rows = []
+    for basis, found in by_basis(asked, of_script(asked)):
+        scripts: dict[tuple[str, int], dict[str, Answer]] = {}
+        for answer in found:
+            scripts.setdefault((answer.item.group, answer.repeat), {})[answer.item.style] = answer
+        for size in (3, 2):
+            squares = [(group, square_of(told)) for (group, _), told in scripts.items() if len(told) == size]
+            if squares:
+                rows.append(_row(basis, size, squares))
+    return rows
+
+
+def _belongs(answer: Answer) -> bool:
+    item = answer.item
+    return item.task == "converse" and not item.part and item.style in STYLES and len(item.turns) <= 1
+
+
+def square_of(told: dict[str, Answer]) -> Square | None:
+    """The similarities of one script's replies to its references, or None where any of them is missing."""
+    styles = [s for s in STYLES if s in told]
+    rows: list[list[float]] = []
+    for style in styles:
+        score = told[style].scores.get(METRIC) if told[style].answered else None
+        row = [score.detail.get(f"sim_{other}") for other in styles] if score is not None else []
+        known = [float(x) for x in row if isinstance(x, int | float) and math.isfinite(x)]
+        if len(known) < len(styles):
+            return None
+        rows.append(known)
+    return np.array(rows)
+
+
+def _row(basis: str, size: int, squares: Sequence[tuple[str, Square | None]]) -> StyleRow:
+    def read(function: Callable[[Square], float]) -> list[tuple[float | None, str]]:
+        return [(None if square is None else function(square), group) for group, square in squares]
+
+    return StyleRow(
+        basis=basis,
+        styles=size,
+        sensitivity=estimate(read(sensitivity)),
+        assignment=estimate(read(assigned), kind="proportion", good=1.0, bad=0.0),
+        chance=1 / math.factorial(size),
+        squares=sum(square is not None for _, square in squares),
+        left_out=sum(square is None for _, square in squares),
+    )
