@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -240,7 +241,7 @@ def told(
         text = subject.texts.get(_TWINS.get(key, key) if swapped else key, "").strip()
         if not text and not key.startswith("reply"):
             continue
-        safe = (text or "(no words)").replace(f"</{key}", f"< /{key}")
+        safe = re.sub(rf"</(?=\s*{key})", "< /", text or "(no words)", flags=re.I)
         parts.append(f"{rubric.heading(key)}:\n<{key}>\n{safe}\n</{key}>")
     for key in rubric.hears:
         path = subject.sounds.get(_TWINS.get(key, key) if swapped else key)
@@ -290,11 +291,18 @@ def signature(judge: Judge, rubric: Rubric, dimension: Dimension, *, transcript:
         f"least:{policy.least}",
         f"calls:{policy.calls}",
         f"hears:{hears if rubric.hears else 'nothing'}",
-        f"text:{'transcript' if transcript else 'stream'}",
+        f"text:{_text(rubric, transcript)}",
     ]
     if rubric.subject == "pair":
         fields.append(f"swap:{'yes' if policy.swap else 'no'}")
     return "|".join(fields)
+
+
+def _text(rubric: Rubric, transcript: bool) -> str:
+    """Where the words of the reply come from that the judge reads, if it reads any."""
+    if not any(key.startswith("reply") for key in rubric.shows):
+        return "none"
+    return "transcript" if transcript else "stream"
 
 
 # ── many subjects ───────────────────────────────────────────────────────────────────────────────────────────────────
