@@ -12,7 +12,23 @@ from pathlib import Path
 
 import msgspec
 
-from overtone.metrics import bertscore, bleu, choice, consistency, lengths, meteor, prosody, rouge, semsim, style, wer
+from overtone.metrics import (
+    bertscore,
+    bleu,
+    choice,
+    consistency,
+    distillmos,
+    dnsmos,
+    lengths,
+    meteor,
+    nisqa,
+    prosody,
+    rouge,
+    semsim,
+    style,
+    utmos,
+    wer,
+)
 
 ROOT = Path(__file__).parents[2] / "src" / "overtone"
 FILE = Path(__file__).with_name("versions.json")
@@ -29,7 +45,9 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "prosody": (prosody.SIGNATURE,),
     "style": (style.NAME,),
     "consistency": (consistency.NAME,),
+    **{m.load().name: tuple(map(m.load().signature, m.NAMES)) for m in (nisqa, utmos, dnsmos, distillmos)},
 }
+_QUALITY = ("metrics/_quality.py", "workers/quality.py")
 SOURCES: dict[str, tuple[str, ...]] = {
     "wer": ("metrics/wer.py", "metrics/normalise.py", "metrics/_numbers.py", "metrics/data/spelling.tsv"),
     "choice": ("metrics/choice.py", "tasks/extract.py", "tasks/_reading.py", "tasks/_phrases.py", "tasks/_stated.py"),
@@ -44,10 +62,14 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "rouge": ("metrics/rouge.py", "metrics/_porter.py"),
     "meteor": ("metrics/meteor.py", "metrics/_porter.py", "metrics/_wordnet.py"),
     "lengths": ("metrics/lengths.py",),
-    "bertscore": ("metrics/bertscore.py",),
+    "bertscore": ("metrics/bertscore.py", "workers/bertscore.py"),
     "prosody": ("metrics/prosody.py", "audio/_measure.py", "audio/_pitch.py"),
     "style": ("metrics/style.py",),
     "consistency": ("metrics/consistency.py", "metrics/normalise.py", "metrics/_numbers.py"),
+    "nisqa": ("metrics/nisqa.py", "workers/_nisqa.py", "workers/_mel.py", *_QUALITY),
+    "utmos": ("metrics/utmos.py", "workers/_utmos.py", *_QUALITY),
+    "dnsmos": ("metrics/dnsmos.py", "workers/_dnsmos.py", "workers/_mel.py", *_QUALITY),
+    "distillmos": ("metrics/distillmos.py", "workers/_distillmos.py", *_QUALITY),
 }
 
 

@@ -3,27 +3,37 @@
 The value is F1; precision and recall are in the detail. Token states are those of one layer of the offline MiniLM,
 matched greedily by cosine as the bert_score library does it for one pair at a time: [CLS] and [SEP] may be matched but
 have no weight of their own, no IDF, at most 512 tokens. (In a batch the library counts a best match below 0 as 0 where
-a pair was padded; a value here does not depend on its company.) Values are raw, not rescaled with a baseline; another
-model, layer or rescaling (EchoMind: bert-base-uncased, rescaled) gives numbers that are not comparable. An empty reply
-has 0, as there; an item without a reference is unscored, and so is everything where the embedder is not installed.
+a pair was padded; a value here does not depend on its company.) An empty reply has 0, as there; an item without a
+reference is unscored, and so is everything where the embedder is not installed.
+
+`bertscore?model=FOLDER_OR_HUB_ID&layer=N` reads with another model, in the measuring environment, and `rescale=FILE`
+takes a baseline off: a table of the library (LAYER,P,R,F). Values of other models, layers or baselines (EchoMind:
+bert-base-uncased, rescaled) are not comparable.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from overtone.errors import MissingExtra
+from overtone.errors import OvertoneError, UsageError
 from overtone.metrics import Answered
+from overtone.metrics._helper import Helper
 from overtone.schema import Item, Score
 
 VERSION = 1
 LAYER = 6  # the last of MiniLM's six
 LONGEST = 512  # tokens; what the tokenizer of these weights says, and the library therefore reads
 NAME = f"bertscore|v{VERSION}|f1|layer:{LAYER}|idf:no|rescaled:no|tokens:{LONGEST}"
+LAYERS = {  # of models often used for it, the layer the bert_score library reads
+    "bert-base-uncased": 9, "bert-large-uncased": 18, "bert-base-multilingual-cased": 9, "roberta-base": 10,
+    "roberta-large": 17, "distilbert-base-uncased": 5, "deberta-large-mnli": 18, "deberta-xlarge-mnli": 40,
+}  # fmt: skip
 
 States = NDArray[np.float32]
 
@@ -65,42 +75,117 @@ def _matched(reply: States, reference: States) -> Match:
     return Match(precision, recall, 2.0 * precision * recall / both if both else 0.0, *counts)
 
 
+class Baseline(Struct, frozen=True):
+    """What unrelated texts score at one layer, and which file says so."""
+
+    precision: float = 0.0
+    recall: float = 0.0
+    f1: float = 0.0
+    name: str = "no"
+
+    def rescale(self, found: Match) -> Match:
+        """(value − baseline) ÷ (1 − baseline), each with its own."""
+        if self.name == "no":
+            return found
+        return Match(
+            (found.precision - self.precision) / (1 - self.precision),
+            (found.recall - self.recall) / (1 - self.recall),
+            (found.f1 - self.f1) / (1 - self.f1),
+            found.reply_tokens,
+            found.reference_tokens,
+        )
+
+
+def read_baseline(path: Path, layer: int) -> Baseline:
+    """A layer's row of a baseline file of the bert_score library: LAYER,P,R,F (tabs will do)."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"bertscore?rescale={path}: cannot be read: {error}") from None
+    rows = [line.replace("\t", ",").split(",") for line in text.splitlines() if line.strip()]
+    for number, row in enumerate(rows[1:], 2):
+        try:
+            at, (p, r, f) = int(row[0]), map(float, row[1:])
+        except ValueError:
+            raise UsageError(f"{path}, line {number}: not LAYER,P,R,F: {','.join(row)[:80]!r}") from None
+        if at == layer:
+            if not all(-1 <= x < 1 for x in (p, r, f)):
+                raise UsageError(f"{path}, line {number}: a baseline lies below 1")
+            return Baseline(p, r, f, hashlib.sha256(text.encode()).hexdigest()[:8])
+    raise UsageError(
+        f"{path} has no row for layer {layer}; its first line is {','.join(rows[0] if rows else [])[:80]!r}"
+    )
+
+
 class BertScore:
-    """Scores replies to conversation items: `bertscore`."""
+    """Scores replies to conversation items: `bertscore`. With a helper its model reads, else the embedded one."""
 
     name = "bertscore"
     version = VERSION
+
+    def __init__(self, layer: int = LAYER, baseline: Baseline | None = None, helper: Helper | None = None) -> None:
+        self._layer, self._baseline, self._helper = layer, baseline or Baseline(), helper
 
     def applies(self, item: Item) -> bool:
         return item.task == "converse"
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        from overtone.embedded.embedder import identity
-
         pairs = [(a.text.strip(), a.reference.strip()) for a in answered]
         try:
-            signature = f"{NAME}|model:{identity()}"
-            found = iter(match([pair for pair in pairs if pair[1]]))
-        except MissingExtra as missing:
-            return [[Score("bertscore", f"{NAME}|model:missing", None, str(missing))] for _ in answered]
-        return [[_score(signature, next(found) if reference else None)] for _, reference in pairs]
+            rows, model, longest = self._match([pair for pair in pairs if pair[1]])
+        except OvertoneError as problem:  # not installed, or it died: these replies' reason, not the end of the others
+            signature = self._signature("missing", LONGEST)
+            return [[Score("bertscore", signature, None, str(problem))] for _ in answered]
+        found, signature = iter(rows), self._signature(model, longest)
+        return [[_score(signature, next(found) if reference else None, self._baseline)] for _, reference in pairs]
+
+    def _match(self, pairs: list[tuple[str, str]]) -> tuple[list[Match], str, int]:
+        """The raw matches, what read the texts, and how many tokens of each it reads at most."""
+        if self._helper is None:
+            from overtone.embedded.embedder import identity
+
+            return match(pairs, layer=self._layer), identity(), LONGEST
+        rows = self._helper.call({"pairs": pairs})["matches"]
+        return [Match(*row) for row in rows], str(self._helper.facts["model"]), int(self._helper.facts["longest"])
+
+    def _signature(self, model: str, longest: int) -> str:
+        how = f"layer:{self._layer}|idf:no|rescaled:{self._baseline.name}|tokens:{longest}"
+        return f"bertscore|v{VERSION}|f1|{how}|model:{model.replace('|', '_')}"
 
 
-def _score(signature: str, found: Match | None) -> Score:
+def _score(signature: str, found: Match | None, baseline: Baseline) -> Score:
     if found is None:
         return Score("bertscore", signature, None, "no reference")
     if not found.reference_tokens:
         return Score("bertscore", signature, None, "no token in the reference")
+    value = baseline.rescale(found)
     detail: dict[str, float | int | str | None] = {
-        "precision": found.precision,
-        "recall": found.recall,
+        "precision": value.precision,
+        "recall": value.recall,
         "reply_tokens": found.reply_tokens,
         "reference_tokens": found.reference_tokens,
     }
     if not found.reply_tokens:
         detail["empty"] = 1
-    return Score("bertscore", signature, found.f1, "", detail)
+    return Score("bertscore", signature, value.f1, "", detail)
 
 
-def load() -> BertScore:
-    return BertScore()
+def load(*, model: str = "", layer: str = "", rescale: str = "") -> BertScore:
+    """`model`: a folder or hub id, else MiniLM; `layer`: 1 is the first, 0 the words alone; `rescale`: a file."""
+    if layer and not (layer.isascii() and layer.isdigit()):
+        raise UsageError(f"bertscore?layer={layer}: not a number of a layer")
+    chosen = int(layer) if layer else LAYERS.get(Path(model).name) if model else LAYER
+    if chosen is None:
+        known = ", ".join(sorted(LAYERS))
+        raise UsageError(f"bertscore?model={model}: say which layer to read, like &layer=9 (known without: {known})")
+    if not model and not 0 <= chosen <= LAYER:
+        raise UsageError(f"bertscore?layer={layer}: MiniLM has layers 0 to {LAYER}")
+    baseline = read_baseline(Path(rescale).expanduser(), chosen) if rescale else None
+    if not model:
+        return BertScore(chosen, baseline)
+    folder = Path(model).expanduser()
+    here = folder.is_dir()
+    if not here and (folder.is_absolute() or model.startswith((".", "~")) or model.count("/") > 1):
+        raise UsageError(f"bertscore?model={model}: no such folder")
+    options = {"model": str(folder.absolute()) if here else model, "layer": chosen}
+    return BertScore(chosen, baseline, Helper("bertscore", options, hub=not here))

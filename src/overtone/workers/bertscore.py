@@ -1,0 +1,114 @@
+"""BERTScore with any encoder of the Hugging Face library, run in the measuring environment: pairs in, matches out.
+
+Options: `model` (a folder or a hub id) and `layer`. A call holds `pairs` of reply and reference; its answer holds for
+each [precision, recall, F1, tokens of the reply, tokens of the reference], raw, as the bert_score library computes them
+for one pair at a time: no IDF, markers may be matched but have no weight.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+import transformers
+from transformers import AutoModel, AutoTokenizer
+
+if TYPE_CHECKING:
+    from overtone.workers import protocol
+else:
+    import protocol
+
+BATCH_TOKENS = 8192  # in one pass, padding included
+WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "tokenizer*", "vocab*", "merges.txt", "config.json")
+
+
+class BertScore:
+    """A loaded encoder as the wire calls it."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        name, self.layer = str(options["model"]), int(options["layer"])
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.model = AutoModel.from_pretrained(name, dtype=torch.float32).eval().to(self.device)
+        config = self.model.config
+        prefix = {"add_prefix_space": True} if config.model_type in ("roberta", "gpt2") else {}  # as the library does
+        self.tokenizer = AutoTokenizer.from_pretrained(name, **prefix)
+        layers = int(getattr(config, "num_hidden_layers", 0))
+        if not 0 <= self.layer <= layers:
+            raise ValueError(f"{name} has {layers} layers; layer={self.layer} is none of them")
+        places = int(getattr(config, "max_position_embeddings", 512)) - 2 * ("roberta" in config.model_type)
+        self.longest = min(self.tokenizer.model_max_length, places)
+        self.markers = {self.tokenizer.cls_token_id, self.tokenizer.sep_token_id}
+        self.facts = {
+            "model": _identity(name, str(getattr(config, "_commit_hash", None) or "")),
+            "longest": self.longest,
+            "device": self.device,
+            "versions": protocol.versions(("torch", "transformers", "tokenizers")),
+        }
+
+    def __call__(self, header: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        pairs = [(str(reply).strip(), str(reference).strip()) for reply, reference in header["pairs"]]
+        read = self.read(sorted({text for pair in pairs for text in pair}))
+        return {"matches": [_matched(*read[reply], *read[reference]) for reply, reference in pairs]}, []
+
+    def read(self, texts: list[str]) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+        """For each text its unit states (T, D) and each token's weight: 0 for a marker, else 1."""
+        ids = {t: self.tokenizer(t, truncation=True, max_length=self.longest)["input_ids"] for t in texts}
+        found: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+        waiting: list[str] = []
+        for text in sorted(texts, key=lambda t: len(ids[t])):
+            if waiting and len(ids[text]) * (len(waiting) + 1) > BATCH_TOKENS:
+                found |= self.pass_through(waiting, ids)
+                waiting = []
+            waiting.append(text)
+        return found | self.pass_through(waiting, ids) if waiting else found
+
+    def pass_through(self, texts: list[str], ids: dict[str, list[int]]) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+        width = max(1, *(len(ids[text]) for text in texts))
+        padding = self.tokenizer.pad_token_id or 0
+        rows = torch.tensor([ids[t] + [padding] * (width - len(ids[t])) for t in texts], device=self.device)
+        mask = torch.tensor([[1] * len(ids[t]) + [0] * (width - len(ids[t])) for t in texts], device=self.device)
+        with torch.inference_mode():
+            out = self.model(input_ids=rows, attention_mask=mask, output_hidden_states=True)
+        states = torch.nn.functional.normalize(out.hidden_states[self.layer], dim=-1).cpu()  # (B, T, D)
+        found = {}
+        for n, text in enumerate(texts):
+            weights = torch.tensor([float(i not in self.markers) for i in ids[text]], dtype=torch.float64)
+            found[text] = states[n, : len(ids[text])], weights
+        return found
+
+
+def _matched(
+    reply: torch.Tensor, ours: torch.Tensor, reference: torch.Tensor, theirs: torch.Tensor
+) -> tuple[float, float, float, int, int]:
+    """Greedy matching: every token takes its best match in the other text; markers may be one but do not count."""
+    counts = int(ours.sum()), int(theirs.sum())
+    if not all(counts):
+        return 0.0, 0.0, 0.0, *counts
+    alike = (reply @ reference.T).double()  # (T reply, T reference)
+    precision = float((alike.max(dim=1).values * ours).sum() / ours.sum())
+    recall = float((alike.max(dim=0).values * theirs).sum() / theirs.sum())
+    both = precision + recall
+    return precision, recall, 2 * precision * recall / both if both else 0.0, *counts
+
+
+def _identity(name: str, commit: str) -> str:
+    """The model's name and its bytes (a folder) or its commit (from the hub)."""
+    folder = Path(name)
+    if not folder.is_dir():
+        return f"{name}@{commit[:8] or 'unknown'}"
+    digest = hashlib.sha256()
+    for path in sorted({path for pattern in WEIGHTS for path in folder.glob(pattern) if path.is_file()}):
+        digest.update(path.name.encode())
+        with path.open("rb") as file:
+            while part := file.read(1 << 20):
+                digest.update(part)
+    return f"{folder.resolve().name}@{digest.hexdigest()[:8]}"
+
+
+if __name__ == "__main__":
+    transformers.logging.set_verbosity_warning()
+    transformers.logging.disable_progress_bar()
+    sys.exit(protocol.serve_calls(BertScore))
