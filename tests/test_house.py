@@ -22,6 +22,7 @@ MAY: dict[str, set[str]] = {  # room → the rooms it may import; every room may
     "runs": {"audio", "models", "tasks", "benchmarks"},
     "metrics": {"audio", "embedded", "stats", "tasks", "workers"},
     "stats": set(),
+    "judges": {"audio", "embedded", "stats", "labels", "runs", "models", "tasks"},
     "labels": set(),  # what people said: judges and analysis read it
     "analysis": {"stats", "runs", "labels"},
     "report": {"analysis", "runs", "benchmarks"},

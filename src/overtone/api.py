@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overtone.errors import UsageError
+from overtone.runs.asking import wait
 from overtone.runs.session import execute
 from overtone.runs.settings import Settings, resolve
 from overtone.runs.store import Store, StoredReply
@@ -67,52 +66,44 @@ class Run:
         return summarise(self._store)
 
 
-def run(benchmark: str, *, data: str | Path, model: str, out: str | Path | None = None, **settings: Any) -> Run:
+def run(
+    benchmark: str,
+    *,
+    data: str | Path,
+    model: str,
+    out: str | Path | None = None,
+    judges: Sequence[str] = (),
+    **settings: Any,
+) -> Run:
     """Ask `model` (a SPEC) the items of `benchmark` and score the replies; returns the run, open.
 
-    `settings` are the flags of `overtone run` with underscores: levels, prompt, limit, … A run that is there already
-    goes on: what is answered is not asked again. Raises OvertoneError; failures of single items are values of the run.
+    `judges` are SPECs of models that judge the replies. `settings` are the flags of `overtone run` with underscores:
+    levels, prompt, limit, metrics, … A run that is there already goes on: what is answered is not asked again. Raises
+    OvertoneError; failures of single items are values of the run.
     """
     unknown = settings.keys() - {f for f in Settings.__struct_fields__ if f not in ("judges", "plugins")}
     for name in sorted(unknown):
         raise UsageError(f"run() has no setting {name!r}{suggest(name, Settings.__struct_fields__)}")
     flags = {"benchmark": benchmark, "data": str(data), "model": [model], "out": str(out) if out else None, **settings}
-    (found,) = resolve(flags, None, os.environ)
-    outcome: Outcome = _wait(execute(found))
+    (found,) = resolve({**flags, "judge": list(judges)}, None, os.environ)
+    outcome: Outcome = wait(execute(found))
     if not outcome.stopped:
-        score(found.folder)
+        score(found.folder, metrics=found.metrics, judges=judges)
     return Run(found.folder)
 
 
-def score(folder: str | Path) -> dict[str, int]:
-    """Recompute a run's scores from its stored replies; returns how many each metric gave."""
+def score(folder: str | Path, *, metrics: Sequence[str] = (), judges: Sequence[str] = ()) -> dict[str, int]:
+    """Recompute a run's scores from its stored replies; returns how many each metric gave.
+
+    `metrics` names those computed on request; `judges` are SPECs of models that judge the replies. A verdict that was
+    paid for is not asked for again.
+    """
+    from overtone.judges.policy import parse_judge
     from overtone.scoring import score_run
 
-    return score_run(Path(folder))
+    return score_run(Path(folder), metrics=metrics, judges=[parse_judge(text) for text in judges])
 
 
 def open_run(folder: str | Path) -> Run:
     """Open a run to read it."""
     return Run(Path(folder))
-
-
-def _wait(work: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine to its end, also where an event loop is running already (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    box: dict[str, Any] = {}
-
-    def inside() -> None:
-        try:
-            box["value"] = asyncio.run(work)
-        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
-            box["error"] = error
-
-    thread = threading.Thread(target=inside, name="overtone-run")
-    thread.start()
-    thread.join()
-    if "error" in box:
-        raise box["error"]
-    return box["value"]

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from overtone import registry
 from overtone.errors import UsageError
 from overtone.metrics import Answered, Metric, Sounds
+from overtone.runs.asking import wait
 from overtone.runs.store import Store
 from overtone.schema import Item, Score
 from overtone.spec import Spec, parse_spec, suggest
 
+if TYPE_CHECKING:
+    from overtone.judges.panel import Outcome
+    from overtone.judges.policy import Judge
+
 PAGE = 256
+log = logging.getLogger("overtone")
 _STYLES = ("target", "alternative", "neutral")
 
 
@@ -24,12 +32,15 @@ def score_run(
     *,
     again: bool = True,
     metrics: Sequence[str] = (),
+    judges: Sequence[Judge] = (),
     on_metric: Callable[[str, int], None] | None = None,
+    on_judge: Callable[[str, Outcome], None] | None = None,
 ) -> dict[str, int]:
-    """Score every reply of a run; returns how many scores each metric gave.
+    """Score every reply of a run; returns how many scores each metric and judge gave.
 
     `metrics` names those that are computed on request, each as `name` or `name?key=value`. With `again` false, replies
-    that already hold a value with the metric's present signature are passed over.
+    that already hold a value with the metric's present signature are passed over. Judges come last; what they have been
+    paid for before is not asked again.
     """
     given: dict[str, int] = {}
     chosen = load_metrics(metrics)
@@ -40,6 +51,13 @@ def score_run(
             given[name] = _score_with(store, metric, again, siblings)
             if on_metric:
                 on_metric(name, given[name])
+        if judges:
+            from overtone.judges.over_run import judge_run
+
+            for label, outcome in wait(judge_run(store, judges, log=log.info)).items():
+                given[f"judge {label}"] = outcome.answered
+                if on_judge:
+                    on_judge(label, outcome)
     return given
 
 

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from overtone.runs.store import ANSWERED, FAILED, Failure, Store, StoredReply
 from overtone.schema import Item, Option, Score, Turn
 
+_TEXT = re.compile(r"\|text:[^|]*")  # whether a judge read a reply's text or a transcript of it: one kind of score
 _VERSION = re.compile(r"\|v(\d{1,9})(?:\||$)")
 
 
@@ -101,10 +102,10 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
     found = Counter((s.metric, s.signature) for ask, s in store.scores() if ask in answers)
     signatures, notes = _choose_signatures(found)
     for ask_id, score in store.scores():
-        if ask_id in answers and signatures[score.metric] == score.signature:
+        if ask_id in answers and _same(signatures[score.metric], score.signature):
             answers[ask_id].scores[score.metric] = score
     for ask_id, turn, score in store.turn_scores():
-        if ask_id in answers and signatures.get(score.metric) == score.signature:
+        if ask_id in answers and _same(signatures.get(score.metric, ""), score.signature):
             answers[ask_id].earlier.setdefault(turn, {})[score.metric] = score
     return Reading(
         store.folder,
@@ -153,10 +154,15 @@ def _choose_signatures(found: Counter[tuple[str, str]]) -> tuple[dict[str, str],
     for metric, ranked in sorted(by_metric.items()):
         ranked.sort(reverse=True)
         chosen[metric] = ranked[0][2]
-        if len(ranked) > 1:
-            others = "; ".join(f"{signature} ({count} scores)" for _, count, signature in ranked[1:])
+        passed = [(count, signature) for _, count, signature in ranked if not _same(chosen[metric], signature)]
+        if passed:
+            others = "; ".join(f"{signature} ({count} scores)" for count, signature in passed)
             notes.append(f"{metric} was scored in several ways: {ranked[0][2]} is shown, not {others}")
     return chosen, notes
+
+
+def _same(one: str, other: str) -> bool:
+    return one == other or _TEXT.sub("", one) == _TEXT.sub("", other)
 
 
 def signature_differences(readings: Sequence[Reading]) -> list[tuple[str, list[tuple[str, str]]]]:

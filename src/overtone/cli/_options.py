@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overtone.errors import UsageError
 
 if TYPE_CHECKING:
+    from overtone.judges.policy import Judge
     from overtone.runs.settings import Settings
+    from overtone.spec import Spec
 
 
 def add_run_flags(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +22,7 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="SPEC", action="append", help="kind:name?key=value, e.g. cascade; repeatable"
     )
+    add_score_flags(parser)
     parser.add_argument("--levels", metavar="1,2,3", help="1 understanding, 2 reasoning, 3 conversation (all)")
     parser.add_argument("--prompt", metavar="NAMES", help="zero, basic, enhance, oracle, oracle-false or all (enhance)")
     parser.add_argument("--styles", metavar="NAMES", help="target, alternative, neutral, control (all)")
@@ -37,6 +41,16 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fsync", action="store_const", const=True, help="survive power loss too, more slowly")
     parser.add_argument(
         "--trust", action="store_true", help="allow a run file from elsewhere to run programs and use keys"
+    )
+
+
+def add_score_flags(parser: argparse.ArgumentParser) -> None:
+    """What `run` and `score` are told about scoring."""
+    parser.add_argument(
+        "--metric", metavar="NAME", action="append", help="score this too, e.g. nisqa or emoalign; repeatable"
+    )
+    parser.add_argument(
+        "--judge", metavar="SPEC", action="append", help="have a model judge the replies, e.g. openai:NAME; repeatable"
     )
 
 
@@ -66,7 +80,25 @@ def settings_of(args: argparse.Namespace) -> list[Settings]:
     for run in runs:
         registry.find("benchmarks", run.benchmark)
         registry.find("models", run.model.kind)
+        check_scoring(run.metrics, run.judges)
         wanted = run.model.options.get("trust_remote_code", "no").lower() not in ("no", "0", "false", "off")
         if wanted and not args.trust:  # the worker asks for OVERTONE_TRUST_REMOTE_CODE as well
             raise UsageError(f"{run.model}: running a checkpoint's own code needs --trust")
     return runs
+
+
+def check_scoring(metrics: Sequence[str], judges: Sequence[Spec]) -> list[Judge]:
+    """The judges these SPECs stand for. A wrong name, option or rubric is an error now, not after the run."""
+    from overtone import registry
+    from overtone.judges import rubric
+    from overtone.judges.policy import judge_of
+    from overtone.scoring import load_metrics
+
+    if metrics:
+        load_metrics(metrics)
+    found = [judge_of(spec) for spec in judges]
+    for judge in found:
+        registry.find("models", judge.spec.kind)
+        for name in judge.rubrics:
+            rubric.load(name)
+    return found

@@ -42,19 +42,23 @@ def main(args: argparse.Namespace) -> int:
 def _one(settings: Settings, *, verbose: bool, quiet: bool) -> int:
     import asyncio
 
+    from overtone.cli._judges import Judging
     from overtone.cli._progress import Display
     from overtone.runs.session import Hooks, execute
     from overtone.scoring import score_run
 
+    judging = Judging(settings.judges)
     with Display(settings, verbose=verbose, quiet=quiet) as display:
-        outcome = asyncio.run(execute(settings, Hooks(display.start, display.update, signals=True)))
-    score_run(settings.folder, again=False)
+        hooks = Hooks(display.start, display.update, signals=True, beside=judging.beside())
+        outcome = asyncio.run(execute(settings, hooks))
+    judges = judging.judges if outcome.stopped != "interrupted" else ()
+    score_run(settings.folder, again=False, metrics=settings.metrics, judges=judges, on_judge=judging.told)
     if not quiet:
         from overtone.report.terminal import print_run
 
         print_run(settings.folder)
-        print(_closing(settings, outcome))
-    return _exit_code(outcome)
+        print("\n".join([*judging.lines(), _closing(settings, outcome)]))
+    return _exit_code(outcome) or judging.exit_code
 
 
 def _exit_code(outcome: Outcome) -> int:

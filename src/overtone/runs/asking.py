@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -214,3 +215,25 @@ def check_outcome(outcome: Outcome) -> None:
         raise StoreError(outcome.detail)
     if outcome.stopped == "fatal" and outcome.answered == 0:
         raise OvertoneError(f"the first request failed, nothing else was asked. {outcome.detail}")
+
+
+def wait(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine to its end, also where an event loop is running already (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    box: dict[str, Any] = {}
+
+    def inside() -> None:
+        try:
+            box["value"] = asyncio.run(work)
+        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
+            box["error"] = error
+
+    thread = threading.Thread(target=inside, name="overtone-run")
+    thread.start()
+    thread.join()
+    if "error" in box:
+        raise box["error"]
+    return box["value"]

@@ -13,7 +13,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -28,13 +30,23 @@ from overtone.runs.engine import Engine, Progress
 from overtone.runs.prices import price_of
 from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
 from overtone.runs.sounds import Sounds
-from overtone.runs.store import Store
+from overtone.runs.store import Ask, Store
 from overtone.schema import Item
 from overtone.tasks import Prompts, conditions, load_prompts
 from overtone.version import __version__
 
 PLAN_PAGE = 500
 log = logging.getLogger("overtone")
+
+
+class Beside(Protocol):
+    """Who works beside a run, on the replies it has: entered with the open store, left before that is closed."""
+
+    def answered(self, ask: Ask) -> None:
+        """All turns of this ask have their replies."""
+
+    def stop(self, why: str) -> None:
+        """The run was interrupted: begin nothing more."""
 
 
 class Hooks(msgspec.Struct, frozen=True):
@@ -44,6 +56,7 @@ class Hooks(msgspec.Struct, frozen=True):
     on_progress: Callable[[Progress], None] | None = None
     signals: bool = False
     policy: Policy | None = None
+    beside: Callable[[Store], AbstractAsyncContextManager[Beside]] | None = None  # judges, while the run goes on
 
 
 def load_benchmark(settings: Settings) -> Benchmark:
@@ -92,29 +105,33 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
             _fill(store, settings, benchmark)
             for line in store.warnings:
                 log.warning(line)
-            engine = Engine(
-                store,
-                model,
-                sounds,
-                prompts,
-                connections=settings.max_connections,
-                speech=speech,
-                seed=_seed(settings),
-                budget_requests=settings.budget_requests,
-                budget_usd=settings.budget_usd,
-                price=price,
-                policy=hooks.policy,
-                on_progress=hooks.on_progress,
-                log=log.info,
-            )
-            if hooks.on_start:
-                hooks.on_start(store, model, benchmark)
-            log.info("asking %d of %s with %s", engine.progress.total, settings.benchmark, identity(settings.model))
-            with _signals(engine, hooks.signals):
-                outcome = await engine.run()
-            if outcome.stopped:
-                store.add_event("stopped", f"{outcome.stopped}: {outcome.detail}")
-            log.info("answered %d, failed %d, %s", outcome.answered, outcome.failed, outcome.stopped or "finished")
+            async with hooks.beside(store) if hooks.beside else contextlib.nullcontext() as beside:
+                engine = Engine(
+                    store,
+                    model,
+                    sounds,
+                    prompts,
+                    connections=settings.max_connections,
+                    speech=speech,
+                    seed=_seed(settings),
+                    budget_requests=settings.budget_requests,
+                    budget_usd=settings.budget_usd,
+                    price=price,
+                    policy=hooks.policy,
+                    on_progress=hooks.on_progress,
+                    on_answered=beside.answered if beside else None,
+                    log=log.info,
+                )
+                if hooks.on_start:
+                    hooks.on_start(store, model, benchmark)
+                log.info("asking %d of %s with %s", engine.progress.total, settings.benchmark, identity(settings.model))
+                with _signals(engine, hooks.signals):
+                    outcome = await engine.run()
+                if beside and outcome.stopped == "interrupted":
+                    beside.stop("the run was interrupted")
+                if outcome.stopped:
+                    store.add_event("stopped", f"{outcome.stopped}: {outcome.detail}")
+                log.info("answered %d, failed %d, %s", outcome.answered, outcome.failed, outcome.stopped or "finished")
             check_outcome(outcome)
             return outcome
         finally:

@@ -43,6 +43,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     budget_usd: float | None = None
     seed: int | None = None
     fsync: bool = False
+    metrics: tuple[str, ...] = ()  # computed on request only, each as name or name?key=value
     judges: tuple[Spec, ...] = ()
     plugins: tuple[str, ...] = ()
 
@@ -69,7 +70,7 @@ def identity(spec: Spec) -> str:
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _KEYS = tuple(f for f in Settings.__struct_fields__ if f not in ("benchmark", "model", "judges", "plugins"))
-_LISTS = ("levels", "prompt", "styles", "parts", "input")
+_LISTS = ("levels", "prompt", "styles", "parts", "input", "metrics")
 _MOST = 2**31
 
 
@@ -155,12 +156,14 @@ def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping
         raise UsageError(
             "which benchmark? name one, e.g. 'overtone run echomind …', or a [[benchmark]] in the run file"
         )
-    judges = tuple(parse_spec(j["spec"]) for j in (file.judges if file else ()))
+    judges = tuple(parse_spec(j) for j in given.get("judge") or [j["spec"] for j in (file.judges if file else ())])
     pairs = [(benchmark, parse_spec(model)) for benchmark in benchmarks for model in models]
     runs = []
     for benchmark, spec in pairs:
         merged: dict[str, Any] = {**around, **_plain(file.run if file else {}), **_plain(benchmark)}
         merged |= {k: v for k, v in given.items() if k in _KEYS}
+        if given.get("metric"):
+            merged["metrics"] = list(given["metric"])
         merged["plugins"] = [str(p.absolute()) for p in file.plugins] if file else []
         name = merged.pop("name")
         told = benchmark.get("data") or (file.run.get("data") if file else None)

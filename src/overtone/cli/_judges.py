@@ -1,0 +1,58 @@
+"""Judges on the command line: made from their SPECs, put beside a run, and what became of each in one line."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+
+from overtone.cli._options import check_scoring
+from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_OK
+from overtone.paths import shown
+
+if TYPE_CHECKING:
+    from overtone.judges.panel import Outcome
+    from overtone.runs.store import Store
+    from overtone.spec import Spec
+
+
+class Judging:
+    """The judges of one command. `told` hears how each fared."""
+
+    def __init__(self, specs: Sequence[Spec]) -> None:
+        self.judges = check_scoring((), specs)
+        self.outcomes: dict[str, Outcome] = {}
+
+    def beside(self) -> Callable[[Store], AbstractAsyncContextManager[Any]] | None:
+        """What a run is given so that its replies are judged as they come."""
+        if not self.judges:
+            return None
+        from overtone.judges.over_run import beside
+
+        log = logging.getLogger("overtone").info
+        return functools.partial(beside, judges=self.judges, log=log, on_judge=self.told)
+
+    def told(self, label: str, outcome: Outcome) -> None:
+        """A judge has gone over the run. The last time counts; what was spent before is added."""
+        if label in self.outcomes:
+            outcome.requests += self.outcomes[label].requests
+            outcome.cost += self.outcomes[label].cost
+        self.outcomes[label] = outcome
+
+    def lines(self) -> list[str]:
+        found = []
+        for label, o in self.outcomes.items():
+            line = f"judge {label}: {o.answered} verdicts, {o.unread} unreadable, {o.failed} missing; "
+            line += f"{o.requests} requests" + (f", ${o.cost:.2f}" if o.cost else "")
+            if o.stopped:
+                line += f"; stopped ({o.stopped}): {shown(o.detail)}; 'overtone score RUN --judge …' goes on"
+            found.append(line)
+        return found
+
+    @property
+    def exit_code(self) -> int:
+        if any(o.stopped == "budget" for o in self.outcomes.values()):
+            return EXIT_BUDGET
+        return EXIT_FAILURES if any(o.failed or o.stopped for o in self.outcomes.values()) else EXIT_OK

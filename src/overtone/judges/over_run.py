@@ -1,0 +1,297 @@
+"""Judges over a run's replies: while the run goes on, or afterwards. What they say is stored like any other score.
+
+A judge that fails or stops leaves its replies unscored, with the reason; no other score is touched, and what it has
+answered is in the run's `verdicts.db` and not asked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from overtone.errors import OvertoneError, UsageError
+from overtone.judges import record, rubric
+from overtone.judges.cache import Verdicts
+from overtone.judges.panel import Judgement, Outcome, Sitting, signature
+from overtone.judges.policy import Judge
+from overtone.judges.rubric import Rubric
+from overtone.judges.subject import Subject
+from overtone.paths import inside
+from overtone.runs.asking import Policy as Retries
+from overtone.runs.store import Ask, Store
+from overtone.schema import Item, Key, Score
+from overtone.tasks import heard
+
+FILE = "verdicts.db"
+NO_CUE = "nothing in particular: an ordinary voice, no background sound"
+
+
+class Reply(Struct, frozen=True):
+    """One stored reply to be judged, with what was said before it."""
+
+    ask: int
+    key: Key
+    item: Item
+    text: str
+    audio: str = ""
+    before: tuple[str, ...] = ()  # the model's replies to earlier turns
+
+
+class Bench:
+    """Several judges, each with its rubrics, over one open store. Use `opened(...)`."""
+
+    def __init__(self, store: Store, judges: Sequence[Judge], sittings: Sequence[Sitting]) -> None:
+        self.store = store
+        self.sittings = sittings
+        self.rubrics: dict[str, list[Rubric]] = {j.label: [rubric.load(name) for name in j.rubrics] for j in judges}
+        root = store.meta().get("root")
+        self.root = Path(root) if root else None
+        self.queues: list[asyncio.Queue[Reply | None]] = [asyncio.Queue() for _ in sittings]
+        self._workers: list[asyncio.Task[None]] = []
+        self.given = 0
+
+    def answered(self, reply: Reply) -> None:
+        """Judge this reply soon."""
+        if not self._workers:
+            self._workers = [
+                asyncio.create_task(self._work(sitting, queue))
+                for sitting, queue in zip(self.sittings, self.queues, strict=True)
+                for _ in range(sitting.judge.policy.connections)
+            ]
+        for queue in self.queues:
+            queue.put_nowait(reply)
+
+    def stop(self, why: str) -> None:
+        """Begin no further verdict."""
+        for sitting in self.sittings:
+            sitting.stop(why)
+
+    async def finish(self) -> None:
+        """Wait until every reply is judged, or its judge has stopped."""
+        if self._workers:
+            for queue, sitting in zip(self.queues, self.sittings, strict=True):
+                for _ in range(sitting.judge.policy.connections):
+                    queue.put_nowait(None)
+            try:
+                await asyncio.gather(*self._workers)
+            finally:
+                for worker in self._workers:
+                    worker.cancel()
+                self._workers = []
+        self.store.commit()
+
+    async def _work(self, sitting: Sitting, queue: asyncio.Queue[Reply | None]) -> None:
+        while (reply := await queue.get()) is not None:
+            for one in self.rubrics[sitting.judge.label]:
+                if one.subject == "reply" and any(d.asked(style(reply.item)) for d in one.dimensions):
+                    await self._judge(sitting, one, reply)
+
+    async def _judge(self, sitting: Sitting, one: Rubric, reply: Reply) -> None:
+        subject = self._subject(reply)
+        if not reply.text.strip() and reply.audio:
+            try:
+                heard_text = await asyncio.to_thread(_transcript, self.store.audio_path(reply.audio))
+                subject = msgspec.structs.replace(
+                    subject, texts={**subject.texts, "reply": heard_text}, transcript=True
+                )
+            except OvertoneError as error:
+                self._keep(reply, [_unscored(sitting.judge, one, subject, d, str(error)) for d in one.dimensions])
+                return
+        judgement = await sitting.judgement(one, subject)
+        self._keep(reply, scores(sitting.judge, one, judgement))
+
+    def _keep(self, reply: Reply, found: list[Score]) -> None:
+        self.store.add_scores([(reply.ask, score) for score in found])
+        self.store.commit()
+        self.given += len(found)
+
+    def _subject(self, reply: Reply) -> Subject:
+        item, turn = reply.item, len(reply.item.turns) - 1
+        said = item.turns[turn]
+        texts = {
+            "cue": heard(item, turn) or NO_CUE,
+            "topic": item.topic.replace("_", " "),
+            "words": said.words,
+            "context": _context(reply),
+            "reply": reply.text,
+            "reference": said.reference or (item.references[0] if item.references else ""),
+        }
+        sounds: dict[str, Path] = {}
+        if said.clip is not None and self.root is not None:
+            sounds["clip"] = inside(self.root, said.clip.path)
+        if reply.audio:
+            sounds["reply"] = self.store.audio_path(reply.audio)
+        name = f"{reply.key.item}|{reply.key.condition}|{reply.key.repeat}|{reply.key.turn}"
+        return Subject(name, item.group, texts, sounds, style(item))
+
+
+def style(item: Item) -> str:
+    """The style a rubric goes by. A control clip is a second rendering, a dialogue has variants: what the clip carries
+    decides for those."""
+    if item.style in ("target", "alternative", "neutral"):
+        return item.style
+    carried = item.turns[-1].cue if len(item.turns) > 1 else item.cue
+    return "target" if carried else "neutral"
+
+
+def _context(reply: Reply) -> str:
+    lines = [reply.item.context] if reply.item.context else []
+    for turn, said in zip(reply.item.turns, reply.before, strict=False):
+        lines += [f"The user said: {turn.words}", f"The reply was: {said}"]
+    return "\n".join(lines)
+
+
+def _transcript(path: Path) -> str:
+    from overtone.audio import read
+    from overtone.embedded.recogniser import transcribe
+
+    return transcribe(*read(path))
+
+
+def scores(judge: Judge, one: Rubric, judgement: Judgement) -> list[Score]:
+    """A judgement as scores, one for each dimension that was asked."""
+    found = []
+    for d in one.dimensions:
+        if not d.asked(judgement.subject.style):
+            continue
+        read = [draw for draw in judgement.draws if d.key in draw.values]
+        problems = "; ".join(dict.fromkeys(x.problem for x in judgement.draws if x.problem))[:1000]
+        value = judgement.value(d, judge.policy.least)
+        reason = "" if value is not None else problems or f"{len(read)} valid verdicts of {judge.policy.least} wanted"
+        detail: dict[str, float | int | str | None] = {
+            "why": next((draw.reasons.get(d.key, "") for draw in read), ""),
+            "values": ",".join(str(draw.values[d.key]) for draw in read),
+            "draws": len(judgement.draws),
+            "unread": len(judgement.draws) - len(read),
+            "problems": problems,
+        }
+        told = signature(judge, one, d, transcript=judgement.subject.transcript)
+        found.append(Score(f"{d.key}@{judge.label}", told, value, reason, detail))
+    return found
+
+
+def _unscored(judge: Judge, one: Rubric, subject: Subject, d: rubric.Dimension, why: str) -> Score:
+    return Score(f"{d.key}@{judge.label}", signature(judge, one, d, transcript=True), None, why)
+
+
+# ── the whole run ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@asynccontextmanager
+async def opened(
+    store: Store,
+    judges: Sequence[Judge],
+    *,
+    retries: Retries | None = None,
+    log: Callable[[str], None] | None = None,
+) -> AsyncIterator[Bench]:
+    """Judges ready to work on an open store; closed with what they started, whatever happens."""
+    labels = [j.label for j in judges]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise UsageError(f"two judges are called {label!r}; give one of them label=NAME in its SPEC")
+    async with AsyncExitStack() as stack:
+        verdicts = stack.enter_context(Verdicts(store.folder / FILE))
+        workers = store.folder / "workers"
+        sittings = [Sitting(j, verdicts, retries=retries, log=log, log_folder=workers) for j in judges]
+        for sitting in sittings:
+            stack.push_async_callback(sitting.close)
+        bench = Bench(store, judges, sittings)
+        store.set_meta({"rubrics": _about(store, judges, bench.rubrics)})
+        yield bench
+
+
+class _Beside:
+    """Hands a run's replies to its judges as they come."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+
+    def answered(self, ask: Ask) -> None:
+        if ask.item.task == "converse":
+            keys = [ask.key(turn) for turn in range(len(ask.item.turns))]
+            found = [stored for key in keys if (stored := self._bench.store.reply(key)) is not None]
+            if len(found) == len(keys):
+                *before, last = found
+                said = tuple(stored.text for stored in before)
+                self._bench.answered(Reply(ask.id, last.key, ask.item, last.text, last.audio, said))
+
+    def stop(self, why: str) -> None:
+        self._bench.stop(why)
+
+
+@asynccontextmanager
+async def beside(
+    store: Store,
+    judges: Sequence[Judge],
+    *,
+    log: Callable[[str], None] | None = None,
+    on_judge: Callable[[str, Outcome], None] | None = None,
+) -> AsyncIterator[_Beside]:
+    """Judges that work while the run goes on; leaving waits until they have judged what there is."""
+    async with opened(store, judges, log=log) as bench:
+        yield _Beside(bench)
+        await bench.finish()
+        for sitting in bench.sittings:
+            if on_judge:
+                on_judge(sitting.judge.label, sitting.outcome)
+
+
+async def judge_run(
+    store: Store,
+    judges: Sequence[Judge],
+    *,
+    retries: Retries | None = None,
+    log: Callable[[str], None] | None = None,
+    on_start: Callable[[Bench], None] | None = None,
+) -> dict[str, Outcome]:
+    """Judge every answered conversation of a run; returns how it went for each judge."""
+    async with opened(store, judges, retries=retries, log=log) as bench:
+        if on_start:
+            on_start(bench)
+        for reply in replies(store):
+            bench.answered(reply)
+        await bench.finish()
+        return {sitting.judge.label: sitting.outcome for sitting in bench.sittings}
+
+
+def replies(store: Store) -> Iterator[Reply]:
+    """The last reply of every answered conversation."""
+    before: list[str] = []
+    for ask, turn, text, audio, _, _ in list(store.answered()):
+        if ask.item.task != "converse":
+            continue
+        before = before if turn else []
+        if turn < len(ask.item.turns) - 1:
+            before.append(text)
+        else:
+            yield Reply(ask.id, ask.key(turn), ask.item, text, audio, tuple(before))
+
+
+def _about(store: Store, judges: Iterable[Judge], rubrics: dict[str, list[Rubric]]) -> str:
+    """What a reader of the run needs to know of the dimensions, beside what other judges have left there."""
+    known = store.meta().get("rubrics")
+    about = msgspec.json.decode(known, type=dict[str, dict[str, object]]) if known else {}
+    for judge in judges:
+        for one in rubrics[judge.label]:
+            held = record.validated(record.identity(judge, one), one)
+            for d in one.dimensions:
+                entry = about.get(d.key, {})
+                marks = entry.get("unvalidated")
+                unvalidated = dict(marks) if isinstance(marks, dict) else {}
+                unvalidated[judge.label] = held is None or d.key not in held.dimensions
+                about[d.key] = {
+                    "label": d.label,
+                    "low": d.ends[0],
+                    "high": d.ends[1],
+                    "better": d.better,
+                    "styles": d.styles,
+                    "rubric": one.identity,
+                    "unvalidated": unvalidated,
+                }
+    return msgspec.json.encode(about).decode()
