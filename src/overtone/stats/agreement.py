@@ -13,6 +13,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from overtone.stats.bootstrap import resamples
+from overtone.stats.cluster import Labels, codes
+
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 Array = npt.NDArray[np.float64]
 
@@ -41,6 +44,17 @@ def alpha(ratings: Sequence[Sequence[float | None]] | Array, level: Level = "nom
     return _alpha(counts, _differences(values, counts, level))
 
 
+def tally(ratings: Sequence[Sequence[float | None]] | Array) -> tuple[Array, Array]:
+    """The values that occur, and how often each unit with two ratings or more got each: (units, values). For drawing
+    units many times over: the rows drawn go to `of_tally`."""
+    return _counts(ratings)
+
+
+def of_tally(values: Array, counts: Array, level: Level = "nominal") -> float:
+    """Krippendorff's α of tallied units."""
+    return _alpha(counts, _differences(values, counts, level))
+
+
 def percent(ratings: Sequence[Sequence[float | None]] | Array) -> float:
     """The share of pairs of ratings of the same unit that agree, each unit weighted by its ratings; NaN without any."""
     _, counts = _counts(ratings)
@@ -58,18 +72,22 @@ def agreement(
     seed: int,
     draws: int = 2000,
     confidence: float = 0.95,
+    clusters: Labels | None = None,
 ) -> Agreement:
-    """α, percent agreement, and α's interval by drawing units anew. Draws without variation are left out of it."""
+    """α, percent agreement, and α's interval by drawing units anew. Draws without variation are left out of it.
+
+    `clusters` names a cluster for every unit (column), where units are not independent: clusters are then drawn whole.
+    """
     table = _table(ratings)
     values, counts = _counts(table)
-    if level == "ordinal":  # the distances depend on how often each value occurs, so on the draw
-        found = [_alpha(c, _differences(values, c, level)) for c in _draws(counts, seed, draws)]
-    else:
-        apart = _differences(values, counts, level)
-        found = [_alpha(c, apart) for c in _draws(counts, seed, draws)]
-    known = [a for a in found if not math.isnan(a)]
+    labels = range(table.shape[1]) if clusters is None else clusters
+    if len(labels) != table.shape[1]:
+        raise ValueError(f"{table.shape[1]} units but {len(labels)} cluster labels")
+    ids, count = codes([label for label, used in zip(labels, _rated(table), strict=True) if used])
+    found = _drawn(values, counts, level, ids, count, seed, draws)
+    known = found[~np.isnan(found)]
     tail = 50 * (1 - confidence)
-    low, high = (float(np.percentile(known, p)) for p in (tail, 100 - tail)) if known else (math.nan, math.nan)
+    low, high = (float(np.percentile(known, p)) for p in (tail, 100 - tail)) if known.size else (math.nan, math.nan)
     value = _alpha(counts, _differences(values, counts, level))
     return Agreement(value, low, high, percent(table), len(counts), len(table))
 
@@ -90,16 +108,47 @@ def _table(ratings: Sequence[Sequence[float | None]] | Array) -> Array:
 def _counts(ratings: Sequence[Sequence[float | None]] | Array) -> tuple[Array, Array]:
     """The values that occur, and how often each unit with at least two ratings got each: (units, values)."""
     table = _table(ratings)
-    rated = (~np.isnan(table)).sum(0) >= 2
-    table = table[:, rated]
+    table = table[:, _rated(table)]
     values = np.unique(table[~np.isnan(table)])
     counts = np.stack([(table == v).sum(0) for v in values], axis=1) if len(values) else np.zeros((0, 0))
     return values, counts.astype(np.float64)
 
 
-def _draws(counts: Array, seed: int, draws: int) -> list[Array]:
-    rng = np.random.default_rng(seed)
-    return [counts[rng.integers(len(counts), size=len(counts))] for _ in range(draws)] if len(counts) else []
+def _rated(table: Array) -> npt.NDArray[np.bool_]:
+    """Which units have at least two ratings."""
+    return np.asarray((~np.isnan(table)).sum(0) >= 2)
+
+
+def _drawn(
+    values: Array, counts: Array, level: Level, ids: npt.NDArray[np.intp], count: int, seed: int, draws: int
+) -> Array:
+    """α of every draw of the clusters, from how often each was drawn: a few matrix products, no loop over draws."""
+    if count < 2:  # nothing is known of the spread
+        return np.empty(0)
+    sizes = counts.sum(1)
+    weights = 1 / (sizes - 1)
+    apart = _differences(values, counts, level)
+    pairs = counts @ apart  # (units, values)
+    apart_within = (pairs * counts).sum(1) * weights  # a unit's disagreement, where the distances are fixed
+    found = []
+    for times in resamples(count, seed=seed, draws=draws):
+        drawn = times[:, ids]  # how often each unit occurs: (draws, units)
+        often = drawn @ counts  # how often each value occurs: (draws, values)
+        total = often.sum(1)
+        if level == "ordinal":  # the distances depend on how often each value occurs, so on the draw
+            # Σ n·n′·(m − m′)² over a unit's values = 2·(size·Σ n·m² − (Σ n·m)²), for middles m
+            middle = np.cumsum(often, axis=1) - often / 2
+            middle -= (middle * often).sum(1, keepdims=True) / total[:, None]
+            once, squared = middle @ counts.T, middle**2 @ counts.T  # (draws, units)
+            observed = (drawn * weights * 2 * (sizes * squared - once**2)).sum(1)
+            expected = 2 * total * (often * middle**2).sum(1) / (total - 1)
+        else:
+            observed = drawn @ apart_within
+            expected = ((often @ apart) * often).sum(1) / (total - 1)
+        varied = (often > 0).sum(1) > 1
+        ratio = np.divide(observed, expected, out=np.full(len(times), math.nan), where=varied & (expected > 0))
+        found.append(1 - ratio)
+    return np.concatenate(found)
 
 
 def _differences(values: Array, counts: Array, level: Level) -> Array:

@@ -1,0 +1,58 @@
+"""Is this many right more than guessing gives? Exact binomial tails and intervals, for known-answer tests.
+
+For independent trials. Where trials share a script or a speaker, `cluster.proportion` gives the interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+
+def at_least(successes: int, trials: int, chance: float) -> float:
+    """How probable `successes` or more of `trials` are, if each comes with probability `chance`."""
+    _check(successes, trials)
+    if not 0 <= chance <= 1:
+        raise ValueError(f"a chance lies between 0 and 1, not {chance}")
+    if successes == 0 or chance == 1:
+        return 1.0
+    if chance == 0:
+        return 0.0
+    tail = math.fsum(math.exp(_log_term(k, trials, chance)) for k in range(successes, trials + 1))
+    return min(1.0, tail)
+
+
+def at_most(successes: int, trials: int, chance: float) -> float:
+    """How probable `successes` or fewer of `trials` are, if each comes with probability `chance`."""
+    _check(successes, trials)
+    return at_least(trials - successes, trials, 1 - chance)
+
+
+def exact_interval(successes: int, trials: int, *, level: float = 0.95) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a proportion: never covers less often than it says. (0, 1) without trials."""
+    _check(successes, trials)
+    if not 0 < level < 1:
+        raise ValueError(f"a level lies between 0 and 1, not {level}")
+    tail = (1 - level) / 2
+    low = _where(lambda p: at_least(successes, trials, p) < tail) if successes else 0.0
+    high = _where(lambda p: at_most(successes, trials, p) >= tail) if successes < trials else 1.0
+    return low, high
+
+
+def _where(below: Callable[[float], bool]) -> float:
+    """The p where `below`, true for small p, turns false: by halving."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle) else (low, middle)
+    return (low + high) / 2
+
+
+def _log_term(k: int, trials: int, chance: float) -> float:
+    ways = math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1)
+    return ways + k * math.log(chance) + (trials - k) * math.log1p(-chance)
+
+
+def _check(successes: int, trials: int) -> None:
+    if not 0 <= successes <= trials:
+        raise ValueError(f"{successes} of {trials} is not a count of successes")
