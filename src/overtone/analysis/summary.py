@@ -9,6 +9,18 @@ from msgspec import Struct
 
 from overtone import cues
 from overtone.analysis import corpus
+from overtone.analysis.agreeing import AgreementRow, agreements
+from overtone.analysis.extremes import Extremes, extremes
+from overtone.analysis.judged import (
+    Difference,
+    Dimension,
+    JudgedRow,
+    Trouble,
+    differences,
+    judged,
+    read_dimensions,
+    troubles,
+)
 from overtone.analysis.ledger import Ledger, make_ledger
 from overtone.analysis.measures import (
     MEASURES,
@@ -31,6 +43,8 @@ from overtone.analysis.parts import (
     wrong,
 )
 from overtone.analysis.reading import Answer, Reading, read
+from overtone.analysis.style import StyleRow, style_rows
+from overtone.analysis.voice import VoiceRow, spoken
 from overtone.runs.store import Store
 from overtone.schema import STYLES
 
@@ -117,6 +131,11 @@ class ConditionSummary(Struct, frozen=True):
     dialogue: list[DialogueRow] = []
     control: Control | None = None
     fixed: Accuracy | None = None  # reasoning questions whose answer does not move with the voice
+    judged: list[JudgedRow] = []
+    differences: list[Difference] = []  # between two ways of judging the same replies
+    following: list[StyleRow] = []  # does the reply follow the voice?
+    spoken: list[VoiceRow] = []
+    extremes: Extremes | None = None
 
     @property
     def basis(self) -> str:
@@ -148,6 +167,8 @@ class Summary(Struct, frozen=True):
     ledger: Ledger
     signatures: dict[str, str]
     notes: list[str]
+    agreement: list[AgreementRow] = []  # of judges
+    troubles: list[Trouble] = []  # of judges
 
 
 def summarise(store: Store) -> Summary:
@@ -162,6 +183,7 @@ def summarise_reading(reading: Reading) -> Summary:
         by_condition.setdefault(answer.condition, []).append(answer)
     warnings = [detail for _, kind, detail in reading.events if kind == "warning"]
     answered, failed = sum(a.answered for a in answers), sum(a.failed for a in answers)
+    dimensions = read_dimensions(reading.meta, reading.signatures)
     return Summary(
         name=reading.name,
         folder=str(reading.folder),
@@ -174,14 +196,18 @@ def summarise_reading(reading: Reading) -> Summary:
         answered=answered,
         failed=failed,
         pending=len(answers) - answered - failed,
-        conditions=[_condition(name, found) for name, found in by_condition.items()],
+        conditions=[_condition(name, found, dimensions, reading.signatures) for name, found in by_condition.items()],
         ledger=make_ledger(answers),
         signatures=reading.signatures,
         notes=[*reading.notes, *warnings],
+        agreement=agreements(answers, dimensions),
+        troubles=troubles(answers, dimensions),
     )
 
 
-def _condition(name: str, answers: list[Answer]) -> ConditionSummary:
+def _condition(
+    name: str, answers: list[Answer], dimensions: dict[str, Dimension], signatures: dict[str, str]
+) -> ConditionSummary:
     core = [a for a in answers if not a.item.part]
     unsure = [a for a in core if a.item.status == "unvalidated"]
     sure = [a for a in core if a.item.status != "unvalidated"]
@@ -211,6 +237,11 @@ def _condition(name: str, answers: list[Answer]) -> ConditionSummary:
         dialogue=dialogue(answers),
         control=control(answers),
         fixed=accuracy((a for a in answers if a.item.part == "fixed"), is_choice(2)),
+        judged=judged(answers, dimensions, signatures),
+        differences=differences(answers, dimensions, signatures),
+        following=style_rows(answers),
+        spoken=spoken(answers),
+        extremes=extremes(answers, dimensions),
     )
 
 
