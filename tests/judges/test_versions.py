@@ -1,4 +1,4 @@
-"""What a judge is told cannot change while its rubric's version stays: scores of the same name would silently differ."""
+"""What a judge is told cannot change while its rubric's version stays: equal names would hide unequal scores."""
 
 from __future__ import annotations
 
