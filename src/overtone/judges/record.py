@@ -1,4 +1,4 @@
-"""Which judges have shown that they can be trusted, and by which rubric: small JSON files, written by validate and hear.
+"""Which judges have shown that they can be trusted, and by which rubric: small JSON files of validate and hear.
 
 A judge counts as validated for a rubric where it agreed with people (the lower end of the 95 % interval of
 Krippendorff's α is at least BAR) or, by rubrics that hear, where it passed the known-answer test.
@@ -104,6 +104,6 @@ def _read(path: Path) -> Record | None:
         record = msgspec.json.decode(data, type=Record)
     except msgspec.DecodeError as error:
         raise DataError(
-            f"{shown(str(path))}: is no record of a judge ({error}); delete it and validate again"
+            f"{shown(str(path))}: is no record of a judge ({error}); delete it"
         ) from None
     return record if record.version == VERSION else None

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from overtone.labels import Labels, Unit
 
 Array = npt.NDArray[np.float64]
-VOICE_TEXTS = {"cue", "note", "emotion"}  # what is said of the voice; every other text is words
+VOICE_TEXTS = {"cue", "note"}  # what is said of the voice; every other text is words
 FAMILIES = {"chatgpt": "gpt", "davinci": "gpt", "o": "gpt", "gemma": "gemini", "palm": "gemini", "bard": "gemini",
             "qwq": "qwen", "mixtral": "mistral", "vicuna": "llama", "alpaca": "llama", "smollm": "smollm"}  # fmt: skip
 
@@ -39,12 +39,10 @@ def lengths(labels: Labels, units: Sequence[str]) -> Array | None:
 
 
 def _reply(unit: Unit) -> str | None:
-    if "reply" in unit.texts:
-        return unit.texts["reply"]
-    chat = unit.texts.get("chat")
-    if chat is None:
-        return None
-    return "\n".join(line.removeprefix("Bot:") for line in chat.splitlines() if line.startswith("Bot:"))
+    text = unit.texts.get("reply")
+    if text is None or not text.startswith("Person:"):
+        return text
+    return "\n".join(line.removeprefix("Bot:") for line in text.splitlines() if line.startswith("Bot:"))
 
 
 def pair_lengths(labels: Labels, units: Sequence[str]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] | None:

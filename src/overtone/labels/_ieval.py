@@ -62,10 +62,10 @@ def _take(
     if not isinstance(log, str) or name in units:
         raise DataError(f"{shown(str(path))}, {row.where}: {shown(name)} has no chat, or is there twice")
     texts = {
-        "situation": str(scene.get("prompt", "")).strip(),
-        "emotion": str(scene.get("emotion", "")),
+        "context": str(scene.get("prompt", "")).strip(),
+        "topic": str(scene.get("emotion", "")),
         "valence": valence,
-        "chat": _named(log),
+        "reply": _named(log),
     }
     units[name] = Unit(name, str(part), texts, systems={"reply": bot}, where=row.where)
     for theirs, ours in KEYS.items():

@@ -44,7 +44,7 @@ def labels(path: Path, rows: list[Row]) -> Labels:
             said = str(row.cells.get(rater)).strip().lower()
             if verdicts is None and said not in CHOICES:
                 raise DataError(f"{shown(str(path))}, {row.where}: {rater} is {shown(said)!r}, not 0, 1 or 2")
-            ratings.append(Rating(name, rater, "preference", CHOICES.get(said, UNREAD), row.where))
+            ratings.append(Rating(name, rater, "answer_preference", CHOICES.get(said, UNREAD), row.where))
     return Labels(path, "pandalm" if verdicts is None else "pandalm verdicts", units, ratings, "answers")
 
 
