@@ -1,0 +1,16 @@
+"""DistillMOS: predicted overall quality of the reply's voice, by a small network distilled from a large one.
+
+1 to 5, higher is better. Means over windows of 7.68 s, a second apart at most; a shorter sound is followed by silence.
+"""
+
+from __future__ import annotations
+
+from overtone.metrics._quality import Quality
+
+VERSION = 1
+ON_REQUEST = True
+NAMES = ("distillmos",)
+
+
+def load() -> Quality:
+    return Quality("distillmos", VERSION, 16_000, NAMES)

@@ -1,0 +1,32 @@
+"""NISQA: predicted listening quality of the reply's voice, overall and in four dimensions, or NISQA-TTS naturalness.
+
+1 to 5, higher is better, for noisiness, discontinuity, coloration and loudness too: 5 is not noisy, not chopped, not
+coloured, well levelled. The weights are the authors' and non-commercial: give your copy with `weights=FILE` or
+OVERTONE_NISQA. With `nisqa_tts.tar` the one score is `nisqa_tts`. A reply without audio is unscored.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from overtone.metrics._quality import Quality
+
+VERSION = 1
+ON_REQUEST = True
+NAMES = ("nisqa_mos", "nisqa_noisiness", "nisqa_discontinuity", "nisqa_coloration", "nisqa_loudness")
+
+
+def load(*, weights: str = "") -> Quality:
+    """`weights` is a checkpoint: nisqa.tar, nisqa_mos_only.tar or nisqa_tts.tar of gabrielmittag/NISQA."""
+    given = weights or os.environ.get("OVERTONE_NISQA", "")
+    path = Path(given).expanduser().absolute()
+    wrong = ""
+    if not given:
+        wrong = (
+            "NISQA's weights are not here: fetch nisqa.tar of gabrielmittag/NISQA (CC BY-NC-SA 4.0) and name it with "
+            "'nisqa?weights=FILE' or OVERTONE_NISQA"
+        )
+    elif not path.is_file():
+        wrong = f"NISQA's weights: there is no file {path}; correct 'weights=' or OVERTONE_NISQA"
+    return Quality("nisqa", VERSION, 48_000, NAMES, {"weights": str(path)}, wrong=wrong)

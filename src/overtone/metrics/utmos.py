@@ -1,0 +1,40 @@
+"""UTMOS: predicted naturalness of the reply's voice, trained on listeners' ratings of synthetic speech.
+
+About 1 to 5, higher is better. Loaded through its published interface, the torch.hub repository tarepan/SpeechMOS:
+fetched, which runs its code and so needs OVERTONE_TRUST_REMOTE_CODE=yes, or from a copy of yours with `source=DIR`;
+`weights=FILE` gives the checkpoint instead of a download.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from overtone.metrics._quality import Quality
+
+VERSION = 1
+ON_REQUEST = True
+NAMES = ("utmos",)
+
+
+def load(*, source: str = "", weights: str = "") -> Quality:
+    """`source` is a folder with the repository's hubconf.py, `weights` a state dict of its `utmos22_strong`."""
+    options = {key: str(Path(text).expanduser().absolute()) for key, text in _given(source, weights)}
+    return Quality("utmos", VERSION, 16_000, NAMES, options, hub=not (source and weights), wrong=_wrong(options))
+
+
+def _given(source: str, weights: str) -> list[tuple[str, str]]:
+    return [(key, text) for key, text in (("source", source), ("weights", weights)) if text]
+
+
+def _wrong(options: dict[str, str]) -> str:
+    if "source" in options and not (Path(options["source"]) / "hubconf.py").is_file():
+        return f"UTMOS: {options['source']} has no hubconf.py; give a copy of tarepan/SpeechMOS with 'source=DIR'"
+    if "weights" in options and not Path(options["weights"]).is_file():
+        return f"UTMOS: there is no file {options['weights']}; correct 'weights='"
+    if "source" not in options and os.environ.get("OVERTONE_TRUST_REMOTE_CODE", "").lower() not in ("1", "yes", "true"):
+        return (
+            "UTMOS is fetched from the repository tarepan/SpeechMOS, and its code run; if you trust it, set "
+            "OVERTONE_TRUST_REMOTE_CODE=yes, or give a copy you have read with 'utmos?source=DIR'"
+        )
+    return ""
