@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKER := .venv-worker
 PIP_QUIET := --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-full lint bench clean browser
+.PHONY: help demo test test-full lint bench clean browser wordnet
 
 help:
 	@echo "make demo       build clips of Overtone-Open, run the embedded models over them, write demo/report.html"
@@ -41,6 +41,15 @@ browser:
 		sudo -n apt-get update -qq && sudo -n apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null || echo "no browser: its tests will skip"; \
 	else echo "no browser and no right to install one: its tests will skip"; fi
 
+# WordNet for METEOR's tests, in the same way.
+wordnet:
+	@if [ -e /usr/share/wordnet/data.noun ]; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends wordnet-base >/dev/null || echo "no WordNet: its tests will skip"; \
+	elif command -v apt-get >/dev/null && sudo -n true 2>/dev/null; then \
+		sudo -n apt-get update -qq && sudo -n apt-get install -y -qq --no-install-recommends wordnet-base >/dev/null || echo "no WordNet: its tests will skip"; \
+	else echo "no WordNet and no right to install it: its tests will skip"; fi
+
 # ── commands ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 demo: $(VENV)/.core
 	$(BIN)/overtone demo --out demo
@@ -48,10 +57,10 @@ demo: $(VENV)/.core
 # One thread of arithmetic each: tests start processes of their own, and more threads than cores only wait.
 test test-full: export OPENBLAS_NUM_THREADS = 1
 test test-full: export OVERTONE_MEASURES = $(CURDIR)/$(WORKER)
-test: $(VENV)/.dev $(WORKER)/.ready browser
+test: $(VENV)/.dev $(WORKER)/.ready browser wordnet
 	$(BIN)/python -m pytest -m "not full"
 
-test-full: $(VENV)/.dev $(WORKER)/.ready browser
+test-full: $(VENV)/.dev $(WORKER)/.ready browser wordnet
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.dev
