@@ -134,8 +134,12 @@ def test_without_wordnet_nothing_is_scored_and_the_command_is_said(
     score = load().score([answered(item("converse", references=("same words",)), "same words")])[0][0]
     assert score.value is None and "apt install wordnet-base" in score.reason
     assert score.signature.endswith("|wordnet:missing")
-    with pytest.raises(MissingExtra, match=r"no index\.noun"):
+    with pytest.raises(MissingExtra, match=rf"no index\.noun in .*nowhere, which {VARIABLE} names"):
         wordnet()
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setattr("overtone.metrics._wordnet.FOLDER", tmp_path / "nothing")
+    score = load().score([answered(item("converse", references=("same words",)), "same words")])[0][0]
+    assert score.reason == "WordNet is not installed; apt install wordnet-base"
 
 
 def test_a_wordnet_whose_files_do_not_belong_together_scores_nothing(small_wordnet: Path) -> None:

@@ -14,7 +14,7 @@ from overtone.errors import DataError, MissingExtra
 
 FOLDER = Path("/usr/share/wordnet")
 VARIABLE = "OVERTONE_WORDNET"
-INSTALL = f"apt install wordnet-base (or set {VARIABLE} to the folder of WordNet 3.0's index and data files)"
+INSTALL = "apt install wordnet-base"
 
 # How a word of each kind may be inflected: ending → what stands there in the word's base form.
 _ENDINGS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -105,7 +105,8 @@ def _read(folder: Path) -> WordNet:
     wanted = [name for kind in _ENDINGS for name in (f"index.{kind}", f"data.{kind}", f"{kind}.exc")]
     for name in wanted:
         if not (folder / name).is_file():
-            raise MissingExtra(f"WordNet is not installed: no {name} in {folder}; {INSTALL}")
+            named = f" (no {name} in {folder}, which {VARIABLE} names)" if folder != FOLDER else ""
+            raise MissingExtra(f"WordNet is not installed{named}; {INSTALL}")
         if name.startswith("data") and not (folder / name).stat().st_size:
             raise DataError(f"{folder / name} is empty; install it again: {INSTALL}")
     return WordNet(folder)
