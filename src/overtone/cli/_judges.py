@@ -14,6 +14,7 @@ from overtone.paths import shown
 
 if TYPE_CHECKING:
     from overtone.judges.panel import Outcome
+    from overtone.judges.policy import Judge
     from overtone.runs.store import Store
     from overtone.spec import Spec
 
@@ -40,6 +41,11 @@ class Judging:
             outcome.requests += self.outcomes[label].requests
             outcome.cost += self.outcomes[label].cost
         self.outcomes[label] = outcome
+
+    @property
+    def unstopped(self) -> list[Judge]:
+        """Those that may be asked more: no budget is spent twice, and nobody who is gone is called again."""
+        return [j for j in self.judges if j.label not in self.outcomes or not self.outcomes[j.label].stopped]
 
     def lines(self) -> list[str]:
         found = []

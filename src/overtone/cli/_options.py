@@ -91,14 +91,19 @@ def check_scoring(metrics: Sequence[str], judges: Sequence[Spec]) -> list[Judge]
     """The judges these SPECs stand for. A wrong name, option or rubric is an error now, not after the run."""
     from overtone import registry
     from overtone.judges import rubric
-    from overtone.judges.policy import judge_of
+    from overtone.judges.policy import KEYS, judge_of
     from overtone.scoring import load_metrics
 
     if metrics:
         load_metrics(metrics)
     found = [judge_of(spec) for spec in judges]
     for judge in found:
-        registry.find("models", judge.spec.kind)
+        module = registry.find("models", judge.spec.kind)
+        try:
+            module.load(judge.spec)
+        except UsageError as error:
+            hint = f"; a judge's own keys: {', '.join(KEYS)}" if "unknown key" in str(error) else ""
+            raise UsageError(f"{error}{hint}") from None
         for name in judge.rubrics:
             rubric.load(name)
     return found

@@ -51,7 +51,7 @@ def _one(settings: Settings, *, verbose: bool, quiet: bool) -> int:
     with Display(settings, verbose=verbose, quiet=quiet) as display:
         hooks = Hooks(display.start, display.update, signals=True, beside=judging.beside())
         outcome = asyncio.run(execute(settings, hooks))
-    judges = judging.judges if outcome.stopped != "interrupted" else ()
+    judges = judging.unstopped if outcome.stopped != "interrupted" else ()
     score_run(settings.folder, again=False, metrics=settings.metrics, judges=judges, on_judge=judging.told)
     if not quiet:
         from overtone.report.terminal import print_run

@@ -53,6 +53,7 @@ class Bench:
         self.root = Path(root) if root else None
         self.queues: list[asyncio.Queue[Reply | None]] = [asyncio.Queue() for _ in sittings]
         self._workers: list[asyncio.Task[None]] = []
+        self._transcripts: dict[str, asyncio.Future[str]] = {}
         self.given = 0
 
     def answered(self, reply: Reply) -> None:
@@ -93,17 +94,23 @@ class Bench:
 
     async def _judge(self, sitting: Sitting, one: Rubric, reply: Reply) -> None:
         subject = self._subject(reply)
-        if not reply.text.strip() and reply.audio:
+        if "reply" in one.shows and not reply.text.strip() and reply.audio:
             try:
-                heard_text = await asyncio.to_thread(_transcript, self.store.audio_path(reply.audio))
-                subject = msgspec.structs.replace(
-                    subject, texts={**subject.texts, "reply": heard_text}, transcript=True
-                )
+                words = await self._heard(reply.audio)
             except OvertoneError as error:
-                self._keep(reply, [_unscored(sitting.judge, one, subject, d, str(error)) for d in one.dimensions])
+                asked = [d for d in one.dimensions if d.asked(subject.style)]
+                self._keep(reply, [_unscored(sitting.judge, one, d, str(error)) for d in asked])
                 return
+            subject = msgspec.structs.replace(subject, texts={**subject.texts, "reply": words}, transcript=True)
         judgement = await sitting.judgement(one, subject)
         self._keep(reply, scores(sitting.judge, one, judgement))
+
+    async def _heard(self, audio: str) -> str:
+        """A transcript of a reply's sound, made once however many judges and rubrics want it."""
+        if audio not in self._transcripts:
+            work = asyncio.to_thread(_transcript, self.store.audio_path(audio))
+            self._transcripts[audio] = asyncio.ensure_future(work)
+        return await asyncio.shield(self._transcripts[audio])
 
     def _keep(self, reply: Reply, found: list[Score]) -> None:
         self.store.add_scores([(reply.ask, score) for score in found])
@@ -175,7 +182,7 @@ def scores(judge: Judge, one: Rubric, judgement: Judgement) -> list[Score]:
     return found
 
 
-def _unscored(judge: Judge, one: Rubric, subject: Subject, d: rubric.Dimension, why: str) -> Score:
+def _unscored(judge: Judge, one: Rubric, d: rubric.Dimension, why: str) -> Score:
     return Score(f"{d.key}@{judge.label}", signature(judge, one, d, transcript=True), None, why)
 
 
@@ -235,6 +242,10 @@ async def beside(
 ) -> AsyncIterator[_Beside]:
     """Judges that work while the run goes on; leaving waits until they have judged what there is."""
     async with opened(store, judges, log=log) as bench:
+        counts = store.counts()
+        if counts["pending"] or counts["failed"]:  # what is wrong with a judge is said before the model is asked
+            for sitting in bench.sittings:
+                await sitting.open()
         yield _Beside(bench)
         await bench.finish()
         for sitting in bench.sittings:
@@ -284,7 +295,7 @@ def _about(store: Store, judges: Iterable[Judge], rubrics: dict[str, list[Rubric
                 entry = about.get(d.key, {})
                 marks = entry.get("unvalidated")
                 unvalidated = dict(marks) if isinstance(marks, dict) else {}
-                unvalidated[judge.label] = held is None or d.key not in held.dimensions
+                unvalidated[judge.label] = held is None or bool(held.dimensions and d.key not in held.dimensions)
                 about[d.key] = {
                     "label": d.label,
                     "low": d.ends[0],

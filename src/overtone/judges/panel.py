@@ -174,7 +174,7 @@ class Sitting:
     async def _ask(
         self, rubric: Rubric, subject: Subject, messages: tuple[Message, ...], key: str, repeat: int, attempt: int
     ) -> str:
-        asker = await self._open()
+        asker = await self.open()
         request = Request(
             Key(subject.id, f"{self.judge.label}/{rubric.name}", repeat),
             messages,
@@ -195,7 +195,8 @@ class Sitting:
         self.verdicts.put(subject.id, key, self.judge.identity, rubric.identity, reply, attempts)
         return reply.text
 
-    async def _open(self) -> Asker:
+    async def open(self) -> Asker:
+        """The model, ready to be asked. UsageError where it cannot be: a key that is not set, a program not there."""
         async with self._opening:
             if self.asker is None:
                 model: Model = registry.find("models", self.judge.spec.kind).load(self.judge.spec)

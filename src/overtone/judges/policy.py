@@ -12,7 +12,7 @@ from overtone.spec import Spec, parse_spec
 
 Hears = Literal["audio", "description", "nothing"]
 STANDARD = ("echomind", "implicit", "ves", "false-cue")
-_OWN: dict[str, type] = {
+KEYS: dict[str, type] = {  # of a judge's SPEC, beside those of its model
     "rubrics": str,
     "label": str,
     "repeats": int,
@@ -64,9 +64,9 @@ def parse_judge(text: str) -> Judge:
 
 def judge_of(whole: Spec) -> Judge:
     """The judge a parsed SPEC stands for."""
-    own = {k: v for k, v in whole.options.items() if k in _OWN}
-    told = Spec(whole.kind, whole.name, own).typed(_OWN)
-    rest = {k: v for k, v in whole.options.items() if k not in _OWN}
+    own = {k: v for k, v in whole.options.items() if k in KEYS}
+    told = Spec(whole.kind, whole.name, own).typed(KEYS)
+    rest = {k: v for k, v in whole.options.items() if k not in KEYS}
     given: dict[str, Any] = {k: v for k, v in told.items() if k in Policy.__struct_fields__}
     for key in ("temperature", "seed"):
         if key in rest:
