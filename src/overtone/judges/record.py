@@ -54,7 +54,7 @@ def identity(judge: Judge, rubric: Rubric) -> str:
     return f"{judge.identity}|hears:{hears}|calls:{judge.policy.calls}"
 
 
-def write(identity: str, rubric: Rubric | None, dimensions: tuple[str, ...], sentence: str, *, how: str) -> Path | None:
+def write(identity: str, rubric: Rubric | None, dimensions: tuple[str, ...], sentence: str, *, how: str) -> Path:
     """Keep a proof, in place of an older one of the same kind. Without a rubric it holds for all that hear."""
     name = rubric.name if rubric else ""
     record = Record(
@@ -88,6 +88,12 @@ def validated(judge_identity: str, rubric: Rubric) -> Record | None:
     return found
 
 
+def records() -> list[Record]:
+    """Every proof there is, in the order of judges and rubrics."""
+    found = [record for path in sorted(folder().glob("*.json")) if (record := _read(path)) is not None]
+    return sorted(found, key=lambda record: (record.identity, record.rubric))
+
+
 def _path(identity: str, rubric: str, sha256: str, how: str) -> Path:
     key = hashlib.sha256("\n".join((identity, rubric, sha256, how)).encode()).hexdigest()[:16]
     return folder() / f"{key}.json"
@@ -103,7 +109,5 @@ def _read(path: Path) -> Record | None:
     try:
         record = msgspec.json.decode(data, type=Record)
     except msgspec.DecodeError as error:
-        raise DataError(
-            f"{shown(str(path))}: is no record of a judge ({error}); delete it"
-        ) from None
+        raise DataError(f"{shown(str(path))}: is no record of a judge ({error}); delete it") from None
     return record if record.version == VERSION else None

@@ -33,6 +33,15 @@ class Unit(Struct, frozen=True):
     repeat: int = 0
     where: str = ""  # line of the file, for messages
 
+    @property
+    def suffix(self) -> str:
+        """What its id has behind the item's, so that replies to one item are units of their own."""
+        return suffix(self.condition, self.repeat)
+
+
+def suffix(condition: str, repeat: int) -> str:
+    return (f"@{condition}" if condition else "") + (f"#{repeat}" if repeat else "")
+
 
 class Rating(Struct, frozen=True):
     """What one rater said of one unit in one dimension: a number, or one of a few words ("A", "tie", "yes")."""

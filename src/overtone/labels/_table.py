@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from overtone.errors import DataError
-from overtone.labels import Labels, Rating, Unit
+from overtone.labels import Labels, Rating, Unit, suffix
 from overtone.paths import inside, shown
 from overtone.spec import suggest
 
@@ -190,14 +190,15 @@ class _Reader:
         repeat = _text(row.cells.get("repeat")) or "0"
         if not repeat.isdecimal():
             raise self.fail(row, f"repeat must be a whole number from 0, not {repeat!r}")
+        condition = _text(row.cells.get("condition"))
         return Unit(
-            name,
+            name + suffix(condition, int(repeat)),
             _text(row.cells.get("group")) or name,
             texts,
             sounds,
             {key: text for column, key in SYSTEMS.items() if (text := _text(row.cells.get(column)))},
             _text(row.cells.get("style")),
-            _text(row.cells.get("condition")),
+            condition,
             int(repeat),
             row.where,
         )
@@ -221,9 +222,9 @@ class _Reader:
                     raise self.fail(row, f"{key!r} of {unit.id!r} is not what {known.where} says; use another id")
             if new.keys() - old.keys():
                 changed[field] = {**new, **old}
-        for field in ("group", "style", "condition", "repeat"):
+        for field in ("group", "style"):
             said = field != "group" or _text(row.cells.get("group"))
-            if said and getattr(unit, field) not in ("", 0, getattr(known, field)):
+            if said and getattr(unit, field) not in ("", getattr(known, field)):
                 raise self.fail(row, f"{field} of {unit.id!r} is not what {known.where} says; use another id")
         return msgspec.structs.replace(known, **changed) if changed else known
 

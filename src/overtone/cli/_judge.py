@@ -1,0 +1,189 @@
+"""What `overtone judge` prints: tables of agreement, sentences of audits, results of the hearing test."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_OK
+from overtone.judges.page import interval, number
+from overtone.judges.people import MEASURES, Measure
+from overtone.judges.validate import BAR, Validation
+from overtone.paths import shown
+from overtone.report.terminal import make_console, safe
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from overtone.judges.known import Test
+    from overtone.judges.panel import Outcome
+    from overtone.judges.questions import Answered
+    from overtone.judges.rubric import Rubric
+
+_EVERY = 5.0  # seconds between two lines of progress
+
+
+class Counter:
+    """A line on stderr now and then: how many subjects are judged."""
+
+    def __init__(self, name: str, total: int) -> None:
+        self.name, self.total = name, total
+        self._said = time.monotonic()
+
+    def __enter__(self) -> Counter:
+        print(f"{shown(self.name)}: {self.total} to judge", file=sys.stderr, flush=True)
+        return self
+
+    def update(self, done: int) -> None:
+        if time.monotonic() - self._said > _EVERY:
+            self._said = time.monotonic()
+            print(f"{done}/{self.total}", file=sys.stderr, flush=True)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        return None
+
+
+def finish(outcome: Outcome, written: Path) -> int:
+    """Say where the results lie and what is missing; the exit code."""
+    print(f"Written: {shown(str(written))}")
+    if outcome.asked:
+        cost = f", ${outcome.cost:.2f}" if outcome.cost else ""
+        print(
+            f"{outcome.answered} of {outcome.asked} verdicts, {outcome.cached} of them kept from before; "
+            f"{outcome.unread} unread, {outcome.failed} failed; {outcome.requests} requests{cost}."
+        )
+    if outcome.stopped == "budget":
+        print(f"Stopped: {shown(outcome.detail)}; the same command goes on.")
+        return EXIT_BUDGET
+    if outcome.failed:
+        print("The same command asks for what failed once more.")
+        return EXIT_FAILURES
+    return EXIT_OK
+
+
+def remember(found: Validation, whole: Rubric, asked: Rubric, identity: str) -> None:
+    """Keep the proof where a dimension passed, for the rubric as a run would ask it; take it back where none did."""
+    from overtone.judges import record
+
+    passed = tuple(key for key, good in found.passed.items() if good)
+    if not passed:
+        record.forget(identity, whole, how=record.PEOPLE)
+        print(f"Not validated: no dimension's α is sure to be at least {BAR:g}. Its numbers stay marked unvalidated.")
+        return
+    worst = min(d.agreement["alpha"].low or 0.0 for d in found.dimensions if d.passed)
+    text = f"α with people at least {worst:.2f} on {found.labels}, {found.units} units."
+    record.write(identity, whole, passed, text, how=record.PEOPLE)
+    print(f"Validated for {', '.join(passed)} of rubric {whole.name}.")
+
+
+def print_validation(found: Validation) -> None:
+    console = make_console()
+    console.print(
+        f"[bold]{safe(found.judge)}[/bold] against people · rubric {safe(found.rubric)} · {safe(found.labels)}"
+    )
+    console.print(f"{found.units} units in {found.groups} groups; in brackets 95 % intervals by group")
+    for d in found.dimensions:
+        heads = ["", "judge and people"]
+        if d.ceiling:
+            heads += ["a person and the others", "the judge and those others", "person − judge"]
+        table = _table(f"{d.label} ({d.key}): {'validated' if d.passed else 'not validated'}", heads)
+        for key, name in MEASURES.items():
+            if key in d.agreement:
+                cells = [d.agreement[key]]
+                if d.ceiling:
+                    cells += [part[key] for part in (d.ceiling.people, d.ceiling.judge, d.ceiling.difference)]
+                table.add_row(name, *(safe(interval(cell)) for cell in cells))
+        console.print(table)
+        console.print(_counted(d.units, d.unjudged, d.undecided))
+    console.print("[bold]Audits[/bold]")
+    for finding in found.findings:
+        name = f"{finding.audit}, {finding.dimension}" if finding.dimension else finding.audit
+        mark = {None: " ", True: "!", False: "✓"}[finding.off]
+        console.print(f"{mark} {safe(name)}: {safe(finding.sentence)}{_limits(finding.low, finding.high)}")
+    for note in found.notes:
+        console.print(f"note: {safe(note)}")
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else safe(f" [{number(low)} to {number(high)}]")
+
+
+def _counted(units: int, unjudged: int, undecided: int) -> str:
+    more = [f"{n} {what}" for n, what in ((unjudged, "without a verdict"), (undecided, "undecided")) if n]
+    return ", ".join([f"{units} units compared", *more])
+
+
+def print_heard(tests: Sequence[Test], gaps: Mapping[str, Measure]) -> None:
+    from overtone.judges import known
+
+    console = make_console()
+    table = _table("Which recording? chance 50 %", ["judge", "test", "right", "verdicts", "missing", "off the menu"])
+    for test in tests:
+        for part in test.parts:
+            row = [test.judge, part.part, _percent(part.accuracy), part.verdicts, part.missing, part.unread]
+            table.add_row(*(safe(str(cell)) for cell in row))
+            for emotion, found in part.by_emotion.items():
+                table.add_row("", f"  {safe(emotion)}", safe(_percent(found)), "", "", "")
+    console.print(table)
+    for test in tests:
+        console.print(f"{safe(test.judge)}: {safe(known.sentence(test))}")
+    for part, gap in gaps.items():
+        text = f"{part}: {tests[0].judge} − {tests[1].judge} on the same pairs: {_percent(gap)}"
+        console.print(safe(text))
+
+
+def _percent(found: Measure) -> str:
+    if found.value is None:
+        return "–"
+    text = f"{100 * found.value:.1f} %"
+    if found.low is None or found.high is None:
+        return text
+    return f"{text} [{100 * found.low:.1f} to {100 * found.high:.1f}]".replace("-", "−")
+
+
+def print_answers(found: Sequence[Answered], skipped: Sequence[str]) -> None:
+    console = make_console()
+    for answer in found:
+        heads = ["", answer.first, answer.second, "difference"]
+        table = _table(f"{answer.question}, {answer.dimension} ({answer.units} units)", heads)
+        for key, name in MEASURES.items():
+            if key in answer.compared.difference:
+                sides = (answer.compared.first, answer.compared.second, answer.compared.difference)
+                table.add_row(name, *(safe(interval(side[key])) for side in sides))
+        console.print(table)
+        console.print(safe(answer.sentence))
+    for line in skipped:
+        console.print(f"not asked: {safe(line)}")
+
+
+def print_rubric(rubric: Rubric) -> None:
+    """What a judge is told, word for word, with a placeholder for what it is shown."""
+    import msgspec
+
+    from overtone.judges.contract import Contract
+    from overtone.judges.panel import told
+    from overtone.judges.subject import Subject
+
+    print(f"{rubric.identity}: {rubric.title}")
+    print(f"Measures: {rubric.measures}\nCannot see: {rubric.cannot_see}\nSource: {rubric.source}\n")
+    texts = dict.fromkeys(rubric.shows, "…")
+    silent = msgspec.structs.replace(rubric, hears=())
+    messages = told(silent, rubric.dimensions, Contract(rubric.dimensions), Subject("", "", texts), False, "nothing")
+    for message in messages:
+        print(f"── {message.role} " + "─" * 40)
+        print(message.text)
+    if rubric.hears:
+        print("\nBefore the form of the answer it hears: " + ", ".join(rubric.heading(key) for key in rubric.hears))
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    from rich.table import Table
+
+    table = Table(title=safe(title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for place, name in enumerate(columns):
+        table.add_column(safe(name), justify="right" if place else "left")
+    return table
