@@ -92,7 +92,7 @@ def test_the_page_shows_the_parts_and_both_turns_of_a_dialogue(run: Path, tmp_pa
         log = driver.get_log("browser")
     assert tuple(heads) == TITLES and log == []
     assert "Reference replies" in told and "I see. How are you holding up?" in told and "Enjoy it!" in told
-    assert told.count("Turn 2") == 2 and told.count("semsim") == 2 and "changed dialogue" in told
+    assert told.count("Turn 2") == 2 and told.count("SemSim") == 2 and "changed dialogue" in told
     assert len(marked) == 12, "cues that are not validated are marked in the map"
 
 

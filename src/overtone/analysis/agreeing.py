@@ -12,7 +12,7 @@ from msgspec import Struct
 from overtone.analysis.judged import Dimension, judges_of, replies_of
 from overtone.analysis.measures import Estimate, from_interval
 from overtone.analysis.reading import Answer
-from overtone.stats import agreement, bootstrap, correlation, kappa
+from overtone.stats import agreement, cluster, correlation, kappa
 
 DRAWS = 1000
 SEED = 20_251
@@ -79,18 +79,13 @@ def _row(
     ]
     if not len(rated):
         return AgreementRow(kind, dimension, who, Estimate(None, None, None, 0, len(units)), None, None, None, 0)
-    values, counts = agreement.tally(table.T)
-    found = bootstrap.clustered(
-        lambda rows: agreement.of_tally(values, counts[rows], "ordinal"),
-        [group for _, group in rated],
-        seed=SEED,
-        draws=DRAWS,
-    )
+    found = agreement.agreement(table.T, "ordinal", seed=SEED, draws=DRAWS, clusters=[group for _, group in rated])
+    known = cluster.Interval(found.alpha, math.nan, found.low, found.high, len(rated), len({g for _, g in rated}))
     return AgreementRow(
         kind=kind,
         dimension=dimension,
         who=who,
-        alpha=from_interval(found, found.low, found.high, len(units)),
+        alpha=from_interval(known, found.low, found.high, len(units)),
         exact=_mean([kappa.exact(a.tolist(), b.tolist()) for a, b in pairs]),
         within_one=None if dimension.share else _mean([kappa.within(a.tolist(), b.tolist()) for a, b in pairs]),
         spearman=_mean([correlation.spearman(a, b) for a, b in pairs]),

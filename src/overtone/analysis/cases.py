@@ -14,7 +14,7 @@ from overtone.analysis.measures import chosen, picked, status
 from overtone.analysis.reading import Answer, read
 from overtone.errors import UsageError
 from overtone.runs.store import Store
-from overtone.schema import Item
+from overtone.schema import Item, Score
 
 
 class Said(Struct, frozen=True, omit_defaults=True):
@@ -33,6 +33,7 @@ class Said(Struct, frozen=True, omit_defaults=True):
     wer: float | None = None  # of normalised words
     scores: dict[str, float | None] = {}  # of the last reply
     earlier: tuple[dict[str, float | None], ...] = ()  # of the replies to earlier turns, in their order
+    why: dict[str, str] = {}  # a judge's reason for its score of the last reply, or why it gave none
     latency: float = 0.0
     refused: bool = False
     notes: tuple[str, ...] = ()
@@ -124,8 +125,14 @@ def said(answer: Answer) -> Said:
             {name: score.value for name, score in answer.earlier.get(turn, {}).items()}
             for turn in range(len(answer.item.turns) - 1)
         ),
+        why={name: _why(score) for name, score in answer.scores.items() if "@" in name},
         latency=sum(reply.latency for reply in replies),
         refused=any(reply.refused for reply in replies),
         notes=tuple(dict.fromkeys(note for reply in replies for note in reply.notes)),
         failure=f"{failure.reason}: {failure.detail}" if failure and not answer.answered else "",
     )
+
+
+def _why(score: Score) -> str:
+    told = str(score.detail.get("why") or "")
+    return told if score.value is not None else f"no value: {score.reason}"

@@ -18,6 +18,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="put the clips and spoken replies into the file, so that it can be sent on alone (up to 200 MiB of sound)",
     )
+    parser.add_argument(
+        "--calibrated",
+        metavar="LABELS",
+        help="people's labels of some of the replies: judges' means are shown corrected by them",
+    )
 
 
 def main(args: argparse.Namespace) -> int:
@@ -29,6 +34,7 @@ def main(args: argparse.Namespace) -> int:
 
     runs = [Path(run) for run in args.runs]
     default = runs[0] / "report.html" if len(runs) == 1 else Path("report.html")
-    out = write_report(runs, Path(args.output) if args.output else default, args.embed_audio)
+    labels = Path(args.calibrated) if args.calibrated else None
+    out = write_report(runs, Path(args.output) if args.output else default, args.embed_audio, labels)
     print(shown(str(out)))
     return EXIT_OK

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
-from overtone.analysis.measures import Estimate
+from overtone.analysis.measures import METRICS, Estimate
 from overtone.analysis.parts import READINGS, UNREAD, Detection
 from overtone.analysis.summary import ConditionSummary
 
@@ -56,6 +56,8 @@ class Cell(Struct, frozen=True):
     kind: Literal["percent", "number", "points", "text"] = "percent"
     text: str = ""
     small: str = ""  # stands below
+    digits: int = 2  # of a bare number
+    title: str = ""  # how it was measured, on demand
 
 
 class Line(Struct, frozen=True):
@@ -191,17 +193,18 @@ def _conflicts(pairs: Pairs) -> PartTable:
 
 def _dialogues(pairs: Pairs) -> PartTable:
     rows = list(_rows(pairs, lambda c: c.dialogue))
-    metrics = sorted({m for _, _, row in rows for m in row.measures}, key=lambda m: (m != "semsim", m))
+    measured = {m for _, _, row in rows for m in row.measures}
+    metrics = [m for m in ("semsim", "bertscore") if m in measured] + sorted(measured - METRICS.keys())
     columns = [(m, turn) for m in metrics for turn in sorted({row.turn for _, _, row in rows})]
     lines: dict[tuple[int, str, str, str], dict[tuple[str, int], Cell]] = {}
     for run, c, row in rows:
         cells = lines.setdefault((run, c.condition, OVER[row.basis], row.variant), {})
         for metric, found in row.measures.items():
             kind: Literal["percent", "number", "points"] = "number"
-            if metric == "semsim":
+            if metric in METRICS:
                 kind = "points" if "−" in row.variant else "percent"
             cells[metric, row.turn] = Cell(found, kind)
-    labels = {"semsim": "Reply SemSim"}
+    labels = {"semsim": "Reply SemSim", "bertscore": "BERTScore"}
     return PartTable(
         "dialogue",
         "Dialogues",

@@ -145,7 +145,7 @@
       for (; chunk < count && performance.now() < until; chunk++) {
         for (const found of json("chunk-" + chunk)) {
           texts.push(found.items.flatMap((item) => [item.q || "", ...(item.o || []).map((o) => o[1]), ...(item.r || []),
-            ...item.a.flatMap((a) => [...(a.t || []), a.f || ""])]).join("\n").toLowerCase());
+            ...item.a.flatMap((a) => [...(a.t || []), a.f || "", ...(a.y || []).map(([, why]) => why)])]).join("\n").toLowerCase());
         }
       }
       if (chunk < count) {
@@ -236,7 +236,7 @@
   }
 
   /** A player for a sound: a relative link, "#m7" for a block inside this file, or "!" and the reason there is none. */
-  function player(source, name) {
+  function player(source, name, stays) {
     if (!source) return null;
     if (source[0] === "!") return el("p", "quiet-note", "No sound: " + visible(source.slice(1)) + ".");
     const audio = attrs(el("audio"), { controls: "", preload: "none", "aria-label": name });
@@ -246,7 +246,7 @@
         if (audio.src) return;
         const bytes = Uint8Array.from(atob(block.textContent), (c) => c.charCodeAt(0));
         audio.src = URL.createObjectURL(new Blob([bytes], { type: block.dataset.type }));
-        urls.push(audio.src);
+        if (!stays) urls.push(audio.src); // those of a case go when another is opened
       };
       load();
     } else audio.src = source;
@@ -349,6 +349,39 @@
     return el("p", "quiet-note", "Turn " + (turn + 1) + ": “" + visible((item.t[turn] || ["", ""])[1]) + "”");
   }
 
+  /** A score on its own scale, with how it was measured on hover. */
+  function score(a, metric, value) {
+    const [label, share, , signed] = index.about[metric];
+    return attrs(el("span", "score", visible(label) + "\u00a0", el("b", "", share ? percent(value) + "\u00a0%" : String(Math.round(value * 100) / 100))), { title: signed[a.r] });
+  }
+
+  function measures(a, scores) {
+    const line = (some) => el("p", "scores", some.map(([metric, value]) => score(a, metric, value)));
+    if (scores.length < 5) return line(scores);
+    const first = scores.filter(([metric]) => ["semsim", "bertscore", "expressiveness"].includes(index.metrics[metric]));
+    const rest = scores.filter((one) => !first.includes(one));
+    return el("div", "", line(first), el("details", "", el("summary", "", rest.length + " more measures"), line(rest)));
+  }
+
+  /** What judges said of a reply, dimension by dimension, with their reasons. */
+  function verdicts(a) {
+    const last = (a.m || []).at(-1) || [];
+    const found = new Map();
+    for (const [metric, value] of last) if (index.about[metric][2]) found.set(metric, [value, ""]);
+    for (const [metric, why] of a.y || []) found.set(metric, [(found.get(metric) || [null])[0], why]);
+    if (!found.size) return [];
+    return [el("ul", "why", [...found].map(([metric, [value, why]]) => {
+      const [label, share, judge, signed] = index.about[metric];
+      const told = value === null ? "no value" : share ? (value === 1 ? "yes" : value === 0 ? "no" : percent(value) + " %") : String(Math.round(value * 100) / 100);
+      return attrs(el("li", "", el("b", "", visible(label) + " " + told), " ", el("span", "quiet-note", visible(judge)), why ? el("q", "", visible(why)) : null), { title: signed[a.r] });
+    }))];
+  }
+
+  function signatures(a) {
+    const used = new Set([...(a.m || []).flat().map(([metric]) => metric), ...(a.y || []).map(([metric]) => metric)]);
+    return el("details", "", el("summary", "", "How it was measured"), el("ul", "mono", [...used].map((metric) => el("li", "", visible(index.about[metric][3][a.r])))));
+  }
+
   function replies(item) {
     const side = el("div", "side");
     if (item.tr) {
@@ -369,8 +402,11 @@
         const sound = a.au && player(a.au[turn], "Reply of " + who(a));
         if (sound) card.append(sound);
         const scores = (a.m || [])[turn] || [];
-        if (scores.length) card.append(el("p", "quiet-note", scores.map(([metric, value]) => visible(index.metrics[metric]) + " " + value).join(" · ")));
+        const plain = scores.filter(([metric]) => !index.about[metric][2]);
+        if (plain.length) card.append(measures(a, plain));
       });
+      card.append(...verdicts(a));
+      if (a.m || a.y) card.append(signatures(a));
       card.append(...trouble(a));
       side.append(card);
     }
@@ -424,6 +460,20 @@
       if (box.top < 0 || box.top > innerHeight * 0.5) article.scrollIntoView();
     }
   }
+
+  // ── players of the worst and best replies, made when they come into sight ──────────────────────────────────────
+
+  const names = ["Clip", "Reply", "Reference reply"];
+  const arrive = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      arrive.unobserve(entry.target);
+      const [card, which] = entry.target.dataset.sound.split("-").map(Number);
+      const sound = player(index.ends[card][which], names[which], true);
+      if (sound) entry.target.append(sound);
+    }
+  }, { rootMargin: "400px" });
+  document.querySelectorAll("[data-sound]").forEach((place) => arrive.observe(place));
 
   // ── links: #case=ID opens a case, #cue=SLUG shows a cue's cases ────────────────────────────────────────────────
 

@@ -38,36 +38,38 @@ def interval(e: Estimate | None) -> str:
     return f"{percent(e.low)} to {percent(e.high)}"
 
 
-def bounds(e: Estimate | None) -> str:
+def bounds(e: Estimate | None, kind: str = "percent", digits: int = 2) -> str:
     """The worst and best value the missing replies leave open; nothing when none is missing."""
     if e is None or not e.missing or e.best is None or e.worst is None:
         return ""
     low, high = sorted((e.best, e.worst))
-    return f"{percent(low)} to {percent(high)}"
+    return f"{one(low, kind, digits)} to {one(high, kind, digits)}"
 
 
 def signed(x: float | None, digits: int = 2) -> str:
     """A number that may lie below zero, with a real minus sign."""
-    return NONE if x is None else f"{round(x, digits) + 0.0:.{digits}f}".replace("-", "−")  # no minus before a zero
+    if x is None:
+        return NONE
+    return f"{round(x, digits) + 0.0:,.{digits}f}".replace("-", "−")  # no minus before a zero
 
 
-def between(e: Estimate | None, kind: str) -> str:
-    """The interval of an estimate of any kind: percent, points (of a difference), or a bare number."""
+def one(x: float | None, kind: str, digits: int = 2) -> str:
+    """A value of any kind: percent, points (of a difference of percentages), or a bare number."""
+    if kind == "percent":
+        return signed(None if x is None else 100 * x, 1)
+    return signed(None if x is None else 100 * x, 1) if kind == "points" else signed(x, digits)
+
+
+def between(e: Estimate | None, kind: str, digits: int = 2) -> str:
+    """The interval of an estimate of any kind."""
     if e is None or e.low is None or e.high is None:
         return ""
-    if kind == "percent":
-        return interval(e)
-    low, high = (signed(100 * x, 1) if kind == "points" else signed(x) for x in (e.low, e.high))
-    return f"{low} to {high}"
+    return f"{one(e.low, kind, digits)} to {one(e.high, kind, digits)}"
 
 
-def written(e: Estimate | None, kind: str) -> str:
+def written(e: Estimate | None, kind: str, digits: int = 2) -> str:
     """The value of an estimate of any kind."""
-    if e is None or e.value is None:
-        return NONE
-    if kind == "percent":
-        return percent(e.value)
-    return signed(100 * e.value, 1) if kind == "points" else signed(e.value)
+    return NONE if e is None else one(e.value, kind, digits)
 
 
 def counted(e: Estimate | None) -> str:

@@ -19,12 +19,14 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from overtone.analysis.calibrated import Calibrated, calibrated_means
 from overtone.analysis.measures import Estimate
 from overtone.analysis.reading import Reading, open_run, signature_differences
 from overtone.analysis.summary import Summary, summarise_reading
 from overtone.errors import StoreError, UsageError
 from overtone.report import format as fmt
-from overtone.report import tables
+from overtone.report import replies, tables
+from overtone.report.ends import ends
 from overtone.report.media import Media
 from overtone.report.pack import pack, to_json
 from overtone.version import __version__
@@ -37,8 +39,11 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def write_report(runs: list[Path], out: Path, embed_audio: bool = False) -> Path:
-    """Write the report of `runs` to `out` and return it. Nothing is left behind when it fails."""
+def write_report(runs: list[Path], out: Path, embed_audio: bool = False, calibrated: Path | None = None) -> Path:
+    """Write the report of `runs` to `out` and return it. Nothing is left behind when it fails.
+
+    `calibrated` is a file of people's labels; judges' means corrected by them are shown beside the judges' own.
+    """
     if not runs:
         raise UsageError("name at least one run folder")
     if out.is_dir():
@@ -46,13 +51,17 @@ def write_report(runs: list[Path], out: Path, embed_audio: bool = False) -> Path
     readings = [open_run(folder) for folder in runs]
     media = Media(out, embed_audio)
     labels = run_labels(readings)
+    corrected = [calibrated_means(reading, calibrated) for reading in readings] if calibrated else []
     index, chunks = pack(readings, labels, media)
+    context = _context(readings, labels, corrected)
+    shown = zip(context["runs"], (run["summary"] for run in context["runs"]), readings, strict=True)
+    context["ends"], index["ends"] = ends(shown, media)
     media.check_size()
     page = (
         _environment()
         .get_template("report.html.j2")
         .generate(
-            **_context(readings, labels),
+            **context,
             index=Markup(to_json(index)),
             chunks=(Markup(to_json(chunk)) for chunk in chunks),
             sounds=(media.block(number) for number in range(len(media.blocks))),
@@ -130,7 +139,7 @@ def policy(css: str, js: str) -> str:
     )
 
 
-def _context(readings: list[Reading], labels: list[str]) -> dict[str, Any]:
+def _context(readings: list[Reading], labels: list[str], corrected: list[list[Calibrated]]) -> dict[str, Any]:
     css, js = _asset("app.css"), _asset("app.js")
     summaries = [summarise_reading(reading) for reading in readings]
     several = len({s.benchmark for s in summaries}) > 1
@@ -148,6 +157,7 @@ def _context(readings: list[Reading], labels: list[str]) -> dict[str, Any]:
         "csp": policy(css, js),
         "version": __version__,
         "written": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "calibrated": replies.calibrated(corrected, summaries),
         **tables.tables(runs),
     }
 

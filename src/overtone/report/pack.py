@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 
 from overtone.analysis.cases import Asked, CaseView, Said, views_of
+from overtone.analysis.judged import Dimension, read_dimensions
+from overtone.analysis.measures import METRICS
 from overtone.analysis.reading import Reading
 from overtone.analysis.summary import LABELS
 from overtone.report.media import Media
@@ -72,8 +74,21 @@ def pack(readings: list[Reading], labels: list[str], media: Media) -> tuple[dict
         )
         packed.append(_case(views, readings, names, media))
     index = {"runs": labels, "chunk": CHUNK, "cases": rows, **{name: known.list for name, known in names.items()}}
+    index["about"] = [_about(name, readings) for name in names["metrics"].list]
     index["categories"] = [LABELS.get(category, category) for category in names["categories"].list]
     return index, [packed[start : start + CHUNK] for start in range(0, len(packed), CHUNK)]
+
+
+def _about(name: str, readings: list[Reading]) -> list[Any]:
+    """How a score is shown: its label, whether in percent, the judge behind it, and each run's signature of it."""
+    key, at, judge = name.partition("@")
+    signatures = [reading.signatures.get(name, "") for reading in readings]
+    if at:
+        found = [read_dimensions(r.meta, [name])[key] for r in readings if name in r.signatures]
+        dimension = found[0] if found else Dimension(key, key)
+        return [dimension.label, int(dimension.share), judge, signatures]
+    about = METRICS.get(name)
+    return [about.label if about else name, int(about is not None and about.scale == "percent"), "", signatures]
 
 
 def _flags(view: CaseView) -> int:
@@ -137,6 +152,7 @@ def _said(said: Said, run: int, reading: Reading, names: dict[str, Names], media
         for scores in (*said.earlier, said.scores)
     ]
     optional = {
+        "y": [[names["metrics"](name), why] for name, why in said.why.items() if why],
         "n": said.repeat,
         "s": {"answered": "", "failed": "failed"}.get(said.state, "pending"),
         "t": list(said.texts),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from overtone.analysis.measures import Estimate
+from overtone.analysis.measures import METRICS, About, Estimate
 from overtone.analysis.summary import CUES, ConditionSummary, Conversation, Row, Summary
+from overtone.analysis.voice import COLUMNS as VOICE
+from overtone.analysis.voice import EMOALIGN
 from overtone.report.apart import NOT_VALIDATED, apart, bases, wrong_answers
 from overtone.report.format import HEARING, Column
+from overtone.report.replies import ARROWS, agreement, following, judged_tables, plain, spoken
 
 REPLY = Column("reply_semsim", "Reply SemSim", "↑", "Likeness in meaning of the reply and the reference reply")
 HEAT = tuple(c for c in (HEARING[3], HEARING[4], HEARING[0], HEARING[2], REPLY))
@@ -30,7 +34,9 @@ _FACTS = (
     ("command", "Command"),
     ("seed", "Seed"),
 )
-_METRIC_LABELS = {"semsim": "SemSim ↑", "bleu": "BLEU ↑", "rouge_l": "ROUGE-L ↑", "meteor": "METEOR ↑"}
+TALK = ("semsim", "bleu", "rouge_l", "meteor", "bertscore")  # beside the headline of conversations
+MORE = ("bleu_corpus", "rouge_l_stemmed", "reply_words", "reply_chars", "reply_distinct_1", "reply_distinct_2")
+ELSEWHERE = {column.key for column in VOICE} | {*EMOALIGN, "style_margin"}  # in tables of their own, or in none
 _PUBLISHED = (
     ("wer", "WER ↓"),
     ("semsim", "SemSim ↑"),
@@ -53,12 +59,21 @@ _PUBLISHED = (
 Run = dict[str, Any]
 
 
+class TalkColumn(msgspec.Struct, frozen=True):
+    """A measure of the words of replies. `more`: it stands in the second table."""
+
+    name: str
+    label: str
+    kind: Literal["percent", "number"]
+    digits: int
+    more: bool
+
+
 def tables(runs: list[Run]) -> dict[str, Any]:
     pairs: list[tuple[Run, ConditionSummary]] = [(run, c) for run in runs for c in run["summary"].conditions]
     numbered = [(number, c) for number, run in enumerate(runs) for c in run["summary"].conditions]
     talk = [(run, c.condition, over, t) for run, c in pairs for over, t in conversations(c)]
-    measured = {m for *_, t in talk for m in t.measures}
-    metrics = sorted(measured, key=lambda m: (m != "semsim", m))
+    summaries: list[Summary] = [run["summary"] for run in runs]
     return {
         "columns": HEARING,
         "hearing": [(run, c.condition, over, measures) for run, c in pairs for over, measures in hearing(c)],
@@ -66,7 +81,12 @@ def tables(runs: list[Run]) -> dict[str, Any]:
         "apart": apart(numbered),
         "wrong": wrong_answers(numbered),
         "talk": talk,
-        "talk_metrics": [(m, _METRIC_LABELS.get(m, m)) for m in metrics],
+        "talk_metrics": talk_columns(t for *_, t in talk),
+        "judged": [plain(t) for t in judged_tables(numbered)],
+        "following": plain(following(numbered)),
+        "spoken": [plain(t) for t in (spoken(numbered),) if t.lines],
+        "agreement": agreement(summaries),
+        "signatures": [(run, _signatures(summary)) for run, summary in zip(runs, summaries, strict=True)],
         "readings_of_accuracy": [
             (run, c.condition, what, found)
             for run, c in pairs
@@ -79,6 +99,30 @@ def tables(runs: list[Run]) -> dict[str, Any]:
         **_tasks(pairs),
         "maps": [m for run, c in pairs if (m := _map(run, c)) is not None],
     }
+
+
+def talk_columns(found: Iterable[Conversation]) -> list[TalkColumn]:
+    """The columns of the table of replies: the known ones in order, then those of others' metrics."""
+    measured = {m for t in found for m in t.measures if "@" not in m} - ELSEWHERE
+    order = [m for m in TALK if m in measured] + sorted(measured - {*TALK, *MORE}) + [m for m in MORE if m in measured]
+    out = []
+    for name in order:
+        about = METRICS.get(name, About(name, "plain", "neither", None, None))
+        kind: Literal["percent", "number"] = "percent" if about.scale == "percent" else "number"
+        digits = 1 if about.scale == "words" else 2
+        out.append(TalkColumn(name, about.label + ARROWS.get(about.better, ""), kind, digits, name in MORE))
+    return out
+
+
+def _signatures(summary: Summary) -> list[tuple[str, str, str]]:
+    """Every score of a run: its name, what it is called, and how it was made."""
+    dimensions = {r.dimension.key: r.dimension.label for c in summary.conditions for r in c.judged}
+    rows = []
+    for name, signature in sorted(summary.signatures.items()):
+        key, at, judge = name.partition("@")
+        label = f"{dimensions.get(key, key)}, by {judge}" if at else METRICS[name].label if name in METRICS else name
+        rows.append((name, label, signature))
+    return rows
 
 
 def hearing(c: ConditionSummary) -> list[tuple[str, dict[str, Estimate]]]:

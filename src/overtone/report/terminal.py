@@ -19,7 +19,8 @@ from overtone.analysis.summary import ConditionSummary, Summary, summarise_readi
 from overtone.paths import shown
 from overtone.report import format as fmt
 from overtone.report.apart import Cell, PartTable, apart, bases, wrong_answers
-from overtone.report.tables import conversations, hearing
+from overtone.report.replies import agreement, following, judged_tables, plain, spoken
+from overtone.report.tables import conversations, hearing, talk_columns
 
 
 def print_run(folder: Path, file: IO[str] | None = None) -> None:
@@ -35,7 +36,8 @@ def print_summary(summary: Summary, file: IO[str] | None = None, *, width: int |
     console.print(f"[bold]{safe(summary.benchmark)}[/bold] · {safe(summary.model)} · {', '.join([asked, *extra])}")
     _headline(console, summary)
     numbered = [(0, c) for c in summary.conditions]
-    for part in (wrong_answers(numbered), *apart(numbered)):
+    replies = (*judged_tables(numbered)[:1], following(numbered), spoken(numbered, brief=True), *agreement([summary]))
+    for part in (*map(plain, replies), wrong_answers(numbered), *apart(numbered)):
         _part(console, part)
     _ledger(console, summary)
 
@@ -119,20 +121,30 @@ def _condition(c: ConditionSummary, over: str) -> str:
 
 
 def _conversation(console: Console, summary: Summary) -> None:
-    columns = ["run", "condition", "replies", "SemSim ↑", "words", "spoken", "latency, median", "95 %"]
+    rows = [(c, over, t) for c in summary.conditions for over, t in conversations(c)]
+    measured = [m for m in talk_columns(t for *_, t in rows) if not m.more]
+    columns = [
+        "run",
+        "condition",
+        "replies",
+        *(m.label for m in measured),
+        "words",
+        "spoken",
+        "latency, median",
+        "95 %",
+    ]
     table = _table("Conversation", columns)
-    for c in summary.conditions:
-        for over, t in conversations(c):
-            table.add_row(
-                safe(summary.model),
-                _condition(c, over),
-                f"{t.replies:,} of {t.asked:,}",
-                _cell(t.measures.get("semsim")),
-                fmt.NONE if t.words is None else f"{t.words:.1f}",
-                f"{t.with_audio:,}",
-                fmt.seconds(t.latency_median),
-                fmt.seconds(t.latency_p95),
-            )
+    for c, over, t in rows:
+        table.add_row(
+            safe(summary.model),
+            _condition(c, over),
+            f"{t.replies:,} of {t.asked:,}",
+            *(_cell(t.measures.get(m.name), m.kind, m.digits) for m in measured),
+            fmt.NONE if t.words is None else f"{t.words:.1f}",
+            f"{t.with_audio:,}",
+            fmt.seconds(t.latency_median),
+            fmt.seconds(t.latency_p95),
+        )
     if table.row_count:
         console.print(table)
 
@@ -147,10 +159,11 @@ def _part(console: Console, part: PartTable) -> None:
 
 def _any_cell(cell: Cell) -> str:
     if cell.kind == "text":
-        return "\n".join(filter(None, (cell.text, cell.small)))
+        return "\n".join(map(safe, filter(None, (cell.text, cell.small))))
     if cell.estimate is None:
         return fmt.NONE
-    return _cell(cell.estimate, cell.kind) + (f"\n{cell.small}" if cell.small else "")
+    small = safe(cell.small.replace(" · ", "\n")) if cell.small else ""
+    return _cell(cell.estimate, cell.kind, cell.digits) + (f"\n{small}" if small else "")
 
 
 def _ledger(console: Console, summary: Summary) -> None:
@@ -172,13 +185,13 @@ def _table(title: str, columns: list[str], left: tuple[str, ...] = ("run", "cond
     return table
 
 
-def _cell(e: Estimate | None, kind: str = "percent") -> str:
+def _cell(e: Estimate | None, kind: str = "percent", digits: int = 2) -> str:
     if e is None:
         return fmt.NONE
     if e.value is None:
         return f"{fmt.NONE}\n{fmt.counted(e)}"
-    between = fmt.between(e, kind)
-    lines = [fmt.written(e, kind) + (escape(f" [{between}]") if between else ""), fmt.counted(e)]
-    if kind == "percent" and (missing := fmt.bounds(e)):
+    between = fmt.between(e, kind, digits)
+    lines = [fmt.written(e, kind, digits) + (escape(f" [{between}]") if between else ""), fmt.counted(e)]
+    if missing := fmt.bounds(e, kind, digits):
         lines.append(f"bounds {missing}")
     return "\n".join(lines)

@@ -44,17 +44,6 @@ def alpha(ratings: Sequence[Sequence[float | None]] | Array, level: Level = "nom
     return _alpha(counts, _differences(values, counts, level))
 
 
-def tally(ratings: Sequence[Sequence[float | None]] | Array) -> tuple[Array, Array]:
-    """The values that occur, and how often each unit with two ratings or more got each: (units, values). For drawing
-    units many times over: the rows drawn go to `of_tally`."""
-    return _counts(ratings)
-
-
-def of_tally(values: Array, counts: Array, level: Level = "nominal") -> float:
-    """Krippendorff's α of tallied units."""
-    return _alpha(counts, _differences(values, counts, level))
-
-
 def percent(ratings: Sequence[Sequence[float | None]] | Array) -> float:
     """The share of pairs of ratings of the same unit that agree, each unit weighted by its ratings; NaN without any."""
     _, counts = _counts(ratings)

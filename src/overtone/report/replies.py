@@ -1,0 +1,276 @@
+"""The tables of replies: judged, spoken, following the voice, and how far judges agree. For terminal and page alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from overtone.analysis.agreeing import AgreementRow
+from overtone.analysis.calibrated import Calibrated
+from overtone.analysis.judged import PANEL, Dimension, JudgedRow
+from overtone.analysis.measures import Estimate, from_interval
+from overtone.analysis.summary import ConditionSummary, Summary
+from overtone.analysis.voice import COLUMNS, Measured, VoiceRow
+from overtone.report.apart import OVER, Cell, Line, Pairs, PartTable
+from overtone.report.format import NONE
+
+ARROWS = {"higher": " ↑", "lower": " ↓"}
+UNVALIDATED = "unvalidated"
+HINTS = {
+    "judged": (
+        "What judge models said of the replies, on each rubric’s own scale. Dimensions about the cue are over target "
+        "and alternative clips, with target clips alone beside them; a false cue is a claim to have heard something on "
+        "a neutral clip, in percent. The panel is the mean over judges, of replies that all of them scored. A judge is "
+        "marked unvalidated until it has agreed with people or passed the test with known answers."
+    ),
+    "judged-styles": "The same by the style of the clip that was answered.",
+    "differences": (
+        "Two ways of judging the same replies, reply by reply: what counting quiet use of the cue adds to speech "
+        "relevance, and what a judge that hears the sound says beyond the same judge reading a measured description."
+    ),
+    "agreement": (
+        "Over all conditions. Krippendorff’s α for ordinal data: 1 is full agreement, 0 what chance gives; its "
+        "interval by drawing scripts anew. The shares and Spearman’s ρ are means over pairs of judges, or of draws."
+    ),
+    "troubles": "Replies a judge gave no value, and single answers that could not be read as the rubric asks.",
+    "following": (
+        "Told offline from meaning alone: each script’s replies against the references of its styles, by sentence "
+        "embeddings. Style sensitivity is how much nearer replies are to their own style’s reference than to the "
+        "others, once what is common to all is taken off; the true pairing is found where no other pairing of "
+        "replies and references is more alike. A model that does not listen is at 0 and at chance. "
+        "Not comparable with a judge’s speech relevance."
+    ),
+    "spoken": (
+        "Measured on the sound of the replies. Predicted quality is on the 1 to 5 scale of listening tests; pitch, "
+        "pace and pauses describe and are not better one way or the other. A reply is called flat when its pitch, "
+        "level and rhythm together move less than 0.7 of what they do in neutral acting."
+    ),
+    "calibrated": (
+        "Judges’ means corrected by replies that people labelled (prediction-powered inference): the judge’s mean over "
+        "all replies, moved by its error where people spoke."
+    ),
+}
+
+
+def judged_tables(pairs: Pairs) -> list[PartTable]:
+    """Headline, styles and differences."""
+    made = (_headline(pairs), _styles(pairs), _differences(pairs))
+    return [table for table in made if table.lines]
+
+
+def _dimensions(rows: Iterable[JudgedRow]) -> dict[str, Dimension]:
+    return {row.dimension.key: row.dimension for row in rows}
+
+
+def _head(d: Dimension) -> str:
+    scale = "%" if d.share else "" if d.low is None or d.high is None else f"{d.low:g}–{d.high:g}"
+    return f"{d.label}{ARROWS.get(d.better, '')}" + (f" · {scale}" if scale else "")
+
+
+def _cell(d: Dimension, e: Estimate | None, small: str = "", title: str = "") -> Cell:
+    return Cell(e, "percent" if d.share else "number", small=small, title=title)
+
+
+def _judge(label: str, rows: Sequence[JudgedRow]) -> str:
+    return label or f"panel of {max(len({r.judge for r in rows if r.judge}), 2)}"
+
+
+def _basis(basis: str) -> str:
+    return OVER[basis]
+
+
+def _grouped(rows: Sequence[JudgedRow]) -> dict[tuple[str, str], dict[str, JudgedRow]]:
+    """(basis, judge) → dimension → row; the panel first."""
+    found: dict[tuple[str, str], dict[str, JudgedRow]] = {}
+    for row in sorted(rows, key=lambda r: (r.basis == "unvalidated", r.judge != PANEL, r.judge)):
+        found.setdefault((row.basis, row.judge), {})[row.dimension.key] = row
+    return found
+
+
+def _headline(pairs: Pairs) -> PartTable:
+    dimensions = _dimensions(row for _, c in pairs for row in c.judged)
+    lines = []
+    for run, c in pairs:
+        for (basis, judge), found in _grouped(c.judged).items():
+            cells = []
+            for key, d in dimensions.items():
+                row = found.get(key)
+                if row is None:
+                    cells.append(Cell())
+                    continue
+                small = []
+                if row.target is not None and row.target.value is not None:
+                    small.append(f"target alone {row.target.value:.2f}")
+                if row.unvalidated:
+                    small.append(UNVALIDATED)
+                cells.append(_cell(d, row.headline, " · ".join(small), row.signature))
+            lines.append(Line(run, c.condition, (_basis(basis), _judge(judge, c.judged)), tuple(cells)))
+    return PartTable(
+        "judged", "Replies: judged", HINTS["judged"], ("Cues", "Judge"), tuple(map(_head, dimensions.values())),
+        tuple(lines),
+    )  # fmt: skip
+
+
+def _styles(pairs: Pairs) -> PartTable:
+    dimensions = _dimensions(row for _, c in pairs for row in c.judged)
+    lines = []
+    for run, c in pairs:
+        groups = _grouped(c.judged)
+        shown = {key: found for key, found in groups.items() if key[1] == PANEL} or groups
+        for (basis, judge), found in shown.items():
+            styles = dict.fromkeys(style for row in found.values() for style in row.styles)
+            for style in styles:
+                cells = tuple(
+                    _cell(d, found[key].styles.get(style)) if key in found else Cell() for key, d in dimensions.items()
+                )
+                lines.append(Line(run, c.condition, (_basis(basis), _judge(judge, c.judged), style), cells))
+    return PartTable(
+        "judged-styles", "Judged, by style", HINTS["judged-styles"], ("Cues", "Judge", "Clips"),
+        tuple(map(_head, dimensions.values())), tuple(lines) if len({line.names[2] for line in lines}) > 1 else (),
+    )  # fmt: skip
+
+
+def _differences(pairs: Pairs) -> PartTable:
+    lines = [
+        Line(
+            run, c.condition, (_basis(d.basis), d.dimension.label, f"{d.first} − {d.second}", d.judge or "panel"),
+            (Cell(d.by, "points" if d.dimension.share else "number"),),
+        )
+        for run, c in pairs
+        for d in c.differences
+    ]  # fmt: skip
+    return PartTable(
+        "differences", "Two ways of judging", HINTS["differences"], ("Cues", "Dimension", "Compared", "Judge"),
+        ("Difference",), tuple(lines),
+    )  # fmt: skip
+
+
+def following(pairs: Pairs) -> PartTable:
+    """Style sensitivity and assignment, told offline."""
+    lines = [
+        Line(
+            run, c.condition, (OVER[row.basis], str(row.styles)),
+            (
+                Cell(row.sensitivity, "number", digits=3),
+                Cell(row.assignment, small=f"chance {100 * row.chance:.1f}"),
+                Cell(kind="text", text=f"{row.left_out:,}"),
+            ),
+        )
+        for run, c in pairs
+        for row in c.following
+    ]  # fmt: skip
+    return PartTable(
+        "following", "Does the reply follow the voice?", HINTS["following"], ("Cues", "Styles"),
+        ("Style sensitivity ↑", "True pairing found ↑ · %", "Scripts left out"), tuple(lines),
+    )  # fmt: skip
+
+
+def spoken(pairs: Pairs, *, brief: bool = False) -> PartTable:
+    """How replies sound; `brief` leaves the rows of single styles out."""
+    rows: list[tuple[int, ConditionSummary, VoiceRow]] = [
+        (run, c, row) for run, c in pairs for row in c.spoken if not brief or not row.style
+    ]
+    used = [m for m in COLUMNS if any(m.key in row.measures for *_, row in rows)]
+
+    def head(m: Measured) -> str:
+        return f"{m.label}{' ' + m.better if m.better else ''} · {m.unit}"
+
+    lines = [
+        Line(
+            run, c.condition, (OVER[row.basis], row.style or "all"),
+            tuple(Cell(row.measures.get(m.key), "percent" if m.kind == "percent" else "number", digits=m.digits)
+                  for m in used),
+        )
+        for run, c, row in rows
+    ]  # fmt: skip
+    return PartTable(
+        "spoken", "Replies: voice", HINTS["spoken"], ("Cues", "Clips"), tuple(map(head, used)), tuple(lines)
+    )
+
+
+def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
+    """How far judges agree, and what they left open."""
+
+    def share(x: float | None) -> Cell:
+        return Cell(kind="text", text=NONE if x is None else f"{100 * x:.1f}")
+
+    def cells(row: AgreementRow) -> tuple[Cell, ...]:
+        rho = NONE if row.spearman is None else f"{row.spearman:.2f}".replace("-", "−")
+        return (
+            Cell(row.alpha, "number"), share(row.exact), share(row.within_one), Cell(kind="text", text=rho),
+        )  # fmt: skip
+
+    agreed = [
+        Line(
+            run,
+            "",
+            (row.dimension.label, " and ".join(row.who) + (", again" if row.kind == "repeats" else "")),
+            cells(row),
+        )
+        for run, summary in enumerate(summaries)
+        for row in summary.agreement
+    ]
+    left = [
+        Line(
+            run, "", (t.dimension.label, t.judge),
+            (
+                Cell(kind="text", text=f"{t.unscored:,}", small=f"of {t.asked:,}"),
+                Cell(kind="text", text=f"{t.unread:,}"),
+                Cell(kind="text", text="", small="; ".join(f"{n} × {why}" for why, n in t.reasons.items())),
+            ),
+        )
+        for run, summary in enumerate(summaries)
+        for t in summary.troubles
+    ]  # fmt: skip
+    heads = ("Krippendorff’s α ↑", "The same · %", "Within one · %", "Spearman’s ρ ↑")
+    tables = (
+        PartTable("agreement", "How far judges agree", HINTS["agreement"], ("Dimension", "Who"), heads, tuple(agreed)),
+        PartTable(
+            "troubles", "What judges left open", HINTS["troubles"], ("Dimension", "Judge"),
+            ("No value", "Unread answers", "Most often"), tuple(left),
+        ),
+    )  # fmt: skip
+    return [table for table in tables if table.lines]
+
+
+def calibrated(found: Sequence[Sequence[Calibrated]], summaries: Sequence[Summary]) -> PartTable:
+    """Judges' means corrected by people's labels, for each run."""
+    lines = []
+    for run, rows in enumerate(found):
+        known = {r.dimension.key: r.dimension for c in summaries[run].conditions for r in c.judged}
+        for row in rows:
+            d = known.get(row.dimension, Dimension(row.dimension, row.dimension))
+            c = row.corrected
+            corrected = Estimate(c.value, c.low, c.high, c.labelled, c.rows)
+            judge, people = (
+                from_interval(part, part.low, part.high, part.rows) for part in (c.judge_only, c.human_only)
+            )
+            lines.append(
+                Line(
+                    run,
+                    row.condition,
+                    (d.label, row.judge),
+                    (_cell(d, corrected, row.note), _cell(d, judge), _cell(d, people)),
+                )
+            )
+    return PartTable(
+        "calibrated", "Calibrated by people", HINTS["calibrated"], ("Dimension", "Judge"),
+        ("Corrected", "Judge alone", "People alone"), tuple(lines),
+    )  # fmt: skip
+
+
+def without_column(table: PartTable, name: str, keep: Callable[[set[str]], bool]) -> PartTable:
+    """The table without a column of names that says the same in every row, where `keep` does not want it."""
+    if name not in table.names:
+        return table
+    at = table.names.index(name)
+    if keep({line.names[at] for line in table.lines}):
+        return table
+    lines = tuple(
+        Line(line.run, line.condition, line.names[:at] + line.names[at + 1 :], line.cells) for line in table.lines
+    )
+    return PartTable(table.key, table.title, table.hint, table.names[:at] + table.names[at + 1 :], table.heads, lines)
+
+
+def plain(table: PartTable) -> PartTable:
+    """Without the column that says over which cues, where the benchmark does not mark them."""
+    return without_column(table, "Cues", lambda said: said != {OVER[""]})
