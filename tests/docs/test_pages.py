@@ -17,8 +17,9 @@ from overtone.runs.settings import Settings, read_run_file
 from tests.conftest import REPOSITORY
 from tests.docs.conftest import EXAMPLES
 from tests.docs.markdown import Block, anchors, blocks, links, spans
+from tests.metrics.refresh import SIGNATURES
 
-DOCS = sorted((REPOSITORY / "docs").glob("*.md"))
+DOCS = sorted((REPOSITORY / "docs").rglob("*.md"))
 PAGES = [*DOCS, REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md"]
 SHOWN = [EXAMPLES / name for name in ("clips.csv", "my_benchmark.py", "my_model.py", "my_metric.py")]
 
@@ -40,9 +41,18 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
             assert heading in anchors(path), f"{named(page)}: {named(path)} has no heading #{heading}"
 
 
-def test_every_page_is_in_the_index() -> None:
-    listed = set(links(REPOSITORY / "docs" / "index.md"))
-    assert {page.name for page in DOCS} - {"index.md"} <= listed
+def test_every_page_is_in_the_index_or_in_that_of_its_folder() -> None:
+    for folder in {page.parent for page in DOCS}:
+        listed = set(links(folder / "index.md"))
+        assert {page.name for page in folder.glob("*.md")} - {"index.md"} <= listed, named(folder)
+        assert {f"{inner.name}/index.md" for inner in folder.iterdir() if inner.is_dir()} <= listed, named(folder)
+
+
+def test_the_page_of_a_metric_shows_the_signatures_its_scores_carry() -> None:
+    texts = " ".join(page.read_text("utf-8") for page in DOCS if page.parent.name == "metrics")
+    for metric in ("wer", "choice", "semsim", "bleu", "rouge", "meteor", "lengths", "bertscore", "consistency"):
+        for signature in SIGNATURES[metric]:
+            assert f"`{signature}" in texts, signature
 
 
 # ── code ────────────────────────────────────────────────────────────────────────────────────────────────────────────
