@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import krippendorff
 import numpy as np
@@ -86,3 +87,39 @@ def test_raters_with_rows_of_different_length_are_refused() -> None:
 def test_values_below_zero_are_no_ratio_data() -> None:
     with pytest.raises(ValueError, match="below 0"):
         alpha([[-1, 2], [1, 2]], "ratio")
+
+
+def test_units_of_one_cluster_are_drawn_together_so_copies_add_nothing() -> None:
+    rng = np.random.default_rng(8)
+    truth = rng.integers(1, 6, 40)
+    table = np.stack([np.where(rng.random(40) < 0.6, truth, rng.integers(1, 6, 40)) for _ in range(2)]).astype(float)
+    for level in LEVELS:
+        once = agreement(table, level, seed=0, draws=1000)
+        copied = np.repeat(table, 5, axis=1)
+        clusters = np.repeat(np.arange(40), 5).tolist()
+        together = agreement(copied, level, seed=0, draws=1000, clusters=clusters)
+        apart = agreement(copied, level, seed=0, draws=1000)
+        assert together.high - together.low == pytest.approx(once.high - once.low, rel=0.05)
+        assert apart.high - apart.low < 0.6 * (once.high - once.low)
+    assert math.isnan(agreement(table, seed=0, clusters=["a"] * 40).low), "one cluster shows no spread"
+    with pytest.raises(ValueError, match="40 units but 2 cluster labels"):
+        agreement(table, seed=0, clusters="ab")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_draw_is_the_alpha_of_the_drawn_units(level: Level) -> None:
+    rng = np.random.default_rng(4)
+    table = rng.integers(1, 5, (3, 25)).astype(float)
+    table[rng.random(table.shape) < 0.2] = np.nan
+    table = table[:, (~np.isnan(table)).sum(0) >= 2]
+    again = np.random.default_rng(6)
+    drawn = [alpha(table[:, again.integers(table.shape[1], size=table.shape[1])], level) for _ in range(200)]
+    found = agreement(table, level, seed=6, draws=200)
+    assert (found.low, found.high) == pytest.approx(tuple(np.percentile(drawn, [2.5, 97.5])), abs=1e-9)
+
+
+def test_two_thousand_draws_of_a_thousand_ordinal_units_take_seconds_at_most() -> None:
+    table = np.random.default_rng(0).integers(1, 6, (3, 1000)).astype(float)
+    start = time.process_time()
+    agreement(table, "ordinal", seed=0)
+    assert time.process_time() - start < 3
