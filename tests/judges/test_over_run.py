@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.data import make
 from overtone.cli import main
 from overtone.errors import UsageError
 from overtone.judges import rubric
@@ -35,12 +37,20 @@ def asked_of(data: Path, out: Path, model: OpenAIServer, *more: str) -> int:
     return main(["run", "echomind", "--levels", "3", "--prompt", "enhance", "-q", *flags, *more])
 
 
-@pytest.fixture
-def finished(small: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of nine spoken replies."""
+    folder = tmp_path_factory.mktemp("judged")
+    data = make(folder / "data", scripts=3, questions=6, seconds=0.2)
     with OpenAIServer() as model:
-        assert asked_of(small, tmp_path / "run", model) == 0
-    return tmp_path / "run"
+        assert asked_of(data, folder / "run", model) == 0
+    return folder / "run"
+
+
+@pytest.fixture
+def finished(made: Path, tmp_path: Path) -> Path:
+    """The same, one's own."""
+    return Path(shutil.copytree(made, tmp_path / "run"))
 
 
 def judge_scores(folder: Path, label: str = "") -> dict[tuple[int, str], Score]:
