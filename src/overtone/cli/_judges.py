@@ -50,7 +50,7 @@ class Judging:
     def lines(self) -> list[str]:
         found = []
         for label, o in self.outcomes.items():
-            line = f"judge {label}: {o.answered} verdicts, {o.unread} unreadable, {o.failed} missing; "
+            line = f"judge {label}: {o.answered} verdicts, {o.unread} unreadable, {o.failed} missing, {o.skipped} had nothing to judge; "
             line += f"{o.requests} requests" + (f", ${o.cost:.2f}" if o.cost else "")
             if o.stopped:
                 line += f"; stopped ({o.stopped}): {shown(o.detail)}; 'overtone score RUN --judge …' goes on"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from overtone.cli._options import add_run_flags, settings_of
+from overtone.cli._options import add_run_flags, check_scoring, settings_of
 from overtone.errors import EXIT_OK
 
 if TYPE_CHECKING:
+    from overtone.judges.policy import Judge
     from overtone.runs.plan import Plan
     from overtone.runs.settings import Settings
 
@@ -44,6 +45,7 @@ def _shown(settings: Settings, plan: Plan) -> str:
         f"  price        {price}",
         f"  time         {_time(plan.seconds[0])} to {_time(plan.seconds[1])} at {settings.max_connections} at once",
     ]
+    lines += [_judged(judge, plan.by_task.get("converse", 0)) for judge in check_scoring((), settings.judges)]
     for name, budget, need in (
         ("--budget-requests", settings.budget_requests, plan.requests),
         ("--budget-usd", settings.budget_usd, plan.usd[0] if plan.usd else None),
@@ -51,6 +53,16 @@ def _shown(settings: Settings, plan: Plan) -> str:
         if budget is not None and need is not None and need > budget:
             lines.append(f"  {name} {budget:g} would stop this run before its end")
     return "\n".join([*lines, *(f"  warning: {w}" for w in plan.warnings)])
+
+
+def _judged(judge: Judge, replies: int) -> str:
+    """How often a judge will be asked at most: a rubric that is for some styles only is asked less."""
+    from overtone.judges.rubric import load
+
+    rubrics = [load(name) for name in judge.rubrics]
+    calls = sum(len(r.dimensions) if judge.policy.calls == "apart" else 1 for r in rubrics if r.subject == "reply")
+    most = replies * calls * judge.policy.repeats
+    return f"  judge        {judge.label}: up to {most:,} requests ({', '.join(r.name for r in rubrics)})"
 
 
 def _range(ends: tuple[float, float]) -> str:

@@ -63,13 +63,15 @@ class Judgement(Struct, frozen=True):
 
 
 class Outcome(Struct):
-    """How a judge's work went. `asked` counts verdicts wanted; `cached` those that were paid for before."""
+    """How a judge's work went. `asked` counts verdicts wanted; `cached` those that were paid for before; `skipped`
+    those for which there was nothing to put before the judge, such as the audio of a reply without any."""
 
     asked: int = 0
     answered: int = 0
     cached: int = 0
     unread: int = 0
     failed: int = 0
+    skipped: int = 0
     requests: int = 0
     cost: float = 0.0
     stopped: str = ""
@@ -135,7 +137,7 @@ class Sitting:
         try:
             messages = told(rubric, dimensions, contract, subject, swapped, self.judge.policy.hears)
         except DataError as error:
-            self.outcome.failed += 1
+            self.outcome.skipped += 1
             return str(error)
         problem = ""
         for attempt in range(self.judge.policy.again + 1):
@@ -174,6 +176,8 @@ class Sitting:
     async def _ask(
         self, rubric: Rubric, subject: Subject, messages: tuple[Message, ...], key: str, repeat: int, attempt: int
     ) -> str:
+        if self.outcome.stopped:
+            raise Stopped
         asker = await self.open()
         request = Request(
             Key(subject.id, f"{self.judge.label}/{rubric.name}", repeat),
