@@ -65,19 +65,19 @@ def finish(outcome: Outcome, written: Path) -> int:
     return EXIT_OK
 
 
-def remember(found: Validation, whole: Rubric, asked: Rubric, identity: str) -> None:
-    """Keep the proof where a dimension passed, for the rubric as a run would ask it; take it back where none did."""
+def remember(found: Validation, rubric: Rubric, identity: str) -> None:
+    """Keep the proof where a dimension passed; take it back where none did."""
     from overtone.judges import record
 
     passed = tuple(key for key, good in found.passed.items() if good)
     if not passed:
-        record.forget(identity, whole, how=record.PEOPLE)
+        record.forget(identity, rubric, how=record.PEOPLE)
         print(f"Not validated: no dimension's α is sure to be at least {BAR:g}. Its numbers stay marked unvalidated.")
         return
     worst = min(d.agreement["alpha"].low or 0.0 for d in found.dimensions if d.passed)
     text = f"α with people at least {worst:.2f} on {found.labels}, {found.units} units."
-    record.write(identity, whole, passed, text, how=record.PEOPLE)
-    print(f"Validated for {', '.join(passed)} of rubric {whole.name}.")
+    record.write(identity, rubric, passed, text, how=record.PEOPLE)
+    print(f"Validated for {', '.join(passed)} of rubric {rubric.name}.")
 
 
 def print_validation(found: Validation) -> None:
@@ -131,8 +131,8 @@ def print_heard(tests: Sequence[Test], gaps: Mapping[str, Measure]) -> None:
     console.print(table)
     for test in tests:
         console.print(f"{safe(test.judge)}: {safe(known.sentence(test))}")
-    for part, gap in gaps.items():
-        text = f"{part}: {tests[0].judge} − {tests[1].judge} on the same pairs: {_percent(gap)}"
+    for name, gap in gaps.items():
+        text = f"{name}: {tests[0].judge} − {tests[1].judge} on the same pairs: {_percent(gap)}"
         console.print(safe(text))
 
 

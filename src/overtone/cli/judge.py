@@ -77,7 +77,6 @@ def _validate(args: argparse.Namespace) -> int:
         judge = _judge(args.judge, args.repeats)
         labels, rubric = _labels(args, judge)
         dimensions = labelled.matched(rubric, labels, _named(args))
-        rubric = rubric.only(dimensions)
         units = labelled.chosen(labels, list(dimensions.values()), args.limit, args.seed)
         subjects = labelled.subjects(rubric, labels, units, judge.policy.hears)
         out = args.out or Path("judges") / judge.label
@@ -90,7 +89,7 @@ def _validate(args: argparse.Namespace) -> int:
     page.write(found, out / "validation.html")
     print_validation(found)
     if file is None:
-        remember(found, _labels(args, judge)[1], rubric, identity)
+        remember(found, rubric, identity)
     return finish(outcome, out / "validation.html")
 
 
@@ -237,7 +236,6 @@ def _questions(args: argparse.Namespace) -> int:
     judge = _judge(args.judge, args.repeats)
     labels, rubric = _labels(args, judge)
     dimensions = labelled.matched(rubric, labels, _named(args))
-    rubric = rubric.only(dimensions)
     units = labelled.chosen(labels, list(dimensions.values()), args.limit, args.seed)
     subjects = labelled.subjects(rubric, labels, units, judge.policy.hears)
     out = args.out or Path("judges") / judge.label

@@ -119,18 +119,9 @@ def audio_against_description(
         groups = [group for group, keep in zip(rows.groups, known, strict=True) if keep]
         pair = (rows.first[known], human[known]), (rows.second[known], human[known])
         result = compared(*pair, groups, ordered=d.scale is not None, seed=seed, draws=draws)
-        said = _sentence("verdicts from audio", "verdicts from a description", result)
-        found.append(
-            Answered(
-                "audio against description",
-                d.key,
-                "verdicts from audio",
-                "verdicts from a description",
-                int(known.sum()),
-                result,
-                said,
-            )
-        )
+        names = "verdicts from audio", "verdicts from a description"
+        said = _sentence(*names, result)
+        found.append(Answered("audio against description", d.key, *names, int(known.sum()), result, said))
     return found
 
 
