@@ -50,8 +50,9 @@ class Judging:
     def lines(self) -> list[str]:
         found = []
         for label, o in self.outcomes.items():
-            line = f"judge {label}: {o.answered} verdicts, {o.unread} unreadable, {o.failed} missing, {o.skipped} had nothing to judge; "
-            line += f"{o.requests} requests" + (f", ${o.cost:.2f}" if o.cost else "")
+            line = f"judge {label}: {o.answered} verdicts, {o.unread} unreadable, {o.failed} missing"
+            line += f", {o.skipped} with nothing to judge" if o.skipped else ""
+            line += f"; {o.requests} requests" + (f", ${o.cost:.2f}" if o.cost else "")
             if o.stopped:
                 line += f"; stopped ({o.stopped}): {shown(o.detail)}; 'overtone score RUN --judge …' goes on"
             found.append(line)
