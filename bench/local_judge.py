@@ -1,0 +1,63 @@
+"""The offline language model as a judge: how many of its verdicts can be read, and whether they mean anything.
+
+Ten scripts of Overtone-Open, each with the reference reply to its target cue and the one to a neutral voice, are judged
+by two rubrics through the model's local endpoint: 40 verdicts. A judge worth its name gives the first of each two more.
+Run as `python -m bench.local_judge`; about five minutes on one core.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from overtone.build.script import read_set
+from overtone.embedded.language import identity
+from overtone.embedded.serve import start
+from overtone.judges import rubric
+from overtone.judges.panel import judged
+from overtone.judges.policy import parse_judge
+from overtone.judges.subject import Subject
+
+SCRIPTS = 10
+
+
+def subjects() -> list[Subject]:
+    """Scripts spread over the whole set, each with two replies to its target clip."""
+    scripts = [s for s in read_set("open") if {"target", "neutral"} <= set(s.reply)]
+    found = []
+    for script in scripts[:: len(scripts) // SCRIPTS][:SCRIPTS]:
+        cue = script.cue_in("target")
+        assert cue is not None
+        shown = {"cue": cue.phrase, "topic": script.topic, "words": script.words}
+        for style in ("target", "neutral"):
+            texts = {**shown, "reply": script.reply[style]}
+            found.append(Subject(f"{script.id}/{style}", script.id, texts, style="target"))
+    return found
+
+
+def main() -> None:
+    server, url = start()
+    judge = parse_judge(f"openai:smollm2?base_url={url}&max_tokens=300&again=0&connections=1&timeout=300")
+    replies, read, asked = subjects(), 0, 0
+    print(identity())
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("echomind", "implicit"):
+            one = rubric.load(name)
+            found, outcome = judged(judge, one, replies, Path(folder) / "verdicts.db")
+            asked, read = asked + outcome.asked, read + outcome.answered
+            print(f"{name}: {outcome.answered} of {outcome.asked} verdicts can be read")
+            for problem in sorted({d.problem.partition(":")[0] for j in found for d in j.draws if d.problem}):
+                print(f"  unread: {problem}")
+            for dimension in one.dimensions:
+                values = {j.subject.id: v for j in found if (v := j.value(dimension)) is not None}
+                both = [g for g in {j.subject.group for j in found} if {f"{g}/target", f"{g}/neutral"} <= values.keys()]
+                apart = [values[f"{g}/target"] - values[f"{g}/neutral"] for g in both]
+                spread = sorted(set(values.values()))
+                mean = sum(apart) / len(apart) if apart else float("nan")
+                print(f"  {dimension.key}: values {spread}; fitting − neutral {mean:+.2f} in {len(apart)} pairs")
+    print(f"{read} of {asked} verdicts can be read")
+    del server
+
+
+if __name__ == "__main__":
+    main()
