@@ -8,6 +8,7 @@ import wave
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from overtone import cues
@@ -119,6 +120,8 @@ def make_run(
     version: int = 1,
     failures: bool = True,
     hostile: bool = True,
+    judges: tuple[str, ...] = (),
+    voice: bool = False,
 ) -> Path:
     """A finished run. Every hostile kind of text is in it, at the first scripts."""
     rng = np.random.default_rng(seed)
@@ -151,6 +154,12 @@ def make_run(
                 full = Reply(reply, speech, "stop", notes=notes if ask.item.task == "converse" else ())
                 store.add_reply(ask, 0, full, sent=b"[]", latency=0.4 + rng.random(), attempts=1)
                 store.add_scores((ask.id, score) for score in scores)
+                if ask.item.task == "converse":
+                    more = [*judgements(ask.item, judges, rng, skill, hostile and ask.id < 60)]
+                    more += spoken(ask.item, rng, speech is not None) if voice else []
+                    store.add_scores((ask.id, score) for score in more)
+        if judges:
+            store.set_meta({"rubrics": msgspec.json.encode(rubrics(judges)).decode()})
         store.add_event("warning", f"clip ‘{HOSTILE}’ is stereo; it was mixed to mono" if hostile else "nothing odd")
         store.commit()
     return folder
@@ -184,6 +193,88 @@ def _answer(item: Item, rng: np.random.Generator, skill: float, version: int, ho
         text = f"{HOSTILE} {CONTROL}"
     score = Score("semsim", f"semsim|v{version}|minilm", float(np.clip(rng.normal(0.6, 0.15), 0, 1)))
     return text, [score, Score("utmos", "utmos|v1", None, reason="needs an extra: pip install 'overtone[metrics]'")]
+
+
+DIMENSIONS = {
+    "cctxfit": ("Context fit (C1)", ()),
+    "cspeechrel": ("Speech relevance (C4)", ("target", "alternative")),
+    "cspeechrel_implicit": ("Speech relevance, implicit use counted", ("target", "alternative")),
+    "false_cue": ("False cue", ("neutral",)),
+}
+REASONS = (
+    "The reply answers the words but passes over how they were said.",
+    "It names the tiredness in the voice and offers a pause, which fits.",
+    "Friendly, but the same reply would fit any voice.",
+)
+
+
+def rubrics(judges: tuple[str, ...]) -> dict[str, dict[str, object]]:
+    """What a judged run says of its dimensions; the first judge has proved itself, the others have not."""
+    return {
+        key: {
+            "label": label,
+            "low": 0 if key == "false_cue" else 1,
+            "high": 1 if key == "false_cue" else 5,
+            "better": "lower" if key == "false_cue" else "higher",
+            "styles": list(styles),
+            "rubric": "echomind",
+            "unvalidated": {judge: number > 0 for number, judge in enumerate(judges)},
+        }
+        for key, (label, styles) in DIMENSIONS.items()
+    }
+
+
+def judgements(
+    item: Item, judges: tuple[str, ...], rng: np.random.Generator, skill: float, hostile: bool
+) -> Iterator[Score]:
+    """Scores of several judges that mostly agree; now and then one cannot be read."""
+    for key, (_, styles) in DIMENSIONS.items():
+        if styles and item.style not in styles:
+            continue
+        true = float(rng.random() < 0.15) if key == "false_cue" else float(np.clip(rng.normal(2 + 3 * skill, 1), 1, 5))
+        for judge in judges:
+            signature = f"{key}@{judge}|v1|rubric:echomind.1.ab12cd34|judge:openai:{judge}|temperature:0|seed:0"
+            signature += "|repeats:3|calls:together|hears:nothing|text:stream"
+            if rng.random() < 0.03:
+                detail: dict[str, float | int | str | None] = {
+                    "draws": 3,
+                    "unread": 3,
+                    "problems": "not on the menu: 7",
+                }
+                yield Score(f"{key}@{judge}", signature, None, "unread: not on the menu: 7", detail)
+                continue
+            draws = [true] * 3 if key == "false_cue" else [round(min(max(rng.normal(true, 0.4), 1), 5)) for _ in "123"]
+            why = HOSTILE if hostile else REASONS[int(rng.integers(len(REASONS)))]
+            names = ["yes" if d else "no" for d in draws] if key == "false_cue" else [str(d) for d in draws]
+            told: dict[str, float | int | str | None] = {"why": why, "values": ",".join(names), "draws": 3, "unread": 0}
+            yield Score(f"{key}@{judge}", signature, float(np.mean(draws)), detail=told)
+
+
+def spoken(item: Item, rng: np.random.Generator, has_sound: bool) -> list[Score]:
+    """Voice metrics, and the similarities behind the question whether a reply follows the voice."""
+    sims: dict[str, float | int | str | None] = {
+        f"sim_{style}": float(rng.normal(0.45, 0.1)) + 0.1 * (style == item.style)
+        for style in ("target", "alternative", "neutral")
+    }
+    scores = [
+        Score("style_margin", "style_margin|v1|cosine|embedder:minilm", 0.1, detail=sims),
+        *(Score(m, f"{m}|v1", float(np.clip(rng.normal(0.4, 0.1), 0, 1))) for m in ("bleu", "rouge_l", "bertscore")),
+        Score("reply_words", "reply_words|v1", float(rng.integers(8, 30))),
+    ]
+    if not has_sound:
+        none = "the reply has no audio"
+        return [*scores, Score("expressiveness", "prosody|v2", None, none), Score("nisqa_mos", "nisqa|v1", None, none)]
+    value = float(rng.normal(1.0, 0.2))
+    detail: dict[str, float | int | str | None] = {
+        "f0_hz": float(rng.normal(180, 20)), "f0_range_st": float(rng.normal(6, 1)), "rate_hz": 4.2,
+        "pause_share": 0.1, "level_dbfs": -23.0, "flat": int(value < 0.7),
+    }  # fmt: skip
+    return [
+        *scores,
+        Score("expressiveness", "prosody|v2|pitch:yin", value, detail=detail),
+        Score("prosody_fit", "prosody|v2|pitch:yin", float(np.clip(rng.normal(0.7, 0.1), 0, 1))),
+        Score("nisqa_mos", "nisqa|v1", float(np.clip(rng.normal(4, 0.4), 1, 5))),
+    ]
 
 
 def _choice(letter: str | None, value: float, status: str, version: int) -> list[Score]:

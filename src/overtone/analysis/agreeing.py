@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from overtone.analysis.judged import Dimension, judges_of, replies_of
+from overtone.analysis.judged import Dimension, judges_of, replies_of, scope_of
 from overtone.analysis.measures import Estimate, from_interval
 from overtone.analysis.reading import Answer
 from overtone.stats import agreement, cluster, correlation, kappa
@@ -42,11 +42,12 @@ def agreements(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -
     rows = []
     for key, dimension in dimensions.items():
         judges = judges_of(key, names)
+        scope = scope_of(dimension, judges, asked)
         if len(judges) > 1:
-            units = [([a.value(f"{key}@{j}") for j in judges], a.item.group) for a in asked]
+            units = [([a.value(f"{key}@{j}") for j in judges], a.item.group) for a in scope]
             rows.append(_row("judges", dimension, tuple(judges), units))
         for judge in judges:
-            drawn = [(_draws(a, f"{key}@{judge}"), a.item.group) for a in asked]
+            drawn = [(_draws(a, f"{key}@{judge}"), a.item.group) for a in scope]
             most = max((len(values) for values, _ in drawn), default=0)
             if most > 1:
                 even = [([*values, *[None] * (most - len(values))], group) for values, group in drawn]

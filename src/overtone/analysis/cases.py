@@ -134,5 +134,4 @@ def said(answer: Answer) -> Said:
 
 
 def _why(score: Score) -> str:
-    told = str(score.detail.get("why") or "")
-    return told if score.value is not None else f"no value: {score.reason}"
+    return str(score.detail.get("why") or "") if score.value is not None else score.reason

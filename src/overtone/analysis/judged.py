@@ -122,7 +122,7 @@ def replies_of(answers: Iterable[Answer]) -> list[Answer]:
     return [a for a in answers if a.item.task == "converse" and not a.item.part]
 
 
-def _scope(dimension: Dimension, judges: Sequence[str], answers: Sequence[Answer]) -> list[Answer]:
+def scope_of(dimension: Dimension, judges: Sequence[str], answers: Sequence[Answer]) -> list[Answer]:
     """The replies a dimension is asked about: by its styles, or where these are not known those with a score."""
     if dimension.styles:
         return [a for a in answers if a.item.style in dimension.styles]
@@ -141,7 +141,7 @@ def judged(
     for basis, found in by_basis(asked, lambda a: a.item.status):
         for key, dimension in dimensions.items():
             judges = judges_of(key, names)
-            scope = _scope(dimension, judges, found)
+            scope = scope_of(dimension, judges, found)
             for judge in ([PANEL] if len(judges) > 1 else []) + judges:
                 if scope:
                     rows.append(_row(basis, dimension, judge, judges, scope, signatures))
@@ -203,7 +203,7 @@ def _implicit(
         return []
     plain, quiet = dimensions[SPEECH], dimensions[IMPLICIT]
     both = [j for j in judges_of(SPEECH, names) if j in judges_of(IMPLICIT, names)]
-    scope = _scope(quiet, both, found)
+    scope = scope_of(quiet, both, found)
     rows = []
     for judge in ([PANEL] if len(both) > 1 else []) + both:
         by = _paired(scope, lambda a: value(a, IMPLICIT, judge, both), lambda a: value(a, SPEECH, judge, both))  # noqa: B023
@@ -229,7 +229,7 @@ def _hearing(
         for model, labels in ways.items():
             if {"audio", "description"} <= labels.keys():
                 ear, eye = f"{key}@{labels['audio']}", f"{key}@{labels['description']}"
-                scope = _scope(dimension, list(labels.values()), found)
+                scope = scope_of(dimension, list(labels.values()), found)
                 by = _paired(scope, lambda a: a.value(ear), lambda a: a.value(eye))  # noqa: B023
                 rows.append(Difference(basis, "hears", dimension, model, "hears the sound", "reads a description", by))
     return rows

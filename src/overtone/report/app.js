@@ -363,6 +363,9 @@
     return el("div", "", line(first), el("details", "", el("summary", "", rest.length + " more measures"), line(rest)));
   }
 
+  const rank = new Map(index.about.map(([label]) => label).map((label, at, all) => [label, all.indexOf(label)]));
+  const order = (a, b) => rank.get(index.about[a][0]) - rank.get(index.about[b][0]) || index.about[a][2].localeCompare(index.about[b][2]);
+
   /** What judges said of a reply, dimension by dimension, with their reasons. */
   function verdicts(a) {
     const last = (a.m || []).at(-1) || [];
@@ -370,7 +373,7 @@
     for (const [metric, value] of last) if (index.about[metric][2]) found.set(metric, [value, ""]);
     for (const [metric, why] of a.y || []) found.set(metric, [(found.get(metric) || [null])[0], why]);
     if (!found.size) return [];
-    return [el("ul", "why", [...found].map(([metric, [value, why]]) => {
+    return [el("ul", "why", [...found].sort((one, other) => order(one[0], other[0])).map(([metric, [value, why]]) => {
       const [label, share, judge, signed] = index.about[metric];
       const told = value === null ? "no value" : share ? (value === 1 ? "yes" : value === 0 ? "no" : percent(value) + " %") : String(Math.round(value * 100) / 100);
       return attrs(el("li", "", el("b", "", visible(label) + " " + told), " ", el("span", "quiet-note", visible(judge)), why ? el("q", "", visible(why)) : null), { title: signed[a.r] });

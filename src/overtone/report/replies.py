@@ -13,7 +13,7 @@ from overtone.analysis.voice import COLUMNS, Measured, VoiceRow
 from overtone.report.apart import OVER, Cell, Line, Pairs, PartTable
 from overtone.report.format import NONE
 
-ARROWS = {"higher": " ↑", "lower": " ↓"}
+ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓"}  # no line ends before an arrow
 UNVALIDATED = "unvalidated"
 HINTS = {
     "judged": (
@@ -40,10 +40,11 @@ HINTS = {
         "Not comparable with a judge’s speech relevance."
     ),
     "spoken": (
-        "Measured on the sound of the replies. Predicted quality is on the 1 to 5 scale of listening tests; pitch, "
-        "pace and pauses describe and are not better one way or the other. A reply is called flat when its pitch, "
-        "level and rhythm together move less than 0.7 of what they do in neutral acting."
+        "Measured on the sound of the replies. Pitch, pace, pauses and level describe a delivery and are not better "
+        "one way or the other. A reply is called flat when its pitch, level and rhythm together move less than 0.7 "
+        "times as much as in neutral acting."
     ),
+    "quality": "What listening tests would say of the sound, as predicted by models, on their scale of 1 to 5.",
     "calibrated": (
         "Judges’ means corrected by replies that people labelled (prediction-powered inference): the judge’s mean over "
         "all replies, moved by its error where people spoke."
@@ -164,27 +165,33 @@ def following(pairs: Pairs) -> PartTable:
     )  # fmt: skip
 
 
-def spoken(pairs: Pairs, *, brief: bool = False) -> PartTable:
-    """How replies sound; `brief` leaves the rows of single styles out."""
+def spoken(pairs: Pairs, *, brief: bool = False) -> list[PartTable]:
+    """How replies sound: delivery, then predicted quality. `brief` leaves out single styles and empty columns."""
     rows: list[tuple[int, ConditionSummary, VoiceRow]] = [
         (run, c, row) for run, c in pairs for row in c.spoken if not brief or not row.style
     ]
-    used = [m for m in COLUMNS if any(m.key in row.measures for *_, row in rows)]
+    found = {key for *_, row in rows for key, e in row.measures.items() if not brief or e.value is not None}
 
     def head(m: Measured) -> str:
-        return f"{m.label}{' ' + m.better if m.better else ''} · {m.unit}"
+        return f"{m.label}{chr(160) + m.better if m.better else ''} · {m.unit}"
 
-    lines = [
-        Line(
-            run, c.condition, (OVER[row.basis], row.style or "all"),
-            tuple(Cell(row.measures.get(m.key), "percent" if m.kind == "percent" else "number", digits=m.digits)
-                  for m in used),
-        )
-        for run, c, row in rows
-    ]  # fmt: skip
-    return PartTable(
-        "spoken", "Replies: voice", HINTS["spoken"], ("Cues", "Clips"), tuple(map(head, used)), tuple(lines)
+    def table(key: str, title: str, columns: Sequence[Measured]) -> PartTable:
+        used = [m for m in columns if m.key in found]
+        lines = []
+        for run, c, row in rows:
+            cells = tuple(
+                Cell(row.measures.get(m.key), "percent" if m.kind == "percent" else "number", digits=m.digits)
+                for m in used
+            )
+            if any(cell.estimate for cell in cells):
+                lines.append(Line(run, c.condition, (OVER[row.basis], row.style or "all"), cells))
+        return PartTable(key, title, HINTS[key], ("Cues", "Clips"), tuple(map(head, used)), tuple(lines))
+
+    made = (
+        table("spoken", "Replies: voice", [m for m in COLUMNS if m.kind != "mos"]),
+        table("quality", "Predicted quality", [m for m in COLUMNS if m.kind == "mos"]),
     )
+    return [t for t in made if t.lines]
 
 
 def agreement(summaries: Sequence[Summary]) -> list[PartTable]:

@@ -84,7 +84,7 @@ def tables(runs: list[Run]) -> dict[str, Any]:
         "talk_metrics": talk_columns(t for *_, t in talk),
         "judged": [plain(t) for t in judged_tables(numbered)],
         "following": plain(following(numbered)),
-        "spoken": [plain(t) for t in (spoken(numbered),) if t.lines],
+        "spoken": [plain(t) for t in spoken(numbered)],
         "agreement": agreement(summaries),
         "signatures": [(run, _signatures(summary)) for run, summary in zip(runs, summaries, strict=True)],
         "readings_of_accuracy": [

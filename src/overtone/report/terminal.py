@@ -36,7 +36,7 @@ def print_summary(summary: Summary, file: IO[str] | None = None, *, width: int |
     console.print(f"[bold]{safe(summary.benchmark)}[/bold] · {safe(summary.model)} · {', '.join([asked, *extra])}")
     _headline(console, summary)
     numbered = [(0, c) for c in summary.conditions]
-    replies = (*judged_tables(numbered)[:1], following(numbered), spoken(numbered, brief=True), *agreement([summary]))
+    replies = (*judged_tables(numbered)[:1], following(numbered), *spoken(numbered, brief=True), *agreement([summary]))
     for part in (*map(plain, replies), wrong_answers(numbered), *apart(numbered)):
         _part(console, part)
     _ledger(console, summary)
@@ -162,7 +162,7 @@ def _any_cell(cell: Cell) -> str:
         return "\n".join(map(safe, filter(None, (cell.text, cell.small))))
     if cell.estimate is None:
         return fmt.NONE
-    small = safe(cell.small.replace(" · ", "\n")) if cell.small else ""
+    small = "\n".join(map(safe, cell.small.split(" · "))) if cell.small else ""
     return _cell(cell.estimate, cell.kind, cell.digits) + (f"\n{small}" if small else "")
 
 
