@@ -40,7 +40,7 @@ def _killed_and_resumed(tmp_path: Path, kills: int, scripts: int) -> None:
         command += ["--max-connections", "4"]
         done, longest = 0, 1.2
         seen: dict[str, str] = {}
-        while done < kills:
+        while done < kills or not seen:
             child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
             time.sleep(rng.uniform(0.05, longest))
             assert child.poll() is None, f"the run ended before it could be killed {kills} times: make it longer"
