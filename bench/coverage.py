@@ -188,6 +188,11 @@ def table(replicates: int) -> tuple[str, list[str]]:
     return "\n".join(lines), short
 
 
+def legend() -> str:
+    """What the judges of the table are like, as Markdown."""
+    return "The judges:\n" + "\n".join(f"- *{judge}*: {what}" for judge, what in JUDGES.items())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replicates", type=int, default=10_000)
@@ -199,7 +204,7 @@ def main() -> None:
         page = PAGE.read_text()
         before, _, rest = page.partition(BEGIN)
         after = rest.partition(END)[2]
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+        PAGE.write_text(f"{before}{BEGIN}\n{text}\n\n{legend()}\n{END}{after}")
     if short:
         sys.exit("coverage below 94 %:\n" + "\n".join(short))
 

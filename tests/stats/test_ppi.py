@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from bench.coverage import SETTINGS, TRUTH, Setting, draw, measure, name, totals
+from bench.coverage import FROM, LABELLED, PAGE, REQUIRED, SETTINGS, TRUTH, Setting, draw, legend, measure, name, totals
 from overtone.stats import cluster, ppi
 from overtone.stats.binomial import at_most
 
@@ -136,6 +136,16 @@ def test_the_simulation_would_notice_an_interval_that_forgets_the_judges_error()
     judged = (judge * there).sum((1, 2)) / there.sum((1, 2))
     assert (np.abs(judged - TRUTH) > 0.2).all(), "the judge alone is far off"
     assert at_most(round(0.90 * REPLICATES), REPLICATES, 0.95) < 0.001, "300 replicates can tell 90 % from 95 %"
+
+
+def test_the_page_shows_every_setting_and_keeps_its_promise() -> None:
+    page = PAGE.read_text()
+    assert legend() in page
+    for setting in SETTINGS:
+        row = next(line for line in page.splitlines() if line.startswith(f"| {name(setting)} |"))
+        shown = [float(cell.split("%")[0]) for cell in row.split("|")[2:-1]]
+        assert len(shown) == len(LABELLED)
+        assert all(share >= 100 * REQUIRED for share, count in zip(shown, LABELLED, strict=True) if count >= FROM), row
 
 
 def test_too_few_labels_and_bad_numbers_are_refused_with_what_to_do() -> None:
