@@ -90,6 +90,8 @@ class RunFile(Struct, frozen=True):
     def needs_trust(self) -> list[str]:
         """What in this file runs code of its author's choice, or sends a secret of the user's where its author says."""
         found = [f"run plug-in {p}" for p in self.run.get("plugins", ())]
+        for table in (self.run, *self.benchmarks):  # an option can name weights or code to be loaded
+            found += [f"compute {metric}" for metric in _words(table.get("metrics", ())) if "?" in metric]
         for table in (*self.models, *self.judges):
             spec = parse_spec(table["spec"])
             if spec.kind in ("command", "worker"):
