@@ -16,7 +16,7 @@ How the interval is made, and why it keeps its promise:
   with the λ of all others (a delete-one jackknife of λ): nothing is fitted to the cluster it is tested on.
 - A judge that errs rarely may not have erred yet among the labels, and the plain variance would then claim certainty.
   One more labelled cluster is imagined, as far off as the farthest seen, and at least by the smallest step between two
-  human scores. With 200 labels that widens an interval by about 2 %, with 20 by about 10 %.
+  human scores. With 200 labels that widens an interval by about 2 %, with 20 by about 12 %.
 - Student's quantile has (labelled clusters − 1) degrees of freedom: the scarce ones.
 `bench/coverage.py` measures the coverage; docs/calibration.md shows it.
 """
