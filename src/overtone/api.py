@@ -81,11 +81,14 @@ def run(
     levels, prompt, limit, metrics, … A run that is there already goes on: what is answered is not asked again. Raises
     OvertoneError; failures of single items are values of the run.
     """
+    from overtone.scoring import check
+
     unknown = settings.keys() - {f for f in Settings.__struct_fields__ if f not in ("judges", "plugins")}
     for name in sorted(unknown):
         raise UsageError(f"run() has no setting {name!r}{suggest(name, Settings.__struct_fields__)}")
     flags = {"benchmark": benchmark, "data": str(data), "model": [model], "out": str(out) if out else None, **settings}
     (found,) = resolve({**flags, "judge": list(judges)}, None, os.environ)
+    check(found.metrics, found.judges)
     outcome: Outcome = wait(execute(found))
     if not outcome.stopped:
         score(found.folder, metrics=found.metrics, judges=judges)

@@ -61,6 +61,27 @@ def score_run(
     return given
 
 
+def check(metrics: Sequence[str], judges: Sequence[Spec]) -> list[Judge]:
+    """The judges these SPECs stand for. A wrong name, option or rubric is an error now, not after the run."""
+    from overtone.judges import rubric
+    from overtone.judges.over_run import check_suits
+    from overtone.judges.policy import KEYS, judge_of
+
+    if metrics:
+        load_metrics(metrics)
+    found = [judge_of(spec) for spec in judges]
+    for judge in found:
+        module = registry.find("models", judge.spec.kind)
+        try:
+            module.load(judge.spec)
+        except UsageError as error:
+            hint = f"; a judge's own keys: {', '.join(KEYS)}" if "unknown key" in str(error) else ""
+            raise UsageError(f"{error}{hint}") from None
+        for name in judge.rubrics:
+            check_suits(rubric.load(name))
+    return found
+
+
 def load_metrics(asked: Sequence[str]) -> dict[str, Metric]:
     """Every standard metric, and those asked for. An unknown name or option is an error with the nearest known one."""
     found: dict[str, Metric] = {}

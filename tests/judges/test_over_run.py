@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import overtone
 from bench.data import make
 from overtone.cli import main
 from overtone.errors import UsageError
@@ -264,15 +265,17 @@ def test_a_reply_without_text_is_judged_by_a_transcript_and_the_signature_says_s
 
 
 def test_a_wrong_judge_is_an_error_before_anything_is_asked(small: Path, tmp_path: Path) -> None:
+    out, odd = tmp_path / "run", tmp_path / "odd.toml"
+    odd.write_text((rubric.FOLDER / "implicit.toml").read_text().replace('shows = ["cue"', 'shows = ["mood", "cue"'))
     with OpenAIServer() as model, JudgeServer() as server:
-        for spec in (
-            server.spec("rubrics=ecomind"),
-            server.spec("repeets=3"),
-            server.spec("repeats=0"),
-            "openay:gpt-4o",
-            "openai:gpt-4o?api_key_env=NO_SUCH_VARIABLE_HERE",
-        ):
-            assert asked_of(small, tmp_path / "run", model, "--judge", spec) == 2
+        options = ("rubrics=ecomind", "repeets=3", "repeats=0", "rubrics=echomind,pair", f"rubrics={odd}")
+        for spec in (*map(server.spec, options), "openay:gpt-4o"):
+            assert asked_of(small, out, model, "--judge", spec) == 2
+            with pytest.raises(UsageError):
+                overtone.run(
+                    "echomind", data=small, out=out, model=f"openai:a?base_url={model.base_url}", judges=[spec]
+                )
+        assert asked_of(small, out, model, "--judge", "openai:gpt-4o?api_key_env=NO_SUCH_VARIABLE_HERE") == 2
         assert (model.count, server.count) == (0, 0)
 
 

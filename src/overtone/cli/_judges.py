@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
-from overtone.cli._options import check_scoring
 from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_OK
 from overtone.paths import shown
 
@@ -23,7 +22,9 @@ class Judging:
     """The judges of one command. `told` hears how each fared."""
 
     def __init__(self, specs: Sequence[Spec]) -> None:
-        self.judges = check_scoring((), specs)
+        from overtone.scoring import check
+
+        self.judges = check((), specs)
         self.outcomes: dict[str, Outcome] = {}
 
     def beside(self) -> Callable[[Store], AbstractAsyncContextManager[Any]] | None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overtone.errors import UsageError
 
 if TYPE_CHECKING:
-    from overtone.judges.policy import Judge
     from overtone.runs.settings import Settings
-    from overtone.spec import Spec
 
 
 def add_run_flags(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +55,7 @@ def settings_of(args: argparse.Namespace) -> list[Settings]:
     """The runs that the command line asks for. Plug-ins are taken in here, if they may be."""
     from overtone import registry
     from overtone.runs.settings import read_run_file, resolve
+    from overtone.scoring import check
 
     flags = {k: v for k, v in vars(args).items() if k not in ("what", "trust")}
     file = None
@@ -80,30 +78,8 @@ def settings_of(args: argparse.Namespace) -> list[Settings]:
     for run in runs:
         registry.find("benchmarks", run.benchmark)
         registry.find("models", run.model.kind)
-        check_scoring(run.metrics, run.judges)
+        check(run.metrics, run.judges)
         wanted = run.model.options.get("trust_remote_code", "no").lower() not in ("no", "0", "false", "off")
         if wanted and not args.trust:  # the worker asks for OVERTONE_TRUST_REMOTE_CODE as well
             raise UsageError(f"{run.model}: running a checkpoint's own code needs --trust")
     return runs
-
-
-def check_scoring(metrics: Sequence[str], judges: Sequence[Spec]) -> list[Judge]:
-    """The judges these SPECs stand for. A wrong name, option or rubric is an error now, not after the run."""
-    from overtone import registry
-    from overtone.judges import rubric
-    from overtone.judges.policy import KEYS, judge_of
-    from overtone.scoring import load_metrics
-
-    if metrics:
-        load_metrics(metrics)
-    found = [judge_of(spec) for spec in judges]
-    for judge in found:
-        module = registry.find("models", judge.spec.kind)
-        try:
-            module.load(judge.spec)
-        except UsageError as error:
-            hint = f"; a judge's own keys: {', '.join(KEYS)}" if "unknown key" in str(error) else ""
-            raise UsageError(f"{error}{hint}") from None
-        for name in judge.rubrics:
-            rubric.load(name)
-    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from overtone.cli._options import add_run_flags, check_scoring, settings_of
+from overtone.cli._options import add_run_flags, settings_of
 from overtone.errors import EXIT_OK
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _shown(settings: Settings, plan: Plan) -> str:
+    from overtone.scoring import check
+
     tasks = ", ".join(f"{task} {count:,}" for task, count in plan.by_task.items())
     if plan.usd is None:
         price = "price not known; name a price file in OVERTONE_PRICES for an estimate"
@@ -45,7 +47,7 @@ def _shown(settings: Settings, plan: Plan) -> str:
         f"  price        {price}",
         f"  time         {_time(plan.seconds[0])} to {_time(plan.seconds[1])} at {settings.max_connections} at once",
     ]
-    lines += [_judged(judge, plan.by_task.get("converse", 0)) for judge in check_scoring((), settings.judges)]
+    lines += [_judged(judge, plan.by_task.get("converse", 0)) for judge in check((), settings.judges)]
     for name, budget, need in (
         ("--budget-requests", settings.budget_requests, plan.requests),
         ("--budget-usd", settings.budget_usd, plan.usd[0] if plan.usd else None),

@@ -28,6 +28,8 @@ from overtone.schema import Item, Key, Score
 from overtone.tasks import heard
 
 FILE = "verdicts.db"
+TEXTS = ("cue", "topic", "words", "context", "reply", "reference")  # what a stored reply offers a rubric
+SOUNDS = ("clip", "reply")
 NO_CUE = "nothing in particular: an ordinary voice, no background sound"
 
 
@@ -184,6 +186,16 @@ def scores(judge: Judge, one: Rubric, judgement: Judgement) -> list[Score]:
 
 def _unscored(judge: Judge, one: Rubric, d: rubric.Dimension, why: str) -> Score:
     return Score(f"{d.key}@{judge.label}", signature(judge, one, d, transcript=True), None, why)
+
+
+def check_suits(one: Rubric) -> None:
+    """UsageError for a rubric that asks for more than a run's replies offer."""
+    lacking = [name for name in one.shows if name not in TEXTS] + [name for name in one.hears if name not in SOUNDS]
+    if one.subject != "reply" or lacking:
+        why = f"it needs {', '.join(lacking)}" if one.subject == "reply" else "it compares two replies"
+        raise UsageError(
+            f"the rubric {one.name} cannot judge the replies of a run: {why}; 'overtone judge' may, with a label file"
+        )
 
 
 # ── the whole run ───────────────────────────────────────────────────────────────────────────────────────────────────
