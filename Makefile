@@ -29,7 +29,7 @@ $(VENV)/.dev: $(VENV)/.core
 # The workers' models live apart: torch is no part of Overtone's own environment.
 $(WORKER)/.ready: src/overtone/workers/requirements-test.txt
 	@test -x $(WORKER)/bin/python || $(PYTHON) -m venv $(WORKER)
-	$(WORKER)/bin/python -m pip install $(PIP_QUIET) --requirement $<
+	$(WORKER)/bin/python -m pip install $(PIP_QUIET) --no-deps --requirement $<
 	@touch $@
 
 # A browser for the report's tests: taken from Debian where we may install, otherwise those tests skip and say so.

@@ -15,10 +15,10 @@ import pytest
 
 from overtone.audio import decode, encode_wav
 from overtone.errors import ModelFailure, UsageError
-from overtone.models._worker_process import WORKERS
 from overtone.models.worker import WorkerModel, load
 from overtone.schema import Key, Message, Reply, Request, Sound
 from overtone.spec import parse_spec
+from overtone.workers.host import WORKERS
 
 HERE = Path(__file__).parent
 PYTHON = Path(os.environ.get("OVERTONE_WORKER_PYTHON") or HERE.parents[1] / ".venv-worker/bin/python")

