@@ -47,6 +47,13 @@ class Counter:
         return None
 
 
+def add_up(total: Outcome, outcome: Outcome) -> None:
+    """Several sittings as one."""
+    for field in ("asked", "answered", "cached", "unread", "failed", "requests", "cost"):
+        setattr(total, field, getattr(total, field) + getattr(outcome, field))
+    total.stopped, total.detail = outcome.stopped or total.stopped, outcome.detail or total.detail
+
+
 def finish(outcome: Outcome, written: Path) -> int:
     """Say where the results lie and what is missing; the exit code."""
     print(f"Written: {shown(str(written))}")

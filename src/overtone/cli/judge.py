@@ -98,7 +98,8 @@ def _recorded(args: argparse.Namespace, file: Path) -> tuple[Labels, Labels, Rub
     from overtone.judges import recorded
     from overtone.judges import rubric as rubrics
 
-    labels, verdicts = people.read(args.labels), people.read(file, repeated=True)
+    labels = people.read(args.labels)
+    verdicts = people.read(file, labels.dimensions, repeated=True)
     if args.rubric:
         return labels, verdicts, rubrics.load(args.rubric)
     shared = [name for name in verdicts.dimensions if name in labels.dimensions]
@@ -178,7 +179,7 @@ def _ask(judge: Judge, rubric: Rubric, subjects: list[Subject], out: Path) -> tu
 def _hear(args: argparse.Namespace) -> int:
     import msgspec
 
-    from overtone.cli._judge import finish, print_heard
+    from overtone.cli._judge import add_up, finish, print_heard
     from overtone.judges import known, record
     from overtone.judges import rubric as rubrics
     from overtone.judges.panel import Outcome
@@ -201,9 +202,7 @@ def _hear(args: argparse.Namespace) -> int:
 
         def asked(rubric: Rubric, subjects: object, judge: Judge = judge) -> list[Judgement]:
             judgements, outcome = _ask(judge, rubric, list(subjects), out)  # type: ignore[call-overload]
-            for field in ("asked", "answered", "cached", "unread", "failed", "requests", "cost"):
-                setattr(total, field, getattr(total, field) + getattr(outcome, field))
-            total.stopped, total.detail = outcome.stopped or total.stopped, outcome.detail or total.detail
+            add_up(total, outcome)
             return judgements
 
         answers = known.take(asked, parts, found, limit=args.limit or known.LIMIT, seed=args.seed)
@@ -229,7 +228,7 @@ def _hear(args: argparse.Namespace) -> int:
 def _questions(args: argparse.Namespace) -> int:
     import msgspec
 
-    from overtone.cli._judge import finish, print_answers
+    from overtone.cli._judge import add_up, finish, print_answers
     from overtone.judges import labelled, questions
     from overtone.judges.panel import Outcome
 
@@ -239,12 +238,18 @@ def _questions(args: argparse.Namespace) -> int:
     units = labelled.chosen(labels, list(dimensions.values()), args.limit, args.seed)
     subjects = labelled.subjects(rubric, labels, units, judge.policy.hears)
     out = args.out or Path("judges") / judge.label
-    outcome = Outcome()
+    total = Outcome()
+
+    def asked(judge: Judge, rubric: Rubric) -> list[Judgement]:
+        judgements, outcome = _ask(judge, rubric, subjects, out)
+        add_up(total, outcome)
+        return judgements
+
     found: list[questions.Answered] = []
     skipped = []
-    fine, outcome = _ask(judge, rubric, subjects, out)
+    fine = asked(judge, rubric)
     if any(d.scale == (1, 5) for d in rubric.dimensions):
-        rough, outcome = _ask(judge, questions.coarse(rubric), subjects, out)
+        rough = asked(judge, questions.coarse(rubric))
         found += questions.coarse_against_fine(fine, rough, rubric, labels, dimensions, seed=args.seed)
     else:
         skipped.append("coarse against fine: the rubric has no scale from 1 to 5")
@@ -252,7 +257,7 @@ def _questions(args: argparse.Namespace) -> int:
         told = {judge.policy.hears: fine}
         for hears in ("audio", "description"):
             if hears not in told:
-                told[hears], outcome = _ask(_judge(args.judge, args.repeats, hears), rubric, subjects, out)
+                told[hears] = asked(_judge(args.judge, args.repeats, hears), rubric)
         both = told["audio"], told["description"]
         found += questions.audio_against_description(*both, rubric, labels, dimensions, seed=args.seed)
     else:
@@ -260,7 +265,7 @@ def _questions(args: argparse.Namespace) -> int:
     out.mkdir(parents=True, exist_ok=True)
     (out / "questions.json").write_bytes(msgspec.json.format(msgspec.json.encode(found)))
     print_answers(found, skipped)
-    return finish(outcome, out / "questions.json")
+    return finish(total, out / "questions.json")
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -141,7 +141,7 @@ def _candidates(found: Sequence[Clip], part: str) -> list[tuple[Clip, Clip]]:
 def _pair(part: str, right: Clip, wrong: Clip, swapped: bool) -> Pair:
     a, b = (wrong, right) if swapped else (right, wrong)
     subject = Subject(
-        f"{part}/{a.path.parent.name}/{a.path.stem}/{b.path.stem}",
+        f"{part}/{right.emotion}/{a.path.parent.name}/{a.path.stem}/{b.path.stem}",
         right.actor,
         {"words": right.text, "cue": right.emotion},
         {"a": a.path, "b": b.path},

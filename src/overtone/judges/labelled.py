@@ -18,6 +18,7 @@ from overtone.paths import shown
 from overtone.spec import suggest
 
 Array = npt.NDArray[np.float64]
+OPTIONAL = ("topic", "context", "reference")  # texts that a request leaves out where a subject has none
 
 
 class People(Struct, frozen=True):
@@ -104,7 +105,8 @@ def settled(values: Array, dimension: Dimension) -> float:
 def subjects(rubric: Rubric, labels: Labels, units: Sequence[str], hears: Hears) -> list[Subject]:
     """What the judge is shown of each unit. A thing the rubric asks for and no unit has is an error."""
     chosen = [labels.units[name] for name in units]
-    missing = [key for key in rubric.shows if not any(key in unit.texts for unit in chosen)]
+    needed = [key for key in rubric.shows if key not in OPTIONAL]
+    missing = [key for key in needed if not any(key in unit.texts for unit in chosen)]
     if hears != "nothing":
         missing += [f"{key}_sound" for key in rubric.hears if not any(key in unit.sounds for unit in chosen)]
     if missing:

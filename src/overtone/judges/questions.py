@@ -172,4 +172,4 @@ def _sentence(first: str, second: str, result: Compared) -> str:
         if gap.high < 0
         else "no difference is shown"
     )
-    return f"{said} ({between}): {verdict}."
+    return f"{said} ({between}): {verdict}.".replace("-", "−")

@@ -33,7 +33,7 @@ def path_of(judge: str) -> Path | None:
 
 def rubric_of(labels: Labels, verdicts: Labels, dimensions: Sequence[str]) -> Rubric:
     """A rubric that holds what was rated, and no instructions: nobody is asked."""
-    made = tuple(_dimension(name, [*labels.ratings, *verdicts.ratings]) for name in dimensions)
+    made = tuple(_dimension(name, labels.ratings, verdicts.ratings) for name in dimensions)
     pair = all("A" in d.choices and "B" in d.choices for d in made)
     return Rubric(
         name="recorded",
@@ -51,13 +51,16 @@ def rubric_of(labels: Labels, verdicts: Labels, dimensions: Sequence[str]) -> Ru
     )
 
 
-def _dimension(name: str, ratings: Sequence[labelled.Rating]) -> Dimension:
-    values = [rating.value for rating in ratings if rating.dimension == name and rating.value != labelled.UNREAD]
-    numbers = [value for value in values if isinstance(value, float)]
-    if len(numbers) == len(values) and numbers:
+def _dimension(name: str, people: Sequence[labelled.Rating], judge: Sequence[labelled.Rating]) -> Dimension:
+    """A scale over all numbers given; or the words people used, and a tie between A and B."""
+    given = [[rating.value for rating in side if rating.dimension == name] for side in (people, judge)]
+    numbers = [value for side in given for value in side if isinstance(value, float)]
+    if not any(isinstance(value, str) for value in given[0]):
         low, high = math.floor(min(numbers)), math.ceil(max(numbers))
         return Dimension(key=name, label=name, question=name, scale=(low, max(high, low + 1)))
-    choices = sorted({str(value) for value in values})
+    choices = sorted({str(value) for value in given[0]})
+    if {"A", "B"} <= set(choices) and "tie" in given[1]:
+        choices = sorted({*choices, "tie"})
     if {"A", "B"} <= set(choices):
         counts = {choice: {"A": 1.0, "B": 0.0}.get(choice, 0.5) for choice in choices}
     elif set(choices) <= {"yes", "no"}:
