@@ -229,7 +229,7 @@ def judgements(
 ) -> Iterator[Score]:
     """Scores of several judges that mostly agree; now and then one cannot be read."""
     for key, (_, styles) in DIMENSIONS.items():
-        if styles and item.style not in styles:
+        if not judges or (styles and item.style not in styles):
             continue
         true = float(rng.random() < 0.15) if key == "false_cue" else float(np.clip(rng.normal(2 + 3 * skill, 1), 1, 5))
         for judge in judges:
