@@ -37,15 +37,16 @@ class Measured(Struct, frozen=True):
 
 
 DELIVERY = (
+    Measured("expressiveness", "Expressiveness", "neutral acting is 1"),
+    Measured("flat", "Flat", "% of replies", "percent", "↓", detail="flat"),
+    Measured("prosody_fit", "Fit to the reference", "%", "percent", "↑"),
+    Measured("consistency_wer", "Voice against text", "WER, %", "percent", "↓"),
+    *(Measured(name, METRICS[name].label, "%", "percent", "↑") for name in EMOALIGN),
     Measured("f0_hz", "Pitch", "Hz, median", detail="f0_hz", digits=0),
     Measured("f0_range_st", "Pitch range", "semitones", detail="f0_range_st", digits=1),
     Measured("rate_hz", "Rate", "syllables a second", detail="rate_hz"),
     Measured("pause_share", "Pauses", "% of the time", "percent", detail="pause_share"),
     Measured("level_dbfs", "Level", "dBFS", detail="level_dbfs", digits=1),
-    Measured("expressiveness", "Expressiveness", "neutral acting is 1"),
-    Measured("flat", "Flat", "% of replies", "percent", "↓", detail="flat"),
-    Measured("prosody_fit", "Fit to the reference", "%", "percent", "↑"),
-    Measured("consistency_wer", "Voice against text", "WER, %", "percent", "↓"),
 )
 COLUMNS = (
     *(Measured(name, METRICS[name].label, "1 to 5", "mos", "↑") for name in QUALITY),

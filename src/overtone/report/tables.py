@@ -12,7 +12,6 @@ import msgspec
 from overtone.analysis.measures import METRICS, About, Estimate
 from overtone.analysis.summary import CUES, ConditionSummary, Conversation, Row, Summary
 from overtone.analysis.voice import COLUMNS as VOICE
-from overtone.analysis.voice import EMOALIGN
 from overtone.report.apart import NOT_VALIDATED, apart, bases, wrong_answers
 from overtone.report.format import HEARING, Column
 from overtone.report.replies import ARROWS, agreement, following, judged_tables, plain, spoken
@@ -36,7 +35,7 @@ _FACTS = (
 )
 TALK = ("semsim", "bleu", "rouge_l", "meteor", "bertscore")  # beside the headline of conversations
 MORE = ("bleu_corpus", "rouge_l_stemmed", "reply_words", "reply_chars", "reply_distinct_1", "reply_distinct_2")
-ELSEWHERE = {column.key for column in VOICE} | {*EMOALIGN, "style_margin"}  # in tables of their own, or in none
+ELSEWHERE = {column.key for column in VOICE} | {"style_margin"}  # in tables of their own, or in none
 _PUBLISHED = (
     ("wer", "WER ↓"),
     ("semsim", "SemSim ↑"),
