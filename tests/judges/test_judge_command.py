@@ -142,6 +142,18 @@ def test_a_judge_that_answers_nothing_or_nobody_is_an_error_that_says_why(
     assert "gave no verdict on 'cctxfit' for any of 6 labelled units" in err and "does not begin with {" in err
 
 
+def test_a_budget_stops_cleanly_and_the_same_command_goes_on(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _labels(home / "labels.csv", units=12)
+    command = ["--labels", "labels.csv", "--rubric", "echomind", "--out", "out"]
+    with JudgeServer(verdict=good) as server:
+        spec = server.spec("budget_requests=5")
+        assert main(["judge", "validate", spec, *command]) == 4
+        assert server.count == 5
+        assert "the same command goes on" in capsys.readouterr().out
+        assert main(["judge", "validate", server.spec(), *command]) == 0
+        assert server.count == 12
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

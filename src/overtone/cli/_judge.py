@@ -63,8 +63,9 @@ def finish(outcome: Outcome, written: Path) -> int:
             f"{outcome.answered} of {outcome.asked} verdicts, {outcome.cached} of them kept from before; "
             f"{outcome.unread} unread, {outcome.failed} failed; {outcome.requests} requests{cost}."
         )
-    if outcome.stopped == "budget":
+    if outcome.stopped:
         print(f"Stopped: {shown(outcome.detail)}; the same command goes on.")
+    if outcome.stopped == "budget":
         return EXIT_BUDGET
     if outcome.failed:
         print("The same command asks for what failed once more.")

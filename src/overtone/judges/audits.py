@@ -101,7 +101,7 @@ def length_of_replies(
         "judge with length": known(correlation.spearman(scores, lengths)),
         "people with length": known(correlation.spearman(people, lengths)),
     }
-    text = f"Score and length go together with {found.value:+.2f} where people say the same; {said}."
+    text = f"Score and length go together with {_signed(found.value)} where people say the same; {said}."
     return _finding("length bias", dimension, found, 0.0, text, parts)
 
 
@@ -144,7 +144,7 @@ def self_preference(
     else:
         found = bootstrap.clustered(lambda rows: _gap(residuals[rows], own[rows]), groups, seed=seed, draws=DRAWS)
     said = _by(found, 0.0, "it favours its own", "it is harder on its own", "no favour for its own is shown")
-    text = f"Compared with people it gives replies of its own family ({family}) {found.value:+.2f}; {said}."
+    text = f"Compared with people it gives replies of its own family ({family}) {_signed(found.value)}; {said}."
     return _finding(name, dimension, found, 0.0, text, {"replies of its own": float(own.sum())})
 
 
@@ -278,6 +278,10 @@ def _gap(values: Array, first: npt.NDArray[np.bool_]) -> float:
 
 def _mean(values: Array) -> float | None:
     return float(values.mean()) if values.size else None
+
+
+def _signed(x: float) -> str:
+    return f"{round(x, 2) + 0.0:+.2f}".replace("-", "−")
 
 
 def _percent(share: Interval) -> str:
