@@ -52,9 +52,9 @@ def main() -> None:
                 values = {j.subject.id: v for j in found if (v := j.value(dimension)) is not None}
                 both = [g for g in {j.subject.group for j in found} if {f"{g}/target", f"{g}/neutral"} <= values.keys()]
                 apart = [values[f"{g}/target"] - values[f"{g}/neutral"] for g in both]
-                spread = sorted(set(values.values()))
-                mean = sum(apart) / len(apart) if apart else float("nan")
-                print(f"  {dimension.key}: values {spread}; fitting − neutral {mean:+.2f} in {len(apart)} pairs")
+                if apart:
+                    mean = sum(apart) / len(apart)
+                    print(f"  {dimension.key}: fitting reply less neutral reply {mean:+.2f} in {len(apart)} pairs")
     print(f"{read} of {asked} verdicts can be read")
     del server
 

@@ -1,7 +1,7 @@
 """Serves the offline language model as an OpenAI-compatible endpoint: `python -m overtone.embedded.serve`.
 
 For trying a judge, a cascade or any other client without a key and without a network. It is a small model: what it says
-as a judge is worth little (docs/judges.md has the measurement).
+as a judge is worth nothing (docs/judges.md has the measurement).
 """
 
 from __future__ import annotations
