@@ -10,12 +10,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from overtone.analysis.cases import case
 from overtone.analysis.reading import open_run
 from overtone.analysis.summary import summarise_reading
 from overtone.cli import main as overtone
 from overtone.report.html import write_report
 from overtone.report.replies import agreement, following, judged_tables, plain, spoken
-from overtone.report.terminal import print_run
+from overtone.report.terminal import print_case, print_run
+from overtone.runs.store import Store
 from tests.report.browser import chromium, phone
 from tests.report.fake_run import make_run
 from tests.report.test_html import Page
@@ -108,6 +110,22 @@ def test_voice_and_following_stand_in_their_units(home: Path) -> None:
     assert {line.names[1] for line in delivery.lines} == {"all", "target", "alternative", "neutral"}
     found = following([(0, c) for c in conditions])
     assert found.lines and found.lines[0].cells[0].digits == 3
+
+
+def test_a_case_in_the_terminal_has_the_judges_reasons(home: Path) -> None:
+    out = io.StringIO()
+    with Store.read(home / "run") as store:
+        print_case(case(store, "synthesis/id_12/target"), out)
+    assert re.search(r"cspeechrel@gpt-4o (\d(\.\d+)?|no value): \w", out.getvalue())
+
+
+def test_the_sounds_of_the_cards_are_inside_a_report_that_embeds_them(home: Path, tmp_path: Path) -> None:
+    page = Page(write_report([home / "run", home / "run"], tmp_path / "r.html", embed_audio=True))
+    blocks = {str(a["id"]): text for _, a, text in page.blocks if a.get("id")}
+    sounds = [sound for card in msgspec.json.decode(blocks["index"])["ends"] for sound in card if sound]
+    assert len(sounds) > 20 and all(sound[0] == "#" and sound[1:] in blocks for sound in sounds)
+    places = [attrs["data-sound"] for _, attrs in page.tags if "data-sound" in attrs]
+    assert {str(place).split("-")[0] for place in places} == {str(n) for n in range(40)}, "two runs, two conditions"
 
 
 @pytest.fixture

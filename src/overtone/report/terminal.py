@@ -78,6 +78,9 @@ def _print_asked(console: Console, asked: Asked) -> None:
     for said in asked.said:
         name = said.condition + (f" #{said.repeat + 1}" if said.repeat else "")
         console.print(f"  {safe(name):<24} {safe(_verdict(said))}{safe(' / '.join(said.texts) or said.failure)}")
+        for metric, why in said.why.items():
+            found = said.scores.get(metric)
+            console.print(f"  {'':<24} {safe(metric)} {'no value' if found is None else f'{found:g}'}: {safe(why)}")
 
 
 def _verdict(said: Said) -> str:
