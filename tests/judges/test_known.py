@@ -6,8 +6,10 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
+from overtone.audio import read
 from overtone.cli import main
 from overtone.errors import DataError
 from overtone.judges import known, record, rubric
@@ -157,3 +159,21 @@ def test_real_recordings_make_balanced_pairs_over_all_actors(shared: Path) -> No
         assert len({pair.subject.group for pair in drawn}) == 18
         counts = Counter(pair.emotion for pair in drawn)
         assert max(counts.values()) - min(counts.values()) <= 1
+
+
+@pytest.mark.shared
+def test_a_judge_of_loudness_alone_passes_the_intensity_part_and_not_the_test(shared: Path) -> None:
+    clips = known.clips(shared / "data" / "ravdess")
+    heard = {}
+    for part, name in known.PARTS.items():
+        found = rubric.load(name)
+        drawn = known.pairs(clips, part, limit=112, seed=0)
+        judgements = []
+        for pair in drawn:
+            level = {side: float(np.sqrt(np.mean(read(path)[0] ** 2))) for side, path in pair.subject.sounds.items()}
+            said: dict[str, int | str] = {found.dimensions[0].key: "A" if level["a"] > level["b"] else "B"}
+            judgements.append(Judgement(pair.subject, name, "loud", (Draw(0, False, said, {}),)))
+        heard[part] = known.heard(part, found, drawn, judgements)
+    assert heard["intensity"].accuracy.value == pytest.approx(0.88, abs=0.05) and heard["intensity"].passed
+    assert heard["emotion"].accuracy.value == pytest.approx(0.48, abs=0.06) and not heard["emotion"].passed
+    assert not known.Test("loud", "", list(heard.values())).passed
