@@ -159,6 +159,15 @@ def test_clips_whose_cue_is_not_validated_are_judged_apart_and_other_parts_not_a
     assert [(r.basis, r.headline.value) for r in c.judged] == [("validated", 4.0), ("unvalidated", 1.0)]
 
 
+def test_where_no_cue_is_validated_neutral_clips_do_not_stand_alone(tmp_path: Path) -> None:
+    make = Maker(tmp_path)
+    make.answered(talk("s1", "target", status="unvalidated"), "x", score("cctxfit@a", 1))
+    make.answered(talk("s1", "neutral"), "x", score("cctxfit@a", 5))
+    _, c = found(make)
+    assert [(r.basis, r.headline.value) for r in c.judged] == [("unvalidated", 3.0)]
+    assert c.extremes is not None and c.extremes.worst[0].case == "synthesis/s1/target"
+
+
 def test_no_number_is_made_of_draws_that_are_none(tmp_path: Path) -> None:
     make = Maker(tmp_path)
     for n in range(3):

@@ -122,6 +122,16 @@ def replies_of(answers: Iterable[Answer]) -> list[Answer]:
     return [a for a in answers if a.item.task == "converse" and not a.item.part]
 
 
+def by_status(asked: list[Answer]) -> list[tuple[str, list[Answer]]]:
+    """The replies about validated or unmarked cues, neutral clips with them, then those about cues not validated.
+
+    Where no cue is validated the neutral clips do not stand alone: all are one."""
+    found = by_basis(asked, lambda a: a.item.status)
+    if len(found) > 1 and not found[0][0]:
+        return [("unvalidated", asked)]
+    return found
+
+
 def scope_of(dimension: Dimension, judges: Sequence[str], answers: Sequence[Answer]) -> list[Answer]:
     """The replies a dimension is asked about: by its styles, or where these are not known those with a score."""
     if dimension.styles:
@@ -138,7 +148,7 @@ def judged(
     asked = replies_of(answers)
     names = {name for a in asked for name in a.scores if "@" in name}
     rows = []
-    for basis, found in by_basis(asked, lambda a: a.item.status):
+    for basis, found in by_status(asked):
         for key, dimension in dimensions.items():
             judges = judges_of(key, names)
             scope = scope_of(dimension, judges, found)
@@ -190,7 +200,7 @@ def differences(
     asked = replies_of(answers)
     names = {name for a in asked for name in a.scores if "@" in name}
     rows = []
-    for basis, found in by_basis(asked, lambda a: a.item.status):
+    for basis, found in by_status(asked):
         rows += _implicit(basis, found, dimensions, names)
         rows += _hearing(basis, found, dimensions, names, signatures)
     return rows

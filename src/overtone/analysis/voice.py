@@ -11,9 +11,8 @@ from typing import Literal
 from msgspec import Struct
 
 from overtone.analysis import corpus
-from overtone.analysis.judged import replies_of
+from overtone.analysis.judged import by_status, replies_of
 from overtone.analysis.measures import METRICS, Estimate, estimate
-from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer
 from overtone.schema import STYLES
 
@@ -65,7 +64,7 @@ class VoiceRow(Struct, frozen=True):
 def spoken(answers: Iterable[Answer]) -> list[VoiceRow]:
     """A row over all clips and one for each style; none where no reply has a sound that was measured."""
     rows = []
-    for basis, found in by_basis(replies_of(answers), lambda a: a.item.status):
+    for basis, found in by_status(replies_of(answers)):
         styles = [s for s in STYLES if any(a.item.style == s for a in found)]
         for style in ("", *(styles if len(styles) > 1 else [])):
             part = [a for a in found if not style or a.item.style == style]
