@@ -98,6 +98,17 @@ def test_units_without_a_verdict_are_counted_and_left_out(spoken: labels.Labels)
         _validated(spoken, "ves", "ves", judgements[15:])
 
 
+def test_agreement_on_the_few_that_could_be_read_is_no_proof(spoken: labels.Labels) -> None:
+    rows = spoken.of("ves")
+    right = [_judgement(u, "ves", int(float(rows[n]["1"].value))) for n, u in spoken.units.items()]
+    assert _validated(spoken, "ves", "ves", right).passed == {"ves": True}
+    units = list(spoken.units.values())
+    unread = [_judgement(unit, "ves", problem="off the menu") for unit in units[16:]]
+    found = _validated(spoken, "ves", "ves", right[:16] + unread)
+    assert found.dimensions[0].agreement["alpha"].value == 1.0
+    assert found.passed == {"ves": False}
+
+
 def test_a_label_that_the_rubric_does_not_allow_is_named_with_its_line(spoken: labels.Labels) -> None:
     path = spoken.path
     path.write_text(path.read_text() + "\n99,g9,sad,Same,00.wav,,7\n")

@@ -23,6 +23,7 @@ from overtone.stats import kappa
 
 Array = npt.NDArray[np.float64]
 BAR = 0.4  # the lower end of α's interval from which on a judge counts as agreeing with people
+JUDGED = 0.9  # the least share of labelled units with a verdict: agreement on a readable few proves nothing
 
 
 class Confusion(Struct, frozen=True):
@@ -51,7 +52,8 @@ class Agreed(Struct, frozen=True):
     @property
     def passed(self) -> bool:
         low = self.agreement["alpha"].low
-        return low is not None and low >= BAR
+        answered = self.units + self.undecided
+        return low is not None and low >= BAR and answered >= JUDGED * (answered + self.unjudged)
 
 
 class Validation(Struct):

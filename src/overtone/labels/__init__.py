@@ -95,7 +95,8 @@ def read(path: Path, dimensions: Collection[str] = (), *, repeated: bool = False
         raise DataError(f"{shown(str(path))}, line {line}: is not UTF-8; save the file as UTF-8") from None
     rows = _table.rows(path, text)
     if not rows:
-        raise DataError(f"{shown(str(path))}: holds no rows; a label file has id, and dimension and value or a column per dimension")
+        columns = "id, and dimension and value or a column per dimension"
+        raise DataError(f"{shown(str(path))}: holds no rows; a label file has {columns}")
     first = rows[0].cells
     if _ieval.recognise(first):
         labels = _ieval.labels(path, rows)
