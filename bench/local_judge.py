@@ -2,11 +2,12 @@
 
 Ten scripts of Overtone-Open, each with the reference reply to its target cue and the one to a neutral voice, are judged
 by two rubrics through the model's local endpoint: 40 verdicts. A judge worth its name gives the first of each two more.
-Run as `python -m bench.local_judge`; about five minutes on one core.
+Run as `python -m bench.local_judge [text|schema]`; about five minutes on one core.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -37,7 +38,9 @@ def subjects() -> list[Subject]:
 
 def main() -> None:
     server, url = start()
-    judge = parse_judge(f"openai:smollm2?base_url={url}&max_tokens=300&again=0&connections=1&timeout=300")
+    form = sys.argv[1] if len(sys.argv) > 1 else "text"
+    options = f"max_tokens=300&again=0&connections=1&timeout=300&format={form}"
+    judge = parse_judge(f"openai:smollm2?base_url={url}&{options}")
     replies, read, asked = subjects(), 0, 0
     print(identity())
     with tempfile.TemporaryDirectory() as folder:

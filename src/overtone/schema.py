@@ -5,7 +5,7 @@ Records are msgspec Structs: immutable, cheap, and the same class encodes, decod
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -142,6 +142,7 @@ class Request(Struct, frozen=True):
     task: str = ""
     options: tuple[str, ...] = ()
     seed: int | None = None  # wins over the SPEC's: a repeat is another draw, not the same one again
+    schema: dict[str, Any] | None = None  # JSON schema of the answer, for endpoints that can hold a model to one
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):

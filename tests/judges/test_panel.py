@@ -261,3 +261,20 @@ def test_what_a_subject_lacks_is_the_reason(tmp_path: Path) -> None:
         (deaf,), _ = sit(server.spec("hears=nothing"), "ves", [with_sound], tmp_path / "v.db")
         assert "needs a judge that hears" in deaf.draws[0].problem
     assert server.count == 0
+
+
+def test_an_endpoint_can_be_held_to_the_contracts_schema(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        plain = sit(server.spec(), "echomind", [reply(1)], tmp_path / "v.db")[0]
+        held = sit(server.spec("format=schema"), "echomind", [reply(1)], tmp_path / "v.db")[0]
+    assert server.count == 2, "another form of asking is another question"
+    bodies = [asked.body for asked in server.asked]
+    assert "response_format" not in bodies[0]
+    form = bodies[1]["response_format"]
+    schema = form["json_schema"]["schema"]
+    assert form["type"] == "json_schema" and schema["additionalProperties"] is False
+    assert schema["properties"]["cspeechrel"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
+    assert schema["required"] == list(schema["properties"])
+    assert plain[0].draws[0].values and held[0].draws[0].values
+    judge, found = parse_judge("openai:gpt-4o?format=schema"), rubric.load("echomind")
+    assert "format:schema" in signature(judge, found, found.dimensions[0], transcript=False).split("|")

@@ -49,6 +49,15 @@ class Contract:
             lines.append(f'  "{d.key}": {_menu(d)}')
         return "Answer with one JSON object and nothing else:\n{\n" + ",\n".join(lines) + "\n}"
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The same as a JSON schema, for endpoints that hold a model to one."""
+        fields: dict[str, Any] = {}
+        for d in self.dimensions:
+            fields[f"{d.key}_reason"] = {"type": "string"}
+            fields[d.key] = {"type": "integer" if d.scale else "string", "enum": list(d.menu)}
+        return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
     def read(self, text: str) -> Verdict:
         """The verdict. Raises Unread. A model's thinking before the answer and a code fence around it are no part of
         it; anything else beside the object is."""

@@ -115,7 +115,7 @@ class Bench:
         return await asyncio.shield(self._transcripts[audio])
 
     def _keep(self, reply: Reply, found: list[Score]) -> None:
-        self.store.add_scores([(reply.ask, score) for score in found])
+        self.store.add_scores([(reply.ask, score) for score in found], keep_values=True)
         self.store.commit()
         self.given += len(found)
 

@@ -145,7 +145,7 @@ class Sitting:
             text = self.verdicts.get(subject.id, key)
             if text is None:
                 try:
-                    text = await self._ask(rubric, subject, messages, key, repeat, attempt)
+                    text = await self._ask(rubric, contract, subject, messages, key, repeat, attempt)
                 except ModelFailure as failure:
                     self.outcome.failed += 1
                     return f"the judge did not answer: {failure}"
@@ -167,14 +167,22 @@ class Sitting:
     def _key(self, messages: Sequence[Message], repeat: int, attempt: int) -> str:
         parts = [(m.role, [p if isinstance(p, str) else {"sha256": p.sha256} for p in m.parts]) for m in messages]
         seed = self._seed(repeat, attempt)
-        return hashlib.sha256(_encode((identity(self.judge.spec), seed, repeat, attempt, parts))).hexdigest()
+        asked = (identity(self.judge.spec), self.judge.policy.format, seed, repeat, attempt, parts)
+        return hashlib.sha256(_encode(asked)).hexdigest()
 
     def _seed(self, repeat: int, attempt: int) -> int | None:
         seed = self.judge.policy.seed
         return None if seed is None else seed + repeat + attempt * _AGAIN
 
     async def _ask(
-        self, rubric: Rubric, subject: Subject, messages: tuple[Message, ...], key: str, repeat: int, attempt: int
+        self,
+        rubric: Rubric,
+        contract: Contract,
+        subject: Subject,
+        messages: tuple[Message, ...],
+        key: str,
+        repeat: int,
+        attempt: int,
     ) -> str:
         if self.outcome.stopped:
             raise Stopped
@@ -184,6 +192,7 @@ class Sitting:
             messages,
             task="judge",
             seed=self._seed(repeat, attempt),
+            schema=contract.schema if self.judge.policy.format == "schema" else None,
         )
         try:
             reply, attempts, _ = await asker.attempt(request, preflight=not asker.outcome.answered)
@@ -295,6 +304,7 @@ def signature(judge: Judge, rubric: Rubric, dimension: Dimension, *, transcript:
         f"repeats:{policy.repeats}",
         f"least:{policy.least}",
         f"calls:{policy.calls}",
+        f"format:{policy.format}",
         f"hears:{hears if rubric.hears else 'nothing'}",
         f"text:{_text(rubric, transcript)}",
     ]

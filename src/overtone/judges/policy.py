@@ -18,6 +18,7 @@ KEYS: dict[str, type] = {  # of a judge's SPEC, beside those of its model
     "repeats": int,
     "calls": str,
     "hears": str,
+    "format": str,
     "swap": bool,
     "least": int,
     "again": int,
@@ -35,6 +36,7 @@ class Policy(Struct, frozen=True):
     seed: int | None = 0  # of the first repeat; repeat r is asked with seed + r; None (seed=none): not sent
     calls: Literal["together", "apart"] = "together"  # all dimensions in one call, or one call each against the halo
     hears: Hears = "audio"  # sounds as they are, as a measured description, or not at all
+    format: Literal["text", "schema"] = "text"  # asked for in words, or with the endpoint held to the contract's schema
     swap: bool = True  # pairs are asked in both orders
     least: int = 1  # valid verdicts without which there is no score
     again: int = 1  # how often an unreadable answer is asked for once more
@@ -94,7 +96,7 @@ def _label(spec: Spec) -> str:
 
 
 def _check(spec: Spec, policy: Policy) -> None:
-    for key, kinds in (("calls", ("together", "apart")), ("hears", get_args(Hears))):
+    for key, kinds in (("calls", ("together", "apart")), ("hears", get_args(Hears)), ("format", ("text", "schema"))):
         if getattr(policy, key) not in kinds:
             raise UsageError(f"{spec}: {key} must be {' or '.join(kinds)}, not {getattr(policy, key)!r}")
     for key, least in (("repeats", 1), ("least", 1), ("again", 0), ("connections", 1)):

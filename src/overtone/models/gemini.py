@@ -107,6 +107,8 @@ class Gemini(ChatModel):
         config = {**self._config, **(self._spoken if speech else {})}
         if request.seed is not None:
             config["seed"] = request.seed
+        if request.schema is not None:
+            config |= {"responseMimeType": "application/json", "responseJsonSchema": request.schema}
         out: dict[str, Any] = {"contents": contents}
         if system:
             out["system_instruction"] = {"parts": [{"text": system}]}

@@ -120,6 +120,9 @@ class OpenAI(ChatModel):
             out["seed"] = request.seed
         if speech:
             out |= self._spoken
+        if request.schema is not None:
+            held = {"name": "answer", "strict": True, "schema": request.schema}
+            out["response_format"] = {"type": "json_schema", "json_schema": held}
         return encode(out)
 
     def _message(self, message: Message) -> dict[str, Any]:

@@ -285,13 +285,18 @@ class Store(Rows):
 
     # ── scores ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def add_scores(self, scored: Iterable[tuple[int, Score]], *, turn: int | None = None) -> None:
-        """Keep scores of replies, each under its ask: of the last reply, or of that to an earlier turn."""
+    def add_scores(
+        self, scored: Iterable[tuple[int, Score]], *, turn: int | None = None, keep_values: bool = False
+    ) -> None:
+        """Keep scores of replies, each under its ask: of the last reply, or of that to an earlier turn. They take the
+        place of older ones of the same signature; with `keep_values`, one without a value does not replace a value."""
         kind = "reply" if turn is None else f"turn {turn}"
         with clear_errors(self.folder):
             self._begin()
             self.db.executemany(
-                "INSERT OR REPLACE INTO scores VALUES (?,?,?,?,?,?,?)",
+                "INSERT INTO scores VALUES (?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET "
+                "value = excluded.value, reason = excluded.reason, detail = excluded.detail"
+                + (" WHERE excluded.value IS NOT NULL OR scores.value IS NULL" if keep_values else ""),
                 [
                     (kind, ask, s.metric, self._signature(s.signature), s.value, s.reason, _encode(s.detail))
                     for ask, s in scored
