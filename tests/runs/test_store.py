@@ -187,6 +187,16 @@ def test_what_a_killed_writer_left_behind_is_swept(tmp_path: Path) -> None:
     assert [path.stem for path in (tmp_path / "run" / "audio").glob("*/*")] == kept
 
 
+def test_a_score_without_a_value_can_be_kept_from_taking_one_away(tmp_path: Path) -> None:
+    with filled(tmp_path / "run") as store:
+        answer(store)
+        for value, reason in ((None, "away"), (4.0, ""), (None, "away again")):
+            store.add_scores([(1, Score("ves@j", "ves@j|v1", value, reason))], keep_values=True)
+        assert [(s.value, s.reason) for _, s in store.scores()] == [(4.0, "")]
+        store.add_scores([(1, Score("ves@j", "ves@j|v1", None, "taken back"))])
+        assert [(s.value, s.reason) for _, s in store.scores()] == [(None, "taken back")]
+
+
 def test_scores_of_two_signatures_live_side_by_side(tmp_path: Path) -> None:
     with filled(tmp_path / "run") as store:
         answer(store)
