@@ -1,0 +1,58 @@
+"""The incomplete beta function where its values are known in closed form, and Student's and Fisher's laws from it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overtone.stats import beta, binomial, cluster
+
+
+def test_closed_forms_are_met() -> None:
+    assert beta.incomplete(1, 1, 0.3) == pytest.approx(0.3, rel=1e-14)
+    assert beta.incomplete(3, 1, 0.7) == pytest.approx(0.7**3, rel=1e-14)
+    assert beta.incomplete(1, 4, 0.2) == pytest.approx(1 - 0.8**4, rel=1e-14)
+    assert (beta.incomplete(2, 5, 0), beta.incomplete(2, 5, 1)) == (0, 1)
+    assert beta.student_cdf(1, 1) == pytest.approx(0.75, rel=1e-14)
+    assert beta.student_cdf(-math.sqrt(2), 2) == pytest.approx(0.5 - math.sqrt(2) / (2 * 2), rel=1e-14)
+    assert beta.student_cdf(1.6448536, math.inf) == pytest.approx(0.95, abs=1e-8)
+
+
+def test_a_binomial_tail_is_an_incomplete_beta() -> None:
+    for successes, trials, chance in [(1, 10, 0.2), (7, 20, 0.25), (300, 1000, 0.25), (990, 1000, 0.97)]:
+        tail = beta.incomplete(successes, trials - successes + 1, chance)
+        assert tail == pytest.approx(binomial.at_least(successes, trials, chance), rel=1e-9)
+
+
+@given(st.floats(0.1, 500), st.floats(0.1, 500), st.floats(0.0, 1.0))
+def test_the_two_sides_add_up_to_one(a: float, b: float, x: float) -> None:
+    assert beta.incomplete(a, b, x) + beta.incomplete(b, a, 1 - x) == pytest.approx(1, abs=1e-10)
+    assert 0 <= beta.incomplete(a, b, x) <= 1
+
+
+@given(st.floats(0.001, 0.999), st.floats(1, 300), st.floats(1, 300))
+def test_a_quantile_is_where_the_chance_is(p: float, df1: float, df2: float) -> None:
+    f = beta.f_quantile(p, df1, df2)
+    assert beta.f_cdf(f, df1, df2) == pytest.approx(p, abs=1e-9)
+    assert beta.f_tail(f, df1, df2) == pytest.approx(1 - p, abs=1e-6)
+
+
+def test_the_square_of_students_t_is_an_f() -> None:
+    for df in (1, 4, 30, 2000):
+        t = cluster.student_quantile(0.975, df)
+        assert 2 * beta.student_cdf(-t, df) == pytest.approx(0.05, rel=1e-3)
+        assert beta.f_tail(t**2, 1, df) == pytest.approx(2 * beta.student_cdf(-t, df), rel=1e-9)
+
+
+def test_what_has_no_answer_is_refused() -> None:
+    with pytest.raises(ValueError, match="a, b > 0"):
+        beta.incomplete(0, 1, 0.5)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        beta.incomplete(1, 1, 1.5)
+    with pytest.raises(ValueError, match="degrees of freedom"):
+        beta.student_cdf(1, 0)
+    with pytest.raises(ValueError, match="quantile"):
+        beta.f_quantile(1, 2, 3)
