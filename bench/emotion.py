@@ -1,0 +1,96 @@
+"""How often the embedded emotion predictor is right on real actors: RAVDESS, which it never heard.
+
+    python -m bench.emotion DIR [--write]
+
+DIR is RAVDESS's folder with a labels.csv (file, actor, emotion, intensity). Half of the actors helped to set the recipes
+of the deliveries that the predictor learnt from, and to choose its size; the other half, the even numbers, is the
+result. Calm counts as neutral. `--write` puts the table into docs/models/emotion.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+from pathlib import Path
+
+import numpy as np
+
+from overtone import audio
+from overtone.embedded import emotion
+from overtone.stats import bootstrap, cluster
+
+PAGE = Path(__file__).parent.parent / "docs" / "models" / "emotion.md"
+OURS = {
+    "neutral": "neutral", "calm": "neutral", "happy": "happy", "sad": "sad", "angry": "angry", "fear": "fearful",
+    "disgust": "disgusted", "surprise": "surprised",
+}  # fmt: skip
+DRAWS = 2000
+
+
+def heard(folder: Path) -> list[tuple[str, int, str, str, str]]:
+    """Per clip: true emotion, actor, intensity, likeliest emotion, and the label given (which may be unknown)."""
+    out = []
+    with (folder / "labels.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            found = emotion.predict(*audio.read(folder / row["file"]))
+            best = max(found.probabilities, key=found.probabilities.__getitem__, default=emotion.UNKNOWN)
+            out.append((OURS[row["emotion"]], int(row["actor"]), row["intensity"], best, found.label))
+    return out
+
+
+def table(rows: list[tuple[str, int, str, str, str]]) -> str:
+    truth, best, given = (np.array([row[k] for row in rows]) for k in (0, 3, 4))
+    actors = [row[1] for row in rows]
+    codes = np.array([emotion.LABELS.index(t) for t in truth])
+
+    def uar(right: np.ndarray, at: np.ndarray) -> float:
+        hits = np.bincount(codes[at], weights=right[at], minlength=len(emotion.LABELS))
+        return float(np.mean(hits / np.maximum(np.bincount(codes[at], minlength=len(emotion.LABELS)), 1)))
+
+    lines = ["| emotion | clips | recall | " + " | ".join(f"heard {n}" for n in emotion.LABELS) + " | called unknown |"]
+    lines.append("|---" * (4 + len(emotion.LABELS)) + "|")
+    for label in emotion.LABELS:
+        mine = truth == label
+        found = cluster.proportion(
+            (best[mine] == label).astype(float), [a for a, m in zip(actors, mine, strict=True) if m]
+        )
+        counts = " | ".join(str(int((best[mine] == other).sum())) for other in emotion.LABELS)
+        unknown = np.mean(given[mine] == emotion.UNKNOWN)
+        lines.append(f"| {label} | {mine.sum()} | {_cell(found)} | {counts} | {unknown:.2f} |")
+    whole = [
+        bootstrap.clustered(lambda at, r=right: uar(r, at), actors, seed=1, draws=DRAWS)
+        for right in ((best == truth).astype(float), (given == truth).astype(float))
+    ]
+    unknown = cluster.proportion((given == emotion.UNKNOWN).astype(float), actors)
+    lines.append("")
+    lines.append(
+        f"Mean recall (UAR): {_cell(whole[0])}, chance {1 / len(emotion.LABELS):.2f}. With unknown counted as wrong: "
+        f"{_cell(whole[1])}; called unknown {_cell(unknown)}. {len(rows)} clips, {len(set(actors))} actors."
+    )
+    return "\n".join(lines)
+
+
+def _cell(found: cluster.Interval) -> str:
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--write", action="store_true", help="put the table into the model's page")
+    args = parser.parse_args()
+    rows = heard(args.folder)
+    parts = {
+        "Actors with even numbers, kept apart": [row for row in rows if row[1] % 2 == 0],
+        "Actors with odd numbers, on which recipes were set and choices made": [row for row in rows if row[1] % 2],
+    }
+    text = "\n\n".join(f"**{name}**\n\n{table(some)}" for name, some in parts.items())
+    print(f"{emotion.identity()}\n\n{text}")
+    if args.write:
+        marks = r"(?<=<!-- bench.emotion -->\n)[\s\S]*(?=\n<!-- end -->)"
+        PAGE.write_text(re.sub(marks, lambda _: text, PAGE.read_text("utf-8"), count=1), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Which emotion a voice carries, as far as a small network can tell: angry, disgusted, fearful, happy, neutral, sad,
+surprised, or unknown where it is unsure.
+
+It learnt from deliveries of this project's own recipes on synthetic voices and on open recordings of ordinary speech
+(`scripts/fit_emotion.py`), from no acted emotion; docs/models/emotion.md says how often it is right on real actors. It
+hears one utterance, knows nothing of its speaker, and pays no attention to words or loudness. Plain NumPy.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from overtone.audio import Samples
+from overtone.embedded._emotion_features import FEATURES, features
+from overtone.errors import DataError
+
+LABELS = ("angry", "disgusted", "fearful", "happy", "neutral", "sad", "surprised")
+UNKNOWN = "unknown"
+DATA = Path(__file__).with_name("emotion.npz")
+_LIMIT = 4.0  # standard deviations: a measure far outside what was learnt says no more than its border
+
+Array = npt.NDArray[np.float64]
+
+
+class Emotion(Struct, frozen=True):
+    """The emotion heard. `probabilities` has all of LABELS, also where the label is unknown; it is empty where there is
+    no speech to hear."""
+
+    label: str
+    probabilities: dict[str, float]
+
+    @property
+    def probability(self) -> float:
+        """Of the likeliest emotion; 0 where there is no speech."""
+        return max(self.probabilities.values(), default=0.0)
+
+
+class Network(Struct, frozen=True):
+    """Several small networks of two hidden layers, whose probabilities are averaged."""
+
+    version: str
+    centre: Array
+    scale: Array
+    layers: tuple[tuple[Array, Array], ...]  # (members, in, out), (members, out)
+    threshold: float  # a likeliest emotion below this is unknown
+    sha256: str
+
+    def probabilities(self, rows: Array) -> Array:
+        """(rows, LABELS) from (rows, FEATURES)."""
+        z = np.nan_to_num((rows - self.centre) / self.scale)  # a measure that could not be taken says nothing
+        x = np.clip(z, -_LIMIT, _LIMIT)[None]
+        for at, (weights, bias) in enumerate(self.layers):
+            x = x @ weights + bias[:, None]  # (members, rows, out)
+            if at < len(self.layers) - 1:
+                x = np.maximum(x, 0.0)
+        likely = np.exp(x - x.max(-1, keepdims=True))
+        return np.asarray((likely / likely.sum(-1, keepdims=True)).mean(0))
+
+
+@functools.cache
+def load() -> Network:
+    """The predictor that comes with the package."""
+    try:
+        data = DATA.read_bytes()
+        with np.load(io.BytesIO(data), allow_pickle=False) as held:
+            parts = {name: held[name] for name in held.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise DataError(f"{DATA}: cannot be read ({error}); install Overtone again, or run {_SCRIPT}") from error
+    if tuple(parts.get("features", ())) != FEATURES or tuple(parts.get("labels", ())) != LABELS:
+        raise DataError(f"{DATA}: fitted to other measures than these; run {_SCRIPT}")
+    depth = sum(name.startswith("weights") for name in parts)
+    return Network(
+        version=str(parts["version"]),
+        centre=parts["centre"].astype(np.float64),
+        scale=parts["scale"].astype(np.float64),
+        layers=tuple(
+            (parts[f"weights{k}"].astype(np.float64), parts[f"bias{k}"].astype(np.float64)) for k in range(depth)
+        ),
+        threshold=float(parts["threshold"]),
+        sha256=hashlib.sha256(data).hexdigest(),
+    )
+
+
+_SCRIPT = "scripts/fit_emotion.py"
+
+
+def identity() -> str:
+    """Version and bytes of the predictor, for signatures."""
+    network = load()
+    return f"overtone-emotion-{network.version}-{network.sha256[:8]}"
+
+
+def predict(samples: Samples, rate: int) -> Emotion:
+    """The emotion of one mono sound; only its first thirty seconds are heard."""
+    row = features(samples, rate)
+    if row is None:
+        return Emotion(UNKNOWN, {})
+    network = load()
+    found = network.probabilities(row[None])[0]
+    best = int(found.argmax())
+    label = LABELS[best] if found[best] >= network.threshold else UNKNOWN
+    return Emotion(label, dict(zip(LABELS, found.tolist(), strict=True)))

@@ -1,0 +1,85 @@
+"""emotion2vec+ in the measuring environment: sounds in, probabilities of nine emotions out, through FunASR's AutoModel.
+
+The option `model` is a folder with a downloaded model (its `configuration.json` or `config.yaml`, `tokens.txt` and
+`model.pt`), or a hub's id; `hub` is `ms` (ModelScope) or `hf`. A call's blobs are mono float32 sounds at 16 kHz.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from overtone.workers import protocol
+else:
+    import protocol
+
+MODEL = "iic/emotion2vec_plus_large"
+RATE = 16_000
+LABELS = ("angry", "disgusted", "fearful", "happy", "neutral", "other", "sad", "surprised", "unknown")
+
+
+class Emotion2vec:
+    """The loaded model as the wire calls it."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        from funasr import AutoModel
+
+        name = str(options.get("model") or MODEL)
+        hub = str(options.get("hub") or "ms")
+        if hub not in ("ms", "hf"):
+            raise ValueError(f"no hub {hub!r}; known: ms (ModelScope), hf (Hugging Face)")
+        device = str(options.get("device") or _device())
+        self.model = AutoModel(model=name, hub=hub, device=device, disable_update=True, disable_pbar=True)
+        self.facts = {
+            "rate": RATE,
+            "model": Path(name).name if Path(name).is_dir() else name,
+            "sha256": _sha256(Path(name)),
+            "versions": protocol.versions(("funasr", "torch")),
+        }
+
+    def __call__(self, header: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        import numpy as np
+
+        values = []
+        for blob in blobs:
+            sound = np.frombuffer(blob, np.float32).copy()
+            found = self.model.generate(sound, granularity="utterance", extract_embedding=False, fs=RATE)[0]
+            values.append(plain(found["labels"], found["scores"]))
+        return {"values": values}, []
+
+
+def plain(labels: list[str], scores: list[float]) -> dict[str, float]:
+    """Probabilities under the English names: the model's tokens are like `生气/angry`, and `<unk>` is unknown."""
+    out: dict[str, float] = {}
+    for label, score in zip(labels, scores, strict=True):
+        name = label.rpartition("/")[2].strip().lower()
+        name = "unknown" if name in ("<unk>", "unk") else name
+        if name not in LABELS:
+            raise ValueError(
+                f"the model names an emotion {label!r} that emotion2vec+ does not have; is it another model?"
+            )
+        out[name] = out.get(name, 0.0) + float(score)
+    return out
+
+
+def _device() -> str:
+    import torch
+
+    return "cuda:0" if torch.cuda.is_available() else "cpu"
+
+
+def _sha256(folder: Path) -> str:
+    """Of a local folder's weights; "" for a hub's id, whose name and the hub's version stand for it."""
+    import hashlib
+
+    weights = folder / "model.pt"
+    if not weights.is_file():
+        return ""
+    with weights.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+if __name__ == "__main__":
+    sys.exit(protocol.serve_calls(Emotion2vec))
