@@ -1,0 +1,198 @@
+"""How many rows does a difference need? Power and size of paired designs, before anything is run.
+
+Two systems answer the same rows; rows come in clusters. `per_cluster` rows whose differences correlate by `alike` are
+worth fewer: their number is divided by the design effect 1 + (per_cluster − 1) · alike. For means the test is Student's
+with (clusters − 1) degrees of freedom, its law under the difference taken to be Student's own, moved (not the
+noncentral one: they differ by less than 0.01 of power from 20 clusters on). For proportions it is McNemar's, by its
+normal approximation (Connor 1987). `bench/stats.py` holds both against simulated tests.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from overtone.stats.beta import student_cdf
+from overtone.stats.cluster import normal_quantile, student_quantile
+
+_MOST = 1_000_000_000  # rows: a design that needs more is no design
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a design needs or gives: `rows` in `clusters`, with the chance `power` to see `difference`."""
+
+    difference: float
+    rows: int
+    clusters: int
+    power: float
+
+
+def spread_of_difference(spread_a: float, spread_b: float, alike: float) -> float:
+    """The standard deviation of a − b from those of a and b and their correlation over rows."""
+    if spread_a < 0 or spread_b < 0 or not -1 <= alike <= 1:
+        raise ValueError("standard deviations are at least 0 and a correlation lies between -1 and 1")
+    return math.sqrt(max(0.0, spread_a**2 + spread_b**2 - 2 * alike * spread_a * spread_b))
+
+
+def discordant(rate_a: float, rate_b: float, alike: float = 0.0) -> tuple[float, float]:
+    """The shares of rows only a gets right and only b does, if right answers of both correlate by `alike` (φ)."""
+    if not (0 <= rate_a <= 1 and 0 <= rate_b <= 1 and -1 <= alike <= 1):
+        raise ValueError("rates lie between 0 and 1 and a correlation between -1 and 1")
+    both = rate_a * rate_b + alike * math.sqrt(rate_a * (1 - rate_a) * rate_b * (1 - rate_b))
+    if not max(0.0, rate_a + rate_b - 1) - 1e-12 <= both <= min(rate_a, rate_b) + 1e-12:
+        raise ValueError(f"rates of {rate_a} and {rate_b} cannot correlate by {alike}; bring it nearer to 0")
+    return max(0.0, rate_a - both), max(0.0, rate_b - both)
+
+
+def mean_power(
+    difference: float,
+    spread: float,
+    clusters: int,
+    *,
+    per_cluster: float = 1,
+    alike: float = 0.0,
+    level: float = 0.95,
+    sides: int = 2,
+) -> float:
+    """The chance that a paired test at 1 − `level` finds a mean `difference`, where rows' differences have `spread`."""
+    _check(level, sides, per_cluster, alike)
+    if clusters < 2:
+        raise ValueError("a paired test needs at least two clusters")
+    if spread <= 0:
+        raise ValueError("the spread of the differences is above 0")
+    rows = clusters * per_cluster / design_effect(per_cluster, alike)
+    moved = abs(difference) * math.sqrt(rows) / spread
+    cut = student_quantile(1 - (1 - level) / sides, clusters - 1)
+    wrong_side = student_cdf(-cut - moved, clusters - 1) if sides == 2 else 0.0
+    return student_cdf(moved - cut, clusters - 1) + wrong_side
+
+
+def mean_size(
+    difference: float,
+    spread: float,
+    *,
+    power: float = 0.8,
+    per_cluster: float = 1,
+    alike: float = 0.0,
+    level: float = 0.95,
+    sides: int = 2,
+) -> Design:
+    """The fewest clusters with which `mean_power` reaches `power`."""
+    _check_size(difference, power, level)
+
+    def reached(clusters: int) -> float:
+        return mean_power(difference, spread, clusters, per_cluster=per_cluster, alike=alike, level=level, sides=sides)
+
+    clusters = _fewest(reached, power)
+    return Design(difference, math.ceil(clusters * per_cluster - 1e-9), clusters, reached(clusters))
+
+
+def mean_detectable(
+    spread: float,
+    clusters: int,
+    *,
+    power: float = 0.8,
+    per_cluster: float = 1,
+    alike: float = 0.0,
+    level: float = 0.95,
+    sides: int = 2,
+) -> float:
+    """The smallest mean difference that so many clusters find with chance `power`."""
+    _check_size(1.0, power, level)
+
+    def reached(difference: float) -> float:
+        return mean_power(difference, spread, clusters, per_cluster=per_cluster, alike=alike, level=level, sides=sides)
+
+    low, high = 0.0, spread
+    while reached(high) < power:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if reached(middle) < power else (low, middle)
+    return high
+
+
+def proportion_power(
+    only_a: float,
+    only_b: float,
+    clusters: int,
+    *,
+    per_cluster: float = 1,
+    alike: float = 0.0,
+    level: float = 0.95,
+    sides: int = 2,
+) -> float:
+    """The chance that McNemar's test finds shares `only_a` and `only_b` of rows that only one of the two gets."""
+    _check(level, sides, per_cluster, alike)
+    _check_discordant(only_a, only_b)
+    rows = clusters * per_cluster / design_effect(per_cluster, alike)
+    difference, either = abs(only_a - only_b), only_a + only_b
+    cut = -normal_quantile((1 - level) / sides)
+    left = math.sqrt(max(either - difference**2, 0.0))
+    reach = difference * math.sqrt(rows)
+    near = (reach - cut * math.sqrt(either)) / left if left else math.copysign(math.inf, reach - cut)
+    far = (-reach - cut * math.sqrt(either)) / left if left and sides == 2 else -math.inf
+    return student_cdf(near, math.inf) + student_cdf(far, math.inf)
+
+
+def proportion_size(
+    only_a: float,
+    only_b: float,
+    *,
+    power: float = 0.8,
+    per_cluster: float = 1,
+    alike: float = 0.0,
+    level: float = 0.95,
+    sides: int = 2,
+) -> Design:
+    """The fewest clusters with which `proportion_power` reaches `power`."""
+    _check_discordant(only_a, only_b)
+    _check_size(only_a - only_b, power, level)
+
+    def reached(clusters: int) -> float:
+        return proportion_power(
+            only_a, only_b, clusters, per_cluster=per_cluster, alike=alike, level=level, sides=sides
+        )
+
+    clusters = _fewest(reached, power)
+    return Design(only_a - only_b, math.ceil(clusters * per_cluster - 1e-9), clusters, reached(clusters))
+
+
+def design_effect(per_cluster: float, alike: float) -> float:
+    """How many rows of a cluster count as one: 1 + (per_cluster − 1) · alike."""
+    return 1 + (per_cluster - 1) * alike
+
+
+def _fewest(reached: Callable[[int], float], power: float) -> int:
+    """The smallest number from 2 up that reaches the power: by doubling, then halving."""
+    high = 2
+    while reached(high) < power:
+        high *= 2
+        if high > _MOST:
+            raise ValueError(f"no design of up to {_MOST:,} clusters finds so small a difference")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if reached(middle) < power else (low, middle)
+    return high
+
+
+def _check(level: float, sides: int, per_cluster: float, alike: float) -> None:
+    if not 0 < level < 1 or sides not in (1, 2):
+        raise ValueError(f"needs a level between 0 and 1 and one or two sides, not {level} and {sides}")
+    if per_cluster < 1 or not 0 <= alike <= 1:
+        raise ValueError("a cluster has at least one row, and rows of a cluster correlate by 0 to 1")
+
+
+def _check_size(difference: float, power: float, level: float) -> None:
+    if difference == 0:
+        raise ValueError("no number of rows finds a difference of 0; name the smallest difference that matters")
+    if not 1 - level < power < 1:
+        raise ValueError(f"a power lies between {1 - level:g} (found by luck) and 1, not {power}")
+
+
+def _check_discordant(only_a: float, only_b: float) -> None:
+    if only_a < 0 or only_b < 0 or not 0 < only_a + only_b <= 1:
+        raise ValueError(f"shares of rows only one side gets add up to between 0 and 1, not {only_a} and {only_b}")
