@@ -274,7 +274,14 @@ def spoken(item: Item, rng: np.random.Generator, has_sound: bool) -> list[Score]
         Score("expressiveness", "prosody|v2|pitch:yin", value, detail=detail),
         Score("prosody_fit", "prosody|v2|pitch:yin", float(np.clip(rng.normal(0.7, 0.1), 0, 1))),
         Score("nisqa_mos", "nisqa|v1", float(np.clip(rng.normal(4, 0.4), 1, 5))),
+        _emotion(rng),
     ]
+
+
+def _emotion(rng: np.random.Generator) -> Score:
+    heard, wanted = (("neutral", "happy", "sad", "unknown")[int(rng.integers(4))] for _ in "12")
+    match = float(heard == wanted != "unknown")
+    return Score("emoalign_reference", "emoalign_reference|v1", match, detail={"reply": heard, "wanted": wanted})
 
 
 def _choice(letter: str | None, value: float, status: str, version: int) -> list[Score]:

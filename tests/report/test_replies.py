@@ -15,7 +15,7 @@ from overtone.analysis.reading import open_run
 from overtone.analysis.summary import summarise_reading
 from overtone.cli import main as overtone
 from overtone.report.html import write_report
-from overtone.report.replies import agreement, following, judged_tables, plain, spoken
+from overtone.report.replies import agreement, alignment, following, judged_tables, plain, spoken
 from overtone.report.terminal import print_case, print_run
 from overtone.runs.store import Store
 from tests.report.browser import chromium, phone
@@ -110,6 +110,17 @@ def test_voice_and_following_stand_in_their_units(home: Path) -> None:
     assert {line.names[1] for line in delivery.lines} == {"all", "target", "alternative", "neutral"}
     found = following([(0, c) for c in conditions])
     assert found.lines and found.lines[0].cells[0].digits == 3
+
+
+def test_emoalign_stands_beside_chance_and_kappa(home: Path) -> None:
+    summary = summarise_reading(open_run(home / "run", light=True))
+    (table,) = alignment([summary])
+    first = table.lines[0]
+    assert first.names == ("with the reference's voice", "all") and [c.kind for c in first.cells][2] == "number"
+    chance = first.cells[1].estimate
+    assert chance is not None and chance.value is not None and 0.1 < chance.value < 0.3
+    assert "EmoAlign" in visible_part((home / "report.html").read_text())
+    assert len(alignment([summary], brief=True)[0].lines) < len(table.lines)
 
 
 def test_a_case_in_the_terminal_has_the_judges_reasons(home: Path) -> None:

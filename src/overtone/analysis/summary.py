@@ -10,6 +10,8 @@ from msgspec import Struct
 from overtone import cues
 from overtone.analysis import corpus
 from overtone.analysis.agreeing import AgreementRow, agreements
+from overtone.analysis.alignment import METRICS as EMOALIGN
+from overtone.analysis.alignment import Alignment, alignment
 from overtone.analysis.extremes import Extremes, extremes
 from overtone.analysis.judged import (
     Difference,
@@ -19,6 +21,7 @@ from overtone.analysis.judged import (
     differences,
     judged,
     read_dimensions,
+    replies_of,
     troubles,
 )
 from overtone.analysis.ledger import Ledger, make_ledger
@@ -169,6 +172,7 @@ class Summary(Struct, frozen=True):
     notes: list[str]
     agreement: list[AgreementRow] = []  # of judges
     troubles: list[Trouble] = []  # of judges
+    alignment: list[Alignment] = []  # of the emotions heard in replies with those wanted
 
 
 def summarise(store: Store) -> Summary:
@@ -202,6 +206,7 @@ def summarise_reading(reading: Reading) -> Summary:
         notes=[*reading.notes, *warnings],
         agreement=agreements(answers, dimensions),
         troubles=troubles(answers, dimensions),
+        alignment=[found for m in EMOALIGN if (found := alignment(replies_of(answers), m)) is not None],
     )
 
 

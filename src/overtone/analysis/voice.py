@@ -16,7 +16,6 @@ from overtone.analysis.measures import METRICS, Estimate, estimate
 from overtone.analysis.reading import Answer
 from overtone.schema import STYLES
 
-EMOALIGN = ("emoalign_reference", "emoalign_profile")
 QUALITY = (
     "nisqa_mos", "nisqa_noisiness", "nisqa_discontinuity", "nisqa_coloration", "nisqa_loudness", "nisqa_tts",
     "utmos", "dnsmos_ovrl", "dnsmos_sig", "dnsmos_bak", "dnsmos_p808", "distillmos",
@@ -40,7 +39,6 @@ DELIVERY = (
     Measured("flat", "Flat", "% of replies", "percent", "↓", detail="flat"),
     Measured("prosody_fit", "Fit to the reference", "%", "percent", "↑"),
     Measured("consistency_wer", "Voice against text", "WER, %", "percent", "↓"),
-    *(Measured(name, METRICS[name].label, "%", "percent", "↑") for name in EMOALIGN),
     Measured("f0_hz", "Pitch", "Hz, median", detail="f0_hz", digits=0),
     Measured("f0_range_st", "Pitch range", "semitones", detail="f0_range_st", digits=1),
     Measured("rate_hz", "Rate", "syllables a second", detail="rate_hz"),

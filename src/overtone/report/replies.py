@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 from overtone.analysis.agreeing import AgreementRow
+from overtone.analysis.alignment import Aligned
 from overtone.analysis.calibrated import Calibrated
 from overtone.analysis.judged import PANEL, Dimension, JudgedRow
-from overtone.analysis.measures import Estimate, from_interval
+from overtone.analysis.measures import METRICS, Estimate, from_interval
 from overtone.analysis.summary import ConditionSummary, Summary
 from overtone.analysis.voice import COLUMNS, Measured, VoiceRow
 from overtone.report.apart import OVER, Cell, Line, Pairs, PartTable
@@ -45,6 +47,11 @@ HINTS = {
         "times as much as in neutral acting."
     ),
     "quality": "What listening tests would say of the sound, as predicted by models, on their scale of 1 to 5.",
+    "emoalign": (
+        "How often the emotion a model hears in the reply’s voice is the one wanted: that of the reference’s voice, or "
+        "of the style’s profile. Chance is what the two sides’ habits alone give; κ is 0 there and 1 at full "
+        "agreement. Other and unknown match nothing."
+    ),
     "calibrated": (
         "Judges’ means corrected by replies that people labelled (prediction-powered inference): the judge’s mean over "
         "all replies, moved by its error where people spoke."
@@ -237,6 +244,35 @@ def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
         ),
     )  # fmt: skip
     return [table for table in tables if table.lines]
+
+
+def alignment(summaries: Sequence[Summary], *, brief: bool = False) -> list[PartTable]:
+    """EmoAlign with chance, κ and the unknowns; `brief` leaves single styles out."""
+
+    def cells(row: Aligned) -> tuple[Cell, ...]:
+        kinds: tuple[Literal["percent", "number"], ...] = ("percent", "percent", "number", "percent", "percent")
+        told = (row.rate, row.chance, row.kappa, row.reply_unknown, row.wanted_unknown)
+        asked = row.rate.rows + row.unscored
+        return tuple(
+            Cell(from_interval(found, found.low, found.high, asked), kind)
+            for found, kind in zip(told, kinds, strict=True)
+        )
+
+    lines = [
+        Line(
+            run,
+            row.condition,
+            (METRICS[told.metric].label.removeprefix("EmoAlign "), row.style or "all"),
+            cells(row),
+        )
+        for run, summary in enumerate(summaries)
+        for told in summary.alignment
+        for row in told.rows
+        if not brief or not row.style
+    ]
+    heads = ("Agreement\u00a0↑ · %", "Chance · %", "κ\u00a0↑", "Unknown in replies · %", "Unknown wanted · %")
+    table = PartTable("emoalign", "EmoAlign", HINTS["emoalign"], ("Compared", "Clips"), heads, tuple(lines))
+    return [table] if lines else []
 
 
 def calibrated(found: Sequence[Sequence[Calibrated]], summaries: Sequence[Summary]) -> PartTable:

@@ -9,12 +9,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from overtone.analysis.alignment import METRICS as EMOALIGN
 from overtone.analysis.measures import METRICS, About, Estimate
 from overtone.analysis.summary import CUES, ConditionSummary, Conversation, Row, Summary
 from overtone.analysis.voice import COLUMNS as VOICE
 from overtone.report.apart import NOT_VALIDATED, apart, bases, wrong_answers
 from overtone.report.format import HEARING, Column
-from overtone.report.replies import ARROWS, agreement, following, judged_tables, plain, spoken
+from overtone.report.replies import ARROWS, agreement, alignment, following, judged_tables, plain, spoken
 
 REPLY = Column("reply_semsim", "Reply SemSim", "↑", "Likeness in meaning of the reply and the reference reply")
 HEAT = tuple(c for c in (HEARING[3], HEARING[4], HEARING[0], HEARING[2], REPLY))
@@ -35,7 +36,7 @@ _FACTS = (
 )
 TALK = ("semsim", "bleu", "rouge_l", "meteor", "bertscore")  # beside the headline of conversations
 MORE = ("bleu_corpus", "rouge_l_stemmed", "reply_words", "reply_chars", "reply_distinct_1", "reply_distinct_2")
-ELSEWHERE = {column.key for column in VOICE} | {"style_margin"}  # in tables of their own, or in none
+ELSEWHERE = {column.key for column in VOICE} | {*EMOALIGN, "style_margin"}  # in tables of their own, or in none
 _PUBLISHED = (
     ("wer", "WER ↓"),
     ("semsim", "SemSim ↑"),
@@ -83,7 +84,7 @@ def tables(runs: list[Run]) -> dict[str, Any]:
         "talk_metrics": talk_columns(t for *_, t in talk),
         "judged": [plain(t) for t in judged_tables(numbered)],
         "following": plain(following(numbered)),
-        "spoken": [plain(t) for t in spoken(numbered)],
+        "spoken": [*(plain(t) for t in spoken(numbered)), *alignment(summaries)],
         "agreement": agreement(summaries),
         "signatures": [(run, _signatures(summary)) for run, summary in zip(runs, summaries, strict=True)],
         "readings_of_accuracy": [

@@ -19,7 +19,7 @@ from overtone.analysis.summary import ConditionSummary, Summary, summarise_readi
 from overtone.paths import shown
 from overtone.report import format as fmt
 from overtone.report.apart import Cell, PartTable, apart, bases, wrong_answers
-from overtone.report.replies import agreement, following, judged_tables, plain, spoken
+from overtone.report.replies import agreement, alignment, following, judged_tables, plain, spoken
 from overtone.report.tables import conversations, hearing, talk_columns
 
 
@@ -36,7 +36,8 @@ def print_summary(summary: Summary, file: IO[str] | None = None, *, width: int |
     console.print(f"[bold]{safe(summary.benchmark)}[/bold] · {safe(summary.model)} · {', '.join([asked, *extra])}")
     _headline(console, summary)
     numbered = [(0, c) for c in summary.conditions]
-    replies = (*judged_tables(numbered)[:1], following(numbered), *spoken(numbered, brief=True), *agreement([summary]))
+    replies = (*judged_tables(numbered)[:1], following(numbered), *spoken(numbered, brief=True))
+    replies += (*alignment([summary], brief=True), *agreement([summary]))
     for part in (*map(plain, replies), wrong_answers(numbered), *apart(numbered)):
         _part(console, part)
     _ledger(console, summary)
