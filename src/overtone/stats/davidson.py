@@ -1,0 +1,221 @@
+"""Bradley and Terry's model with Davidson's ties, solved by Newton's method for many weightings of the votes at once.
+
+With d = rating(a) − rating(b) + covariates · coefficients, the outcomes are as e^{d/2} (a wins) : ν (tie) : e^{−d/2} (b
+wins). In log ν, ratings and coefficients this is an exponential family: the log-likelihood is concave, Newton's steps
+climb to its one top, and steps that never get short mean there is none. Votes are added up into cells (same pair, same
+covariates), so that a bootstrap draw costs as much as there are pairs, not votes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from overtone.stats.votes import TIE, Votes
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+_SHORT = 1e-8  # a step this short: converged (the next one would be its square)
+_LONGEST = 2.0  # no single step moves a rating further: far from the top Newton's steps are too bold
+_BEYOND = 30.0  # ratings this far apart are on their way to infinity: odds of 10^13
+_NO_TIES = -40.0  # log ν where no tie was seen
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The votes as cells sorted by pair, each seen from the pair's first player."""
+
+    players: int
+    pair: Codes  # (cells,): which pair a cell belongs to
+    starts: Codes  # (pairs,): its first cell
+    sides: Array  # (pairs, players): 1 for the first player, −1 for the second
+    x: Array  # (cells, covariates)
+    tied: bool  # whether ν is a parameter
+    place: Codes  # (votes,): cell · 3 + outcome
+    size: int
+
+    @property
+    def parameters(self) -> int:
+        return self.players + int(self.x.shape[1]) + int(self.tied)
+
+
+@dataclass(frozen=True)
+class Point:
+    """The log-likelihood at some parameters, its slope, and its curvature (Fisher's information); for every problem."""
+
+    height: Array  # (problems,)
+    slope: Array  # (problems, parameters)
+    curvature: Array  # (problems, parameters, parameters)
+
+
+def cells(cast: Votes, x: Array, *, tied: bool) -> Cells:
+    """Adds votes up. `x` holds the covariates of every vote, A's minus B's: (votes, covariates)."""
+    size = len(cast.players)
+    swap = cast.a > cast.b
+    first, second = np.where(swap, cast.b, cast.a), np.where(swap, cast.a, cast.b)
+    outcome = np.where(swap, 2 - cast.outcome, cast.outcome)
+    key = (first * size + second).astype(np.float64)
+    table = np.concatenate([key[:, None], np.where(swap[:, None], -x, x)], axis=1)
+    if x.shape[1]:
+        unique, cell = np.unique(table, axis=0, return_inverse=True)
+    else:
+        keys, cell = np.unique(key, return_inverse=True)
+        unique = keys[:, None]
+    pairs, starts, pair = np.unique(unique[:, 0], return_index=True, return_inverse=True)
+    sides = np.zeros((pairs.size, size))
+    at = np.arange(pairs.size)
+    sides[at, (pairs // size).astype(np.intp)] = 1
+    sides[at, (pairs % size).astype(np.intp)] = -1
+    place = cell.reshape(-1) * 3 + outcome
+    return Cells(size, pair, starts, sides, unique[:, 1:], tied, place.astype(np.intp), len(unique))
+
+
+def counts(of: Cells, weights: Array | None = None) -> Array:
+    """How often each outcome was seen in each cell, (cells, 3), every vote counted `weights` times.
+
+    Without ν, a tie is half a win for both.
+    """
+    found = np.bincount(of.place, weights=weights, minlength=of.size * 3).reshape(of.size, 3).astype(np.float64)
+    if not of.tied:
+        found += found[:, [TIE]] / 2 * np.array([1.0, 0.0, 1.0])
+        found[:, TIE] = 0
+    return found
+
+
+def solve(of: Cells, seen: Array, start: Array, *, prior: float, steps: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """The parameters of most likelihood for every problem in `seen` (problems, cells, 3), and which have converged."""
+    found, done = np.array(start), np.zeros(len(seen), dtype=bool)
+    if of.tied:
+        found[seen[..., TIE].sum(-1) == 0, -1] = _NO_TIES
+    rated = of.parameters - of.tied
+    step = np.zeros_like(found)
+    height = np.full(len(seen), -np.inf)
+    active = np.arange(len(seen)) if prior else np.flatnonzero(linked(of, seen))
+    for _ in range(steps):
+        tried = found[active] + step[active]
+        here = climb(of, seen[active], tried, prior)
+        lower = here.height < height[active] - 1e-9 * np.abs(here.height)
+        step[active[lower]] /= 2  # too far: back, and half of it
+        up, better = active[~lower], ~lower
+        found[up], height[up] = tried[better], here.height[better]
+        new = _steps(of, here.curvature[better], here.slope[better], prior)
+        longest = np.abs(new).max(1, initial=0.0)
+        step[up] = new * np.minimum(1.0, _LONGEST / np.maximum(longest, 1e-300))[:, None]
+        settled = longest < _SHORT
+        found[up[settled]] += new[settled]
+        done[up[settled]] = True
+        lost = np.isnan(longest) | (np.abs(found[up, :rated]).max(1, initial=0.0) > _BEYOND)
+        active = np.sort(np.concatenate([active[lower], up[~settled & ~lost]]))
+        if not active.size:
+            break
+    return found, done
+
+
+def linked(of: Cells, seen: Array) -> npt.NDArray[np.bool_]:
+    """In which problems everybody is linked with everybody by wins and ties, both ways: else ratings have no end."""
+    first, second = of.sides.argmax(1), of.sides.argmin(1)
+    reach = np.zeros((len(seen), of.players, of.players), dtype=np.float32)
+    held_up, held_down = seen[..., 0] + seen[..., TIE] > 0, seen[..., 2] + seen[..., TIE] > 0
+    reach[:, first, second] = _per_pair(of, held_up.astype(np.float64)) > 0
+    reach[:, second, first] = _per_pair(of, held_down.astype(np.float64)) > 0
+    everybody = np.ones(len(seen), dtype=bool)
+    for ways in (reach, reach.transpose(0, 2, 1)):
+        known = np.zeros((len(seen), of.players), dtype=np.float32)
+        known[:, 0] = 1
+        while True:
+            further = np.maximum(known, (known[:, None, :] @ ways)[:, 0] > 0)
+            if (further == known).all():
+                break
+            known = further
+        everybody &= known.all(1)
+    return everybody
+
+
+def chances(of: Cells, parameters: Array) -> Array:
+    """The chances of the three outcomes in every cell: (problems, cells, 3)."""
+    n, k = of.players, of.x.shape[1]
+    half = ((parameters[:, :n] @ of.sides.T)[:, of.pair] + parameters[:, n : n + k] @ of.x.T) / 2
+    top = np.abs(half)
+    log_tie = parameters[:, n + k :] if of.tied else None
+    if log_tie is not None:
+        top = np.maximum(top, log_tie)
+    found = np.empty((*half.shape, 3))
+    found[..., 0], found[..., 2] = np.exp(half - top), np.exp(-half - top)
+    found[..., 1] = np.exp(log_tie - top) if log_tie is not None else 0.0
+    found /= found.sum(-1, keepdims=True)
+    return found
+
+
+def climb(of: Cells, seen: Array, parameters: Array, prior: float) -> Point:
+    """Height, slope and curvature of the log-likelihood, with the prior's imagined votes."""
+    n, k = of.players, of.x.shape[1]
+    p = chances(of, parameters)
+    often = seen.sum(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        height = np.where(seen > 0, seen * np.log(p), 0.0).sum((-1, -2))
+    lean = (p[..., 0] - p[..., 2]) / 2
+    off = (seen[..., 0] - seen[..., 2]) / 2 - often * lean
+    spread = often * ((p[..., 0] + p[..., 2]) / 4 - lean**2)
+
+    def per_player(values: Array) -> Array:
+        return np.asarray(_per_pair(of, values) @ of.sides)
+
+    slope, curvature = np.zeros_like(parameters), np.zeros((*parameters.shape, parameters.shape[1]))
+    slope[:, :n] = per_player(off)
+    pairs = _per_pair(of, spread)
+    first, second = of.sides.argmax(1), of.sides.argmin(1)
+    curvature[:, first, second] = curvature[:, second, first] = -pairs
+    at = np.arange(n)
+    curvature[:, at, at] = pairs @ np.abs(of.sides)
+    for c in range(k):
+        weighted = spread * of.x[:, c]
+        slope[:, n + c] = off @ of.x[:, c]
+        curvature[:, :n, n + c] = curvature[:, n + c, :n] = per_player(weighted)
+        curvature[:, n : n + k, n + c] = weighted @ of.x
+    if of.tied:
+        shared = -often * lean * p[..., 1]
+        slope[:, -1] = (seen[..., 1] - often * p[..., 1]).sum(-1)
+        curvature[:, -1, -1] = (often * p[..., 1] * (1 - p[..., 1])).sum(-1)
+        curvature[:, :n, -1] = curvature[:, -1, :n] = per_player(shared)
+        curvature[:, n : n + k, -1] = curvature[:, -1, n : n + k] = shared @ of.x
+        never = seen[..., TIE].sum(-1) == 0  # then ν is 0, and stays there
+        slope[never, -1] = 0
+        curvature[never, -1, :] = curvature[never, :, -1] = 0
+        curvature[never, -1, -1] = 1
+    if prior:  # `prior` wins and as many losses of everybody against an imagined player of rating 0
+        rating = parameters[:, :n]
+        height += prior * (-np.logaddexp(0, rating) - np.logaddexp(0, -rating)).sum(1)
+        slope[:, :n] -= prior * np.tanh(rating / 2)
+        curvature[:, at, at] += prior / 2 / np.cosh(rating / 2) ** 2
+    return Point(height, slope, curvature)
+
+
+def held(of: Cells, curvature: Array, prior: float) -> Array:
+    """The curvature, held in the one direction the votes say nothing of: all ratings moved alike."""
+    if prior:
+        return curvature
+    fixed = curvature.copy()
+    fixed[:, : of.players, : of.players] += 1 / of.players
+    return fixed
+
+
+def _steps(of: Cells, curvature: Array, slope: Array, prior: float) -> Array:
+    fixed = held(of, curvature, prior)
+    try:
+        return np.asarray(np.linalg.solve(fixed, slope[..., None])[..., 0])
+    except np.linalg.LinAlgError:  # one of them has no top: find out which
+        found = np.full_like(slope, np.nan)
+        for i in range(len(slope)):
+            try:
+                found[i] = np.linalg.solve(fixed[i], slope[i])
+            except np.linalg.LinAlgError:
+                continue  # stays NaN: not converged
+        return found
+
+
+def _per_pair(of: Cells, values: Array) -> Array:
+    """Sums over the cells of each pair."""
+    return values if of.starts.size == of.size else np.add.reduceat(values, of.starts, axis=1)

@@ -1,0 +1,274 @@
+"""Who is better, from votes between pairs: Bradley–Terry ratings with ties, covariates, and intervals by cluster.
+
+A rating is a log-strength, 0 on average; where two ratings differ by d, and ties are left aside, the better one wins
+with the odds e^d. `points` gives the customary scale (400 points are odds of 10). Fitted by maximum likelihood
+(`davidson.py`); where no finite maximum exists the error says which players cause it.
+
+Votes on the same script, or by the same rater, are not independent: give their `clusters`. "sandwich" adds the votes'
+influences up within clusters; it is quick and good from about 50 clusters on. "bootstrap" draws clusters anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from overtone.stats import bootstrap, davidson
+from overtone.stats.cluster import Interval, Labels, Numbers, codes, student_quantile
+from overtone.stats.votes import TIE, Votes, check
+
+Array = npt.NDArray[np.float64]
+Ties = Literal["davidson", "half"]
+Method = Literal["sandwich", "bootstrap"]
+
+POINTS = 400 / math.log(10)  # per unit of log-strength
+_STEPS, _STEPS_OF_A_DRAW = 100, 40
+_CELLS = 400_000  # of outcomes held at once
+
+
+@dataclass(frozen=True)
+class Rated:
+    """A player's rating. `place` is 1 for the best; `places` are those that better and worse players leave open.
+
+    A player counts as better or worse only where the interval of the difference leaves 0 out.
+    """
+
+    player: Hashable
+    rating: Interval
+    place: int
+    places: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """All ratings, best first, with what is needed to compare any two.
+
+    `tie` is ν: two equal players tie with the chance ν ÷ (2 + ν). `covariates` are the coefficients, per unit of
+    difference. `left_out` counts bootstrap draws without finite ratings.
+    """
+
+    rated: tuple[Rated, ...]
+    tie: float
+    covariates: Mapping[str, Interval]
+    players: tuple[Hashable, ...]  # the order of `covariance`
+    covariance: Array
+    votes: int
+    clusters: int
+    level: float
+    left_out: int
+
+    def of(self, player: Hashable) -> Rated:
+        """One player's rating."""
+        for rated in self.rated:
+            if rated.player == player:
+                return rated
+        raise KeyError(player)
+
+    def difference(self, a: Hashable, b: Hashable) -> Interval:
+        """rating(a) − rating(b): narrower than the two intervals suggest, since their errors are not independent."""
+        value = self.of(a).rating.value - self.of(b).rating.value
+        i, j = self.players.index(a), self.players.index(b)
+        spread = self.covariance[i, i] + self.covariance[j, j] - 2 * self.covariance[i, j]
+        error = math.sqrt(max(float(spread), 0.0))
+        half = _quantile(self.level, self.clusters) * error
+        return Interval(value, error, value - half, value + half, self.votes, self.clusters)
+
+    def chance(self, a: Hashable, b: Hashable) -> tuple[float, float, float]:
+        """The chances that a wins, that they tie, that b wins; at equal covariates."""
+        half = (self.of(a).rating.value - self.of(b).rating.value) / 2
+        parts = (math.exp(half), self.tie, math.exp(-half))
+        return parts[0] / sum(parts), parts[1] / sum(parts), parts[2] / sum(parts)
+
+
+def bradley_terry(
+    cast: Votes,
+    *,
+    clusters: Labels | None = None,
+    ties: Ties = "davidson",
+    prior: float = 0.0,
+    covariates: Mapping[str, Numbers] | None = None,
+    side: bool = False,
+    method: Method = "sandwich",
+    seed: int = 0,
+    draws: int = 1000,
+    level: float = 0.95,
+) -> Ranking:
+    """Bradley–Terry ratings of all players, best first.
+
+    ties: "davidson" fits how frequent ties are; "half" counts a tie as half a win for both, as many leaderboards do.
+    prior: this many imagined wins and as many losses of everybody against an average player. 0 is plain maximum
+        likelihood, which has no answer where somebody never loses; any prior gives one, pulled towards 0.
+    covariates: one number per vote, A's minus B's (seconds, words, decibels), held fixed between players. `side` adds
+        the habit of preferring A whatever it is.
+    Raises ValueError where ratings have no finite value (see `votes.check`), or a covariate explains who wins fully.
+    """
+    if ties not in ("davidson", "half") or method not in ("sandwich", "bootstrap"):
+        raise ValueError(f"no such way: ties={ties!r} (davidson, half), method={method!r} (sandwich, bootstrap)")
+    if not 0 < level < 1 or prior < 0 or not math.isfinite(prior) or draws < 2:
+        raise ValueError("needs a level between 0 and 1, a prior of at least 0 and at least two draws")
+    labels = range(len(cast)) if clusters is None else clusters
+    if len(labels) != len(cast):
+        raise ValueError(f"{len(cast)} votes but {len(labels)} cluster labels")
+    named = _columns(cast, covariates or {}, side)
+    davidsons = ties == "davidson" and bool((cast.outcome == TIE).any())
+    if not prior:
+        check(cast, davidson=ties == "davidson")
+    elif not len(cast) or (davidsons and (cast.outcome == TIE).all()):
+        raise ValueError("every vote is a tie, or there are none: nothing says who is better")
+    # covariates on scales of their own would make Newton's steps ill-conditioned
+    scales = {name: float(np.sqrt((x**2).mean())) or 1.0 for name, x in named.items()}
+    x = np.stack([named[name] / scales[name] for name in named], axis=1) if named else np.empty((len(cast), 0))
+    cells = davidson.cells(cast, x, tied=davidsons)
+    start = np.zeros((1, cells.parameters))
+    seen = davidson.counts(cells)[None]
+    found, done = davidson.solve(cells, seen, start, prior=prior, steps=_STEPS)
+    if not done[0]:
+        raise ValueError(_unsettled(named))
+    ids, count = codes(labels)
+    n = cells.players
+    project = np.eye(cells.parameters)
+    project[:n, :n] -= 1 / n  # ratings are 0 on average
+    estimate = found[0] @ project
+    left_out = 0
+    if method == "sandwich" or count < 2:
+        spread = _sandwich(cast, cells, found, seen, ids, count, prior)
+        spread = project @ spread @ project.T
+        half = _quantile(level, count) * np.sqrt(np.maximum(np.diag(spread), 0))
+        low, high = estimate - half, estimate + half
+    else:
+        drawn, left_out = _drawn(cells, found, ids, count, prior=prior, seed=seed, draws=draws, level=level)
+        drawn = drawn @ project
+        spread = np.cov(drawn, rowvar=False).reshape(cells.parameters, -1)
+        low, high = np.quantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+    errors = np.sqrt(np.maximum(np.diag(spread), 0))
+    often = np.bincount(cast.a, minlength=n) + np.bincount(cast.b, minlength=n)
+    places = _places(estimate[:n], spread[:n, :n], _quantile(level, count))
+    order = np.argsort(-estimate[:n], kind="stable")
+
+    def interval(at: int, rows: int, unit: float = 1.0) -> Interval:
+        value, error, under, over = (float(v[at]) / unit for v in (estimate, errors, low, high))
+        return Interval(value, error, under, over, rows, count)
+
+    return Ranking(
+        rated=tuple(
+            Rated(cast.players[at], interval(at, int(often[at])), place, places[at])
+            for place, at in enumerate(order.tolist(), start=1)
+        ),
+        tie=math.exp(estimate[-1]) if davidsons else 0.0,
+        covariates={name: interval(n + at, len(cast), scales[name]) for at, name in enumerate(named)},
+        players=cast.players,
+        covariance=spread[:n, :n],
+        votes=len(cast),
+        clusters=count,
+        level=level,
+        left_out=left_out,
+    )
+
+
+def points(rating: float, *, start: float = 1000.0) -> float:
+    """A rating (or an end of its interval) on the customary scale: 400 points are odds of 10 to 1."""
+    return start + POINTS * rating
+
+
+def _columns(cast: Votes, covariates: Mapping[str, Numbers], side: bool) -> dict[str, Array]:
+    named: dict[str, Array] = {"side": np.ones(len(cast))} if side else {}
+    for name, values in covariates.items():
+        x = np.asarray(values, dtype=np.float64)
+        if x.shape != (len(cast),) or not np.isfinite(x).all():
+            raise ValueError(f"covariate {name!r} needs one finite number for each of the {len(cast)} votes")
+        if name in named:
+            raise ValueError("a covariate is called 'side' beside side=True; give it another name")
+        named[name] = x
+        if not x.any():
+            raise ValueError(f"covariate {name!r} is 0 in every vote; leave it out")
+    return named
+
+
+def _sandwich(
+    cast: Votes, cells: davidson.Cells, found: Array, seen: Array, ids: npt.NDArray[np.intp], count: int, prior: float
+) -> Array:
+    """Bread · meat · bread: the votes' influences, added up within clusters before they are squared (CR1)."""
+    if count < 2:
+        return np.full((cells.parameters, cells.parameters), math.nan)
+    here = davidson.climb(cells, seen, found, prior)
+    bread = np.linalg.inv(davidson.held(cells, here.curvature, prior)[0])
+    p = davidson.chances(cells, found)[0]
+    cell, outcome = cells.place // 3, cells.place % 3
+    off = (1 - outcome) / 2 - (p[cell, 0] - p[cell, 2]) / 2
+    n, k = cells.players, cells.x.shape[1]
+    influence = np.zeros((count, cells.parameters))
+    first, second = np.minimum(cast.a, cast.b), np.maximum(cast.a, cast.b)  # the side that `cells` counts as first
+    for at, sign in ((first, 1), (second, -1)):
+        influence[:, :n] += np.bincount(ids * n + at, weights=sign * off, minlength=count * n).reshape(count, n)
+    for c in range(k):
+        influence[:, n + c] = np.bincount(ids, weights=off * cells.x[cell, c], minlength=count)
+    if cells.tied:
+        influence[:, -1] = np.bincount(ids, weights=(outcome == TIE) - p[cell, TIE], minlength=count)
+    influence -= influence.mean(0)  # their sum is the prior's pull, or 0
+    return np.asarray(bread @ (count / (count - 1) * influence.T @ influence) @ bread)
+
+
+def _drawn(
+    cells: davidson.Cells,
+    found: Array,
+    ids: npt.NDArray[np.intp],
+    count: int,
+    *,
+    prior: float,
+    seed: int,
+    draws: int,
+    level: float,
+) -> tuple[Array, int]:
+    """The parameters of every draw that has any, and how many have none."""
+    kept = []
+    block: list[Array] = []
+    most = max(1, _CELLS // (cells.size * 3))
+
+    def flush() -> None:
+        at = np.repeat(found, len(block), axis=0)
+        fitted, done = davidson.solve(cells, np.stack(block), at, prior=prior, steps=_STEPS_OF_A_DRAW)
+        kept.append(fitted[done])
+        block.clear()
+
+    for times in bootstrap.resamples(count, seed=seed, draws=draws):
+        for row in times:
+            block.append(davidson.counts(cells, row[ids]))
+            if len(block) == most:
+                flush()
+    if block:
+        flush()
+    drawn = np.concatenate(kept)
+    lost = draws - len(drawn)
+    if lost > draws * (1 - level) / 2:
+        raise ValueError(
+            f"in {lost} of {draws} draws somebody never lost or never won, so their ratings have no end and neither "
+            "has the interval; collect more votes, give a prior, or use method='sandwich'"
+        )
+    return drawn, lost
+
+
+def _places(rating: Array, covariance: Array, cut: float) -> list[tuple[int, int]]:
+    variance = np.diag(covariance)
+    errors = np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2 * covariance, 0))
+    with np.errstate(invalid="ignore"):
+        worse = rating[:, None] - rating[None, :] > cut * errors  # the column's player is worse than the row's
+    np.fill_diagonal(worse, False)
+    return [(1 + int(worse[:, at].sum()), len(rating) - int(worse[at].sum())) for at in range(len(rating))]
+
+
+def _quantile(level: float, clusters: int) -> float:
+    return student_quantile(0.5 + level / 2, clusters - 1) if clusters > 1 else math.nan
+
+
+def _unsettled(named: Mapping[str, Array]) -> str:
+    if named:
+        return (
+            f"the ratings did not settle: a covariate ({', '.join(named)}) explains who wins fully, or repeats another "
+            "or the players themselves; leave it out, or give a prior"
+        )
+    return "the ratings did not settle; collect more votes, or give a prior"

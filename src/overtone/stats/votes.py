@@ -1,0 +1,155 @@
+"""Votes between pairs of players, and whether they say enough to rank everybody: the input of every ranking.
+
+A player is whatever competes; a vote says which of two was better, or neither. Ratings exist only where the votes tie
+all players together: nobody beyond reach, no two groups that never met. Otherwise the likelihood has no maximum, and a
+program that stops somewhere on the way up prints ratings that mean nothing. `check` says so, and names the players.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from overtone.stats.cluster import Labels
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+A, TIE, B = 0, 1, 2  # outcomes as columns of counts
+
+
+@dataclass(frozen=True)
+class Votes:
+    """One row per vote, in the order the votes were cast; `a` and `b` are places in `players`."""
+
+    players: tuple[Hashable, ...]  # in the order of their first use
+    a: Codes
+    b: Codes
+    outcome: Codes  # A, TIE or B
+
+    def __len__(self) -> int:
+        return int(self.a.size)
+
+
+def votes(a: Labels, b: Labels, winner: Sequence[str]) -> Votes:
+    """Votes from the names of both sides and of the winner: "A", "B" or "tie"."""
+    if not len(a) == len(b) == len(winner):
+        raise ValueError(f"{len(a)} and {len(b)} players but {len(winner)} winners: every vote needs all three")
+    strange = sorted({str(word) for word in winner if word not in ("A", "B", "tie")})
+    if strange:
+        raise ValueError(f"no winner is called {', '.join(strange[:5])}; known: A, B, tie")
+    places: dict[Hashable, int] = {}
+    codes = np.array(
+        [(places.setdefault(x, len(places)), places.setdefault(y, len(places))) for x, y in zip(a, b, strict=True)],
+        dtype=np.intp,
+    ).reshape(-1, 2)
+    players = tuple(places)
+    alone = np.flatnonzero(codes[:, 0] == codes[:, 1])
+    if alone.size:
+        raise ValueError(f"vote {alone[0]} compares {players[codes[alone[0], 0]]} with itself")
+    outcomes = np.array([{"A": A, "tie": TIE, "B": B}[word] for word in winner], dtype=np.intp)
+    return Votes(players, codes[:, 0], codes[:, 1], outcomes)
+
+
+def wins(cast: Votes) -> Array:
+    """How often the row's player beat the column's."""
+    size = len(cast.players)
+    first = np.where(cast.outcome == A, cast.a, cast.b)[cast.outcome != TIE]
+    second = np.where(cast.outcome == A, cast.b, cast.a)[cast.outcome != TIE]
+    return _table(first, second, size)
+
+
+def ties(cast: Votes) -> Array:
+    """How often the row's player tied with the column's: the same on both sides of the diagonal."""
+    at = cast.outcome == TIE
+    half = _table(cast.a[at], cast.b[at], len(cast.players))
+    return half + half.T
+
+
+def check(cast: Votes, *, davidson: bool) -> None:
+    """Raises ValueError, with the players' names, where maximum likelihood has no finite ratings for these votes.
+
+    `davidson` for the model in which a tie is an outcome of its own; else a tie is half a win for both.
+    """
+    if not len(cast):
+        raise ValueError("no votes: there is nothing to rank")
+    if (cast.outcome == TIE).all() and davidson:
+        raise ValueError("every vote is a tie: nothing says who is better")
+    won, tied = wins(cast), ties(cast)
+    reach = (won + tied) > 0  # a tie holds both players to each other
+    apart = _groups(_closure(reach | reach.T), cast)
+    if len(apart) > 1:
+        named = "; ".join(_named(group) for group in apart[:4])
+        raise ValueError(
+            f"no vote compares these groups with each other: {named}; collect votes between them, or rank each alone"
+        )
+    closed = _closure(reach)
+    groups = _groups(closed & closed.T, cast)
+    if len(groups) > 1:
+        raise ValueError(_separated(groups, closed, cast))
+    if davidson and tied.any() and _ordered(won > 0, tied > 0):
+        raise ValueError(
+            "the wins and ties stand in a perfect order (nobody wins where a tie would surprise), so ratings and the "
+            "frequency of ties grow without end; count ties as halves (ties='half'), or give a prior"
+        )
+
+
+def _separated(groups: list[list[Hashable]], closed: npt.NDArray[np.bool_], cast: Votes) -> str:
+    places = {player: at for at, player in enumerate(cast.players)}
+    texts = []
+    for group in groups:
+        at, outside = places[group[0]], [places[p] for other in groups if other is not group for p in other]
+        does = "do" if len(group) > 1 else "does"
+        if not closed[outside, at].any():
+            texts.append((len(group), f"{_named(group)} {does} not lose or tie once against the others"))
+        elif not closed[at, outside].any():
+            texts.append((len(group), f"{_named(group)} {does} not win or tie once against the others"))
+    texts.sort(key=lambda text: text[0])
+    said = "; ".join(text for _, text in texts[:3])
+    return f"{said}: ratings have no finite value; collect more votes, leave them out, or give a prior"
+
+
+def _ordered(won: npt.NDArray[np.bool_], tied: npt.NDArray[np.bool_]) -> bool:
+    """Whether numbers exist with every winner at least 1 above the loser and tied players at most 1 apart.
+
+    Then moving along these numbers, with ties made ever more frequent, never lowers the likelihood. The constraints are
+    bounds on differences: they can be met unless some cycle of them adds up to less than 0 (Bellman and Ford).
+    """
+    bound = np.where(won, -1.0, np.where(tied, 1.0, np.inf))  # of loser − winner: (from, to)
+    level = np.zeros(len(won))
+    for _ in range(len(won) + 1):
+        lower = np.minimum(level, (level[:, None] + bound).min(0))
+        if (lower == level).all():
+            return True
+        level = lower
+    return False
+
+
+def _closure(reach: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Who reaches whom in any number of steps."""
+    closed = reach | np.eye(len(reach), dtype=bool)
+    while True:
+        further = (closed.astype(np.float32) @ closed.astype(np.float32)) > 0
+        if (further == closed).all():
+            return np.asarray(closed)
+        closed = further
+
+
+def _groups(together: npt.NDArray[np.bool_], cast: Votes) -> list[list[Hashable]]:
+    """The players in groups, smallest first, from who belongs with whom."""
+    found: dict[int, list[Hashable]] = {}
+    for at, player in enumerate(cast.players):
+        found.setdefault(int(together[at].argmax()), []).append(player)
+    return sorted(found.values(), key=len)
+
+
+def _named(group: list[Hashable]) -> str:
+    names = ", ".join(str(player) for player in group[:5])
+    return names if len(group) <= 5 else f"{names} and {len(group) - 5} more"
+
+
+def _table(first: Codes, second: Codes, size: int) -> Array:
+    return np.bincount(first * size + second, minlength=size * size).reshape(size, size).astype(np.float64)
