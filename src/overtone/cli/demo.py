@@ -10,12 +10,17 @@ from overtone.errors import EXIT_OK
 
 CLIPS = "clips"
 # The embedded language model answers some 1.5 questions a second on two cores: to stay within minutes, the demo builds
-# one script per cue, without the gates, and asks about its target clip alone. Without these flags the commands do all.
+# one script per cue, without the gates, and asks about its target clip; to the alternative one it asks for a reply only,
+# so that two replies to the same words can be compared. Without these flags the commands do all.
 BUILD = ("--per-cue", "1", "--no-gates")
-FLAGS = ("--styles", "target", "--parts", "core")
-RUNS = (  # folder, SPEC, flags
-    ("deaf", "cascade?max_tokens=32", ("--prompt", "enhance,oracle")),
-    ("acoustic", "cascade?hear=acoustic&max_tokens=32", ("--prompt", "enhance")),
+FLAGS = ("--parts", "core")
+TARGET = ("--styles", "target")
+REPLIES = ("--levels", "3", "--styles", "target,alternative", "--prompt", "enhance")
+RUNS = (  # phase, folder, SPEC, flags
+    ("deaf", "deaf", "cascade?max_tokens=32", (*TARGET, "--prompt", "enhance,oracle")),
+    ("… replies", "deaf", "cascade?max_tokens=32", REPLIES),
+    ("acoustic", "acoustic", "cascade?hear=acoustic&max_tokens=32", (*TARGET, "--prompt", "enhance")),
+    ("… replies", "acoustic", "cascade?hear=acoustic&max_tokens=32", REPLIES),
 )
 
 
@@ -37,15 +42,16 @@ def main(args: argparse.Namespace) -> int:
         return code
 
     code = phase("clips", "build", "open", *BUILD, "--out", str(out / CLIPS))
-    for folder, spec, flags in RUNS:
+    for name, folder, spec, flags in RUNS:
         if code != EXIT_OK:
             return code
         where = ("--data", str(out / CLIPS), "--out", str(out / folder))
-        code = phase(folder, "run", "open", *where, "--model", spec, *FLAGS, *flags)
+        code = phase(name, "run", "open", *where, "--model", spec, *FLAGS, *flags)
     if code != EXIT_OK:
         return code
     report = out / "report.html"
-    code = phase("report", "report", *(str(out / folder) for folder, _, _ in RUNS), "-o", str(report))
+    folders = dict.fromkeys(str(out / folder) for _, folder, _, _ in RUNS)
+    code = phase("report", "report", *folders, "-o", str(report))
     print("\nphase      seconds")
     for name, seconds in [*took, ("in all", sum(s for _, s in took))]:
         print(f"{name:<10} {seconds:7.1f}")

@@ -73,7 +73,7 @@ class Delivery(Struct, frozen=True):
         if any(value is None for value in found):
             return None
         ratios = [max(value / usual, LEAST) for value, usual in zip(found, REFERENCE.values(), strict=True)]
-        return math.prod(ratios) ** (1 / len(ratios))
+        return float(math.prod(ratios) ** (1 / len(ratios)))
 
 
 def delivery(samples: npt.ArrayLike, rate: int) -> Delivery:
