@@ -2,9 +2,9 @@
 
     python -m bench.emotion DIR [--write]
 
-DIR is RAVDESS's folder with a labels.csv (file, actor, emotion, intensity). Half of the actors helped to set the recipes
-of the deliveries that the predictor learnt from, and to choose its size; the other half, the even numbers, is the
-result. Calm counts as neutral. `--write` puts the table into docs/models/emotion.md.
+DIR is RAVDESS's folder with a labels.csv (file, actor, emotion, intensity). The odd actors, the men, helped to set the
+recipes of the deliveries that the predictor learnt from, and to choose its size; the even ones, the women, are the
+result. Calm counts as neutral. `--write` puts the table into docs/emotion-predictor.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from overtone import audio
 from overtone.embedded import emotion
 from overtone.stats import bootstrap, cluster
 
-PAGE = Path(__file__).parent.parent / "docs" / "models" / "emotion.md"
+PAGE = Path(__file__).parent.parent / "docs" / "emotion-predictor.md"
 OURS = {
     "neutral": "neutral", "calm": "neutral", "happy": "happy", "sad": "sad", "angry": "angry", "fear": "fearful",
     "disgust": "disgusted", "surprise": "surprised",

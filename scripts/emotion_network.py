@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 HIDDEN = (96, 48)
@@ -15,7 +17,7 @@ def train(z: np.ndarray, labels: np.ndarray, classes: int, seed: int) -> Layers:
     """Layers fitted to standardised rows; every class weighs the same."""
     rng = np.random.default_rng(seed)
     sizes = (z.shape[1], *HIDDEN, classes)
-    layers = [(rng.normal(0, np.sqrt(2 / a), (a, b)), np.zeros(b)) for a, b in zip(sizes[:-1], sizes[1:], strict=True)]
+    layers = [(rng.normal(0, np.sqrt(2 / a), (a, b)), np.zeros(b)) for a, b in pairwise(sizes)]
     moments = [[(np.zeros_like(p), np.zeros_like(p)) for p in layer] for layer in layers]
     weight = 1 / np.bincount(labels, minlength=classes)
     weight = weight / weight.mean()

@@ -2,7 +2,8 @@
 
 Plain speech is spoken by espeak-ng, flite and Festival (where they are installed), and cut from open recordings of
 ordinary speech (LibriSpeech, speechocean762; CC BY 4.0). Each utterance is delivered in all seven emotions, with the
-recipes of `overtone build` spread widely at random, and put into rooms, noise and channels. `fit_emotion.py` calls this.
+recipes of `overtone build` spread widely at random, and put into rooms, noise and channels. `fit_emotion.py`
+calls this.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ WHO = ("The teacher", "My aunt", "Our driver", "The new nurse", "That man", "You
 DID = ("forgot", "brought back", "wanted", "asked about", "paid for", "found", "talked about", "looked for")
 WHAT = ("the last ticket", "my old bicycle", "two bags of rice", "the garden key", "a map of the city", "your letter")
 WHEN = ("this morning", "on the way home", "again", "before the break", "without saying a word", "at the station")
-AROUND = {  # what differs between speakers and takes whatever the emotion: spread of a factor's logarithm, or an amount's
+AROUND = {  # what differs between speakers and takes in any emotion: spread of a factor's logarithm, or of an amount
     "f0": 0.09, "range": 0.25, "rate": 0.09, "pauses": 0.2, "dynamics": 0.04, "clarity": 0.05, "formants": 0.04,
     "slope": 0.8, "rise": 0.5, "accent": 0.4, "stress": 0.5, "tilt": 0.6, "edge": 1.0,
 }  # fmt: skip

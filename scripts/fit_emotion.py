@@ -4,8 +4,8 @@
     python -m scripts.fit_emotion rows                every utterance in every emotion, as features: the long part
     python -m scripts.fit_emotion fit                 the model; prints how it does on what was held out
 
-Work lies in out/emotion and is taken up again where it stopped. Held out, never trained on: all of Festival, and a fifth
-of the speakers of every other source.
+Work lies in out/emotion and is taken up again where it stopped. Held out, never trained on: all of Festival, and a
+fifth of the speakers of every other source.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from overtone.metrics import (
     consistency,
     distillmos,
     dnsmos,
+    emoalign,
     lengths,
     meteor,
     nisqa,
@@ -45,6 +46,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "prosody": (prosody.SIGNATURE,),
     "style": (style.NAME,),
     "consistency": (consistency.NAME,),
+    "emoalign": tuple(f"{name}|v{emoalign.VERSION}" for name in emoalign.NAMES),
     **{m.load().name: tuple(map(m.load().signature, m.NAMES)) for m in (nisqa, utmos, dnsmos, distillmos)},
 }
 _QUALITY = ("metrics/_quality.py", "workers/quality.py")
@@ -66,6 +68,15 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "prosody": ("metrics/prosody.py", "audio/_measure.py", "audio/_pitch.py"),
     "style": ("metrics/style.py",),
     "consistency": ("metrics/consistency.py", "metrics/normalise.py", "metrics/_numbers.py"),
+    "emoalign": (
+        "metrics/emoalign.py",
+        "metrics/data/reply_emotions.tsv",
+        "embedded/emotion.py",
+        "embedded/emotion.npz",
+        "embedded/_emotion_features.py",
+        "audio/_pitch.py",
+        "workers/emotion2vec.py",
+    ),
     "nisqa": ("metrics/nisqa.py", "workers/_nisqa.py", "workers/_mel.py", *_QUALITY),
     "utmos": ("metrics/utmos.py", "workers/_utmos.py", *_QUALITY),
     "dnsmos": ("metrics/dnsmos.py", "workers/_dnsmos.py", "workers/_mel.py", *_QUALITY),

@@ -1,11 +1,13 @@
 """What the emotion predictor goes by: 117 numbers on how one utterance is said, whoever says it and however loud.
 
-Pitch is taken in semitones against the utterance's own middle, levels against its own loudest parts; what is left of the
-speaker (median pitch, mean spectrum) stands beside it, so that a model can tell a high voice from a raised one. The
+Pitch is taken in semitones against the utterance's own middle, levels against its own loudest parts; what is left of
+the speaker (median pitch, mean spectrum) stands beside it, so that a model can tell a high voice from a raised one. The
 choice follows the minimal sets of the field (GeMAPS, Eyben et al. 2016) as far as plain NumPy goes.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +30,8 @@ _MODULATIONS = ((1.0, 2.5), (2.5, 5.0), (5.0, 9.0), (9.0, 16.0))  # Hz
 def _names() -> tuple[str, ...]:
     pitch = (
         "middle", "p5", "p10", "p25", "p75", "p90", "p95", "sd", "skew", "slope", "bend", "start", "end", "peak place",
-        "low place", "speed", "fast speed", "roughness", "tremor", "run slope", "run slope sd", "rising", "run height sd",
-        "last run slope", *(f"shape {k}" for k in range(1, 6)),
+        "low place", "speed", "fast speed", "roughness", "tremor", "run slope", "run slope sd", "rising",
+        "run height sd", "last run slope", *(f"shape {k}" for k in range(1, 6)),
     )  # fmt: skip
     voice = ("voiced", "run", "run sd", "strength", "strength low", "strength high", "h1-h2", "h1-h2 sd", "h1-a3",
              "shimmer")  # fmt: skip
@@ -142,7 +144,8 @@ def _voice(pitch: Pitch, power: Array, level: Array, voiced: Flags, active: Flag
     moves = np.abs(np.diff(level, 2))[(voiced[2:] & voiced[1:-1] & voiced[:-2])]
     return [
         share, float(lengths.mean()), float(lengths.std()), *noise.tolist(), float(np.median(first - second)),
-        float((first - second).std()), float(np.median(first - third)), float(np.median(moves)) if moves.size else np.nan,
+        float((first - second).std()), float(np.median(first - third)),
+        float(np.median(moves)) if moves.size else np.nan,
     ]  # fmt: skip
 
 
@@ -204,7 +207,8 @@ def _pace(power: Array, active: Flags, span: slice) -> list[float]:
     return [
         float(np.log2(len(kept) / spoken)) if kept else np.nan, len(gaps) / seconds, float(gaps.sum() / 100 / seconds),
         float(gaps.mean() / 100) if gaps.size else 0.0, float(gaps.max() / 100) if gaps.size else 0.0,
-        float(np.std(smooth[kept])) if kept else np.nan, float(np.std(apart) / np.mean(apart)) if apart.size else np.nan,
+        float(np.std(smooth[kept])) if kept else np.nan,
+        float(np.std(apart) / np.mean(apart)) if apart.size else np.nan,
     ]  # fmt: skip
 
 
@@ -237,13 +241,17 @@ def _spectrum(power: Array, level: Array, alpha: Array, active: Flags, voiced: F
         float(np.median(alpha[sung & (level >= edge[1])])), float(np.median(alpha[sung & (level <= edge[0])])),
         float(alpha[sung].std()),
         float(np.log2(max((noise @ _HZ) / (noise.sum() + 1e-12), 60.0))) if noise is not None else np.nan,
-        float(10 * np.log10((noise[_HZ > 4000].sum() + 1e-12) / (noise.sum() + 1e-12))) if noise is not None else np.nan,
-        float(10 * np.log10((noise.sum() + 1e-12) / whole)) if noise is not None else np.nan,
+        _decibel(noise[_HZ > 4000].sum(), noise.sum()) if noise is not None else np.nan,
+        _decibel(noise.sum(), whole) if noise is not None else np.nan,
         *(
             float(10 * np.log10(mean[(low <= _HZ) & (high > _HZ)].sum() / whole + 1e-9))
-            for low, high in zip(_BANDS[:-1], _BANDS[1:], strict=True)
+            for low, high in pairwise(_BANDS)
         ),
     ]  # fmt: skip
+
+
+def _decibel(part: float, whole: float) -> float:
+    return float(10 * np.log10((part + 1e-12) / (whole + 1e-12)))
 
 
 def _mel() -> Array:

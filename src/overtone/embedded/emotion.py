@@ -2,7 +2,7 @@
 surprised, or unknown where it is unsure.
 
 It learnt from deliveries of this project's own recipes on synthetic voices and on open recordings of ordinary speech
-(`scripts/fit_emotion.py`), from no acted emotion; docs/models/emotion.md says how often it is right on real actors. It
+(`scripts/fit_emotion.py`), from no acted emotion; docs/emotion-predictor.md says how often it is right on real actors. It
 hears one utterance, knows nothing of its speaker, and pays no attention to words or loudness. Plain NumPy.
 """
 
@@ -72,7 +72,7 @@ def load() -> Network:
         data = DATA.read_bytes()
         with np.load(io.BytesIO(data), allow_pickle=False) as held:
             parts = {name: held[name] for name in held.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise DataError(f"{DATA}: cannot be read ({error}); install Overtone again, or run {_SCRIPT}") from error
     if tuple(parts.get("features", ())) != FEATURES or tuple(parts.get("labels", ())) != LABELS:
         raise DataError(f"{DATA}: fitted to other measures than these; run {_SCRIPT}")

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from overtone.errors import DataError, OvertoneError, UsageError
+from overtone.errors import DataError, MissingExtra, OvertoneError, UsageError
 from overtone.metrics import Answered
 from overtone.schema import Item, Score
 from overtone.spec import suggest
@@ -69,13 +69,25 @@ class Emotion2vec:
         self._options = {"model": model, "hub": hub}
         self._name = Path(model).name if Path(model).is_dir() else model
         self._helper: Helper | None = None
+        self._broken: OvertoneError | None = None  # why it does not start: found out once, not for every reply
 
     def _started(self) -> Helper:
+        if self._broken is not None:
+            raise self._broken
         if self._helper is None:
-            from overtone.metrics._helper import Helper
+            from overtone.metrics._helper import Helper, measures_python
 
             helper = Helper("emotion2vec", self._options, hub=True)
-            helper.start()
+            try:
+                helper.start()
+            except OvertoneError as error:
+                self._broken = error
+                if isinstance(error, MissingExtra) and "'funasr'" in str(error):
+                    self._broken = MissingExtra(
+                        "emotion2vec: FunASR is not in the measuring environment; run "
+                        f"'{measures_python()} -m pip install funasr'"
+                    )
+                raise self._broken from None
             self._helper = helper
         return self._helper
 
@@ -97,9 +109,21 @@ class Emotion2vec:
         x = resample(*sound, int(helper.facts["rate"]))
         if len(x) < 400:  # the model's first layers need 25 ms
             return Emotion("unknown", {})
-        answer = helper.call({}, [np.ascontiguousarray(x, np.float32).tobytes()])
-        found: dict[str, float] = answer["values"][0]
+        answer = helper.call({"do": "predict"}, [np.ascontiguousarray(x, np.float32).tobytes()])
+        found = named(**answer["values"][0])
         return Emotion(max(found, key=found.__getitem__), found)
+
+
+def named(labels: Sequence[str], scores: Sequence[float]) -> dict[str, float]:
+    """Probabilities under plain names: the model's tokens are like `生气/angry`, and `<unk>` is unknown."""
+    out: dict[str, float] = {}
+    for label, score in zip(labels, scores, strict=True):
+        name = label.rpartition("/")[2].strip().lower()
+        name = "unknown" if name in ("<unk>", "unk") else name
+        if name not in (*LABELS, *NO_MATCH):
+            raise OvertoneError(f"the model names an emotion {label!r}, which emotion2vec+ has not; give another model")
+        out[name] = out.get(name, 0.0) + score
+    return out
 
 
 class EmoAlign:

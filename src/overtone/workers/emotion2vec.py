@@ -1,4 +1,4 @@
-"""emotion2vec+ in the measuring environment: sounds in, probabilities of nine emotions out, through FunASR's AutoModel.
+"""emotion2vec+ in the measuring environment: sounds in, its labels and their scores out, through FunASR's AutoModel.
 
 The option `model` is a folder with a downloaded model (its `configuration.json` or `config.yaml`, `tokens.txt` and
 `model.pt`), or a hub's id; `hub` is `ms` (ModelScope) or `hf`. A call's blobs are mono float32 sounds at 16 kHz.
@@ -17,7 +17,6 @@ else:
 
 MODEL = "iic/emotion2vec_plus_large"
 RATE = 16_000
-LABELS = ("angry", "disgusted", "fearful", "happy", "neutral", "other", "sad", "surprised", "unknown")
 
 
 class Emotion2vec:
@@ -46,22 +45,8 @@ class Emotion2vec:
         for blob in blobs:
             sound = np.frombuffer(blob, np.float32).copy()
             found = self.model.generate(sound, granularity="utterance", extract_embedding=False, fs=RATE)[0]
-            values.append(plain(found["labels"], found["scores"]))
+            values.append({"labels": list(found["labels"]), "scores": [float(score) for score in found["scores"]]})
         return {"values": values}, []
-
-
-def plain(labels: list[str], scores: list[float]) -> dict[str, float]:
-    """Probabilities under the English names: the model's tokens are like `生气/angry`, and `<unk>` is unknown."""
-    out: dict[str, float] = {}
-    for label, score in zip(labels, scores, strict=True):
-        name = label.rpartition("/")[2].strip().lower()
-        name = "unknown" if name in ("<unk>", "unk") else name
-        if name not in LABELS:
-            raise ValueError(
-                f"the model names an emotion {label!r} that emotion2vec+ does not have; is it another model?"
-            )
-        out[name] = out.get(name, 0.0) + float(score)
-    return out
 
 
 def _device() -> str:
