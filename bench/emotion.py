@@ -29,13 +29,15 @@ DRAWS = 2000
 
 
 def heard(folder: Path) -> list[tuple[str, int, str, str, str]]:
-    """Per clip: true emotion, actor, intensity, likeliest emotion, and the label given (which may be unknown)."""
+    """Per clip: true emotion, actor, likeliest of the six that are not neutral, likeliest of all, and the label given (which may be unknown)."""
     out = []
     with (folder / "labels.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             found = emotion.predict(*audio.read(folder / row["file"]))
             best = max(found.probabilities, key=found.probabilities.__getitem__, default=emotion.UNKNOWN)
-            out.append((OURS[row["emotion"]], int(row["actor"]), row["intensity"], best, found.label))
+            six = {name: p for name, p in found.probabilities.items() if name != "neutral"}
+            felt = max(six, key=six.__getitem__, default=emotion.UNKNOWN)
+            out.append((OURS[row["emotion"]], int(row["actor"]), felt, best, found.label))
     return out
 
 
@@ -63,10 +65,13 @@ def table(rows: list[tuple[str, int, str, str, str]]) -> str:
         for right in ((best == truth).astype(float), (given == truth).astype(float))
     ]
     unknown = cluster.proportion((given == emotion.UNKNOWN).astype(float), actors)
+    some = [(row[0] == row[2], row[1]) for row in rows if row[0] != "neutral"]
+    six = cluster.proportion([float(hit) for hit, _ in some], [actor for _, actor in some])
     lines.append("")
     lines.append(
         f"Mean recall (UAR): {_cell(whole[0])}, chance {1 / len(emotion.LABELS):.2f}. With unknown counted as wrong: "
-        f"{_cell(whole[1])}; called unknown {_cell(unknown)}. {len(rows)} clips, {len(set(actors))} actors."
+        f"{_cell(whole[1])}; called unknown {_cell(unknown)}. {len(rows)} clips, {len(set(actors))} actors. "
+        f"Asked which of the six emotions, of clips that are not neutral: {_cell(six)}, chance 0.17."
     )
     return "\n".join(lines)
 

@@ -101,4 +101,4 @@ def test_real_actors_are_heard_better_than_chance(shared: Path) -> None:
                 label = OF_RAVDESS.get(row["emotion"], row["emotion"])
                 right.setdefault(label, []).append(max(found, key=found.__getitem__) == label)
     assert len(right) == 7
-    assert np.mean([np.mean(hits) for hits in right.values()]) > 0.2  # chance 0.14; docs/emotion-predictor.md has the rest
+    assert np.mean([np.mean(hits) for hits in right.values()]) > 0.2  # chance 0.14

@@ -2,8 +2,8 @@
 surprised, or unknown where it is unsure.
 
 It learnt from deliveries of this project's own recipes on synthetic voices and on open recordings of ordinary speech
-(`scripts/fit_emotion.py`), from no acted emotion; docs/emotion-predictor.md says how often it is right on real actors. It
-hears one utterance, knows nothing of its speaker, and pays no attention to words or loudness. Plain NumPy.
+(`scripts/fit_emotion.py`), from no acted emotion; docs/emotion-predictor.md says how often it is right on real actors.
+It hears one utterance, knows nothing of its speaker, and pays no attention to words or loudness. Plain NumPy.
 """
 
 from __future__ import annotations
