@@ -20,7 +20,7 @@ Codes = npt.NDArray[np.intp]
 
 _SHORT = 1e-8  # a step this short: converged (the next one would be its square)
 _LONGEST = 2.0  # no single step moves a rating further: far from the top Newton's steps are too bold
-_BEYOND = 30.0  # ratings this far apart are on their way to infinity: odds of 10^13
+_BEYOND = 25.0  # players who met and are rated this far apart are on their way to infinity: odds of 10^10
 _NO_TIES = -40.0  # log ν where no tie was seen
 
 
@@ -49,6 +49,7 @@ class Point:
     height: Array  # (problems,)
     slope: Array  # (problems, parameters)
     curvature: Array  # (problems, parameters, parameters)
+    apart: Array  # (problems,): the most extreme log-odds of any cell
 
 
 def cells(cast: Votes, x: Array, *, tied: bool) -> Cells:
@@ -90,7 +91,6 @@ def solve(of: Cells, seen: Array, start: Array, *, prior: float, steps: int) -> 
     found, done = np.array(start), np.zeros(len(seen), dtype=bool)
     if of.tied:
         found[seen[..., TIE].sum(-1) == 0, -1] = _NO_TIES
-    rated = of.parameters - of.tied
     step = np.zeros_like(found)
     height = np.full(len(seen), -np.inf)
     active = np.arange(len(seen)) if prior else np.flatnonzero(linked(of, seen))
@@ -104,10 +104,10 @@ def solve(of: Cells, seen: Array, start: Array, *, prior: float, steps: int) -> 
         new = _steps(of, here.curvature[better], here.slope[better], prior)
         longest = np.abs(new).max(1, initial=0.0)
         step[up] = new * np.minimum(1.0, _LONGEST / np.maximum(longest, 1e-300))[:, None]
-        settled = longest < _SHORT
+        settled = (longest < _SHORT) & (here.apart[better] <= _BEYOND)
         found[up[settled]] += new[settled]
         done[up[settled]] = True
-        lost = np.isnan(longest) | (np.abs(found[up, :rated]).max(1, initial=0.0) > _BEYOND)
+        lost = np.isnan(longest) | (here.apart[better] > _BEYOND)
         active = np.sort(np.concatenate([active[lower], up[~settled & ~lost]]))
         if not active.size:
             break
@@ -134,12 +134,18 @@ def linked(of: Cells, seen: Array) -> npt.NDArray[np.bool_]:
     return everybody
 
 
+def log_odds(of: Cells, parameters: Array) -> Array:
+    """Of the first player against the second, ties aside: (problems, cells)."""
+    n, k = of.players, of.x.shape[1]
+    apart = parameters[:, :n] @ of.sides.T
+    return np.asarray(apart[:, of.pair] + parameters[:, n : n + k] @ of.x.T if k else apart)
+
+
 def chances(of: Cells, parameters: Array) -> Array:
     """The chances of the three outcomes in every cell: (problems, cells, 3)."""
-    n, k = of.players, of.x.shape[1]
-    half = ((parameters[:, :n] @ of.sides.T)[:, of.pair] + parameters[:, n : n + k] @ of.x.T) / 2
+    half = log_odds(of, parameters) / 2
     top = np.abs(half)
-    log_tie = parameters[:, n + k :] if of.tied else None
+    log_tie = parameters[:, -1:] if of.tied else None
     if log_tie is not None:
         top = np.maximum(top, log_tie)
     found = np.empty((*half.shape, 3))
@@ -190,7 +196,7 @@ def climb(of: Cells, seen: Array, parameters: Array, prior: float) -> Point:
         height += prior * (-np.logaddexp(0, rating) - np.logaddexp(0, -rating)).sum(1)
         slope[:, :n] -= prior * np.tanh(rating / 2)
         curvature[:, at, at] += prior / 2 / np.cosh(rating / 2) ** 2
-    return Point(height, slope, curvature)
+    return Point(height, slope, curvature, np.abs(log_odds(of, parameters)).max(1, initial=0.0))
 
 
 def held(of: Cells, curvature: Array, prior: float) -> Array:
