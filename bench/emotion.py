@@ -29,7 +29,8 @@ DRAWS = 2000
 
 
 def heard(folder: Path) -> list[tuple[str, int, str, str, str]]:
-    """Per clip: true emotion, actor, likeliest of the six that are not neutral, likeliest of all, and the label given (which may be unknown)."""
+    """Per clip: true emotion, actor, the likeliest of the six that are not neutral, the likeliest of all, and
+    the label given, which may be unknown."""
     out = []
     with (folder / "labels.csv").open(newline="") as file:
         for row in csv.DictReader(file):
@@ -93,8 +94,8 @@ def main() -> None:
     text = "\n\n".join(f"**{name}**\n\n{table(some)}" for name, some in parts.items())
     print(f"{emotion.identity()}\n\n{text}")
     if args.write:
-        marks = r"(?<=<!-- bench.emotion -->\n)[\s\S]*(?=\n<!-- end -->)"
-        PAGE.write_text(re.sub(marks, lambda _: text, PAGE.read_text("utf-8"), count=1), "utf-8")
+        marks = r"(?<=<!-- bench.emotion -->\n)[\s\S]*(?=<!-- end -->)"
+        PAGE.write_text(re.sub(marks, lambda _: f"{text}\n", PAGE.read_text("utf-8"), count=1), "utf-8")
 
 
 if __name__ == "__main__":
