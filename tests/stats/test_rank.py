@@ -172,6 +172,25 @@ def test_the_unit_of_a_covariate_does_not_matter() -> None:
     assert one.covariates["x"].value == pytest.approx(1000 * other.covariates["x"].value)
 
 
+def test_a_vote_seen_from_the_other_side_is_the_same_vote() -> None:
+    rng = np.random.default_rng(16)
+    x = rng.normal(size=400)
+    cast = simulate(rng, STRENGTH, 400, extra=0.5 * x)
+    swap = rng.random(400) < 0.5
+    other = Votes(
+        cast.players,
+        np.where(swap, cast.b, cast.a),
+        np.where(swap, cast.a, cast.b),
+        np.where(swap, 2 - cast.outcome, cast.outcome),
+    )
+    clusters = (np.arange(400) // 4).tolist()
+    one = rank.bradley_terry(cast, covariates={"x": x}, clusters=clusters)
+    two = rank.bradley_terry(other, covariates={"x": np.where(swap, -x, x)}, clusters=clusters)
+    same(one, two)
+    assert one.covariates["x"].value == pytest.approx(two.covariates["x"].value)
+    assert one.covariates["x"].error == pytest.approx(two.covariates["x"].error)
+
+
 def test_covariates_that_explain_everything_or_nothing_new_are_errors() -> None:
     rng = np.random.default_rng(9)
     cast = simulate(rng, STRENGTH, 300, tie=0)

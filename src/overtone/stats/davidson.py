@@ -18,7 +18,7 @@ from overtone.stats.votes import TIE, Votes
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
-_SHORT = 1e-8  # a step this short: converged (the next one would be its square)
+_SHORT = 1e-8  # a step this short: converged (the next one would be about its square)
 _LONGEST = 2.0  # no single step moves a rating further: far from the top Newton's steps are too bold
 _BEYOND = 25.0  # players who met and are rated this far apart are on their way to infinity: odds of 10^10
 _NO_TIES = -40.0  # log ν where no tie was seen
@@ -86,7 +86,9 @@ def counts(of: Cells, weights: Array | None = None) -> Array:
     return found
 
 
-def solve(of: Cells, seen: Array, start: Array, *, prior: float, steps: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+def solve(
+    of: Cells, seen: Array, start: Array, *, prior: float, steps: int, short: float = _SHORT
+) -> tuple[Array, npt.NDArray[np.bool_]]:
     """The parameters of most likelihood for every problem in `seen` (problems, cells, 3), and which have converged."""
     found, done = np.array(start), np.zeros(len(seen), dtype=bool)
     if of.tied:
@@ -104,7 +106,7 @@ def solve(of: Cells, seen: Array, start: Array, *, prior: float, steps: int) -> 
         new = _steps(of, here.curvature[better], here.slope[better], prior)
         longest = np.abs(new).max(1, initial=0.0)
         step[up] = new * np.minimum(1.0, _LONGEST / np.maximum(longest, 1e-300))[:, None]
-        settled = (longest < _SHORT) & (here.apart[better] <= _BEYOND)
+        settled = (longest < short) & (here.apart[better] <= _BEYOND)
         found[up[settled]] += new[settled]
         done[up[settled]] = True
         lost = np.isnan(longest) | (here.apart[better] > _BEYOND)

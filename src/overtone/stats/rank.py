@@ -28,6 +28,7 @@ Method = Literal["sandwich", "bootstrap"]
 
 POINTS = 400 / math.log(10)  # per unit of log-strength
 _STEPS, _STEPS_OF_A_DRAW = 100, 40
+_SHORT_IN_A_DRAW = 1e-4  # leaves an error of about 1e-8: nothing beside a draw's own
 _CELLS = 400_000  # of outcomes held at once
 
 
@@ -231,7 +232,9 @@ def _drawn(
 
     def flush() -> None:
         at = np.repeat(found, len(block), axis=0)
-        fitted, done = davidson.solve(cells, np.stack(block), at, prior=prior, steps=_STEPS_OF_A_DRAW)
+        fitted, done = davidson.solve(
+            cells, np.stack(block), at, prior=prior, steps=_STEPS_OF_A_DRAW, short=_SHORT_IN_A_DRAW
+        )
         kept.append(fitted[done])
         block.clear()
 

@@ -118,6 +118,8 @@ def _ordered(won: npt.NDArray[np.bool_], tied: npt.NDArray[np.bool_]) -> bool:
     Then moving along these numbers, with ties made ever more frequent, never lowers the likelihood. The constraints are
     bounds on differences: they can be met unless some cycle of them adds up to less than 0 (Bellman and Ford).
     """
+    if (won & won.T).any():
+        return False
     bound = np.where(won, -1.0, np.where(tied, 1.0, np.inf))  # of loser − winner: (from, to)
     level = np.zeros(len(won))
     for _ in range(len(won) + 1):
