@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import soundfile
 from overtone.judges.subject import Subject
 from tests.judges.helpers import pair, reply, sit, sounds
 from tests.judges.server import GeminiJudge, JudgeServer, Judging
-from tests.servers import Asked
+from tests.servers import Asked, tone
 
 BOTH = pytest.mark.parametrize("kind", [JudgeServer, GeminiJudge])
 OWN = """
@@ -136,3 +137,20 @@ def test_a_broken_sound_is_the_reason_and_nothing_is_paid(tmp_path: Path) -> Non
             assert found.draws[0].problem and not found.draws[0].values
             assert (outcome.skipped, outcome.failed) == (1, 0)
         assert server.count == 0
+
+
+def test_a_judge_in_a_worker_process_hears_the_reply(tmp_path: Path) -> None:
+    worker = Path(__file__).with_name("judging_worker.py")
+    samples, rate = soundfile.read(io.BytesIO(tone(1, 0.4, 16_000)))
+    found = []
+    for number, gain in enumerate((1.0, 0.3)):
+        subject = reply(number)
+        subject.sounds["reply"] = tmp_path / f"{number}.wav"
+        soundfile.write(subject.sounds["reply"], gain * samples, rate, subtype="PCM_16")
+        found.append(subject)
+    spec = f"worker:{worker}?python={sys.executable}&label=loudness"
+    (loud, soft), outcome = sit(spec, "ves", found, tmp_path / "v.db")
+    assert (loud.draws[0].values, soft.draws[0].values) == ({"ves": 5}, {"ves": 2})
+    assert loud.draws[0].reasons["ves"] == "peak 0.30, 1 sound"
+    assert sit(spec, "ves", found, tmp_path / "v.db")[1].requests == 0, "no process is started for what is known"
+    assert outcome.requests == 2
