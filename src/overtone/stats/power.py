@@ -3,7 +3,7 @@
 Two systems answer the same rows; rows come in clusters. `per_cluster` rows whose differences correlate by `alike` are
 worth fewer: their number is divided by the design effect 1 + (per_cluster − 1) · alike. For means the test is Student's
 with (clusters − 1) degrees of freedom, and its law under the difference is taken to be Student's own, moved; the
-noncentral law differs by at most 0.035 of power at 10 clusters, 0.016 at 20 and 0.008 at 40. For proportions the test is
+noncentral law differs by at most 0.035 of power at 10 clusters, 0.016 at 20 and 0.008 at 40. For proportions it is
 McNemar's, by its normal approximation (Connor 1987). `bench/stats.py` holds both against simulated tests.
 """
 
