@@ -21,12 +21,17 @@ from overtone.stats.beta import f_quantile, f_tail
 Kind = Literal["ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k"]
 Array = npt.NDArray[np.float64]
 
+_NONE = 1e-9  # a share this small is rounding
+
 KINDS: tuple[Kind, ...] = ("ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k")
 
 
 @dataclass(frozen=True)
 class Intraclass:
-    """The correlation and its interval; `f` and `p` test that units do not differ. NaN where no rating differs."""
+    """The correlation and its interval; `f` and `p` test that units do not differ. NaN where no rating differs.
+
+    Below 0 the raters disagree more than chance would; the mean of k such ratings may then be −∞.
+    """
 
     value: float
     low: float
@@ -61,7 +66,8 @@ def icc(ratings: Sequence[Sequence[float]] | Array, kind: Kind = "ICC2", *, leve
     p = f_tail(f, n - 1, df2)
     tail = 0.5 + level / 2
     if kind.startswith("ICC2"):
-        value = (units - error) / (units + (k - 1) * error + k * (raters - error) / n)
+        total = units + (k - 1) * error + k * (raters - error) / n  # of all variances: tiny tables may estimate none
+        value = (units - error) / total if total > _NONE * (units + raters + error) else math.nan
         low, high = _two_way_random(value, units, raters, error, n, k, tail)
     else:
         value = _one(f, k)
@@ -99,7 +105,7 @@ def _one(f: float, k: int) -> float:
 def _averaged(single: float, k: int) -> float:
     """Spearman and Brown: the mean of k ratings."""
     below = 1 + (k - 1) * single
-    return k * single / below if below > 0 else -math.inf
+    return -math.inf if below <= _NONE else k * single / below
 
 
 def _two_way_random(
@@ -107,10 +113,13 @@ def _two_way_random(
 ) -> tuple[float, float]:
     if error == 0 and raters == 0:
         return 1.0, 1.0
-    # the degrees of freedom of raters and rest together, after Satterthwaite; multiplied through by error²
-    mixed = k * value * raters + (n * (1 + (k - 1) * value) - k * value) * error
-    parts = (n - 1) * (k * value * raters) ** 2 + ((n * (1 + (k - 1) * value) - k * value) * error) ** 2
-    df = (k - 1) * (n - 1) * mixed**2 / parts
+    if math.isnan(value):
+        return math.nan, math.nan
+    # the degrees of freedom of raters and rest together, after Satterthwaite, multiplied through by error²; the true
+    # correlation is not below 0, and there the formula would not hold
+    rho = max(value, 0.0)
+    own, left = k * rho * raters, (n * (1 + (k - 1) * rho) - k * rho) * error
+    df = (k - 1) * (n - 1) * (own + left) ** 2 / ((n - 1) * own**2 + left**2) if error else float(k - 1)
     rest = k * raters + (k * n - k - n) * error
     lower, upper = f_quantile(tail, n - 1, df), f_quantile(tail, df, n - 1)
     return n * (units - lower * error) / (lower * rest + n * units), n * (upper * units - error) / (
