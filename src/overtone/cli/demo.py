@@ -10,7 +10,7 @@ from overtone.errors import EXIT_OK
 
 CLIPS = "clips"
 # The embedded language model answers some 1.5 questions a second on two cores: to stay within minutes, the demo builds
-# one script per cue, without the gates, and asks about its target clip; to the alternative one it asks for a reply only,
+# one script per cue, without the gates, and asks about its target clip; of the alternative one it wants a reply alone,
 # so that two replies to the same words can be compared. Without these flags the commands do all.
 BUILD = ("--per-cue", "1", "--no-gates")
 FLAGS = ("--parts", "core")
