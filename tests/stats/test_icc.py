@@ -38,6 +38,13 @@ def test_a_rater_a_point_higher_matters_to_icc2_and_not_to_icc3() -> None:
     assert found.low < found.value < found.high
 
 
+def test_raters_who_contradict_each_other_are_below_0_with_an_interval() -> None:
+    found = icc.icc([[1.0, 2, 4, 2], [4.0, 3, 1, 3.5]], "ICC2")
+    assert found.value < 0 and found.low < found.value < found.high < 1
+    assert icc.icc([[2.0, 2, 3], [4.0, 4, 3]], "ICC2").value == pytest.approx(-1 / 3)
+    assert math.isnan(icc.icc([[1.0, 2], [2.0, 1]], "ICC2").value)  # no variance is left to share
+
+
 def test_raters_who_agree_fully_have_1_and_those_who_never_vary_have_nothing() -> None:
     table = [[1.0, 2, 3]] * 3
     for kind in icc.KINDS:

@@ -66,6 +66,16 @@ def test_swapping_the_sides_mirrors_everything(values: list[tuple[int, int]]) ->
         )
 
 
+def test_drawn_signs_are_mirrored_too_and_agree_with_their_interval() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        x = rng.normal(rng.uniform(0, 0.8), 1, 25)
+        one = paired.permutation(x, np.zeros(25), range(25), seed=3, draws=400)
+        other = paired.permutation(np.zeros(25), x, range(25), seed=3, draws=400)
+        assert (one.value, one.low, one.high, one.p) == pytest.approx((-other.value, -other.high, -other.low, other.p))
+        assert (one.p > 0.05) == (one.low < 0 < one.high)
+
+
 def test_copies_of_rows_within_clusters_add_nothing() -> None:
     rng = np.random.default_rng(3)
     a, b = rng.normal(size=(2, 30))

@@ -66,6 +66,12 @@ def test_the_textbook_sizes() -> None:
     assert power.proportion_size(0.2, 0.1, per_cluster=3, alike=0.5).rows == pytest.approx(2 * 234, abs=3)
 
 
+def test_nothing_is_found_as_often_as_the_level_allows() -> None:
+    for sides in (1, 2):
+        assert power.mean_power(0, 1, 30, sides=sides) == pytest.approx(0.05, abs=1e-5)
+        assert power.proportion_power(0.1, 0.1, 500, sides=sides) == pytest.approx(0.05)
+
+
 def test_alike_rows_cost_and_alike_systems_save() -> None:
     assert power.design_effect(3, 0.5) == 2
     assert power.mean_power(0.2, 1, 50, per_cluster=3, alike=0.5) < power.mean_power(0.2, 1, 50, per_cluster=3)

@@ -21,6 +21,7 @@ Codes = npt.NDArray[np.intp]
 _SHORT = 1e-8  # a step this short: converged (the next one would be about its square)
 _LONGEST = 2.0  # no single step moves a rating further: far from the top Newton's steps are too bold
 _BEYOND = 25.0  # players who met and are rated this far apart are on their way to infinity: odds of 10^10
+_UNKNOWN = 1e-7  # votes: a coefficient that the chances depend on less than this is on its way there too
 _NO_TIES = -40.0  # log ν where no tie was seen
 
 
@@ -49,7 +50,7 @@ class Point:
     height: Array  # (problems,)
     slope: Array  # (problems, parameters)
     curvature: Array  # (problems, parameters, parameters)
-    apart: Array  # (problems,): the most extreme log-odds of any cell
+    endless: npt.NDArray[np.bool_]  # (problems,): whether the way up has left what numbers can tell
 
 
 def cells(cast: Votes, x: Array, *, tied: bool) -> Cells:
@@ -106,10 +107,10 @@ def solve(
         new = _steps(of, here.curvature[better], here.slope[better], prior)
         longest = np.abs(new).max(1, initial=0.0)
         step[up] = new * np.minimum(1.0, _LONGEST / np.maximum(longest, 1e-300))[:, None]
-        settled = (longest < short) & (here.apart[better] <= _BEYOND)
+        lost = np.isnan(longest) | here.endless[better]
+        settled = (longest < short) & ~lost
         found[up[settled]] += new[settled]
         done[up[settled]] = True
-        lost = np.isnan(longest) | (here.apart[better] > _BEYOND)
         active = np.sort(np.concatenate([active[lower], up[~settled & ~lost]]))
         if not active.size:
             break
@@ -198,7 +199,9 @@ def climb(of: Cells, seen: Array, parameters: Array, prior: float) -> Point:
         height += prior * (-np.logaddexp(0, rating) - np.logaddexp(0, -rating)).sum(1)
         slope[:, :n] -= prior * np.tanh(rating / 2)
         curvature[:, at, at] += prior / 2 / np.cosh(rating / 2) ** 2
-    return Point(height, slope, curvature, np.abs(log_odds(of, parameters)).max(1, initial=0.0))
+    apart = np.abs(parameters[:, :n] @ of.sides.T).max(1, initial=0.0)
+    known = curvature[:, np.arange(n, n + k), np.arange(n, n + k)].min(1, initial=np.inf)
+    return Point(height, slope, curvature, (apart > _BEYOND) | (known < _UNKNOWN))
 
 
 def held(of: Cells, curvature: Array, prior: float) -> Array:

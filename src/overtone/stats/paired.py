@@ -152,7 +152,10 @@ def mcnemar(values_a: Numbers, values_b: Numbers) -> Discordant:
 
 
 def _flips(count: int, exact: bool, draws: int, seed: int) -> Iterator[Array]:
-    """Which clusters have their sign flipped, (patterns, clusters): all patterns, or draws each with its opposite."""
+    """Which clusters have their sign flipped, (patterns, clusters): all patterns, or draws.
+
+    A draw's opposite is as good a draw, and costs nothing.
+    """
     if exact:
         every = np.arange(2**count, dtype=np.uint32)
         yield ((every[:, None] >> np.arange(count, dtype=np.uint32)) & 1).astype(np.float64)
