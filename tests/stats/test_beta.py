@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overtone.stats import beta, binomial, cluster
@@ -28,12 +28,14 @@ def test_a_binomial_tail_is_an_incomplete_beta() -> None:
 
 
 @given(st.floats(0.5, 500), st.floats(0.5, 500), st.floats(0.001, 0.999))
+@settings(deadline=None)
 def test_the_two_sides_add_up_to_one(a: float, b: float, x: float) -> None:
     assert beta.incomplete(a, b, x) + beta.incomplete(b, a, 1 - x) == pytest.approx(1, abs=1e-10)
     assert 0 <= beta.incomplete(a, b, x) <= 1
 
 
 @given(st.floats(0.001, 0.999), st.floats(1, 300), st.floats(1, 300))
+@settings(deadline=None)
 def test_a_quantile_is_where_the_chance_is(p: float, df1: float, df2: float) -> None:
     f = beta.f_quantile(p, df1, df2)
     assert beta.f_cdf(f, df1, df2) == pytest.approx(p, abs=1e-9)

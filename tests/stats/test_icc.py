@@ -54,7 +54,7 @@ def test_raters_who_agree_fully_have_1_and_those_who_never_vary_have_nothing() -
 
 
 @given(TABLES, st.sampled_from(icc.KINDS), st.randoms(use_true_random=False))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_the_order_and_the_scale_do_not_matter(rows: list[list[int]], kind: icc.Kind, random: object) -> None:
     table = np.array(rows, dtype=float).T
     order = list(range(table.shape[1]))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overtone.stats import multiple
@@ -20,6 +20,7 @@ def test_the_textbook_values() -> None:
 
 
 @given(P)
+@settings(deadline=None)
 def test_adjusting_never_makes_smaller_nor_changes_the_order(p: list[float]) -> None:
     strict, mild = multiple.holm(p), multiple.benjamini_hochberg(p)
     assert (mild >= np.array(p) - 1e-15).all() and (strict >= mild - 1e-12).all() and strict.max() <= 1
@@ -28,6 +29,7 @@ def test_adjusting_never_makes_smaller_nor_changes_the_order(p: list[float]) -> 
 
 
 @given(P, st.randoms(use_true_random=False))
+@settings(deadline=None)
 def test_the_order_of_the_tests_does_not_matter(p: list[float], random: object) -> None:
     order = list(range(len(p)))
     random.shuffle(order)  # type: ignore[attr-defined]

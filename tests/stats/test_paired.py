@@ -31,7 +31,7 @@ def test_every_sign_pattern_is_tried_where_there_are_few() -> None:
 
 
 @given(ROWS)
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_the_p_value_is_the_share_of_sign_patterns_that_reach_as_far(values: list[tuple[int, int]]) -> None:
     sums: dict[int, int] = {}
     for value, cluster in values:
@@ -44,7 +44,7 @@ def test_the_p_value_is_the_share_of_sign_patterns_that_reach_as_far(values: lis
 
 
 @given(ROWS, st.floats(-3, 3), st.sampled_from([0.5, 0.8, 0.95]))
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_the_interval_holds_what_the_test_does_not_reject(
     values: list[tuple[int, int]], null: float, level: float
 ) -> None:
@@ -54,7 +54,7 @@ def test_the_interval_holds_what_the_test_does_not_reject(
 
 
 @given(ROWS)
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_swapping_the_sides_mirrors_everything(values: list[tuple[int, int]]) -> None:
     a = [float(v) for v, _ in values]
     clusters = [c for _, c in values]

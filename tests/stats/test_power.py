@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overtone.stats import binomial, cluster, paired, power
@@ -46,6 +46,7 @@ def test_simulated_tests_of_proportions_find_as_often_as_said() -> None:
 
 
 @given(st.floats(0.01, 1), st.floats(0.3, 3), st.sampled_from([1, 3]), st.floats(0, 0.9), st.floats(0.3, 0.95))
+@settings(deadline=None)
 def test_a_size_is_the_smallest_that_reaches_the_power(
     difference: float, spread: float, per_cluster: int, alike: float, wanted: float
 ) -> None:

@@ -57,7 +57,7 @@ def test_two_players_have_the_closed_form() -> None:
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["davidson", "half"]), st.randoms(use_true_random=False))
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 def test_names_order_and_sides_do_not_matter(seed: int, ties: rank.Ties, random: Any) -> None:
     cast = simulate(np.random.default_rng(seed), STRENGTH[:4], 120)
     names = [f"m{player}" for player in cast.players]
@@ -76,7 +76,7 @@ def test_names_order_and_sides_do_not_matter(seed: int, ties: rank.Ties, random:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=15)
+@settings(max_examples=15, deadline=None)
 def test_copies_of_votes_change_no_rating_and_within_clusters_no_interval(seed: int) -> None:
     cast = simulate(np.random.default_rng(seed), STRENGTH[:4], 100)
     copied = Votes(cast.players, *(np.tile(x, 3) for x in (cast.a, cast.b, cast.outcome)))

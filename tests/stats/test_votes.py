@@ -78,7 +78,7 @@ def test_wins_that_ties_do_not_contradict_have_no_finite_ratings_with_ties_as_an
 
 
 @given(CAST)
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_the_check_refuses_exactly_the_votes_whose_likelihood_has_no_top(
     rows: list[tuple[tuple[int, int], str]],
 ) -> None:
