@@ -44,12 +44,13 @@ def calibrated_means(reading: Reading, labels: Path) -> list[Calibrated]:
             f"{shown(str(labels))} labels {', '.join(map(shown, found.dimensions))}; the judges of {reading.name} "
             f"scored {', '.join(sorted(set(known.values())))}: no dimension is in both"
         )
-    joined = _joined(reading, found)
+    joined = [(answer, unit) for answer, unit in _joined(reading, found) if not answer.item.part]
+    core = [answer for answer in reading.answers if not answer.item.part]  # what is kept apart has no place in a mean
     out = []
     for metric in shared:
         given = {unit: _mean(found, ratings) for unit, ratings in found.of(known[metric]).items()}
-        for condition in sorted({answer.condition for answer in reading.answers}):
-            rows = [a for a in reading.answers if a.condition == condition and a.value(metric) is not None]
+        for condition in sorted({answer.condition for answer in core}):
+            rows = [a for a in core if a.condition == condition and a.value(metric) is not None]
             labelled = [(a, given[unit]) for a, unit in joined if a.condition == condition and unit in given]
             labelled = [(a, value) for a, value in labelled if a.value(metric) is not None]
             if rows and labelled:
