@@ -20,6 +20,13 @@ def test_a_log_gets_plain_text_with_the_headline_and_the_ledger(tmp_path: Path) 
         assert expected in text, expected
 
 
+def test_signatures_are_said_on_demand(tmp_path: Path) -> None:
+    run, plain, signed = make_run(tmp_path / "run", scripts=4), io.StringIO(), io.StringIO()
+    print_run(run, plain)
+    print_run(run, signed, signatures=True)
+    assert "accuracy: accuracy|v1" in signed.getvalue() and "accuracy|v1" not in plain.getvalue()
+
+
 def test_model_text_is_neither_markup_nor_control() -> None:
     from rich.console import Console
 

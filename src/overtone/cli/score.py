@@ -12,6 +12,7 @@ from overtone.errors import EXIT_OK
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run's folder")
     add_score_flags(parser)
+    parser.add_argument("--signatures", action="store_true", help="say what each number is signed with")
     parser.add_argument("-q", "--quiet", action="store_true", help="no tables")
 
 
@@ -28,7 +29,7 @@ def main(args: argparse.Namespace) -> int:
         if not args.quiet:
             from overtone.report.terminal import print_run
 
-            print_run(folder)
+            print_run(folder, signatures=args.signatures)
             print(
                 "\n".join(
                     [*judging.lines(), f"{shown(str(folder))}: {', '.join(f'{n} {c}' for n, c in given.items())}"]

@@ -23,9 +23,14 @@ from overtone.report.replies import agreement, alignment, following, judged_tabl
 from overtone.report.tables import conversations, hearing, talk_columns
 
 
-def print_run(folder: Path, file: IO[str] | None = None) -> None:
-    """Print the headline of a run folder."""
-    print_summary(summarise_reading(open_run(folder, light=True)), file)
+def print_run(folder: Path, file: IO[str] | None = None, *, signatures: bool = False) -> None:
+    """Print the headline of a run folder, and on demand what each of its numbers is signed with."""
+    reading = open_run(folder, light=True)
+    print_summary(summarise_reading(reading), file)
+    if signatures:
+        console = make_console(file)
+        for metric, signature in sorted(reading.signatures.items()):
+            console.print(f"{safe(metric)}: {safe(signature)}", soft_wrap=True)
 
 
 def print_summary(summary: Summary, file: IO[str] | None = None, *, width: int | None = None) -> None:
