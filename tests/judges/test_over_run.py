@@ -283,3 +283,13 @@ def test_the_verdicts_lie_beside_the_run(finished: Path) -> None:
     with JudgeServer() as server:
         judge(finished, server.spec())
     assert (finished / FILE).is_file()
+
+
+def test_what_a_strangers_run_says_of_rubrics_is_not_believed(finished: Path) -> None:
+    for hostile in ("[1, 2]", "{", '{"cspeechrel": 3}', "[" * 100_000):
+        with Store.create(finished) as store:
+            store.set_meta({"rubrics": hostile})
+        with JudgeServer() as server:
+            assert main(["score", str(finished), "-q", "--judge", server.spec("rubrics=implicit")]) == 0
+        with Store.read(finished) as store:
+            assert "cspeechrel_implicit" in store.meta()["rubrics"]

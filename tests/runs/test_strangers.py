@@ -36,7 +36,7 @@ def tampered(run: Path, *statements: str) -> Path:
     return run
 
 
-@pytest.mark.parametrize("name", ["lock", "run.log", "config.toml", "run.db"])
+@pytest.mark.parametrize("name", ["lock", "run.log", "config.toml", "run.db", "verdicts.db"])
 def test_a_link_in_the_folder_is_never_written_through(run: Path, name: str) -> None:
     precious = run.parent / "precious"
     precious.write_text("mine")

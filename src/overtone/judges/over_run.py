@@ -7,8 +7,8 @@ answered is in the run's `verdicts.db` and not asked for again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -283,23 +283,27 @@ async def judge_run(
         return {sitting.judge.label: sitting.outcome for sitting in bench.sittings}
 
 
-def replies(store: Store) -> Iterator[Reply]:
+def replies(store: Store) -> list[Reply]:
     """The last reply of every answered conversation."""
     before: list[str] = []
-    for ask, turn, text, audio, _, _ in list(store.answered()):
+    found = []  # all of them before the first is judged: scores are written to the store that is read here
+    for ask, turn, text, audio, _, _ in store.answered():
         if ask.item.task != "converse":
             continue
         before = before if turn else []
         if turn < len(ask.item.turns) - 1:
             before.append(text)
         else:
-            yield Reply(ask.id, ask.key(turn), ask.item, text, audio, tuple(before))
+            found.append(Reply(ask.id, ask.key(turn), ask.item, text, audio, tuple(before)))
+    return found
 
 
 def _about(store: Store, judges: Iterable[Judge], rubrics: dict[str, list[Rubric]]) -> str:
     """What a reader of the run needs to know of the dimensions, beside what other judges have left there."""
-    known = store.meta().get("rubrics")
-    about = msgspec.json.decode(known, type=dict[str, dict[str, object]]) if known else {}
+    about: dict[str, dict[str, object]] = {}
+    if known := store.meta().get("rubrics"):
+        with suppress(msgspec.MsgspecError, RecursionError):  # a stranger's run may hold anything: begin anew
+            about = msgspec.json.decode(known, type=dict[str, dict[str, object]])
     for judge in judges:
         for one in rubrics[judge.label]:
             held = record.validated(record.identity(judge, one), one)

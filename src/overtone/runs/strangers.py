@@ -22,7 +22,7 @@ MAX_TOKENS = 2**53
 MAX_CHARACTERS = 1_000_000  # of a reply: more is no answer, and some metrics would take hours over it
 Words = Annotated[str, Meta(max_length=MAX_CHARACTERS)]
 PAGE = 256  # rows checked at a time: the check of one costs more than of a page's share
-_FILES = ("lock", "run.db", "run.log", "config.toml")
+_FILES = ("lock", "run.db", "run.log", "config.toml", "verdicts.db")
 _FOLDERS = ("audio", "workers")
 
 
