@@ -33,6 +33,9 @@ class Answer(Struct):
     failure: Failure | None = None
     scores: dict[str, Score] = field(default_factory=dict)  # of its last reply
     earlier: dict[int, dict[str, Score]] = field(default_factory=dict)  # turn → scores of the reply to it
+    number: int = 0  # of its item, the same in every run read here: a light reading has no ids to pair by
+    item_id: str = ""  # also where the item was lightened: pairs an ask with that of another run
+    content: int = 0  # hash of the whole item, within this process: tells whether two runs asked the same
 
     @property
     def answered(self) -> bool:
@@ -84,12 +87,14 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
     answers = {}
     items = set()
     for ask, state in store.asks(case=case):
-        items.add(hash(ask.item.id))
-        item = ask.item
+        number = hash(ask.item.id)
+        items.add(number)
+        item, content = ask.item, hash(ask.item)
         if light:
             item = _lightened(item)
             item = shared.setdefault(item, item)
-        answers[ask.id] = Answer(ask.id, item, sys.intern(ask.condition), ask.repeat, state)
+        answers[ask.id] = Answer(ask.id, item, sys.intern(ask.condition), ask.repeat, state, number=number)
+        answers[ask.id].item_id, answers[ask.id].content = ask.item.id, content
     for reply in store.replies():
         if reply.ask not in answers:
             continue
@@ -102,10 +107,10 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
     found = Counter((s.metric, s.signature) for ask, s in store.scores() if ask in answers)
     signatures, notes = _choose_signatures(found)
     for ask_id, score in store.scores():
-        if ask_id in answers and _same(signatures[score.metric], score.signature):
+        if ask_id in answers and same_signature(signatures[score.metric], score.signature):
             answers[ask_id].scores[score.metric] = score
     for ask_id, turn, score in store.turn_scores():
-        if ask_id in answers and _same(signatures.get(score.metric, ""), score.signature):
+        if ask_id in answers and same_signature(signatures.get(score.metric, ""), score.signature):
             answers[ask_id].earlier.setdefault(turn, {})[score.metric] = score
     return Reading(
         store.folder,
@@ -154,14 +159,15 @@ def _choose_signatures(found: Counter[tuple[str, str]]) -> tuple[dict[str, str],
     for metric, ranked in sorted(by_metric.items()):
         ranked.sort(reverse=True)
         chosen[metric] = ranked[0][2]
-        passed = [(count, signature) for _, count, signature in ranked if not _same(chosen[metric], signature)]
+        passed = [(count, signature) for _, count, signature in ranked if not same_signature(chosen[metric], signature)]
         if passed:
             others = "; ".join(f"{signature} ({count} scores)" for count, signature in passed)
             notes.append(f"{metric} was scored in several ways: {ranked[0][2]} is shown, not {others}")
     return chosen, notes
 
 
-def _same(one: str, other: str) -> bool:
+def same_signature(one: str, other: str) -> bool:
+    """Whether two signatures stand for one kind of score."""
     return one == other or _TEXT.sub("", one) == _TEXT.sub("", other)
 
 
