@@ -108,3 +108,31 @@ def test_nothing_gives_nothing_and_bad_input_is_refused() -> None:
         cluster.mean([math.nan, 1.0], "ab")
     with pytest.raises(ValueError, match="between 0 and 1"):
         cluster.proportion([2.0, 1.0], "ab")
+
+
+def test_a_difference_of_proportions_is_newcombes_where_rows_are_independent() -> None:
+    x = [1.0] * 56 + [0.0] * 14 + [1.0] * 48 + [0.0] * 32
+    found = cluster.difference(x, [True] * 70 + [False] * 80, range(150))
+    assert found.value == pytest.approx(0.2)
+    assert (found.low, found.high) == pytest.approx((0.0524, 0.3339), abs=0.005), "Newcombe 1998; ours has Student’s t"
+
+
+def test_a_difference_of_proportions_covers_the_truth_where_clusters_span_both_sides() -> None:
+    rng = np.random.default_rng(11)
+    covered = 0
+    for _ in range(RUNS):
+        easy = rng.beta(1, 1, size=40) * 0.4
+        labels = np.repeat(np.arange(40), 6)
+        side = rng.random(240) < 0.5
+        x = (rng.random(240) < easy[labels] + np.where(side, 0.5, 0.2)).astype(float)
+        found = cluster.difference(x, side.tolist(), labels.tolist())
+        covered += found.low <= 0.3 <= found.high
+    assert 0.92 <= covered / RUNS <= 0.985
+
+
+def test_sides_that_all_agree_leave_room_and_a_side_of_one_cluster_has_no_interval() -> None:
+    found = cluster.difference([1.0] * 6 + [0.0] * 6, [True] * 6 + [False] * 6, range(12))
+    assert found.value == 1.0 and found.low < 0.6 and found.high == 1.0
+    alone = cluster.difference([1.0, 0.0, 1.0], [True, False, False], "abc")
+    assert alone.value == 0.5 and math.isnan(alone.low)
+    assert math.isnan(cluster.difference([1.0], [True], "a").value), "no other side"

@@ -291,7 +291,7 @@ def accuracy(answers: Iterable[Answer], belongs: Callable[[Item], bool]) -> Accu
         tasks=_over_tasks(chosen, scored),
         strict=strict,
         of_parsed=estimate([(value, a.item.group) for a, value in parsed], kind="proportion"),
-        corrected=_correct(headline, chance),
+        corrected=correct(headline, chance),
         chance=chance,
         right=sum(value == 1 for _, value in scored),
         parsed=len(parsed),
@@ -313,7 +313,9 @@ def _over_tasks(chosen: list[Answer], scored: list[tuple[Answer, float]]) -> Est
     return from_interval(found, max(found.low, 0.0), min(found.high, 1.0), len(chosen), bounds[0], bounds[1])
 
 
-def _correct(e: Estimate, chance: float | None) -> Estimate:
+def correct(e: Estimate, chance: float | None) -> Estimate:
+    """A rate less what blind guessing gets: (rate − chance) ÷ (1 − chance); nothing where chance is not known."""
+
     def move(x: float | None) -> float | None:
         return None if x is None or chance is None or chance >= 1 else (x - chance) / (1 - chance)
 

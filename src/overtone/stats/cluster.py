@@ -67,6 +67,36 @@ def proportion(values: Numbers, clusters: Labels, *, level: float = 0.95) -> Int
     return Interval(p, error, max(0.0, min(p, middle - half)), min(1.0, max(p, middle + half)), x.size, count)
 
 
+def difference(values: Numbers, first: Sequence[bool], clusters: Labels, *, level: float = 0.95) -> Interval:
+    """The proportion among the `first` rows less that among the others, where a cluster may have rows on both sides.
+
+    The two Wilson intervals are squared and added (Newcombe's method 10) less what the proportions share through common
+    clusters, so that sides whose rows all agree still leave room. NaN where either side has fewer than two clusters.
+    """
+    x, ids, count = _check(values, clusters)
+    here = np.asarray(first, dtype=bool)
+    if here.shape != x.shape:
+        raise ValueError(f"{x.size} values but {here.size} sides")
+    sides = [proportion(x[at], ids[at].tolist(), level=level) for at in (here, ~here)]
+    a, b = sides
+    if math.isnan(a.error) or math.isnan(b.error):
+        return Interval(a.value - b.value, math.nan, math.nan, math.nan, x.size, count)
+    pulls = [
+        np.bincount(ids, weights=np.where(at, x - side.value, 0.0) / side.rows, minlength=count)
+        for at, side in zip((here, ~here), sides, strict=True)
+    ]
+    shared = count / (count - 1) * float(pulls[0] @ pulls[1])
+    together = max(-1.0, min(1.0, shared / (a.error * b.error))) if a.error > 0 and b.error > 0 else 0.0
+
+    def reach(one: float, other: float) -> float:
+        return math.sqrt(max(0.0, one**2 + other**2 - 2 * together * one * other))
+
+    value = a.value - b.value
+    error = math.sqrt(max(0.0, a.error**2 + b.error**2 - 2 * shared))
+    low, high = reach(a.value - a.low, b.high - b.value), reach(a.high - a.value, b.value - b.low)
+    return Interval(value, error, max(-1.0, value - low), min(1.0, value + high), x.size, count)
+
+
 def ratio(numerators: Numbers, denominators: Numbers, clusters: Labels, *, level: float = 0.95) -> Interval:
     """Σ numerators ÷ Σ denominators (a corpus error rate), by linearisation: a row's influence is (n − R·d) ÷ Σd."""
     top, ids, count = _check(numerators, clusters)
