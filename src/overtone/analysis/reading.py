@@ -33,7 +33,6 @@ class Answer(Struct):
     failure: Failure | None = None
     scores: dict[str, Score] = field(default_factory=dict)  # of its last reply
     earlier: dict[int, dict[str, Score]] = field(default_factory=dict)  # turn → scores of the reply to it
-    number: int = 0  # of its item, the same in every run read here: a light reading has no ids to pair by
     item_id: str = ""  # also where the item was lightened: pairs an ask with that of another run
     content: int = 0  # hash of the whole item, within this process: tells whether two runs asked the same
 
@@ -87,13 +86,12 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
     answers = {}
     items = set()
     for ask, state in store.asks(case=case):
-        number = hash(ask.item.id)
-        items.add(number)
+        items.add(ask.item.id)
         item, content = ask.item, hash(ask.item)
         if light:
             item = _lightened(item)
             item = shared.setdefault(item, item)
-        answers[ask.id] = Answer(ask.id, item, sys.intern(ask.condition), ask.repeat, state, number=number)
+        answers[ask.id] = Answer(ask.id, item, sys.intern(ask.condition), ask.repeat, state)
         answers[ask.id].item_id, answers[ask.id].content = ask.item.id, content
     for reply in store.replies():
         if reply.ask not in answers:
