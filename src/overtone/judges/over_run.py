@@ -110,7 +110,7 @@ class Bench:
     async def _heard(self, audio: str) -> str:
         """A transcript of a reply's sound, made once however many judges and rubrics want it."""
         if audio not in self._transcripts:
-            work = asyncio.to_thread(_transcript, self.store.audio_path(audio))
+            work = asyncio.to_thread(transcript, self.store.audio_path(audio))
             self._transcripts[audio] = asyncio.ensure_future(work)
         return await asyncio.shield(self._transcripts[audio])
 
@@ -120,23 +120,27 @@ class Bench:
         self.given += len(found)
 
     def _subject(self, reply: Reply) -> Subject:
-        item, turn = reply.item, len(reply.item.turns) - 1
-        said = item.turns[turn]
-        texts = {
-            "cue": heard(item, turn) or NO_CUE,
-            "topic": item.topic.replace("_", " "),
-            "words": said.words,
-            "context": _context(reply),
-            "reply": reply.text,
-            "reference": said.reference or (item.references[0] if item.references else ""),
-        }
+        said = reply.item.turns[-1]
         sounds: dict[str, Path] = {}
         if said.clip is not None and self.root is not None:
             sounds["clip"] = inside(self.root, said.clip.path)
         if reply.audio:
             sounds["reply"] = self.store.audio_path(reply.audio)
         name = f"{reply.key.item}|{reply.key.condition}|{reply.key.repeat}|{reply.key.turn}"
-        return Subject(name, item.group, texts, sounds, style(item))
+        return Subject(name, reply.item.group, texts(reply), sounds, style(reply.item))
+
+
+def texts(reply: Reply) -> dict[str, str]:
+    """What a stored reply offers a rubric to show, by the names of TEXTS."""
+    item, said = reply.item, reply.item.turns[-1]
+    return {
+        "cue": heard(item, len(item.turns) - 1) or NO_CUE,
+        "topic": item.topic.replace("_", " "),
+        "words": said.words,
+        "context": _context(reply),
+        "reply": reply.text,
+        "reference": said.reference or (item.references[0] if item.references else ""),
+    }
 
 
 def style(item: Item) -> str:
@@ -155,7 +159,8 @@ def _context(reply: Reply) -> str:
     return "\n".join(lines)
 
 
-def _transcript(path: Path) -> str:
+def transcript(path: Path) -> str:
+    """The words of a reply that came without text."""
     from overtone.audio import read
     from overtone.embedded.recogniser import transcribe
 

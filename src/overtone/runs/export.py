@@ -108,7 +108,7 @@ def _csv(store: Store, metrics: list[str], out: Path) -> int:
     with out.open("w", newline="", encoding="utf-8") as file:
         writer = None
         for row in rows(store):
-            flat = {k: _cell(v) for k, v in _flat(row, metrics).items()}
+            flat = {k: cell(v) for k, v in _flat(row, metrics).items()}
             if writer is None:
                 writer = csv.DictWriter(file, list(flat))
                 writer.writeheader()
@@ -117,7 +117,7 @@ def _csv(store: Store, metrics: list[str], out: Path) -> int:
     return count
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
     """A cell that no spreadsheet takes for a formula: text from a model is hostile."""
     if isinstance(value, str) and next((c for c in value if c.isprintable() and not c.isspace()), "x") in _FORMULA:
         return f"'{value}"
