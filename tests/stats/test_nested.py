@@ -1,0 +1,104 @@
+"""Correlations within and across groups, against the plain coefficients and brute force."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from overtone.stats import correlation, nested
+
+
+def test_within_one_group_they_are_the_plain_coefficients() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 5, 80).astype(float)
+    y = x + rng.integers(0, 4, 80)
+    clusters = list(range(80))
+    assert nested.pearson(x, y, [0] * 80, clusters, seed=1).value == pytest.approx(correlation.pearson(x, y))
+    assert nested.spearman(x, y, [0] * 80, clusters).value == pytest.approx(correlation.spearman(x, y))
+    both = nested.across(x, y, clusters, seed=1)
+    assert [b.value for b in both] == pytest.approx([correlation.pearson(x, y), correlation.spearman(x, y)])
+
+
+def test_what_differs_between_groups_plays_no_part_within_them() -> None:
+    x = [1.0, 2.0, 3.0, 101.0, 102.0, 103.0]
+    y = [3.0, 2.0, 1.0, 503.0, 502.0, 501.0]
+    groups = ["a"] * 3 + ["b"] * 3
+    scripts = ["s1", "s2", "s3"] * 2
+    assert nested.pearson(x, y, groups, scripts, seed=1).value == pytest.approx(-1)
+    assert nested.spearman(x, y, groups, scripts).value == pytest.approx(-1)
+
+
+def test_the_error_of_spearman_is_that_of_leaving_clusters_out() -> None:
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(np.arange(60), 4)
+    lift = np.repeat(rng.normal(size=60), 4)
+    groups = np.tile([0, 0, 1, 1], 60)
+    x = np.round(rng.normal(size=240) + lift)
+    y = np.round(0.6 * x + rng.normal(size=240) + lift, 1)
+    found = nested.spearman(x, y, groups.tolist(), clusters.tolist())
+    left = []
+    for c in range(60):
+        keep = clusters != c
+        left.append(nested.spearman(x[keep], y[keep], groups[keep].tolist(), clusters[keep].tolist()).value)
+    error = math.sqrt(59 / 60 * float(((np.array(left) - np.mean(left)) ** 2).sum()))
+    assert found.error == pytest.approx(error, rel=0.06)
+    assert -1 < found.low < found.value < found.high < 1
+
+
+def test_the_interval_of_pearson_is_about_fishers_where_rows_are_independent() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=400)
+    y = 0.5 * x + rng.normal(size=400)
+    found = nested.pearson(x, y, [0] * 400, list(range(400)), seed=1, draws=2000)
+    centre, half = math.atanh(correlation.pearson(x, y)), 1.959964 / math.sqrt(397)
+    low, high = math.tanh(centre - half), math.tanh(centre + half)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.02)
+
+
+@pytest.mark.parametrize("ranked", [False, True])
+def test_intervals_cover_the_truth_as_often_as_they_say(ranked: bool) -> None:
+    rng = np.random.default_rng(11)
+    r, hit = 0.5, 0
+    truth = 6 / math.pi * math.asin(r / 2) if ranked else r
+    for number in range(200):
+        shared = rng.normal(size=(60, 1, 2))
+        rows = (shared + rng.normal(size=(60, 3, 2))) / math.sqrt(2)
+        y = r * rows[..., 0] + math.sqrt(1 - r**2) * rows[..., 1]
+        x, y, scripts = rows[..., 0].ravel(), y.ravel(), np.repeat(np.arange(60), 3).tolist()
+        if ranked:
+            found = nested.spearman(x, y, [0] * 180, scripts)
+        else:
+            found = nested.pearson(x, y, [0] * 180, scripts, seed=number, draws=400)
+        hit += found.low <= truth <= found.high
+    assert 180 <= hit <= 199
+
+
+def test_means_within_groups_correlate_as_if_worked_out_by_hand() -> None:
+    rng = np.random.default_rng(2)
+    groups, cells, clusters = (rng.integers(0, n, 300) for n in (2, 5, 40))
+    x, y = rng.normal(size=300), rng.normal(size=300)
+    made = [nested.Means(v, groups, cells, clusters, (2, 5, 40), seed=1, draws=50) for v in (x, y)]
+    means = [np.array([[v[(groups == g) & (cells == k)].mean() for k in range(5)] for g in range(2)]) for v in (x, y)]
+    centred = [(m - m.mean(1, keepdims=True)).ravel() for m in means]
+    pearson, spearman = nested.of_means(*made, rows=10, clusters=40)
+    assert pearson.value == pytest.approx(np.corrcoef(*centred)[0, 1])
+    ranked = [np.concatenate([correlation.ranks(row) - 3 for row in m]) for m in means]
+    assert spearman.value == pytest.approx(np.corrcoef(*ranked)[0, 1])
+    assert pearson.low < pearson.high
+
+
+def test_where_nothing_varies_or_nothing_is_there_no_number_is_given() -> None:
+    assert math.isnan(nested.pearson([1, 1, 1], [1, 2, 3], [0] * 3, [0, 1, 2], seed=1).value)
+    assert math.isnan(nested.spearman([1, 1, 1], [1, 2, 3], [0] * 3, [0, 1, 2]).value)
+    assert math.isnan(nested.pearson([], [], [], [], seed=1).value)
+    assert math.isnan(nested.spearman([], [], [], []).value)
+    assert math.isnan(nested.across([], [], [], seed=1)[0].value)
+    alone = nested.pearson([1, 2], [1, 2], [0, 0], ["s", "s"], seed=1)
+    assert alone.value == pytest.approx(1)
+    assert math.isnan(alone.low)
+    with pytest.raises(ValueError, match="as many each"):
+        nested.pearson([1, 2], [1], [0, 0], [0, 0], seed=1)
+    with pytest.raises(ValueError, match="not finite"):
+        nested.spearman([1, math.nan], [1, 2], [0, 0], [0, 0])
