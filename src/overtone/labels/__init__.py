@@ -53,6 +53,13 @@ class Rating(Struct, frozen=True):
     where: str = ""
 
 
+class Row(Struct, frozen=True):
+    """One row of a file, by column. `where` is its line, for messages."""
+
+    where: str  # "line 7"
+    cells: dict[str, object]
+
+
 class Labels(Struct, frozen=True):
     """A label file in memory. `rubric` is the one made for its layout, where there is one."""
 
@@ -85,15 +92,7 @@ def read(path: Path, dimensions: Collection[str] = (), *, repeated: bool = False
     """
     from overtone.labels import _ieval, _pandalm, _table
 
-    data = read_plain(path, LARGEST)
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DataError(f"{shown(str(path))}: is written in UTF-16; save it as UTF-8")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{shown(str(path))}, line {line}: is not UTF-8; save the file as UTF-8") from None
-    rows = _table.rows(path, text)
+    rows = table_rows(path)
     if not rows:
         columns = "id, and dimension and value or a column per dimension"
         raise DataError(f"{shown(str(path))}: holds no rows; a label file has {columns}")
@@ -107,3 +106,18 @@ def read(path: Path, dimensions: Collection[str] = (), *, repeated: bool = False
     if not labels.ratings:
         raise DataError(f"{shown(str(path))}: holds {len(labels.units)} units and not one rating")
     return labels
+
+
+def table_rows(path: Path) -> list[Row]:
+    """The rows of a file that is CSV, JSON Lines or a JSON list, as they are."""
+    from overtone.labels import _table
+
+    data = read_plain(path, LARGEST)
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise DataError(f"{shown(str(path))}: is written in UTF-16; save it as UTF-8")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{shown(str(path))}, line {line}: is not UTF-8; save the file as UTF-8") from None
+    return _table.rows(path, text)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from overtone.errors import DataError
-from overtone.labels import Labels, Rating, Unit
-from overtone.labels._table import Row
+from overtone.labels import Labels, Rating, Row, Unit
 from overtone.paths import shown
 
 VALENCES = ("positive", "negative")

@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from overtone.errors import DataError
-from overtone.labels import UNREAD, Labels, Rating, Unit
-from overtone.labels._table import Row
+from overtone.labels import UNREAD, Labels, Rating, Row, Unit
 from overtone.paths import shown
 
 CHOICES = {"0": "tie", "tie": "tie", "1": "A", "2": "B"}

@@ -9,10 +9,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
 from overtone.errors import DataError
-from overtone.labels import Labels, Rating, Unit, suffix
+from overtone.labels import Labels, Rating, Row, Unit, suffix
 from overtone.paths import inside, shown
 from overtone.spec import suggest
 
@@ -21,11 +20,6 @@ SYSTEMS = {"system": "reply", "system_a": "a", "system_b": "b"}
 PLAIN = ("id", "group", "rater", "dimension", "value", "style", "condition", "repeat", *SYSTEMS)
 TEXTS = ("cue", "topic", "words", "context", "reply", "reply_a", "reply_b", "reference", "note")
 WORDS = {"a", "b", "tie", "yes", "no"}  # a wide column of nothing but these holds ratings
-
-
-class Row(Struct, frozen=True):
-    where: str  # "line 7"
-    cells: dict[str, object]
 
 
 def rows(path: Path, text: str) -> list[Row]:
