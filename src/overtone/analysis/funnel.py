@@ -1,0 +1,337 @@
+"""The funnel: of each case, were the words heard, the cue heard, reasoned from, used in the reply, and did it sound so?
+
+The levels share their scripts, so the stages are joined case by case. A stage matters for the next only where the next
+is reached more often by the cases that passed it than by those that did not; both are reported, and their difference.
+These are associations within a run: what perfect hearing gives is measured instead, by telling the model the cue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from overtone import cues
+from overtone.analysis import said
+from overtone.analysis.funnel_stages import DEFAULT, ORDER, Stages, Table, read_tables, signature
+from overtone.analysis.measures import Estimate, correct, estimate, from_interval
+from overtone.analysis.reading import Reading
+from overtone.errors import UsageError
+from overtone.schema import STYLES
+from overtone.stats import cluster
+
+_Values = npt.NDArray[np.float64]
+_Rows = npt.NDArray[np.intp]
+
+SIGNATURE = signature(DEFAULT)
+LABELS = {
+    "words": "heard the words",
+    "cue": "heard the cue",
+    "reasoned": "reasoned from it",
+    "used": "used it in the reply",
+    "sounded": "sounded right",
+}
+TOLD = ("used", "sounded")  # stages that telling the model the cue can move
+OUTCOMES = ("passed", "failed", "missing")  # parts of a row that can be asked for behind it
+
+
+class Step(Struct, frozen=True):
+    """How often a stage is reached by the cases that passed an earlier one, and by those that did not."""
+
+    after: str  # the earlier stage: the one before, or the nearest before that which the run has
+    given: Estimate
+    otherwise: Estimate
+    difference: Estimate
+
+
+class StageRow(Struct, frozen=True):
+    """One stage over one selection of cases. `reached.asked` counts the cases, `reached.missing` those without it."""
+
+    key: str
+    condition: str
+    basis: str  # validated, unvalidated, or "" where the benchmark does not say
+    by: str  # overall, dimension, style, cue
+    name: str
+    stage: str
+    reached: Estimate
+    corrected: Estimate | None  # for guessing; None where a stage cannot be guessed
+    chance: float | None
+    through: Estimate  # reached, and every stage before that the run has; of cases with all of them
+    step: Step | None
+
+
+class Gain(Struct, frozen=True):
+    """What the reply gains when the true cue is told: oracle less PEnhance on the same cases."""
+
+    key: str
+    condition: str  # the oracle's
+    base: str
+    basis: str
+    by: str
+    name: str
+    stage: str
+    told: Estimate
+    untold: Estimate
+    difference: Estimate
+
+
+Row = TypeVar("Row", StageRow, Gain)
+
+
+class Funnel(Struct, frozen=True):
+    """The funnel of one run, under each condition its conversations were held in."""
+
+    run: str
+    signature: str
+    rows: list[StageRow]
+    gains: list[Gain]
+    notes: list[str]
+
+
+def funnel(reading: Reading, stages: Stages = DEFAULT) -> Funnel:
+    """Every stage and step overall and by dimension, cue and style. Neutral clips carry no cue: they stand by style."""
+    tables, judged = read_tables(reading, stages)
+    rows = [_row(chosen, stage) for table in tables.values() for chosen in _selections(table) for stage in ORDER]
+    return Funnel(
+        run=reading.name,
+        signature=signature(stages, judged),
+        rows=rows,
+        gains=[_gain(pair, stage) for pair in _pairs(tables) for stage in TOLD if _has(pair, stage)],
+        notes=_notes(tables, judged),
+    )
+
+
+def behind(reading: Reading, key: str, stages: Stages = DEFAULT) -> list[str]:
+    """The cases under a row's number. With /passed, /failed or /missing after the key, those of that outcome."""
+    tables, _ = read_tables(reading, stages)
+    key, _, outcome = (key, "", "") if key.rpartition("/")[2] not in OUTCOMES else key.rpartition("/")
+    for table in tables.values():
+        for chosen in _selections(table):
+            for at, stage in enumerate(ORDER):
+                if key == f"{chosen.key}/{stage}":
+                    values = table.known[chosen.rows, at]
+                    kept = {"passed": values == 1, "failed": values == 0, "missing": np.isnan(values)}.get(
+                        outcome, ~np.isnan(values)
+                    )
+                    return _cases(table, chosen.rows[kept])
+    for pair in _pairs(tables):
+        for stage in TOLD:
+            if key == f"{pair.key}/{stage}":
+                first, second = _both(pair, stage)
+                return _cases(pair.told.table, pair.told.rows[~np.isnan(first - second)])
+    raise UsageError(f"no number of the funnel is called {key!r}; the rows of the funnel name theirs")
+
+
+def sentences(found: Funnel) -> list[str]:
+    """What the funnel says overall, condition by condition."""
+    lines = []
+    told: set[tuple[str, str]] = set()  # what comes before the reply is the same whatever the prompt
+    for row in _headline(found.rows):
+        given = row.condition if row.stage in TOLD else row.condition.partition("/")[2]
+        if row.reached.value is None or (given, row.stage) in told:
+            continue
+        told.add((given, row.stage))
+        guessed = ""
+        if row.corrected is not None:
+            guessed = f", {said.percent(row.corrected)} corrected for guessing"
+        lines.append(
+            f"{given}: {said.percent(row.reached)} of {row.reached.scored} cases {LABELS[row.stage]}"
+            f"{guessed}{_lacking(row)}."
+        )
+        if row.step is not None and row.step.difference.value is not None:
+            lines.append(f"{given}: {_say_step(row.stage, row.step)}")
+    for gain in _headline(found.gains):
+        if gain.difference.value is not None:
+            telling = "" if said.tells(gain.difference) else "; whether telling the cue moves this cannot be told"
+            lines.append(
+                f"{gain.condition} against {gain.base}: with the cue told, {said.percent(gain.told)} of replies "
+                f"{LABELS[gain.stage]}, without {said.percent(gain.untold)}, on the same {gain.difference.scored} "
+                f"cases: a difference of {said.points(gain.difference)}{telling}."
+            )
+    return lines
+
+
+def _lacking(row: StageRow) -> str:
+    return f"; {row.reached.missing} more lack this stage" if row.reached.missing else ""
+
+
+def _say_step(stage: str, step: Step) -> str:
+    telling = "" if said.tells(step.difference) else ", so whether the two go together cannot be told"
+    return (
+        f"of cases that {LABELS[step.after]}, {said.percent(step.given)} also {LABELS[stage]}; of those that did not, "
+        f"{said.percent(step.otherwise)}: a difference of {said.points(step.difference)}{telling}."
+    )
+
+
+def _headline(rows: Sequence[Row]) -> list[Row]:
+    """The overall rows: of validated or unmarked cues, and of the others only where there are no such."""
+    overall = [row for row in rows if row.by == "overall"]
+    sure = [row for row in overall if row.basis != "unvalidated"]
+    return sure or overall
+
+
+# ── which cases ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Chosen(NamedTuple):
+    """Some cases of a table: which, and the key that names them."""
+
+    key: str
+    table: Table
+    basis: str
+    by: str
+    name: str
+    rows: _Rows
+
+
+class _Pair(NamedTuple):
+    """The same cases with the cue told and without, row by row."""
+
+    key: str
+    told: _Chosen
+    untold: _Chosen
+
+
+def _selections(table: Table) -> Iterator[_Chosen]:
+    items = table.items
+    unsure = np.array([item.status == "unvalidated" for item in items], dtype=bool)
+    cued = np.array([item.style != "neutral" for item in items], dtype=bool)
+    sure_name = "validated" if any(item.status == "validated" for item in items) else ""
+    for basis, mask in ((sure_name, ~unsure), ("unvalidated", unsure)):
+        start = f"funnel/{table.condition}" + ("/unvalidated" if basis == "unvalidated" else "")
+        rows = np.flatnonzero(mask & cued)
+        if rows.size:
+            yield _Chosen(f"{start}/overall", table, basis, "overall", "", rows)
+        for by, names, order in (
+            ("dimension", [item.dimension for item in items], cues.DIMENSIONS),
+            ("cue", [item.cue for item in items], cues.slugs()),
+            ("style", [item.style for item in items], STYLES),
+        ):
+            parts: dict[str, list[int]] = {}
+            for row in np.flatnonzero(mask) if by == "style" else rows:
+                parts.setdefault(names[row], []).append(int(row))
+            known = list(order)
+            for name in sorted(parts, key=lambda n: (known.index(n) if n in known else len(known), n)):
+                if name:
+                    chosen = np.array(parts[name], dtype=np.intp)
+                    yield _Chosen(f"{start}/{by}/{name}", table, basis, by, name, chosen)
+
+
+def _pairs(tables: dict[str, Table]) -> Iterator[_Pair]:
+    for condition, told in tables.items():
+        prompt, _, given = condition.partition("/")
+        untold = tables.get(f"enhance/{given}")
+        if prompt != "oracle" or untold is None:
+            continue
+        place = {key: row for row, key in enumerate(untold.keys)}
+        for chosen in _selections(told):
+            both = [(row, place[told.keys[row]]) for row in chosen.rows if told.keys[row] in place]
+            if both:
+                here, there = (np.array(side, dtype=np.intp) for side in zip(*both, strict=True))
+                key = chosen.key.replace("funnel/", "funnel/gain/", 1)
+                yield _Pair(key, chosen._replace(rows=here), chosen._replace(table=untold, rows=there))
+
+
+def _cases(table: Table, rows: Sequence[int] | _Rows) -> list[str]:
+    return list(dict.fromkeys(table.keys[row][0] for row in rows))
+
+
+# ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _row(chosen: _Chosen, stage: str) -> StageRow:
+    table, at = chosen.table, ORDER.index(stage)
+    known, chances = table.known[chosen.rows], table.chance[chosen.rows, at]
+    groups = [table.items[row].group for row in chosen.rows]
+    reached = _rate(known[:, at], groups)
+    scored = ~np.isnan(known[:, at])
+    guessed = chances[scored & ~np.isnan(chances)]
+    chance = float(guessed.mean()) if guessed.size else None
+    here = [i for i in range(at) if table.has[i]]
+    path = known[:, [*here, at]]
+    through = np.where(np.isnan(path).any(axis=1), np.nan, path.min(axis=1))
+    return StageRow(
+        key=f"{chosen.key}/{stage}",
+        condition=table.condition,
+        basis=chosen.basis,
+        by=chosen.by,
+        name=chosen.name,
+        stage=stage,
+        reached=reached,
+        corrected=None if chance is None else correct(reached, chance),
+        chance=chance,
+        through=_rate(through, groups),
+        step=_step(ORDER[here[-1]], known[:, here[-1]], known[:, at], groups) if here and table.has[at] else None,
+    )
+
+
+def _step(after: str, before: _Values, now: _Values, groups: Sequence[str]) -> Step:
+    both = ~np.isnan(before) & ~np.isnan(now)
+    labels = [group for group, kept in zip(groups, both, strict=True) if kept]
+    return Step(
+        after=after,
+        given=_rate(now[before == 1], [g for g, passed in zip(groups, before == 1, strict=True) if passed]),
+        otherwise=_rate(now[before == 0], [g for g, failed in zip(groups, before == 0, strict=True) if failed]),
+        difference=_difference(now[both], before[both] == 1, labels, len(groups)),
+    )
+
+
+def _gain(pair: _Pair, stage: str) -> Gain:
+    first, second = _both(pair, stage)
+    groups = [pair.told.table.items[row].group for row in pair.told.rows]
+    both = ~np.isnan(first - second)
+    kept = [group for group, known in zip(groups, both, strict=True) if known]
+    side = np.repeat([True, False], len(kept))
+    values = np.concatenate([first[both], second[both]])
+    difference = _difference(values, side, kept * 2, len(groups))
+    difference = msgspec.structs.replace(difference, scored=len(kept))  # cases, not sides of them
+    return Gain(
+        key=f"{pair.key}/{stage}",
+        condition=pair.told.table.condition,
+        base=pair.untold.table.condition,
+        basis=pair.told.basis,
+        by=pair.told.by,
+        name=pair.told.name,
+        stage=stage,
+        told=_rate(np.where(both, first, np.nan), groups),
+        untold=_rate(np.where(both, second, np.nan), groups),
+        difference=difference,
+    )
+
+
+def _both(pair: _Pair, stage: str) -> tuple[_Values, _Values]:
+    at = ORDER.index(stage)
+    return pair.told.table.known[pair.told.rows, at], pair.untold.table.known[pair.untold.rows, at]
+
+
+def _has(pair: _Pair, stage: str) -> bool:
+    at = ORDER.index(stage)
+    return bool(pair.told.table.has[at] and pair.untold.table.has[at])
+
+
+def _rate(values: _Values, groups: Sequence[str]) -> Estimate:
+    rows = [(None if np.isnan(v) else float(v), g) for v, g in zip(values, groups, strict=True)]
+    return estimate(rows, kind="proportion", good=1.0, bad=0.0)
+
+
+def _difference(values: _Values, first: npt.NDArray[np.bool_], groups: list[str], asked: int) -> Estimate:
+    found = cluster.difference(values, first.tolist(), groups)
+    return from_interval(found, found.low, found.high, asked)
+
+
+def _notes(tables: dict[str, Table], judged: bool) -> list[str]:
+    lines = []
+    if not judged and any(table.has[ORDER.index("used")] for table in tables.values()):
+        lines.append(
+            "No judge rated these replies: “used” is told by the style margin, a likeness of texts, "
+            "which does not compare with a judge's rating."
+        )
+    for table in tables.values():
+        lacking = [stage for stage, there in zip(ORDER, table.has, strict=True) if not there]
+        if lacking:
+            lines.append(f"{table.condition}: no case has the stage {', '.join(lacking)}.")
+    return lines

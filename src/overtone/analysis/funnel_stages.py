@@ -1,0 +1,181 @@
+"""The stages of the funnel as named parameters, and every case of a run with the stages it passed, failed or lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from overtone import cues
+from overtone.analysis.judged import PANEL, SPEECH, judges_of, value
+from overtone.analysis.reading import Answer, Reading
+from overtone.schema import Item
+
+ORDER = ("words", "cue", "reasoned", "used", "sounded")
+VERSION = 1
+MARGIN, VES = "style_margin", "ves"
+
+Key = tuple[str, int]  # case, repeat
+Array = npt.NDArray[np.float64]
+
+
+class Stages(Struct, frozen=True):
+    """What it takes to pass each stage."""
+
+    words: float = 0.2  # at most this normalised word error rate
+    cue: Literal["fine", "coarse"] = "fine"  # which question about the clip's own cue must be right
+    reasoned: float = 0.5  # at least this share of the case's reasoning questions right
+    used: float = 4.0  # at least this speech relevance (C4), by the panel
+    margin: float = 0.0  # where nobody judged the run: above this style margin
+    sounded: float = 4.0  # at least this vocal empathy (VES), by the panel
+
+
+DEFAULT = Stages()
+
+
+@dataclass(frozen=True)
+class Table:
+    """The cases of one condition. `known` has a row for each case and repeat, a column for each stage: 1 passed, 0
+    failed, NaN lacking. `chance` is how likely blind guessing passes it, NaN where it cannot be guessed. `has` says
+    which stages any case has."""
+
+    condition: str
+    keys: list[Key]
+    items: list[Item]
+    known: Array
+    chance: Array
+    has: tuple[bool, ...]
+
+
+def signature(stages: Stages, judged: bool | None = None) -> str:
+    """The parameters by name; `judged` says which of the two ways to see use of the cue was taken, None both."""
+    used = {True: f"{SPEECH}>={stages.used:g}", False: f"{MARGIN}>{stages.margin:g}"}
+    told = "|else:".join([used[True], used[False]] if judged is None else [used[judged]])
+    return (
+        f"funnel|v{VERSION}|words:wer<={stages.words:g}|cue:{stages.cue}|reasoned:>={stages.reasoned:g}"
+        f"|used:{told}|sounded:{VES}>={stages.sounded:g}|rates:wilson-clustered|differences:newcombe-clustered"
+    )
+
+
+class _Asked:
+    """What was asked about one clip, at one repeat."""
+
+    __slots__ = ("cue", "item", "reasoned", "words")
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.words: list[Answer] = []
+        self.cue: list[Answer] = []
+        self.reasoned: list[Answer] = []
+
+
+def read_tables(reading: Reading, stages: Stages) -> tuple[dict[str, Table], bool]:
+    """A table for every condition of conversations, and whether judges said how far replies use the cue.
+
+    Questions and transcripts join by case and repeat those replies that were given the same input. Where a run holds
+    no conversations its questions stand alone.
+    """
+    asked: dict[str, dict[Key, _Asked]] = {}  # by input
+    replies: dict[str, dict[Key, Answer]] = {}  # by condition
+    for answer in reading.answers:
+        item = answer.item
+        if item.part:
+            continue
+        key = (item.case, answer.repeat)
+        if item.task == "converse":
+            replies.setdefault(answer.condition, {})[key] = answer
+            continue
+        cases = asked.setdefault(answer.condition.partition("/")[2], {})
+        if (found := cases.get(key)) is None:
+            found = cases[key] = _Asked(item)
+        if item.task == "transcribe":
+            found.words.append(answer)
+        elif item.task == "choose" and item.gold and item.level == 2:
+            found.reasoned.append(answer)
+        elif item.task == "choose" and item.gold and item.level == 1 and item.category == _category(item, stages):
+            found.cue.append(answer)
+    if not replies:
+        replies = {f"task/{given}": {} for given in asked}
+    judges = {key: judges_of(key, reading.signatures) for key in (SPEECH, VES)}
+    tables = {
+        condition: _table(condition, asked.get(condition.partition("/")[2], {}), told, stages, judges)
+        for condition, told in replies.items()
+    }
+    return tables, bool(judges[SPEECH])
+
+
+def _category(item: Item, stages: Stages) -> str:
+    if stages.cue == "coarse":
+        return "coarse"
+    cue = cues.BY_SLUG.get(item.cue)
+    return cue.task if cue is not None else ""
+
+
+def _table(
+    condition: str,
+    asked: dict[Key, _Asked],
+    replies: dict[Key, Answer],
+    stages: Stages,
+    judges: dict[str, list[str]],
+) -> Table:
+    keys = list(dict.fromkeys([*replies, *asked]))
+    known = np.full((len(keys), len(ORDER)), np.nan)
+    chance = np.full((len(keys), len(ORDER)), np.nan)
+    for row, key in enumerate(keys):
+        if (questions := asked.get(key)) is not None:
+            known[row, 0] = _words(questions.words, stages)
+            known[row, 1], chance[row, 1] = share(questions.cue, 1.0)
+            known[row, 2], chance[row, 2] = share(questions.reasoned, stages.reasoned)
+        if (reply := replies.get(key)) is not None:
+            known[row, 3] = _used(reply, stages, judges[SPEECH])
+            known[row, 4] = _at_least(value(reply, VES, PANEL, judges[VES]), stages.sounded)
+    items = [replies[key].item if key in replies else asked[key].item for key in keys]
+    has = tuple(bool(x) for x in (~np.isnan(known)).any(axis=0))
+    return Table(condition, keys, items, known, chance, has)
+
+
+def _words(transcripts: Sequence[Answer], stages: Stages) -> float:
+    rate = transcripts[0].value("wer") if transcripts else None
+    return np.nan if rate is None else float(rate <= stages.words)
+
+
+def _used(reply: Answer, stages: Stages, judges: Sequence[str]) -> float:
+    if judges:
+        return _at_least(value(reply, SPEECH, PANEL, judges), stages.used)
+    margin = reply.value(MARGIN)
+    return np.nan if margin is None else float(margin > stages.margin)
+
+
+def _at_least(given: float | None, least: float) -> float:
+    # A mean of judges that should be 4 may miss it by a rounding error.
+    return np.nan if given is None else float(given >= least - 1e-9)
+
+
+def share(questions: Sequence[Answer], least: float) -> tuple[float, float]:
+    """Whether at least this share of the questions is right, and the chance that blind guessing gets there.
+
+    NaN where there are none, and where those that are missing would decide."""
+    if not questions:
+        return np.nan, np.nan
+    values = [answer.value("accuracy") for answer in questions]
+    right, missing = sum(v == 1 for v in values), sum(v is None for v in values)
+    needed = least * len(questions) - 1e-9
+    chance = _chance([1 / len(a.item.options) for a in questions if a.item.options], needed)
+    if right >= needed:
+        return 1.0, chance
+    return (0.0 if right + missing < needed else np.nan), chance
+
+
+def _chance(odds: Sequence[float], needed: float) -> float:
+    """How likely at least `needed` of independent guesses are right."""
+    counts = [1.0]  # how likely 0, 1, … of the guesses so far are right
+    for p in odds:
+        counts = [
+            (counts[n] * (1 - p) if n < len(counts) else 0.0) + (counts[n - 1] * p if n else 0.0)
+            for n in range(len(counts) + 1)
+        ]
+    return sum(c for n, c in enumerate(counts) if n >= needed)

@@ -1,0 +1,47 @@
+"""Numbers within sentences: a rate, a difference in points, and whether there is a difference at all."""
+
+from __future__ import annotations
+
+import math
+
+from overtone.analysis.measures import Estimate
+
+
+def percent(e: Estimate) -> str:
+    """`61 % (52 to 70)`."""
+    return _with_interval(e, " %")
+
+
+def points(e: Estimate) -> str:
+    """`−5 points (−12 to 3)`, of a difference of two rates."""
+    return _with_interval(e, " points")
+
+
+def plain(e: Estimate, digits: int = 2) -> str:
+    """`0.31 (0.12 to 0.50)`, of a number that is no rate."""
+    return _with_interval(e, "", 1.0, digits)
+
+
+def tells(e: Estimate, null: float = 0.0) -> bool:
+    """Whether the interval excludes `null`: otherwise the difference cannot be told from none."""
+    return e.low is not None and e.high is not None and not e.low <= null <= e.high
+
+
+def p_value(p: float | None) -> str:
+    """`p = 0.012`, `p < 0.001`, or nothing where no test was made."""
+    if p is None or math.isnan(p):
+        return ""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def _with_interval(e: Estimate, unit: str, scale: float = 100.0, digits: int = 0) -> str:
+    if e.value is None:
+        return "unknown"
+    value = f"{_number(e.value * scale, digits)}{unit}"
+    if e.low is None or e.high is None:
+        return f"{value} (no interval)"
+    return f"{value} ({_number(e.low * scale, digits)} to {_number(e.high * scale, digits)})"
+
+
+def _number(x: float, digits: int) -> str:
+    return f"{round(x, digits) + 0.0:.{digits}f}".replace("-", "−")  # no minus before a zero
