@@ -7,6 +7,7 @@ These are associations within a run: what perfect hearing gives is measured inst
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -314,7 +315,7 @@ def _has(pair: _Pair, stage: str) -> bool:
 
 
 def _rate(values: _Values, groups: Sequence[str]) -> Estimate:
-    rows = [(None if np.isnan(v) else float(v), g) for v, g in zip(values, groups, strict=True)]
+    rows = [(None if math.isnan(v) else v, g) for v, g in zip(values.tolist(), groups, strict=True)]
     return estimate(rows, kind="proportion", good=1.0, bad=0.0)
 
 
