@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from overtone.stats import bootstrap
-from overtone.stats.cluster import Interval, Labels, Numbers, clustered_error, codes, student_quantile
+from overtone.stats.cluster import Interval, Labels, Numbers, codes, student_quantile
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -22,7 +22,14 @@ _CELLS = 4_000_000  # compared at once when rows of means are ranked
 
 
 def pearson(
-    a: Numbers, b: Numbers, groups: Labels, clusters: Labels, *, seed: int, draws: int = 1000, level: float = 0.95
+    a: Numbers,
+    b: Numbers,
+    groups: Labels | Codes,
+    clusters: Labels | Codes,
+    *,
+    seed: int,
+    draws: int = 1000,
+    level: float = 0.95,
 ) -> Interval:
     """Pearson's r within groups; the interval (BCa) draws clusters anew, and centres each draw's groups again."""
     x, y, g, c = _rows(a, b, groups, clusters)
@@ -48,7 +55,9 @@ def pearson(
     return bootstrap.interval(value, np.concatenate(drawn), without, x.size, count, level=level, method="bca")
 
 
-def spearman(a: Numbers, b: Numbers, groups: Labels, clusters: Labels, *, level: float = 0.95) -> Interval:
+def spearman(
+    a: Numbers, b: Numbers, groups: Labels | Codes, clusters: Labels | Codes, *, level: float = 0.95
+) -> Interval:
     """Spearman's ρ of ranks taken within groups (mid-ranks as shares, larger groups weighing more).
 
     The error adds up rows' influences within clusters, those through others' ranks included; the interval is Student's
@@ -67,7 +76,8 @@ def spearman(a: Numbers, b: Numbers, groups: Labels, clusters: Labels, *, level:
     if count < 2 or math.isnan(value):
         return Interval(value, math.nan, math.nan, math.nan, x.size, count)
     influence = tops / math.sqrt(left.sum() * right.sum()) - value / 2 * (left / left.sum() + right / right.sum())
-    error = clustered_error(influence, c.tolist())
+    sums = np.bincount(c, weights=influence)
+    error = math.sqrt(count / (count - 1) * float(sums @ sums))
     room = 1 - value**2
     if room < _NONE:
         return Interval(value, error, value, value, x.size, count)
@@ -222,11 +232,19 @@ def _ratio(top: Array, left: Array, right: Array) -> Array:
     return np.where(some, np.clip(top / bottom, -1, 1), np.nan)
 
 
+def _codes(labels: Labels | Codes) -> Codes:
+    if isinstance(labels, np.ndarray):
+        return np.unique(labels, return_inverse=True)[1].astype(np.intp)
+    return codes(labels)[0]
+
+
 def _means(x: Array, g: Codes) -> Array:
     return np.asarray(np.bincount(g, weights=x) / np.bincount(g), dtype=np.float64)
 
 
-def _rows(a: Numbers, b: Numbers, groups: Labels, clusters: Labels) -> tuple[Array, Array, Codes, Codes]:
+def _rows(
+    a: Numbers, b: Numbers, groups: Labels | Codes, clusters: Labels | Codes
+) -> tuple[Array, Array, Codes, Codes]:
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or len(groups) != x.size or len(clusters) != x.size:
         raise ValueError(
@@ -234,4 +252,4 @@ def _rows(a: Numbers, b: Numbers, groups: Labels, clusters: Labels) -> tuple[Arr
         )
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError("a number is not finite; leave unscored rows out before correlating")
-    return x, y, codes(groups)[0], codes(clusters)[0]
+    return x, y, _codes(groups), _codes(clusters)

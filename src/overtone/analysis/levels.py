@@ -1,0 +1,339 @@
+"""How far hearing, reasoning and replying go together: of models, of cues and of cases, within models and between.
+
+Between models: do models that hear better reply better? Within: does one model reply better where it hears better?
+Both are associations of what was measured, and neither is a cause. On the paper's table only the first can be asked.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from overtone.analysis import outcomes as out
+from overtone.analysis.judged import by_status
+from overtone.analysis.measures import Estimate, from_interval
+from overtone.analysis.published import COLUMNS, VARIANTS, published
+from overtone.analysis.reading import Answer, Reading
+from overtone.stats import nested
+from overtone.stats.cluster import Interval
+
+SEED, DRAWS, MODEL_DRAWS = 5, 1000, 2000
+SIGNATURE = (
+    f"levels|v1|pearson+spearman|within:centred-per-model|case:bca-by-script,spearman:linearised|"
+    f"cue:bias-corrected-by-script|model:bca-by-model|draws:{DRAWS},{MODEL_DRAWS}|seed:{SEED}"
+)
+MEASURES = (
+    "voice_accuracy", "reasoning_accuracy", "semsim", "reply_semsim", out.C1, out.C4, "cspeechrel_implicit", out.VES,
+    "emoalign_reference", "style_margin",
+)  # fmt: skip
+PAIRS = (  # those that are spoken of
+    ("voice_accuracy", "reasoning_accuracy"),
+    ("voice_accuracy", out.C4),
+    ("reasoning_accuracy", out.C4),
+    ("voice_accuracy", out.VES),
+    ("reasoning_accuracy", out.VES),
+    (out.C4, out.VES),
+    (out.C1, out.C4),
+    (out.VES, "emoalign_reference"),
+)
+FEW = 10  # models; below, an interval over models says little
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+
+class LevelRow(Struct, frozen=True):
+    """Two measures at one level. `first` and `second` are their names."""
+
+    key: str
+    basis: str
+    level: str  # model, cue, case
+    scope: str  # between models, or within them
+    first: str
+    second: str
+    pearson: Estimate
+    spearman: Estimate
+    models: int
+
+
+class Levels(Struct, frozen=True):
+    rows: list[LevelRow]
+    measures: tuple[str, ...]
+    models: tuple[str, ...]
+    conditions: tuple[str, ...]  # whose replies stand for each run
+    notes: list[str]
+
+    def row(self, level: str, scope: str, first: str, second: str, basis: str | None = None) -> LevelRow | None:
+        """One of the rows, in either order of the two measures; the first basis where none is named."""
+        for row in self.rows:
+            same = (row.level, row.scope) == (level, scope) and {row.first, row.second} == {first, second}
+            if same and basis in (None, row.basis):
+                return row
+        return None
+
+
+class _Values(Struct, frozen=True):
+    """One measure's values by reply or question: which run, case, cue and script they are of."""
+
+    value: Array
+    run: Codes
+    case: Codes
+    cue: Codes  # −1 for a clip without one
+    script: Codes
+
+
+def levels(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Levels:
+    """Every pair of MEASURES the runs have, at every level. Replies are those of one prompt, the same for all runs
+    where they have one in common."""
+    conditions, core = _core(readings, prompt, input)
+    notes = _notes(readings, conditions)
+    of_run = {id(a): number for number, a in core}
+    models = [r.meta.get("model", "") or r.name for r in readings]
+    rows: list[LevelRow] = []
+    names: dict[str, None] = {}
+    for basis, answers in by_status([a for _, a in core]):
+        found = _read(readings, [(of_run[id(a)], a) for a in answers], notes)
+        names |= dict.fromkeys(found)
+        rows += _Table(basis, found, models).rows()
+    order = sorted(names, key=lambda n: MEASURES.index(n))
+    return Levels(rows, tuple(order), tuple(r.name for r in readings), tuple(conditions), list(dict.fromkeys(notes)))
+
+
+def published_levels(*, variants: bool = True) -> Levels:
+    """The same of the paper's own table, where models are the only level: all 14 rows, or one for each of 12 models."""
+    table = published()
+    rows = [i for i in range(len(table.rows)) if variants or table.model(i) not in VARIANTS]
+    columns = [c for c in COLUMNS if c.measure in MEASURES]
+    columns.sort(key=lambda c: MEASURES.index(c.measure))
+    found = []
+    for one, other in itertools.combinations(columns, 2):
+        pairs = [(table.value(i, one.key), table.value(i, other.key), i) for i in rows]
+        known = [(a, b, i) for a, b, i in pairs if a is not None and b is not None]
+        both = _across([a for a, _, _ in known], [b for _, b, _ in known], [i for _, _, i in known], len(rows))
+        key = f"levels/published-{len(rows)}/model/between/{one.measure}~{other.measure}"
+        found.append(
+            LevelRow(key, "published", "model", "between", one.measure, other.measure, *both, models=len(known))
+        )
+    names = tuple(table.model(i) for i in rows)
+    return Levels(found, tuple(c.measure for c in columns), names, (), [table.source])
+
+
+def behind(reading: Reading | Sequence[Reading], key: str, *, prompt: str = "", input: str = "audio") -> list[str]:
+    """The cases under one row's numbers: those that have both of its measures; for models, those that have either.
+
+    Give all the runs that were told of, so that the same prompt's replies are meant.
+    """
+    _, basis, level, _, pair = key.split("/", 4)
+    first, second = pair.split("~")
+    readings = [reading] if isinstance(reading, Reading) else reading
+    _, core = _core(readings, prompt, input)
+    of_run = {id(a): number for number, a in core}
+    measures = [out.outcomes(one) for one in readings]
+    sides: tuple[set[tuple[int, str]], set[tuple[int, str]]] = (set(), set())
+    for name, answers in by_status([a for _, a in core]):
+        for answer in answers if (name or "all") == basis else ():
+            number = of_run[id(answer)]
+            for side, wanted in zip(sides, (first, second), strict=True):
+                measure = measures[number].get(wanted)
+                if measure and measure.belongs(answer.item) and measure.read(answer) is not None:
+                    side.add((number, answer.item.case))
+    found = sides[0] | sides[1] if level == "model" else sides[0] & sides[1]
+    return sorted({case for _, case in found})
+
+
+def sentences(found: Levels) -> list[str]:
+    """The pairs that are spoken of, between models first, then within them."""
+    said = []
+    spoken = set(map(frozenset, PAIRS))
+    for row in found.rows:
+        if frozenset((row.first, row.second)) not in spoken or row.pearson.value is None:
+            continue
+        if (row.level, row.scope) in (("model", "between"), ("cue", "within"), ("case", "within")):
+            said.append(_sentence(row))
+    return said
+
+
+def _sentence(row: LevelRow) -> str:
+    first, second = out.label(row.first), out.label(row.second)
+    where = {
+        "model": f"Across {row.models} models",
+        "cue": "From cue to cue within a model",
+        "case": "From case to case within a model",
+    }[row.level]
+    basis = {"unvalidated": " (cues not validated)", "published": " (the paper's table)"}.get(row.basis, "")
+    r = row.pearson
+    number = f"r = {_r(r.value)}" + (f", 95 % interval {_r(r.low)} to {_r(r.high)}" if r.low is not None else "")
+    rho = "" if row.spearman.value is None else f"; ρ = {_r(row.spearman.value)}"
+    if not out.settled(r):
+        verdict = "whether they go together cannot be told"
+    else:
+        verdict = f"they go {'together' if (r.value or 0) > 0 else 'opposite ways'}"
+    return f"{where}{basis}, {first} and {second}: {verdict} ({number}{rho})."
+
+
+def _r(x: float | None) -> str:
+    return "–" if x is None else f"{x:.2f}".replace("-", "−")
+
+
+def _core(readings: Sequence[Reading], prompt: str, input: str) -> tuple[list[str], list[tuple[int, Answer]]]:
+    """Whose replies stand for each run, and all that is looked at: (number of the run, answer)."""
+    conditions = out.talk_condition(readings, prompt, input)
+    core = []
+    for number, reading in enumerate(readings):
+        wanted = {f"task/{input}", conditions[number]}
+        core += [(number, a) for a in reading.answers if not a.item.part and a.condition in wanted]
+    return conditions, core
+
+
+def _notes(readings: Sequence[Reading], conditions: Sequence[str]) -> list[str]:
+    notes = []
+    used = {c for c in conditions if c}
+    if len(used) > 1:
+        each = ", ".join(f"{r.name}: {c}" for r, c in zip(readings, conditions, strict=True) if c)
+        notes.append(f"the runs have no prompt in common; replies are of {each}")
+    if len({r.meta.get("model", "") or r.name for r in readings}) < len(readings):
+        notes.append("several runs are of one model: intervals over models draw them together")
+    return notes
+
+
+def _read(readings: Sequence[Reading], answers: Sequence[tuple[int, Answer]], notes: list[str]) -> dict[str, _Values]:
+    """Each measure's values over the runs that measure it in the same way."""
+    measures = [out.outcomes(reading) for reading in readings]
+    allowed: dict[str, set[int]] = {}
+    for name in MEASURES:
+        same, others = out.comparable(readings, name)
+        if others:
+            left = ", ".join(readings[n].name for n in others)
+            notes.append(f"{out.label(name)} was measured in another way in {left}: left out there")
+        allowed[name] = {n for n in same if name in measures[n]}
+    cases: dict[str, int] = {}
+    cues: dict[str, int] = {}
+    scripts: dict[str, int] = {}
+    table: dict[str, list[tuple[float, int, int, int, int]]] = {name: [] for name in MEASURES}
+    tasks = {"voice_accuracy": "choose", "reasoning_accuracy": "choose", "semsim": "transcribe"}
+    by_task: dict[tuple[int, str], list[str]] = {}
+    for name in MEASURES:
+        for number in allowed[name]:
+            by_task.setdefault((number, tasks.get(name, "converse")), []).append(name)
+    for number, answer in answers:
+        item = answer.item
+        names = by_task.get((number, item.task))
+        if not names:
+            continue
+        case = cases.setdefault(item.case, len(cases))
+        cue = cues.setdefault(item.cue, len(cues)) if item.cue else -1
+        script = scripts.setdefault(item.group, len(scripts))
+        for name in names:
+            measure = measures[number][name]
+            if measure.belongs(item) and (value := measure.read(answer)) is not None and math.isfinite(value):
+                table[name].append((value, number, case, cue, script))
+    found = {}
+    for name, rows in table.items():
+        if rows:
+            cells = np.array(rows, dtype=np.float64)
+            found[name] = _Values(cells[:, 0], *(cells[:, k].astype(np.intp) for k in range(1, 5)))
+    return found
+
+
+class _Table:
+    """The rows of one basis."""
+
+    def __init__(self, basis: str, values: dict[str, _Values], models: Sequence[str]) -> None:
+        self.basis, self.values, self.models = basis, values, models
+        self.runs = len(models)
+        self.cases = 1 + max((int(v.case.max()) for v in values.values()), default=0)
+        self.cues = 1 + max((int(v.cue.max()) for v in values.values()), default=-1)
+        self.scripts = 1 + max((int(v.script.max()) for v in values.values()), default=0)
+        self.by_run = {n: _cells(v.value, v.run, self.runs) for n, v in values.items()}
+        self.by_case = {
+            n: _cells(v.value, v.run * self.cases + v.case, self.runs * self.cases) for n, v in values.items()
+        }
+        self.script_of = np.zeros(self.cases, dtype=np.intp)
+        for v in values.values():
+            self.script_of[v.case] = v.script
+        self.by_cue = {n: self._means(v) for n, v in values.items()} if self.cues > 1 else {}
+
+    def _means(self, v: _Values) -> nested.Means:
+        some = v.cue >= 0
+        shape = (self.runs, self.cues, self.scripts)
+        return nested.Means(v.value[some], v.run[some], v.cue[some], v.script[some], shape, seed=SEED, draws=DRAWS)
+
+    def rows(self) -> list[LevelRow]:
+        found = []
+        for first, second in itertools.combinations([n for n in MEASURES if n in self.values], 2):
+            found.append(self._models("model", first, second, self.by_run[first], self.by_run[second]))
+            if self.by_cue:
+                found += self._cue(first, second)
+            found += self._case(first, second)
+        return found
+
+    def _row(
+        self, level: str, scope: str, first: str, second: str, both: tuple[Estimate, Estimate], models: int
+    ) -> LevelRow:
+        key = f"levels/{self.basis or 'all'}/{level}/{scope}/{first}~{second}"
+        return LevelRow(key, self.basis, level, scope, first, second, *both, models=models)
+
+    def _models(self, level: str, first: str, second: str, a: Array, b: Array) -> LevelRow:
+        some = np.flatnonzero(~np.isnan(a) & ~np.isnan(b))
+        both = _across(a[some], b[some], [self.models[int(n)] for n in some], self.runs)
+        return self._row(level, "between", first, second, both, len(some))
+
+    def _cue(self, first: str, second: str) -> Iterable[LevelRow]:
+        a, b = self.by_cue[first], self.by_cue[second]
+        known = (a.known & b.known)[0]
+        scripts = self.scripts
+        found = nested.of_means(a, b, int(known.sum()), scripts)
+        asked = int((a.known | b.known)[0].sum())
+        few = "" if known.sum(1).max(initial=0) > 2 else "fewer than three cues"
+        both = (_estimate(found[0], asked, few), _estimate(found[1], asked, few))
+        yield self._row("cue", "within", first, second, both, int(known.any(1).sum()))
+        if self.runs > 1:
+            count = np.maximum(known.sum(1), 1)
+            means = [np.where(known.any(1), np.where(known, s.all[0], 0).sum(1) / count, np.nan) for s in (a, b)]
+            yield self._models("cue", first, second, *means)
+
+    def _case(self, first: str, second: str) -> Iterable[LevelRow]:
+        a, b = self.by_case[first], self.by_case[second]
+        some = np.flatnonzero(~np.isnan(a) & ~np.isnan(b))
+        asked = int((~np.isnan(a) | ~np.isnan(b)).sum())
+        runs, scripts = some // self.cases, self.script_of[some % self.cases]
+        pearson = nested.pearson(a[some], b[some], runs, scripts, seed=SEED, draws=DRAWS)
+        spearman = nested.spearman(a[some], b[some], runs, scripts)
+        both = (_estimate(pearson, asked), _estimate(spearman, asked))
+        yield self._row("case", "within", first, second, both, np.unique(runs).size)
+        if self.runs > 1:
+            yield self._models(
+                "case", first, second, _cells(a[some], runs, self.runs), _cells(b[some], runs, self.runs)
+            )
+
+
+def _across(
+    a: Sequence[float] | Array, b: Sequence[float] | Array, models: Sequence[object], asked: int
+) -> tuple[Estimate, Estimate]:
+    different = len(set(models))
+    if different < 3:
+        none = Estimate(None, None, None, len(a), asked, note="needs at least three models")
+        return none, none
+    found = nested.across(a, b, [str(m) for m in models], seed=SEED, draws=MODEL_DRAWS)
+    note = f"only {different} models: the interval is rough" if different < FEW else ""
+    return _estimate(found[0], asked, note), _estimate(found[1], asked, note)
+
+
+def _estimate(found: Interval, asked: int, note: str = "") -> Estimate:
+    e = from_interval(found, found.low, found.high, asked)
+    if e.value is None:
+        note = "one of the two does not vary" if found.rows > 1 else "fewer than two have both"
+    return Estimate(e.value, e.low, e.high, e.scored, e.asked, scripts=e.scripts, note=note)
+
+
+def _cells(values: Array, place: Codes, size: int) -> Array:
+    """Means by place, NaN where there is none."""
+    often = np.bincount(place, minlength=size)
+    sums = np.bincount(place, weights=values, minlength=size)
+    found: Array = np.divide(sums, often, out=np.full(size, np.nan), where=often > 0)
+    return found
