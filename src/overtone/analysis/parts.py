@@ -97,7 +97,12 @@ def of_script(answers: list[Answer]) -> Callable[[Answer], str]:
 
 
 def detection(answers: Iterable[Answer]) -> list[Detection]:
-    """Hits against false alarms. A neutral clip goes with the cued clips that are asked the same of its script."""
+    """Hits against false alarms."""
+    return [_detection(basis, found) for basis, found in false_cues(answers)]
+
+
+def false_cues(answers: Iterable[Answer]) -> list[tuple[str, list[Answer]]]:
+    """The questions about false cues. A neutral clip goes with the cued clips that are asked the same of its script."""
     asked = [a for a in answers if a.item.part == "false-cue" and a.item.gold]
     of_question = {(a.item.group, a.item.category): a.item.status for a in asked if a.item.cue}
     of_script = {a.item.group: a.item.status for a in asked if a.item.cue}
@@ -108,7 +113,7 @@ def detection(answers: Iterable[Answer]) -> list[Detection]:
             return item.status
         return of_question.get((item.group, item.category), of_script.get(item.group, ""))
 
-    return [_detection(basis, found) for basis, found in by_basis(asked, paired)]
+    return by_basis(asked, paired)
 
 
 def _detection(basis: str, asked: list[Answer]) -> Detection:

@@ -60,19 +60,27 @@ def assigned(square: Square) -> float:
 
 def style_rows(answers: Iterable[Answer]) -> list[StyleRow]:
     """One row for every basis and size of square; empty where no script was asked in two styles and scored so."""
+    return [
+        _row(basis, size, [(group, square_of(told)) for group, told in scripts])
+        for basis, size, scripts in by_size(answers)
+    ]
+
+
+def by_size(answers: Iterable[Answer]) -> list[tuple[str, int, list[tuple[str, dict[str, Answer]]]]]:
+    """For every basis and size of square its scripts, once for each repeat, with the reply to each style."""
     asked = [a for a in answers if _belongs(a)]
     if not any(METRIC in a.scores for a in asked):
         return []
-    rows = []
-    for basis, found in by_basis(asked, of_script(asked)):
+    found = []
+    for basis, part in by_basis(asked, of_script(asked)):
         scripts: dict[tuple[str, int], dict[str, Answer]] = {}
-        for answer in found:
+        for answer in part:
             scripts.setdefault((answer.item.group, answer.repeat), {})[answer.item.style] = answer
         for size in (3, 2):
-            squares = [(group, square_of(told)) for (group, _), told in scripts.items() if len(told) == size]
-            if squares:
-                rows.append(_row(basis, size, squares))
-    return rows
+            told = [(group, replies) for (group, _), replies in scripts.items() if len(replies) == size]
+            if told:
+                found.append((basis, size, told))
+    return found
 
 
 def _belongs(answer: Answer) -> bool:
