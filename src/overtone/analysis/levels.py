@@ -15,6 +15,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from overtone.analysis import outcomes as out
+from overtone.analysis import said
 from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Estimate, from_interval
 from overtone.analysis.published import COLUMNS, VARIANTS, published
@@ -114,7 +115,8 @@ def published_levels(*, variants: bool = True) -> Levels:
     for one, other in itertools.combinations(columns, 2):
         pairs = [(table.value(i, one.key), table.value(i, other.key), i) for i in rows]
         known = [(a, b, i) for a, b, i in pairs if a is not None and b is not None]
-        both = _across([a for a, _, _ in known], [b for _, b, _ in known], [i for _, _, i in known], len(rows))
+        models = [table.model(i).partition("+")[0].partition("-chat")[0] for *_, i in known]  # variants are one model
+        both = _across([a for a, _, _ in known], [b for _, b, _ in known], models, len(rows))
         key = f"levels/published-{len(rows)}/model/between/{one.measure}~{other.measure}"
         found.append(
             LevelRow(key, "published", "model", "between", one.measure, other.measure, *both, models=len(known))
@@ -148,36 +150,31 @@ def behind(reading: Reading | Sequence[Reading], key: str, *, prompt: str = "", 
 
 def sentences(found: Levels) -> list[str]:
     """The pairs that are spoken of, between models first, then within them."""
-    said = []
+    told = []
     spoken = set(map(frozenset, PAIRS))
     for row in found.rows:
         if frozenset((row.first, row.second)) not in spoken or row.pearson.value is None:
             continue
         if (row.level, row.scope) in (("model", "between"), ("cue", "within"), ("case", "within")):
-            said.append(_sentence(row))
-    return said
+            told.append(_sentence(row))
+    return told
 
 
 def _sentence(row: LevelRow) -> str:
     first, second = out.label(row.first), out.label(row.second)
     where = {
-        "model": f"Across {row.models} models",
+        "model": f"Across {row.models} {'rows' if row.basis == 'published' else 'models'}",
         "cue": "From cue to cue within a model",
         "case": "From case to case within a model",
     }[row.level]
-    basis = {"unvalidated": " (cues not validated)", "published": " (the paper's table)"}.get(row.basis, "")
+    basis = {"unvalidated": " (cues not validated)", "published": " of the paper's table"}.get(row.basis, "")
     r = row.pearson
-    number = f"r = {_r(r.value)}" + (f", 95 % interval {_r(r.low)} to {_r(r.high)}" if r.low is not None else "")
-    rho = "" if row.spearman.value is None else f"; ρ = {_r(row.spearman.value)}"
-    if not out.settled(r):
+    number = f"r {said.plain(r)}, ρ {said.plain(row.spearman)}"
+    if not said.tells(r):
         verdict = "whether they go together cannot be told"
     else:
         verdict = f"they go {'together' if (r.value or 0) > 0 else 'opposite ways'}"
-    return f"{where}{basis}, {first} and {second}: {verdict} ({number}{rho})."
-
-
-def _r(x: float | None) -> str:
-    return "–" if x is None else f"{x:.2f}".replace("-", "−")
+    return f"{where}{basis}, {first} and {second}: {verdict} ({number})."
 
 
 def _core(readings: Sequence[Reading], prompt: str, input: str) -> tuple[list[str], list[tuple[int, Answer]]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from overtone.analysis import said
 from overtone.analysis.judged import ORDER, PANEL, Dimension, judges_of, read_dimensions, value
 from overtone.analysis.measures import MEASURES, METRICS, Estimate, Measure
 from overtone.analysis.reading import Answer, Reading, same_signature
@@ -114,29 +115,10 @@ def difference(rows: Iterable[tuple[float | None, float | None, str]]) -> list[t
 
 
 def told(name: str, e: Estimate, *, difference: bool = False) -> str:
-    """An estimate as it stands in a sentence: `61.2 % (95 % interval 55.0 to 67.1)`; points for a difference."""
-    if e.value is None:
-        return "not known"
-    percent = name in PERCENT
-    unit = (" points" if difference else " %") if percent else ""
-    low = "" if e.low is None or e.high is None else f" (95 % interval {_n(e.low, percent)} to {_n(e.high, percent)})"
-    return f"{'+' if difference and e.value > 0 else ''}{_n(e.value, percent)}{unit}{low}"
-
-
-def settled(e: Estimate) -> bool:
-    """Whether the interval excludes no effect."""
-    return e.low is not None and e.high is not None and (e.low > 0 or e.high < 0)
-
-
-def within(e: Estimate, low: float, high: float) -> Estimate:
-    """An estimate whose interval stays on the scale."""
-    if e.low is None or e.high is None:
-        return e
-    return Estimate(e.value, max(e.low, low), min(e.high, high), e.scored, e.asked, e.best, e.worst, e.scripts, e.note)
-
-
-def _n(x: float, percent: bool) -> str:
-    return (f"{100 * x:.1f}" if percent else f"{x:.2f}").replace("-", "−")
+    """An estimate of a measure as it stands in a sentence; a difference of rates is in points."""
+    if name not in PERCENT:
+        return said.plain(e)
+    return said.points(e) if difference else said.percent(e)
 
 
 def _is_reply(item: Item) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from importlib import resources
 from typing import Any, Literal
 
 import msgspec
 
 from overtone.analysis.alignment import METRICS as EMOALIGN
 from overtone.analysis.measures import METRICS, About, Estimate
+from overtone.analysis.published import COLUMNS
+from overtone.analysis.published import published as read_published
 from overtone.analysis.summary import CUES, ConditionSummary, Conversation, Row, Summary
 from overtone.analysis.voice import COLUMNS as VOICE
 from overtone.report.apart import NOT_VALIDATED, apart, bases, wrong_answers
@@ -37,24 +38,6 @@ _FACTS = (
 TALK = ("semsim", "bleu", "rouge_l", "meteor", "bertscore")  # beside the headline of conversations
 MORE = ("bleu_corpus", "rouge_l_stemmed", "reply_words", "reply_chars", "reply_distinct_1", "reply_distinct_2")
 ELSEWHERE = {column.key for column in VOICE} | {*EMOALIGN, "style_margin"}  # in tables of their own, or in none
-_PUBLISHED = (
-    ("wer", "WER ↓"),
-    ("semsim", "SemSim ↑"),
-    ("voice_accuracy", "Voice ACC ↑"),
-    ("reasoning_accuracy", "Reasoning ACC ↑"),
-    ("bleu", "BLEU ↑"),
-    ("rouge_l", "ROUGE-L ↑"),
-    ("meteor", "METEOR ↑"),
-    ("bertscore", "BERTScore ↑"),
-    ("c1", "C1 ↑"),
-    ("c2", "C2 ↑"),
-    ("c3", "C3 ↑"),
-    ("c4", "C4 ↑"),
-    ("nisqa", "NISQA ↑"),
-    ("dnmos", "DNMOS ↑"),
-    ("emoalign", "EmoAlign ↑"),
-    ("ves", "VES ↑"),
-)
 
 Run = dict[str, Any]
 
@@ -233,11 +216,8 @@ def _map(run: Run, c: ConditionSummary) -> dict[str, Any] | None:
     }
 
 
-def published() -> dict[str, Any] | None:
-    """The results EchoMind's authors published, where the package carries them."""
-    file = resources.files("overtone").joinpath("benchmarks", "echomind_published.json")
-    if not file.is_file():
-        return None
-    found: dict[str, Any] = msgspec.json.decode(file.read_bytes())
-    present = [c for c in _PUBLISHED if any(row.get(c[0]) is not None for row in found["rows"])]
-    return {**found, "columns": present}
+def published() -> dict[str, Any]:
+    """The results EchoMind's authors published, and the columns they have."""
+    found = read_published()
+    columns = [(c.key, c.title) for c in COLUMNS if any(row.get(c.key) is not None for row in found.rows)]
+    return {"source": found.source, "rows": found.rows, "columns": columns}

@@ -1,0 +1,325 @@
+"""A user's runs among the twelve models of EchoMind's paper, in its three orders, marked where they differ.
+
+The paper's rows are as printed. Each cell of a run says in words what differs from the paper's way, and what the paper
+does not tell. A rank among them is a guide unless a cell has nothing to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from overtone.analysis import corpus, said
+from overtone.analysis import outcomes as out
+from overtone.analysis.measures import Estimate, Measure, from_interval
+from overtone.analysis.published import COLUMNS, PublishedColumn, published
+from overtone.analysis.reading import Answer, Reading
+from overtone.schema import STYLES
+from overtone.stats import cluster
+
+SIGNATURE = "leaderboard|v1|lb1:mean(voice_accuracy,reasoning_accuracy)|lb2:ves|lb3:mean(c1,c4)|prompt:fixed"
+SCRIPTS = 1137  # of the paper's benchmark
+BOARDS = (
+    (
+        "lb1",
+        "Understanding and reasoning: mean of voice and reasoning accuracy",
+        ("voice_accuracy", "reasoning_accuracy"),
+    ),
+    ("lb2", "Spoken replies: VES", ("ves",)),
+    ("lb3", "Words of the replies: mean of C1 and C4", ("c1", "c4")),
+)
+_JUDGE = re.compile(r"\|judge:(.*?)(?:\|temperature:|\|seed:|\|repeats:|\|calls:|\|hears:|$)")
+_PART = re.compile(r"\|([a-z]+):([^|]*)")
+
+
+class Cell(Struct, frozen=True):
+    """A number as the paper prints it (percentages from 0 to 100); of a run with its interval on the same scale.
+
+    `differs` is what was measured otherwise than in the paper, `untold` what the paper does not say.
+    """
+
+    column: str
+    value: float | None
+    estimate: Estimate | None = None
+    differs: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
+
+    @property
+    def alike(self) -> bool:
+        return not self.differs
+
+
+class Entrant(Struct, frozen=True):
+    """A row: a model of the paper, or a run under one prompt (`run` is its number among those given)."""
+
+    key: str
+    name: str
+    run: int | None
+    condition: str
+    cells: dict[str, Cell]  # by the keys of published.COLUMNS
+
+
+class Place(Struct, frozen=True):
+    """Where a row stands on a board. `sure` is the range of ranks that a run's interval leaves open."""
+
+    rank: int
+    entrant: Entrant
+    score: Estimate
+    sure: tuple[int, int] | None = None
+
+
+class Board(Struct, frozen=True):
+    key: str
+    title: str
+    columns: tuple[str, ...]
+    places: list[Place]
+    absent: tuple[str, ...]  # rows that lack what the board sorts by
+
+
+class Leaderboard(Struct, frozen=True):
+    source: str
+    boards: list[Board]
+    entrants: list[Entrant]
+
+
+def leaderboard(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Leaderboard:
+    """The paper's rows and one row for each run, under a fixed prompt: the one named, or the first of enhance, basic
+    and zero that the runs have in common."""
+    entrants = _papers()
+    scores: dict[str, dict[str, Estimate]] = {e.key: _paper_scores(e) for e in entrants}
+    conditions = out.talk_condition(readings, prompt, input)
+    used = {entrant.key for entrant in entrants}
+    for number, (reading, condition) in enumerate(zip(readings, conditions, strict=True)):
+        key = f"leaderboard/{out.safe_key(reading.name)}"
+        key = key if key not in used else f"{key}-{number + 1}"
+        used.add(key)
+        entrant, found = _entrant(key, number, reading, condition, input)
+        entrants.append(entrant)
+        scores[key] = found
+    boards = [_board(key, title, columns, entrants, scores) for key, title, columns in BOARDS]
+    return Leaderboard(published().source, boards, entrants)
+
+
+def behind(reading: Reading, key: str, *, prompt: str = "", input: str = "audio") -> list[str]:
+    """The cases under a run's cell, for a key like "leaderboard/NAME/c4"; under all its cells without a column."""
+    column = key.rpartition("/")[2] if key.count("/") > 1 else ""
+    measures = out.outcomes(reading)
+    condition = out.talk_condition([reading], prompt, input)[0]
+    answers = _over(reading, condition, input)
+    found: set[str] = set()
+    for c in COLUMNS:
+        measure = measures.get(_measure_of(c, measures))
+        if measure is not None and column in ("", c.key):
+            found |= {a.item.case for a in answers if measure.belongs(a.item) and measure.read(a) is not None}
+    return sorted(found)
+
+
+def sentences(found: Leaderboard) -> list[str]:
+    """Where each run stands, and whether that means anything."""
+    told = []
+    for board in found.boards:
+        for place in board.places:
+            entrant = place.entrant
+            if entrant.run is None:
+                continue
+            cells = [entrant.cells[c] for c in board.columns]
+            differs = list(dict.fromkeys(d for cell in cells for d in cell.differs))
+            ranks = "" if place.sure is None else f", by its interval anywhere from {place.sure[0]} to {place.sure[1]}"
+            scale = 0 if "accuracy" in board.columns[0] else 2
+            score = said.plain(place.score, scale)
+            text = (
+                f"{board.title}: {entrant.name} would stand at {place.rank} of {len(board.places)} with {score}{ranks}"
+            )
+            told.append(text + (f"; not like for like: {'; '.join(differs)}." if differs else "."))
+    return told
+
+
+# ── rows ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _papers() -> list[Entrant]:
+    table = published()
+    rows = []
+    for number in range(len(table.rows)):
+        name = table.model(number)
+        cells = {c.key: Cell(c.key, table.value(number, c.key)) for c in COLUMNS}
+        rows.append(Entrant(f"leaderboard/published/{out.safe_key(name)}", name, None, "best of three", cells))
+    return rows
+
+
+def _paper_scores(entrant: Entrant) -> dict[str, Estimate]:
+    found = {}
+    for board, _, columns in BOARDS:
+        known = [x for c in columns if (x := entrant.cells[c].value) is not None]
+        if len(known) == len(columns):
+            found[board] = Estimate(sum(known) / len(known), None, None, 0, 0)
+    return found
+
+
+def _entrant(
+    key: str, number: int, reading: Reading, condition: str, input: str
+) -> tuple[Entrant, dict[str, Estimate]]:
+    measures = out.outcomes(reading)
+    answers = _over(reading, condition, input)
+    everywhere = _of_all(reading, answers)
+    cells = {}
+    for column in COLUMNS:
+        name = _measure_of(column, measures)
+        measure = measures.get(name)
+        found = _estimate(measure, name, answers) if measure is not None else None
+        if measure is None or found is None or found.value is None:
+            cells[column.key] = Cell(column.key, None, found)
+            continue
+        scale = 100.0 if column.kind == "percent" else 1.0
+        differs, untold = _marks(column, name, reading, condition, [a for a in answers if measure.belongs(a.item)])
+        cells[column.key] = Cell(
+            column.key, scale * found.value, _scaled(found, scale), (*everywhere, *differs), tuple(untold)
+        )
+    scores = {board: score for board, _, columns in BOARDS if (score := _score(columns, measures, answers)) is not None}
+    return Entrant(key, reading.name, number, condition, cells), scores
+
+
+def _over(reading: Reading, condition: str, input: str) -> list[Answer]:
+    return out.headline(a for a in reading.answers if a.condition in (f"task/{input}", condition))
+
+
+def _measure_of(column: PublishedColumn, measures: dict[str, Measure]) -> str:
+    """The paper's second predictor of quality is UTMOS or DNSMOS: it does not say which."""
+    return "dnsmos_ovrl" if column.key == "dnmos" and "utmos" not in measures else column.measure
+
+
+def _estimate(measure: Measure, name: str, answers: Sequence[Answer]) -> Estimate:
+    asked = [a for a in answers if measure.belongs(a.item)]
+    return corpus.over(name, asked) if name in corpus.CORPUS else measure.estimate(asked)
+
+
+def _scaled(e: Estimate, by: float) -> Estimate:
+    value, low, high, best, worst = (None if x is None else by * x for x in (e.value, e.low, e.high, e.best, e.worst))
+    return Estimate(value, low, high, e.scored, e.asked, best, worst, e.scripts, e.note)
+
+
+def _score(columns: Sequence[str], measures: dict[str, Measure], answers: Sequence[Answer]) -> Estimate | None:
+    """What a board sorts by: the plain mean of its columns, each counting the same."""
+    values: list[float] = []
+    strata: list[str] = []
+    groups: list[str] = []
+    asked = 0
+    percent = False
+    for column in (c for c in COLUMNS if c.key in columns):
+        measure = measures.get(column.measure)
+        if measure is None:
+            return None
+        percent = column.kind == "percent"
+        own = [a for a in answers if measure.belongs(a.item)]
+        asked += len(own)
+        rows = [(x, a.item.group) for a in own if (x := measure.read(a)) is not None]
+        if not rows:
+            return None
+        values += [x for x, _ in rows]
+        groups += [g for _, g in rows]
+        strata += [column.key] * len(rows)
+    found = cluster.mean_of_means(values, strata, groups)
+    return _scaled(from_interval(found, found.low, found.high, asked), 100.0 if percent else 1.0)
+
+
+def _board(
+    key: str, title: str, columns: tuple[str, ...], entrants: list[Entrant], scores: dict[str, dict[str, Estimate]]
+) -> Board:
+    present = [(e, scores[e.key][key]) for e in entrants if key in scores[e.key]]
+    present.sort(key=lambda row: (-(row[1].value or 0.0), row[0].run is not None, row[0].name))
+    values = [score.value or 0.0 for _, score in present]
+    places = []
+    for entrant, score in present:
+        rank = 1 + sum(v > (score.value or 0.0) for v in values)
+        sure = None
+        if score.low is not None and score.high is not None:
+            others = [s.value or 0.0 for e, s in present if e.key != entrant.key]
+            sure = (1 + sum(v > score.high for v in others), 1 + sum(v > score.low for v in others))
+        places.append(Place(rank, entrant, score, sure))
+    absent = tuple(e.name for e in entrants if key not in scores[e.key])
+    return Board(key, title, columns, places, absent)
+
+
+# ── what differs ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _of_all(reading: Reading, answers: Sequence[Answer]) -> list[str]:
+    """What differs in every cell of a run: its benchmark, its clips, how many of the scripts it asks."""
+    if reading.benchmark != "echomind":
+        return [f"benchmark: {reading.benchmark or 'not named'}, not EchoMind"]
+    found = []
+    sources = sorted({a.item.source for a in answers} - {"synthesis", ""})
+    if sources:
+        found.append(f"clips: {', '.join(sources)}; the paper's table is of the synthesised ones")
+    scripts = len({a.item.group for a in answers})
+    if scripts != SCRIPTS:
+        found.append(f"scripts: {scripts:,} of the paper's {SCRIPTS:,}")
+    if any(a.item.status == "validated" for a in answers):
+        found.append("cues: validated ones only")
+    return found
+
+
+def _marks(
+    column: PublishedColumn, name: str, reading: Reading, condition: str, asked: Sequence[Answer]
+) -> tuple[list[str], list[str]]:
+    """What differs in one cell, and what the paper leaves open."""
+    signatures = out.measured_by(reading, name)
+    differs: list[str] = []
+    untold: list[str] = []
+    if not signatures:
+        return ["signature: not known"], untold
+    told = dict(_PART.findall(signatures[0]))
+    styles = [s for s in STYLES if any(a.item.style == s for a in asked)]
+    if asked and asked[0].item.task == "converse":
+        prompt = condition.partition("/")[0]
+        differs.append(f"prompt: {prompt} for all; the paper takes each model's best of three by C4 and VES")
+        untold.append(f"styles averaged: {', '.join(styles)} here; the paper does not say")
+    if column.key == "wer" and styles != ["target"]:
+        differs.append(f"clips transcribed: {', '.join(styles)}; the paper's code transcribes target clips")
+    if column.key in ("voice_accuracy", "reasoning_accuracy"):
+        untold.append(f"reading of answers: {told.get('extract', 'ours')} here; the paper's is not released")
+    if column.key == "semsim" and "qwen3-embedding-0.6b" not in signatures[0].lower():
+        differs.append(f"embedder: {_bare(told.get('embedder', 'another'))}; the paper's is Qwen3-Embedding-0.6B")
+    if column.key == "bertscore":
+        model, rescaled = _bare(told.get("model", "another")), told.get("rescaled", "no")
+        if "bert-base-uncased" not in model.lower() or rescaled == "no":
+            differs.append(
+                f"BERTScore: {model}, rescaled: {rescaled}; the paper's is bert-base-uncased, rescaled by its baseline"
+            )
+    if column.key == "rouge_l":
+        untold.append("stemming: none here; the paper does not say")
+    if column.key == "dnmos":
+        which = "UTMOS" if name == "utmos" else "DNSMOS"
+        untold.append(f"predictor: {which} here; the paper prints DNMOS and does not say which it is")
+    if column.key == "emoalign":
+        predictor = told.get("predictor", "another")
+        if "emotion2vec_plus_large" not in predictor:
+            differs.append(f"emotions heard by {_bare(predictor)}; the paper's by emotion2vec_plus_large")
+        untold.append("compared with: the emotion heard in the reference reply; the paper does not say")
+    if column.key in ("c1", "c2", "c3", "c4", "ves"):
+        _of_judges(column.key, signatures, differs)
+        if column.key == "c4" and "neutral" not in styles:
+            untold.append("C4 is asked of clips with a cue only; what the paper does with neutral ones it does not say")
+    return differs, untold
+
+
+def _of_judges(column: str, signatures: Sequence[str], differs: list[str]) -> None:
+    names = [m[1] if (m := _JUDGE.search(s)) else "not known" for s in signatures]
+    wanted = "gemini-2.5-pro" if column == "ves" else "gpt-4o"
+    bare = [n.rpartition(":")[2].partition("?")[0] for n in names]
+    if any(n != wanted and not re.fullmatch(rf"{re.escape(wanted)}-\d{{4}}-\d\d-\d\d", n) for n in bare):
+        differs.append(f"judge: {', '.join(names)}; the paper's is {wanted}")
+    elif len(names) > 1:
+        differs.append(f"judge: the mean of {len(names)}; the paper's is {wanted} alone")
+    parts = [dict(_PART.findall(s)) for s in signatures]
+    differs.append("rubric: in our own words")
+    if column == "ves" and any(p.get("hears", "nothing") != "audio" for p in parts):
+        differs.append("the judge does not hear the reply; the paper's does")
+    if column != "ves" and any(p.get("calls", "together") == "apart" for p in parts):
+        differs.append("one question at a time; the paper's judge is asked all four at once")
+
+
+def _bare(text: str) -> str:
+    return text.partition("@")[0]
