@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from overtone.analysis.reading import Answer
 from overtone.schema import Item
-from overtone.stats import cluster
+from overtone.stats import cluster, paired
 
 
 class Estimate(Struct, frozen=True):
@@ -89,6 +89,17 @@ def from_interval(
     """An interval of `stats` as an estimate, with the ends to be shown."""
     value, low_, high_ = _or_none(found.value), _or_none(low), _or_none(high)
     return Estimate(value, low_, high_, found.rows, asked, best, worst, found.clusters)
+
+
+def from_comparison(found: paired.Comparison, asked: int) -> tuple[Estimate, float | None]:
+    """A paired test as an estimate and its p-value. An end that nothing bounds is none, and the note says why."""
+    low, high = (x if math.isfinite(x) else math.nan for x in (found.low, found.high))
+    open_ended = found.rows > 0 and math.isnan(low + high)
+    note = f"{found.clusters} scripts are too few for an interval" if open_ended else ""
+    made = Estimate(
+        _or_none(found.value), _or_none(low), _or_none(high), found.rows, asked, scripts=found.clusters, note=note
+    )
+    return made, _or_none(found.p)
 
 
 def _or_none(x: float) -> float | None:

@@ -1,0 +1,323 @@
+"""Same words, another delivery: does the answer change when the voice does, rightly so, and stay when nothing did?
+
+Sensitivity is told from one question asked about several clips of a script whose right answers differ. Somebody who
+does not hear the voice answers both clips alike, or changes at random: then the two right answers in place are as
+frequent as the two in each other's place, so `direction`, the difference of both, is 0 whatever the habits. "Nothing
+changed" is measured: the same clip asked again, and the clip's second rendering in another voice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from overtone.analysis import said
+from overtone.analysis.counterfactual_pairs import RENDERING, REPEAT, About, Moved, Still, gather
+from overtone.analysis.measures import Estimate, estimate, from_comparison
+from overtone.analysis.parts import Detection, detection, false_cues
+from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.style import StyleRow, by_size, square_of, style_rows
+from overtone.errors import UsageError
+from overtone.stats import multiple, paired
+
+SEED = 11
+DRAWS = 4000
+SIGNATURE = (
+    f"counterfactual|v1|pairs:right answers differ|unread:neither changed nor stayed|test:sign-flips by script"
+    f"|draws:{DRAWS}|seed:{SEED}|adjust:holm"
+)
+NOTHING = {REPEAT: "the same clip asked again", RENDERING: "the clip rendered again in another voice"}
+
+
+class SensitivityRow(Struct, frozen=True):
+    """Pairs of clips of one script, one question, right answers that differ. Of these pairs the share answered
+    differently (`changed`), rightly on both (`sensitivity`), and with each other's answers (`swapped`)."""
+
+    key: str
+    condition: str
+    basis: str
+    level: str
+    by: str  # overall, dimension, pair
+    name: str
+    changed: Estimate
+    sensitivity: Estimate
+    chance: float | None  # of sensitivity, for blind guessing
+    swapped: Estimate
+    direction: Estimate  # sensitivity − swapped
+    p: float | None  # of "the direction is 0"
+    adjusted: float | None = None  # for the number of such rows
+
+
+class SpecificityRow(Struct, frozen=True):
+    """The share of questions whose answer stays where nothing changed, and by how much the answers to the same
+    questions change more often where the voice did (`excess`)."""
+
+    key: str
+    condition: str
+    basis: str
+    level: str
+    by: str
+    name: str
+    nothing: str  # of NOTHING: what was measured
+    stays: Estimate
+    excess: Estimate
+    p: float | None
+    adjusted: float | None = None
+
+
+Row = TypeVar("Row", SensitivityRow, SpecificityRow)
+
+
+class FalseCueRow(Struct, frozen=True):
+    """Is a cue told from none? d′ and what stands beside it."""
+
+    key: str
+    condition: str
+    detection: Detection
+
+
+class ReplyRow(Struct, frozen=True):
+    """Do the replies to one script's clips follow the voice?"""
+
+    key: str
+    condition: str
+    style: StyleRow
+
+
+class Counterfactual(Struct, frozen=True):
+    run: str
+    signature: str
+    sensitivity: list[SensitivityRow]
+    specificity: list[SpecificityRow]
+    false_cues: list[FalseCueRow]
+    replies: list[ReplyRow]
+    notes: list[str]
+
+
+def counterfactual(reading: Reading) -> Counterfactual:
+    """Everything a run tells of it, under each condition."""
+    conditions = _by_condition(reading)
+    found = {name: gather(answers) for name, answers in conditions.items()}
+    return Counterfactual(
+        run=reading.name,
+        signature=SIGNATURE,
+        sensitivity=_adjusted([_sensitivity(p) for name, g in found.items() for p in _moved_parts(name, g.moved)]),
+        specificity=_adjusted([_specificity(p) for name, g in found.items() for p in _still_parts(name, g.still)]),
+        false_cues=[
+            FalseCueRow(_key(name, row.basis, "false-cue"), name, row)
+            for name, answers in conditions.items()
+            for row in detection(answers)
+        ],
+        replies=[
+            ReplyRow(_key(name, row.basis, f"replies/{row.styles}"), name, row)
+            for name, answers in conditions.items()
+            for row in style_rows(answers)
+        ],
+        notes=[f"{name}: {note}" for name, g in found.items() for note in g.notes],
+    )
+
+
+def behind(reading: Reading, key: str) -> list[str]:
+    """The cases under a row's number: of a pair of clips both."""
+    for name, answers in _by_condition(reading).items():
+        gathered = gather(answers)
+        for moved in _moved_parts(name, gathered.moved):
+            if moved.key == key:
+                return _unique(case for row in moved.rows if row.right is not None for case in row.about.cases)
+        for still in _still_parts(name, gathered.still):
+            if still.key == key:
+                return _unique(case for row in still.rows if row.stays is not None for case in row.about.cases)
+        for basis, asked in false_cues(answers):
+            if key == _key(name, basis, "false-cue"):
+                return _unique(a.item.case for a in asked if a.value("accuracy") is not None)
+        for basis, size, scripts in by_size(answers):
+            if key == _key(name, basis, f"replies/{size}"):
+                told = [replies for _, replies in scripts if square_of(replies) is not None]
+                return _unique(a.item.case for replies in told for a in replies.values())
+    raise UsageError(f"no number of this finding is called {key!r}; its rows name theirs")
+
+
+def _unique(cases: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(cases))
+
+
+def sentences(found: Counterfactual) -> list[str]:
+    """What is told overall: of answers for each level, of false cues, and of replies."""
+    lines = []
+    for row in _headline(found.sensitivity):
+        if row.sensitivity.value is None:
+            continue
+        telling = "" if said.tells(row.direction) else ", so whether they follow the voice cannot be told"
+        chance = "" if row.chance is None else f" (blind guessing: {100 * row.chance:.0f} %)"
+        lines.append(
+            f"{row.condition}, {row.level}: where the voice moves the right answer, {said.percent(row.changed)} of "
+            f"{row.sensitivity.scored} pairs of answers change and {said.percent(row.sensitivity)} are right on both "
+            f"clips{chance}, against {said.percent(row.swapped)} the wrong way round: a difference of "
+            f"{said.points(row.direction)}{_p(row.p)}{telling}."
+        )
+    for still in _headline(found.specificity):
+        if still.stays.value is None:
+            continue
+        line = (
+            f"{still.condition}, {still.level}: {NOTHING[still.nothing]}, {said.percent(still.stays)} of answers stay"
+        )
+        if still.excess.value is not None:
+            telling = "" if said.tells(still.excess) else ", which cannot be told from no difference"
+            line += (
+                f"; answers to the same questions change more often where the voice changes by "
+                f"{said.points(still.excess)}{_p(still.p)}{telling}"
+            )
+        lines.append(f"{line}.")
+    for cue in found.false_cues:
+        told = cue.detection
+        if told.d_prime.value is not None and told.basis != "unvalidated":
+            telling = "" if said.tells(told.d_prime) else ": whether a cue is told from none cannot be told"
+            lines.append(
+                f"{cue.condition}, false cues: a cue is named on {said.percent(told.hit)} of clips with one and on "
+                f"{said.percent(told.false_alarm)} of those without, d′ = {said.plain(told.d_prime)}{telling}."
+            )
+    for reply in found.replies:
+        style = reply.style
+        if style.sensitivity.value is not None and style.basis != "unvalidated":
+            telling = "" if said.tells(style.sensitivity) else ": whether replies follow the voice cannot be told"
+            lines.append(
+                f"{reply.condition}: replies to {style.styles} deliveries of one script go to their own references in "
+                f"{said.percent(style.assignment)} of {style.squares} cases (chance {100 * style.chance:.0f} %), "
+                f"sensitivity {said.plain(style.sensitivity, 3)}{telling}."
+            )
+    return lines
+
+
+def _p(p: float | None) -> str:
+    told = said.p_value(p)
+    return f", {told}" if told else ""
+
+
+def _headline(rows: Sequence[Row]) -> list[Row]:
+    overall = [row for row in rows if row.by == "overall"]
+    sure = [row for row in overall if row.basis != "unvalidated"]
+    return sure or overall
+
+
+# ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+Compared = TypeVar("Compared", Moved, Still)
+
+
+class _Part(NamedTuple, Generic[Compared]):
+    """Some comparisons and the key that names them."""
+
+    key: str
+    condition: str
+    basis: str
+    level: str
+    by: str
+    name: str
+    rows: list[Compared]
+
+
+def _by_condition(reading: Reading) -> dict[str, list[Answer]]:
+    found: dict[str, list[Answer]] = {}
+    for answer in reading.answers:
+        found.setdefault(answer.condition, []).append(answer)
+    return found
+
+
+def _key(condition: str, basis: str, rest: str) -> str:
+    return f"counterfactual/{condition}" + ("/unvalidated" if basis == "unvalidated" else "") + f"/{rest}"
+
+
+def _moved_parts(condition: str, rows: Sequence[Moved]) -> Iterator[_Part[Moved]]:
+    yield from _parts(condition, "sensitivity", rows, (_dimension, _kind))
+
+
+def _still_parts(condition: str, rows: Sequence[Still]) -> Iterator[_Part[Still]]:
+    for nothing in NOTHING:
+        chosen = [row for row in rows if row.about.kind == nothing]
+        yield from _parts(condition, f"specificity/{nothing}", chosen, (_dimension,))
+
+
+def _dimension(about: About) -> tuple[str, str]:
+    return "dimension", about.dimension
+
+
+def _kind(about: About) -> tuple[str, str]:
+    return "pair", about.kind
+
+
+def _parts(
+    condition: str, what: str, rows: Sequence[Compared], splits: Sequence[Callable[[About], tuple[str, str]]]
+) -> Iterator[_Part[Compared]]:
+    """The comparisons of each basis and level: all, then by what splits them, as named in a key."""
+    found: dict[tuple[str, str, str, str], list[Compared]] = {}
+    for row in rows:
+        about: About = row.about
+        for by, name in (("overall", ""), *(split(about) for split in splits)):
+            if name or by == "overall":
+                found.setdefault((about.basis, about.level, by, name), []).append(row)
+    for (basis, level, by, name), part in found.items():
+        where = f"{level}/{by}/{name}/{what}" if name else f"{level}/{by}/{what}"
+        yield _Part(_key(condition, basis, where), condition, basis, level, by, name, part)
+
+
+def _sensitivity(part: _Part[Moved]) -> SensitivityRow:
+    rows = part.rows
+    chances = [row.chance for row in rows if row.chance is not None]
+    direction, p = _test([(row.right, row.swapped, row.about.group) for row in rows])
+    return SensitivityRow(
+        key=part.key,
+        condition=part.condition,
+        basis=part.basis,
+        level=part.level,
+        by=part.by,
+        name=part.name,
+        changed=_rate([(row.changed, row.about.group) for row in rows]),
+        sensitivity=_rate([(row.right, row.about.group) for row in rows]),
+        chance=math.fsum(chances) / len(chances) if chances else None,
+        swapped=_rate([(row.swapped, row.about.group) for row in rows], good=0.0),
+        direction=direction,
+        p=p,
+    )
+
+
+def _specificity(part: _Part[Still]) -> SpecificityRow:
+    rows = part.rows
+    excess, p = _test([(row.voice, row.nothing, row.about.group) for row in rows])
+    return SpecificityRow(
+        key=part.key,
+        condition=part.condition,
+        basis=part.basis,
+        level=part.level,
+        by=part.by,
+        name=part.name,
+        nothing=rows[0].about.kind,
+        stays=_rate([(row.stays, row.about.group) for row in rows]),
+        excess=excess,
+        p=p,
+    )
+
+
+def _rate(rows: Sequence[tuple[float | None, str]], good: float = 1.0) -> Estimate:
+    return estimate(rows, kind="proportion", good=good, bad=1.0 - good)
+
+
+def _test(rows: Sequence[tuple[float | None, float | None, str]]) -> tuple[Estimate, float | None]:
+    """The mean difference of two shares of the same comparisons, with the interval and p-value of sign flips."""
+    both = [(a, b, group) for a, b, group in rows if a is not None and b is not None]
+    groups = [group for *_, group in both]
+    found = paired.permutation([a for a, *_ in both], [b for _, b, _ in both], groups, seed=SEED, draws=DRAWS)
+    return from_comparison(found, len(rows))
+
+
+def _adjusted(rows: Sequence[Row]) -> list[Row]:
+    """The rows with p-values that hold for all of them together."""
+    adjusted = multiple.holm([math.nan if row.p is None else row.p for row in rows])
+    return [
+        msgspec.structs.replace(row, adjusted=None if math.isnan(p) else float(p))
+        for row, p in zip(rows, adjusted, strict=True)
+    ]
