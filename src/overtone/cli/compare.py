@@ -1,0 +1,51 @@
+"""Compare two runs on the items both were asked: paired differences with intervals, p-values, and what flipped."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from overtone.errors import EXIT_OK, UsageError
+
+WAY_OUT = "leave what differs out by naming measures with --metric, score both runs alike, or look anyway with --force"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("first", metavar="A", type=Path, help="a run's folder")
+    parser.add_argument("second", metavar="B", type=Path, help="the run whose gain over A is asked for")
+    parser.add_argument(
+        "--metric",
+        metavar="NAME",
+        action="append",
+        help="voice_accuracy, wer, c4, c4@JUDGE, bertscore, …; repeatable (the headline's and every judged dimension)",
+    )
+    parser.add_argument(
+        "--condition", metavar="NAME", action="append", help="only this one, e.g. enhance/audio; repeatable (all)"
+    )
+    parser.add_argument("--force", action="store_true", help="compare runs that do not compare, and say what differs")
+    parser.add_argument("--format", choices=("table", "markdown", "json"), default="table", help="(table)")
+
+
+def main(args: argparse.Namespace) -> int:
+    import msgspec
+
+    from overtone.analysis.compare import compare, sentences
+    from overtone.analysis.reading import open_run
+    from overtone.analysis.unlike import refuse
+    from overtone.report.compared import markdown, print_comparison
+
+    first, second = (open_run(folder, light=True) for folder in (args.first, args.second))
+    found = compare(first, second, args.metric or (), args.condition or ())
+    if not found.shared:
+        asked = [", ".join(sorted({a.condition for a in r.answers})) or "nothing" for r in (first, second)]
+        raise UsageError(f"the runs share no item under one condition: A was asked {asked[0]}; B {asked[1]}")
+    if not args.force:
+        refuse(found.unlike, WAY_OUT)
+    if args.format == "json":
+        told = {**msgspec.to_builtins(found), "sentences": sentences(found)}
+        print(msgspec.json.format(msgspec.json.encode(told)).decode())
+    elif args.format == "markdown":
+        print(markdown(found), end="")
+    else:
+        print_comparison(found)
+    return EXIT_OK

@@ -1,0 +1,161 @@
+"""A comparison of two runs as tables: for the terminal, as Markdown, and as plain values for a page."""
+
+from __future__ import annotations
+
+import re
+from typing import IO
+
+from rich.table import Table as RichTable
+
+from overtone.analysis.compare import Change, Comparison, Flip, Flips, change, probability, sentences
+from overtone.paths import shown
+from overtone.report.apart import OVER, Cell, Line, PartTable
+from overtone.report.format import NONE, one
+from overtone.report.terminal import make_console, safe
+
+SHOWN = 10  # flipped cases in a table; --format json has all
+HINT = (
+    "The mean difference, second less first, over items that both runs have a score for. In brackets its 95 % interval "
+    "by script; p for the row alone, and after Holm over the rows of the table."
+)
+
+
+def tables(found: Comparison) -> list[PartTable]:
+    """The tables of a comparison: all items first, then each measure by cue."""
+    made = []
+    for table in found.tables:
+        by_cue = any(row.cue for row in table.rows)
+        names = ("cue",) if by_cue else ("measure", "level", "over")
+        heads = (found.first, found.second, "difference", "p", "p, Holm", "pairs", "worse", "better", "")
+        lines = tuple(Line(0, row.condition, _names(row, by_cue), _cells(row)) for row in table.rows)
+        made.append(PartTable(table.key, table.title, HINT, names, heads, lines))
+    return made
+
+
+def _names(row: Change, by_cue: bool) -> tuple[str, ...]:
+    if by_cue:
+        return (row.cue + (" (not validated)" if row.basis == "unvalidated" else ""),)
+    return (row.label, str(row.level), OVER.get(row.basis, row.basis))
+
+
+def _cells(row: Change) -> tuple[Cell, ...]:
+    both = f"{row.by.scored:,} of {row.by.asked:,}"
+    once = row.only_first + row.only_second
+    return (
+        _text(one(row.first, row.shown, row.digits)),
+        _text(one(row.second, row.shown, row.digits)),
+        Cell(row.by, "points" if row.shown == "percent" else "number", difference(row), digits=row.digits),
+        _text(probability(row.p).removeprefix("= ")),
+        _text(probability(row.adjusted).removeprefix("= ")),
+        _text(both, f"{once:,} scored once" if once else ""),
+        _text(f"{row.worse:,}"),
+        _text(f"{row.improved:,}"),
+        _text(row.verdict),
+    )
+
+
+def difference(row: Change) -> str:
+    """`+4.2 [1.0 to 7.4]`, in points or on the measure's own scale."""
+    if row.by.value is None:
+        return NONE
+    between = f" [{change(row.by.low, row)} to {change(row.by.high, row)}]" if row.by.low is not None else ""
+    return change(row.by.value, row) + (between or f" ({row.by.note})")
+
+
+def _text(text: str, small: str = "") -> Cell:
+    return Cell(kind="text", text=text, small=small)
+
+
+def facts(found: Comparison) -> list[str]:
+    """What was compared, what could not be paired, what differs, and what else to know."""
+    lines = [
+        f"first: {found.first} ({found.first_model or 'model not named'})",
+        f"second: {found.second} ({found.second_model or 'model not named'})",
+        f"{found.shared:,} asks in both, {found.only_first:,} in the first alone, {found.only_second:,} in the second",
+    ]
+    if found.conditions_apart:
+        lines.append(f"not in both: {', '.join(found.conditions_apart)}")
+    lines += [f"THESE RUNS DO NOT COMPARE: {one}" for one in found.unlike]
+    return [*lines, *(f"note: {note}" for note in found.notes)]
+
+
+def listed(flips: Flips) -> list[tuple[str, tuple[Flip, ...], int]]:
+    """Both lists of flipped cases, each with its heading and its total; empty ones are left out."""
+    heads = ("right → wrong", "wrong → right") if flips.right_or_wrong else ("largest losses", "largest gains")
+    both = ((heads[0], flips.worse, flips.worse_total), (heads[1], flips.improved, flips.improved_total))
+    return [(head, found, total) for head, found, total in both if total]
+
+
+def _of(flips: Flips) -> str:
+    over = f", {OVER[flips.basis]}" if flips.basis in OVER and flips.basis else ""
+    return f"{flips.label}, {flips.condition}{over}"
+
+
+def _moved(flip: Flip) -> str:
+    if flip.was or flip.now:
+        return f"{flip.was or 'unread'} → {flip.now or 'unread'}"
+    return f"{flip.first:.3g} → {flip.second:.3g}"
+
+
+# ── the terminal ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def print_comparison(found: Comparison, file: IO[str] | None = None, *, width: int | None = None) -> None:
+    console = make_console(file, width)
+    for text in (*facts(found), *sentences(found)):
+        console.print(safe(text), soft_wrap=True)
+    for table in tables(found):
+        drawn = RichTable(title=safe(table.title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for number, head in enumerate(_heads(table)):
+            drawn.add_column(safe(head), justify="left" if number <= len(table.names) else "right", overflow="fold")
+        for line in table.lines:
+            cells = ["\n".join(safe(part) for part in (cell.text, cell.small) if part) for cell in line.cells]
+            drawn.add_row(safe(line.condition), *map(safe, line.names), *cells)
+        console.print(drawn)
+    if found.tables:
+        console.print("percent and percentage points, or the measure's own scale; 95 % intervals by script")
+    for flips in found.flips:
+        for head, cases, total in listed(flips):
+            console.print(f"[bold]{safe(_of(flips))}: {head}[/bold] ({total:,})")
+            for flip in cases[:SHOWN]:
+                console.print(
+                    f"  {safe(flip.item)}  {safe(flip.cue or 'neutral')}  {safe(_moved(flip))}", soft_wrap=True
+                )
+            if total > len(cases[:SHOWN]):
+                console.print(f"  … and {total - len(cases[:SHOWN]):,} more")
+
+
+def _heads(table: PartTable) -> list[str]:
+    return ["condition", *table.names, *table.heads]
+
+
+# ── Markdown ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def markdown(found: Comparison) -> str:
+    lines = [f"# {plain(found.second)} against {plain(found.first)}", ""]
+    lines += [f"- {plain(line)}" for line in facts(found)]
+    lines += ["", *(f"- {plain(sentence)}" for sentence in sentences(found))]
+    for table in tables(found):
+        lines += ["", f"## {plain(table.title)}", "", *rows(_heads(table), [_row(line) for line in table.lines])]
+    for flips in found.flips:
+        for head, cases, total in listed(flips):
+            lines += ["", f"## {plain(_of(flips))}: {head} ({total:,})", ""]
+            lines += rows(["item", "cue", ""], [[f.item, f.cue or "neutral", _moved(f)] for f in cases[:SHOWN]])
+    return "\n".join(lines) + "\n"
+
+
+def _row(line: Line) -> list[str]:
+    cells = [" ".join(filter(None, (cell.text, f"({cell.small})" if cell.small else ""))) for cell in line.cells]
+    return [line.condition, *line.names, *cells]
+
+
+def rows(heads: list[str], found: list[list[str]]) -> list[str]:
+    """A Markdown table; what strangers wrote stays text."""
+    lines = ["| " + " | ".join(map(plain, heads)) + " |", "|" + "---|" * len(heads)]
+    return [*lines, *("| " + " | ".join(map(plain, row)) + " |" for row in found)]
+
+
+def plain(text: str) -> str:
+    """Text of others in Markdown: on one line, without markup."""
+    return re.sub(r"([\\`*_{}\[\]<>|#!~&])", r"\\\1", shown(text)) if text else ""

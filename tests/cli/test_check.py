@@ -1,0 +1,76 @@
+"""`overtone check`: exit codes, the Markdown and the JUnit file, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from overtone.cli import main
+from tests.analysis.pairs import answers, talks
+
+GOOD = [True] * 9 + [False] * 3
+
+
+def test_the_exit_code_says_held_failed_or_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = str(answers(tmp_path / "a", GOOD))
+    assert main(["check", run, "--require", "voice_accuracy >= 0.60"]) == 0
+    assert "✓ voice_accuracy >= 0.6 (task/audio) holds" in capsys.readouterr().out
+    assert main(["check", run, "--require", "voice_accuracy >= 0.80"]) == 1
+    assert "1 fail" in capsys.readouterr().out
+    assert main(["check", run, "--require", "c4 >= 3", "--require", "voice_accuracy > 0"]) == 3
+    assert "cannot be told" in capsys.readouterr().out
+    assert main(["check", run, "--require", "c4 >= 3", "--require", "voice_accuracy > 1"]) == 1
+
+
+def test_the_files_hold_what_was_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evil = 'x\x00\x1b<&"|\n]]>'
+    run = str(answers(tmp_path / "a", GOOD, meta={"label": evil}))
+    words = ["--require", "voice_accuracy >= 0.6", "--require", "voice_accuracy < 0.6", "--require", "ves > 1"]
+    files = ["--markdown", str(tmp_path / "c.md"), "--junit", str(tmp_path / "c.xml")]
+    assert main(["check", run, *words, *files]) == 1
+    assert "\x1b" not in capsys.readouterr().out
+    text = (tmp_path / "c.md").read_text()
+    assert len([line for line in text.splitlines() if line.startswith("| ")]) == 4
+    assert "<&" not in text
+    suite = ElementTree.parse(tmp_path / "c.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+    names = [case.get("name") for case in suite]
+    assert names == ["voice_accuracy >= 0.6 (task/audio)", "voice_accuracy < 0.6 (task/audio)", "ves > 1"]
+    assert [child.tag for case in suite for child in case] == ["system-out", "failure", "error"]
+    assert suite[0].get("classname") == 'x\\x00\\x1b<&"|\\n]]>'
+
+
+def test_a_run_is_held_to_its_baseline_by_the_margin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, run = str(talks(tmp_path / "a", [3.0] * 8)), str(talks(tmp_path / "b", [2.9] * 8))
+    assert main(["check", run, "--baseline", base, "--no-worse", "c4:0.2"]) == 0
+    assert "within the margin of 0.2" in capsys.readouterr().out
+    assert main(["check", run, "--baseline", base, "--no-worse", "c4:0.05"]) == 1
+    assert "not within the margin" in capsys.readouterr().out
+    assert main(["check", base, "--baseline", run, "--no-worse", "c4:0.05", "--require", "c4 >= 3"]) == 0
+
+
+def test_a_baseline_that_does_not_compare_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, run = str(answers(tmp_path / "a", GOOD)), str(answers(tmp_path / "b", GOOD, version=2))
+    assert main(["check", run, "--baseline", base, "--no-worse", "voice_accuracy:0.1"]) == 2
+    assert "accuracy|v1 against accuracy|v2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "nothing is required"),
+        (["--no-worse", "c4:0.1"], "give --baseline RUN"),
+        (["--require", "voice_acuracy >= 0.6"], "did you mean 'voice_accuracy'"),
+        (["--require", "voice_accuracy"], "not a requirement"),
+        (["--require", "voice_accuracy > 0.5", "--condition", "zero/audio"], "it has task/audio"),
+        (["--require", "voice_accuracy > 0.5", "--junit", "/nowhere/x.xml"], "No such file"),
+    ],
+)
+def test_wrong_words_are_clear_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    run = str(answers(tmp_path / "a", GOOD))
+    assert main(["check", run, *words]) == 2
+    assert told in capsys.readouterr().err

@@ -1,0 +1,94 @@
+"""`overtone compare`: its three formats, what it refuses, and text of strangers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from overtone.cli import main
+from tests.analysis.pairs import answers
+from tests.report.fake_run import make_run
+
+FIRST = [True] * 4 + [False] * 8
+SECOND = [False] + [True] * 11
+
+
+def test_the_table_says_what_differs_and_which_items_flipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = answers(tmp_path / "a", FIRST), answers(tmp_path / "b", SECOND)
+    assert main(["compare", str(a), str(b)]) == 0
+    out = capsys.readouterr().out
+    assert "12 asks in both" in out
+    assert "33.3" in out
+    assert "91.7" in out
+    assert "+58.3 [" in out
+    assert "right → wrong (1)" in out
+    assert "wrong → right (8)" in out
+    assert "q0  sad  A → B" in out
+
+
+def test_markdown_and_json_hold_the_same_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = answers(tmp_path / "a", FIRST), answers(tmp_path / "b", SECOND)
+    assert main(["compare", str(a), str(b), "--format", "markdown"]) == 0
+    text = capsys.readouterr().out
+    assert "| task/audio | Voice accuracy | 1 | all cues | 33.3 | 91.7 | +58.3 " in text
+    assert main(["compare", str(a), str(b), "--format", "json"]) == 0
+    told = msgspec.json.decode(capsys.readouterr().out)
+    row = told["tables"][0]["rows"][0]
+    assert (row["first"], row["second"], row["by"]["value"]) == pytest.approx((4 / 12, 11 / 12, 7 / 12))
+    assert [flip["item"] for flip in told["flips"][0]["worse"]] == ["q0"]
+    assert told["sentences"]
+    assert told["signature"].startswith("compare|v1")
+
+
+def test_runs_that_do_not_compare_are_refused_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = answers(tmp_path / "a", FIRST), answers(tmp_path / "b", SECOND, version=2)
+    assert main(["compare", str(a), str(b)]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "signature of accuracy: accuracy|v1 against accuracy|v2" in told.err
+    assert "--force" in told.err
+    assert main(["compare", str(a), str(b), "--force"]) == 0
+    assert "THESE RUNS DO NOT COMPARE: signature of accuracy" in capsys.readouterr().out
+
+
+def test_nothing_shared_and_unknown_names_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = answers(tmp_path / "a", FIRST), answers(tmp_path / "b", SECOND)
+    assert main(["compare", str(a), str(b), "--condition", "zero/audio"]) == 2
+    assert "A was asked task/audio" in capsys.readouterr().err
+    assert main(["compare", str(a), str(b), "--metric", "voice_acuracy"]) == 2
+    assert "did you mean 'voice_accuracy'" in capsys.readouterr().err
+    assert main(["compare", str(a), str(tmp_path)]) == 2
+    assert "is not a run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "json"])
+def test_text_of_strangers_is_harmless(tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    evil = "x\x1b[31m|<script>[bold]\n# y"
+    a = answers(tmp_path / "a", FIRST, meta={"label": evil, "model": evil})
+    b = answers(tmp_path / "b", SECOND, meta={"label": evil, "model": evil})
+    assert main(["compare", str(a), str(b), "--format", form]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    if form == "markdown":
+        assert "\\<script" in out
+        assert "|<" not in out
+        assert "\n# y" not in out
+    elif form == "table":
+        assert "[bold]" in out
+
+
+def test_runs_with_everything_in_them_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = make_run(tmp_path / "a", judges=("one", "two"), repeats=2)
+    b = make_run(tmp_path / "b", judges=("one", "two"), repeats=2, seed=5, skill=0.9)
+    assert main(["compare", str(a), str(b), "--metric", "c4", "--metric", "c4@one", "--metric", "semsim"]) == 0
+    out = capsys.readouterr().out
+    assert "Speech relevance (C4), one" in out
+    assert "largest losses" in out
+    assert main(["compare", str(a), str(a)]) == 0
+    assert "cannot be told from none" in capsys.readouterr().out
