@@ -287,6 +287,8 @@ class _Table:
         found = nested.of_means(a, b, int(known.sum()), scripts)
         asked = int((a.known | b.known)[0].sum())
         few = "" if known.sum(1).max(initial=0) > 2 else "fewer than three cues"
+        if not few and scripts < 3 * self.cues:
+            few = "fewer than three scripts a cue: the interval is too narrow, see the case level"
         both = (_estimate(found[0], asked, few), _estimate(found[1], asked, few))
         yield self._row("cue", "within", first, second, both, int(known.any(1).sum()))
         if self.runs > 1:

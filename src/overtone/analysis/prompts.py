@@ -1,0 +1,328 @@
+"""How much the prompt matters: each prompt's numbers, the best one chosen fairly, and where instructions were not kept.
+
+A table of each model's best prompt, chosen on the replies it is then shown for, flatters whoever tried more prompts.
+Here the choice is made on half of the scripts and shown on the other, both ways round, with the flattering number
+beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from overtone.analysis import outcomes as out
+from overtone.analysis import said
+from overtone.analysis.judged import by_status, replies_of
+from overtone.analysis.measures import Estimate, Measure, estimate, status
+from overtone.analysis.reading import Answer, Reading
+
+SEED = 5
+SIGNATURE = f"prompts|v1|split:scripts-in-half|crossfit:2|choice:highest-mean,ties-to-the-plainer|seed:{SEED}"
+PROMPTS = ("zero", "basic", "enhance")
+CRITERIA = ((out.C4, out.VES), (out.C4,), (out.VES,))  # the paper's first
+KINDS = {
+    "failed": "no reply came",
+    "empty": "empty",
+    "refused": "refused",
+    "cut off": "cut off",
+    "unparsable": "no option can be read off it",
+}
+_CUT = frozenset({"cut short before the answer", "unfinished thinking"})  # rules of the reader of answers
+_ENDS = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # how endpoints say that a reply was cut off
+
+
+class PromptRow(Struct, frozen=True):
+    """All replies under one prompt. A number's own key is `key` and the measure's name."""
+
+    key: str
+    basis: str
+    prompt: str
+    measures: dict[str, Estimate]
+
+
+class Choice(Struct, frozen=True):
+    """The best prompt by some measures. All numbers are over the replies that every prompt has them for.
+
+    `halves` are the prompts chosen on the first and on the second half of the scripts; `fair` is each half under the
+    prompt that the other chose; `in_sample` is over all under the prompt that all chose, as the paper does; `optimism`
+    is in_sample less fair, reply by reply.
+    """
+
+    key: str
+    basis: str
+    by: tuple[str, ...]
+    prompts: tuple[str, ...]
+    overall: str
+    halves: tuple[str, str]
+    in_sample: dict[str, Estimate]
+    fair: dict[str, Estimate]
+    optimism: dict[str, Estimate]
+
+
+class FailureRow(Struct, frozen=True):
+    """What was asked under one prompt and not done: each kind's share of what was asked."""
+
+    key: str
+    basis: str
+    prompt: str
+    task: str
+    kinds: dict[str, Estimate]  # by KINDS
+
+
+class Prompts(Struct, frozen=True):
+    rows: list[PromptRow]
+    choices: list[Choice]
+    failures: list[FailureRow]
+    notes: list[str]
+
+
+def prompts(reading: Reading, *, input: str = "audio") -> Prompts:
+    """Prompt sensitivity of one run. No choice is made where one prompt was asked, or no judge scored C4 or VES."""
+    measures = {n: m for n, m in out.outcomes(reading).items() if not _hearing(n)}
+    rows: list[PromptRow] = []
+    choices: list[Choice] = []
+    for basis, under in _by_prompt(reading, input):
+        for prompt, found in under.items():
+            estimates = {n: e for n, m in measures.items() if (e := m.estimate(found)).asked}
+            rows.append(PromptRow(f"prompts/{basis or 'all'}/{prompt}", basis, prompt, estimates))
+        choices += _choices(basis, under, measures)
+    notes = []
+    prompted = {row.prompt for row in rows}
+    if rows and len(prompted) < 2:
+        notes.append(f"replies were asked for under one prompt only ({', '.join(prompted)}): nothing to choose from")
+    elif rows and not choices:
+        notes.append("no best prompt: no reply has C4 or VES under every prompt; score the run with a judge")
+    return Prompts(rows, choices, _failures(reading, input), notes)
+
+
+def behind(reading: Reading, key: str, *, input: str = "audio") -> list[str]:
+    """The cases under a number: of prompts/BASIS/PROMPT/MEASURE, …/best/BY/MEASURE or …/failures/PROMPT/TASK/KIND."""
+    _, basis, what, *rest = key.split("/")
+    if what == "failures":
+        wanted, task, kind = rest[0], rest[1], rest[2] if len(rest) > 2 else ""
+        cases = set()
+        for name, prompt, asked, answers in _tasks(reading, input):
+            if (name or "all", prompt, asked) == (basis, wanted, task):
+                cases |= {a.item.case for a in answers if not kind or _went(a, kind) == 1.0}
+        return sorted(cases)
+    measures = out.outcomes(reading)
+    for name, under in _by_prompt(reading, input):
+        if (name or "all") != basis:
+            continue
+        if what == "best":
+            rows = _common(under, [measures[n] for n in rest[0].split("+")])
+            shown = measures.get(rest[1]) if len(rest) > 1 else None
+            keys = [k for k in rows if shown is None or any(_value(shown, u[k]) is not None for u in _keyed(under))]
+            return sorted({case for case, _ in keys})
+        measure = measures.get(rest[0]) if rest else None
+        found = under.get(what, [])
+        return sorted({a.item.case for a in found if measure is None or _value(measure, a) is not None})
+    return []
+
+
+def sentences(found: Prompts) -> list[str]:
+    told = [_choice_sentence(choice) for choice in found.choices if choice.by == found.choices[0].by]
+    for row in found.failures:
+        bad = {k: e for k, e in row.kinds.items() if e.value}
+        if bad:
+            each = ", ".join(f"{KINDS[k]} {said.percent(e)}" for k, e in bad.items())
+            what = {"converse": "replies", "choose": "answers to questions", "transcribe": "transcripts"}.get(row.task)
+            told.append(f"Under {row.prompt}, of the {what or row.task}{_over(row.basis)}: {each}.")
+    return told + [f"{note[0].upper()}{note[1:]}." for note in found.notes]
+
+
+def _choice_sentence(choice: Choice) -> str:
+    by = " and ".join(out.label(n) for n in choice.by)
+    name = choice.by[0]
+    first, second = choice.halves
+    picked = f"{first} is chosen" if first == second else f"one half of the scripts chooses {first}, the other {second}"
+    fair, flattered, gap = (d[name] for d in (choice.fair, choice.in_sample, choice.optimism))
+    text = (
+        f"Best prompt by {by}{_over(choice.basis)}: {picked}; {out.label(name)} {out.told(name, fair)} on scripts that "
+        f"did not choose, {out.told(name, flattered)} chosen on the scripts shown"
+    )
+    if not gap.value:
+        return f"{text}: no optimism seen with this split."
+    return f"{text}: an optimism of {out.told(name, gap, difference=True)}."
+
+
+def _over(basis: str) -> str:
+    return " (cues not validated)" if basis == "unvalidated" else ""
+
+
+# ── the best prompt ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+Key = tuple[str, int]  # case and repeat
+
+
+def _hearing(name: str) -> bool:
+    return name in ("voice_accuracy", "reasoning_accuracy", "wer_raw", "semsim")
+
+
+def _by_prompt(reading: Reading, input: str) -> list[tuple[str, dict[str, list[Answer]]]]:
+    """(basis, prompt → replies), prompts from the plainest on."""
+    conditions = {f"{prompt}/{input}": prompt for prompt in PROMPTS}
+    replies = [a for a in replies_of(reading.answers) if a.condition in conditions]
+    out_ = []
+    for basis, answers in by_status(replies):
+        under: dict[str, list[Answer]] = {}
+        for answer in answers:
+            under.setdefault(conditions[answer.condition], []).append(answer)
+        out_.append((basis, {p: under[p] for p in PROMPTS if p in under}))
+    return out_
+
+
+def _value(measure: Measure, answer: Answer) -> float | None:
+    return measure.read(answer) if measure.belongs(answer.item) else None
+
+
+def _keyed(under: Mapping[str, Sequence[Answer]]) -> list[dict[Key, Answer]]:
+    return [{(a.item.case, a.repeat): a for a in answers} for answers in under.values()]
+
+
+def _common(under: Mapping[str, Sequence[Answer]], by: Sequence[Measure]) -> dict[Key, list[Answer]]:
+    """The replies that have every measure of the choice under every prompt: (case, repeat) → by prompt."""
+    keyed = _keyed(under)
+    found = {}
+    for key in keyed[0]:
+        answers = [k[key] for k in keyed if key in k]
+        if len(answers) == len(keyed) and all(_value(m, a) is not None for m in by for a in answers):
+            found[key] = answers
+    return found
+
+
+def _choices(basis: str, under: Mapping[str, list[Answer]], measures: Mapping[str, Measure]) -> list[Choice]:
+    if len(under) < 2:
+        return []
+    names = tuple(under)
+    found = []
+    for by in CRITERIA:
+        if not all(n in measures for n in by):
+            continue
+        rows = list(_common(under, [measures[n] for n in by]).values())
+        scripts = sorted({answers[0].item.group for answers in rows})
+        if len(scripts) < 2:
+            continue
+        shuffled = np.random.default_rng(SEED).permutation(len(scripts))
+        first = {scripts[i] for i in shuffled[: len(scripts) // 2]}
+        values = np.array([[[_value(measures[n], a) for n in by] for a in answers] for answers in rows], dtype=float)
+        inside = np.array([answers[0].item.group in first for answers in rows])
+        overall = _best(values)
+        halves = (_best(values[inside]), _best(values[~inside]))
+        used = np.where(inside, halves[1], halves[0])  # each half under the prompt that the other chose
+        found.append(
+            _choice(
+                f"prompts/{basis or 'all'}/best/{'+'.join(by)}", basis, by, names, rows, overall, halves, used, measures
+            )
+        )
+    return found
+
+
+def _best(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> int:
+    """The prompt with the highest mean over replies and measures; the plainer one where two are equal."""
+    means = np.round(values.mean(axis=(0, 2)), 9)
+    return int(np.argmax(means))
+
+
+def _choice(
+    key: str,
+    basis: str,
+    by: tuple[str, ...],
+    names: tuple[str, ...],
+    rows: Sequence[Sequence[Answer]],
+    overall: int,
+    halves: tuple[int, int],
+    used: np.ndarray[tuple[int], np.dtype[np.intp]],
+    measures: Mapping[str, Measure],
+) -> Choice:
+    in_sample, fair, optimism = {}, {}, {}
+    note = "over one split of the scripts; the interval takes the choice as given"
+    for name, measure in measures.items():
+        own = [
+            (answers, int(other)) for answers, other in zip(rows, used, strict=True) if measure.belongs(answers[0].item)
+        ]
+        pairs = [
+            (_value(measure, answers[overall]), _value(measure, answers[other]), answers[0]) for answers, other in own
+        ]
+        both = [(a, b, answer.item.group) for a, b, answer in pairs if a is not None and b is not None]
+        if both:
+            in_sample[name] = estimate([(a, group) for a, _, group in both])
+            fair[name] = _noted(estimate([(b, group) for _, b, group in both]), note)
+            optimism[name] = _noted(estimate([(a - b, group) for a, b, group in both]), note)
+    chosen = (names[halves[0]], names[halves[1]])
+    return Choice(key, basis, by, names, names[overall], chosen, in_sample, fair, optimism)
+
+
+def _noted(e: Estimate, note: str) -> Estimate:
+    return Estimate(e.value, e.low, e.high, e.scored, e.asked, e.best, e.worst, e.scripts, note)
+
+
+# ── instructions not kept ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tasks(reading: Reading, input: str) -> Iterable[tuple[str, str, str, list[Answer]]]:
+    """(basis, prompt, task, answers) of the core."""
+    conditions = {f"{prompt}/{input}": prompt for prompt in ("task", *PROMPTS)}
+    core = [a for a in reading.answers if not a.item.part and a.condition in conditions]
+    for basis, answers in by_status(core):
+        parts: dict[tuple[str, str], list[Answer]] = {}
+        for answer in answers:
+            parts.setdefault((conditions[answer.condition], answer.item.task), []).append(answer)
+        for (prompt, task), found in parts.items():
+            yield basis, prompt, task, found
+
+
+def _failures(reading: Reading, input: str) -> list[FailureRow]:
+    rows = []
+    for basis, prompt, task, answers in _tasks(reading, input):
+        kinds = {kind: _share(answers, kind) for kind in KINDS if _applies(kind, task)}
+        rows.append(FailureRow(f"prompts/{basis or 'all'}/failures/{prompt}/{task}", basis, prompt, task, kinds))
+    return rows
+
+
+def _applies(kind: str, task: str) -> bool:
+    """A transcript's text is not kept in a light reading, so that only refusals of it are known."""
+    if task == "transcribe":
+        return kind in ("failed", "refused")
+    return kind != "unparsable" or task == "choose"
+
+
+def _share(answers: Iterable[Answer], kind: str) -> Estimate:
+    rows = [(_went(a, kind), a.item.group) for a in answers]
+    return estimate(rows, kind="proportion", good=0.0, bad=1.0)
+
+
+def _went(answer: Answer, kind: str) -> float | None:
+    """Whether it went wrong in this way: 1 or 0, None where it was not asked yet or cannot be told."""
+    if kind == "failed":
+        return 1.0 if answer.failed else 0.0 if answer.answered else None
+    if not answer.answered:
+        return None
+    read = _QUESTION if answer.item.task == "choose" else _REPLY
+    return read[kind](answer)
+
+
+def _of_question(*statuses: str, cut: bool = False) -> Callable[[Answer], float | None]:
+    def read(answer: Answer) -> float | None:
+        how = status(answer)
+        if not how:
+            return None
+        was_cut = answer.scores["accuracy"].detail.get("rule") in _CUT
+        return float(was_cut if cut else how in statuses and not was_cut)
+
+    return read
+
+
+_QUESTION: dict[str, Callable[[Answer], float | None]] = {
+    "empty": _of_question("empty"),
+    "refused": _of_question("refused"),
+    "cut off": _of_question(cut=True),
+    "unparsable": _of_question("unparsable", "hedged", "beyond"),
+}
+_REPLY: dict[str, Callable[[Answer], float | None]] = {
+    "empty": lambda a: float(any(not r.text.strip() and not r.audio and not r.refused for r in a.replies)),
+    "refused": lambda a: float(any(r.refused for r in a.replies)),
+    "cut off": lambda a: float(any(r.finish in _ENDS for r in a.replies)),
+}
