@@ -28,6 +28,7 @@ MAY: dict[str, set[str]] = {  # room → the rooms it may import; every room may
     "report": {"analysis", "runs", "benchmarks"},
     "build": {"audio", "embedded", "stats", "metrics"},  # its gates measure word errors as a run does
     "workers": set(),
+    "arena": {"runs", "judges", "labels", "stats", "analysis"},
     "cli": ANYTHING,
 }
 GROUND = {"cues", "schema", "errors", "paths", "spec", "version", "registry", "safety"}

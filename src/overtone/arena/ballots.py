@@ -1,0 +1,172 @@
+"""Votes in a file: CSV or JSON Lines, one vote a row, checked line by line and taken in whole or not at all.
+
+A row names its pair by the id of an exported pair, or by the case and the two runs; then the winner and the rater.
+Votes on players that are no runs of ours (a leaderboard's) are read the same way, and ranked without a field.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from overtone.arena.field import Field
+from overtone.arena.pairs import Case, Pair
+from overtone.arena.table import Kind, Vote
+from overtone.errors import DataError
+from overtone.labels import Row, table_rows
+from overtone.paths import shown
+from overtone.spec import suggest
+
+COLUMNS = {  # ours → what others call it
+    "pair": ("pair",),
+    "case": ("case", "item", "prompt", "question_id"),
+    "condition": ("condition",),
+    "group": ("group", "script"),
+    "a": ("a", "run_a", "left", "model_a"),
+    "b": ("b", "run_b", "right", "model_b"),
+    "winner": ("winner", "vote"),
+    "rater": ("rater", "worker", "judge"),
+    "kind": ("kind",),
+    "rubric": ("rubric",),
+    "repeat": ("repeat",),
+}
+WINNERS = {"a": "A", "left": "A", "b": "B", "right": "B", "tie": "tie", "both": "tie", "neither": "tie", "draw": "tie"}
+SOUND_COLUMNS = ("reply_a", "reply_b")  # a blind export has them: its a and b are sounds, not names
+
+
+class Ballots(msgspec.Struct, frozen=True):
+    """The votes of one file, with the pairs they bring along that were not drawn. `blank` rows had no winner."""
+
+    votes: list[Vote]
+    pairs: list[Pair]
+    blank: int
+
+
+def read(path: Path, field: Field | None, known: Mapping[str, Pair], *, kind: Kind = "person") -> Ballots:
+    """The votes of a file; DataError with the line where one cannot be understood. `known` are the table's pairs."""
+    return _Reader(path, field, known, kind).read()
+
+
+class _Reader:
+    def __init__(self, path: Path, field: Field | None, known: Mapping[str, Pair], kind: Kind) -> None:
+        self.path, self.field, self.known, self.kind = path, field, known, kind
+        self.brought: dict[str, Pair] = {}
+        self.columns: dict[str, str] = {}
+        self.cases: dict[tuple[str, str], list[Case]] = {}
+        for case in field.cases if field else ():
+            for name in (case.case, case.key.removesuffix(f"|{case.condition}")):
+                held = self.cases.setdefault((name, case.condition), [])
+                if case not in held:
+                    held.append(case)
+
+    def fail(self, row: Row, text: str) -> DataError:
+        return DataError(f"{shown(str(self.path))}, {row.where}: {shown(text)}")
+
+    def read(self) -> Ballots:
+        rows = table_rows(self.path)
+        names = list(dict.fromkeys(name for row in rows for name in row.cells))
+        self.columns = {ours: next((n for n in theirs if n in names), "") for ours, theirs in COLUMNS.items()}
+        if "pair" in names and set(SOUND_COLUMNS) & set(names):
+            self.columns |= {"a": "", "b": "", "case": ""}
+        if not rows or not self.columns["winner"] or not (self.columns["pair"] or self._by_names()):
+            has = f"it has {', '.join(map(shown, names[:12]))}" if names else "it is empty"
+            raise DataError(
+                f"{shown(str(self.path))}: votes need the columns winner and pair, or winner, case, a and b; {has}"
+            )
+        votes: dict[tuple[object, ...], Vote] = {}
+        blank = 0
+        for row in rows:
+            if not self._cell(row, "winner"):
+                blank += 1
+                continue
+            vote = self._vote(row)
+            once = () if vote.kind == "person" else (vote.a, vote.rubric, vote.repeat)
+            mark = (vote.pair, vote.rater, vote.kind, *once)
+            if mark in votes:
+                raise self.fail(row, f"{vote.rater!r} votes on this pair again; the first time was {votes[mark].place}")
+            votes[mark] = vote
+        if not votes:
+            raise DataError(f"{shown(str(self.path))}: no row has a winner; write A, B or tie there")
+        return Ballots(list(votes.values()), list(self.brought.values()), blank)
+
+    def _by_names(self) -> bool:
+        return all(self.columns[name] for name in ("case", "a", "b"))
+
+    def _cell(self, row: Row, name: str) -> str:
+        value = row.cells.get(self.columns[name]) if self.columns[name] else None
+        return "" if value is None else str(value).strip().removeprefix("'")
+
+    def _vote(self, row: Row) -> Vote:
+        pair, a, b = self._pair(row)
+        said = self._cell(row, "winner")
+        winner = WINNERS.get(said.lower()) or {a: "A", b: "B"}.get(said)
+        if winner is None:
+            raise self.fail(row, f"the winner is {said!r}; write A, B or tie{suggest(said, ['A', 'B', 'tie'])}")
+        rater = self._cell(row, "rater") or self.path.stem
+        kind = self._cell(row, "kind") or self.kind
+        if kind not in ("person", "judge"):
+            raise self.fail(row, f"the kind is {kind!r}; write person or judge, or leave it empty")
+        repeat = self._cell(row, "repeat") or "0"
+        if not repeat.isdecimal():
+            raise self.fail(row, f"repeat must be a whole number from 0, not {repeat!r}")
+        rubric = self._cell(row, "rubric")
+        return Vote(
+            pair.id,
+            a,
+            b,
+            winner,
+            rater,
+            "judge" if kind == "judge" else "person",
+            rubric,
+            int(repeat),
+            "",
+            row.where,
+        )
+
+    def _pair(self, row: Row) -> tuple[Pair, str, str]:
+        """The pair of a row, and who stood on which side."""
+        name = self._cell(row, "pair")
+        if name and not (self.field is None and self._by_names()):
+            pair = self.known.get(name)
+            if pair is None:
+                raise self.fail(row, f"there is no pair {name!r} in this arena; was it exported with another --out?")
+            a, b = self._cell(row, "a") or pair.a, self._cell(row, "b") or pair.b
+            if {a, b} != {pair.a, pair.b}:
+                raise self.fail(row, f"pair {name!r} is between {pair.a!r} and {pair.b!r}, not {a!r} and {b!r}")
+            return pair, a, b
+        if not self._by_names():
+            raise self.fail(row, "names no pair")
+        case, a, b = (self._cell(row, name) for name in ("case", "a", "b"))
+        for what, text in (("case", case), ("a", a), ("b", b)):
+            if not text:
+                raise self.fail(row, f"has no {what}")
+        if a == b:
+            raise self.fail(row, f"compares {a!r} with itself")
+        pair = self._of_field(row, case, a, b) if self.field else self._free(row, case, a, b)
+        return self.known.get(pair.id) or self.brought.setdefault(pair.id, pair), a, b
+
+    def _free(self, row: Row, case: str, a: str, b: str) -> Pair:
+        key = f"{case}|{self._cell(row, 'condition')}"
+        digest = hashlib.sha256(repr((key, sorted((a, b)))).encode()).hexdigest()[:12]
+        return Pair(digest, key, case, self._cell(row, "group") or case, "", a, b, drawn=False)
+
+    def _of_field(self, row: Row, case: str, a: str, b: str) -> Pair:
+        assert self.field is not None
+        for name in (a, b):
+            if name not in self.field.players:
+                near = suggest(name, self.field.players)
+                raise self.fail(row, f"no run here is called {name!r}{near}; here are {', '.join(self.field.players)}")
+        condition = self._cell(row, "condition")
+        conditions = [condition] if condition else list(dict.fromkeys(c.condition for c in self.field.cases))
+        found = [one for c in conditions for one in self.cases.get((case, c), ())]
+        if not found:
+            raise self.fail(
+                row, f"the runs share no answered case {case!r}{f' under {condition}' if condition else ''}"
+            )
+        if len(found) > 1:
+            names = ", ".join(sorted({c.condition for c in found}))
+            raise self.fail(row, f"case {case!r} stands for {len(found)} pairs ({names}); add the column condition")
+        return self.field.pair(found[0], a, b, drawn=False)

@@ -1,0 +1,236 @@
+"""Who stands where: ratings with intervals by script, Elo, win rates, raters' habits; people's and judges' apart.
+
+People and judges are two electorates; their votes are never added up. Each is ranked alone, then the two rankings are
+laid side by side. Where votes cannot rank everybody, the ratings are missing and `problem` says what to collect; win
+rates, which need less, are there all the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from overtone.analysis.measures import Estimate, from_interval
+from overtone.arena.agreement import DRAWS, WEAK, Agreement, agreement
+from overtone.arena.electorates import Electorate, electorates
+from overtone.arena.pairs import Pair
+from overtone.arena.table import Vote
+from overtone.stats import cluster
+from overtone.stats.elo import elo
+from overtone.stats.rank import POINTS, Ranking, bradley_terry
+from overtone.stats.raters import Effect, Rater, rater_effects
+from overtone.stats.votes import TIE, Votes
+from overtone.stats.winrate import win_rates
+
+FEW = 20  # scripts below which intervals are rough
+START = 1000.0  # points of an average run
+SIGNATURE = (
+    "arena|v1|ratings:bradley-terry|ties:davidson|scale:400|start:1000|interval:sandwich by script, 95 %"
+    f"|elo:k4,400,1000|winrate:wins/comparisons|tau:kendall-b,bootstrap by script,{DRAWS},prior {WEAK:g}"
+)
+
+
+class Place(Struct, frozen=True):
+    """One run in one electorate. Points: 400 are odds of 10 to 1, 1000 is the average of the runs.
+
+    `places` are those its interval leaves open; `level_field` is the rating with side and lengths held equal; `elo`
+    depends on the order of the votes; `won` is wins ÷ own comparisons, as the paper counts, `halved` counts a tie as
+    half a win.
+    """
+
+    key: str
+    run: str
+    place: int | None
+    places: tuple[int, int] | None
+    rating: Estimate | None
+    level_field: Estimate | None
+    elo: float
+    won: Estimate
+    halved: Estimate
+    tied: Estimate
+    comparisons: int
+
+
+class Habit(Struct, frozen=True):
+    """A rater beside all others of its electorate: sharpness 1 follows the ratings as all do; side and ties are
+    leanings in log-odds, 0 is everybody's. Each with its standard error."""
+
+    key: str
+    rater: str
+    votes: int
+    sharpness: tuple[float, float] | None
+    side: tuple[float, float] | None
+    ties: tuple[float, float] | None
+
+
+class Standing(Struct, frozen=True):
+    """One electorate: people, judges, or one judge of several."""
+
+    key: str
+    name: str
+    votes: int
+    pairs: int
+    scripts: int
+    raters: int
+    places: tuple[Place, ...]
+    effects: dict[str, Estimate]  # side, words, seconds: change in log-odds of A, per unit
+    habits: tuple[Habit, ...]
+    problem: str = ""  # why there are no ratings, and what to add
+    notes: tuple[str, ...] = ()
+
+
+class Standings(Struct, frozen=True):
+    """Everything the arena says."""
+
+    signature: str
+    runs: tuple[str, ...]
+    electorates: tuple[Standing, ...]
+    agreements: tuple[Agreement, ...]
+    notes: tuple[str, ...] = ()
+
+
+def standings(
+    found: Sequence[Vote],
+    pairs: Mapping[str, Pair],
+    *,
+    runs: Sequence[str] = (),
+    prior: float = 0.0,
+    seed: int = 0,
+    notes: Sequence[str] = (),
+) -> Standings:
+    """Rank every electorate and compare people with judges. `prior`: imagined wins and losses (see `bradley_terry`)."""
+    voters = electorates(found, pairs)
+    ranked = [(one, *_standing(one, prior, pairs)) for one in voters]
+    named = tuple(runs) or tuple(dict.fromkeys(name for one in voters for v in one.votes for name in (v.a, v.b)))
+    told = [*notes]
+    for one in voters:
+        absent = [name for name in runs if name not in one.cast.players]
+        if absent:
+            told.append(f"{one.name}: no vote is about {', '.join(absent[:8])}; more pairs are needed to rank them")
+    people = next((entry for entry in ranked if entry[0].key == "people"), None)
+    judged = [entry for entry in ranked if entry[0].key != "people"]
+    compared = []
+    if people is not None:
+        compared = [agreement(people[0], one, people[2], other, prior, seed) for one, _, other in judged]
+    signature = f"{SIGNATURE}|prior:{prior:g}|seed:{seed}"
+    return Standings(signature, named, tuple(standing for _, standing, _ in ranked), tuple(compared), tuple(told))
+
+
+# ── one electorate ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _standing(one: Electorate, prior: float, pairs: Mapping[str, Pair]) -> tuple[Standing, Ranking | None]:
+    cast, scripts = one.cast, one.scripts
+    notes: list[str] = []
+    problem = ""
+    ranking: Ranking | None = None
+    try:
+        ranking = bradley_terry(cast, clusters=scripts, prior=prior)
+    except ValueError as error:
+        problem = _advice(str(error), one, pairs)
+    level, told = _level(one, cast, scripts, prior) if ranking else (None, [])
+    notes += told
+    count = len(set(scripts))
+    least = max(FEW, len(cast.players) + 1)
+    if ranking and count < least:
+        notes.append(f"{count} scripts: with fewer than {least} for {len(cast.players)} runs the intervals are rough")
+    raters = [v.rater for v in one.votes]
+    habits = rater_effects(cast, ranking, raters) if ranking else ()
+    standing = Standing(
+        one.key,
+        one.name,
+        len(cast),
+        len(one.pairs),
+        count,
+        len(set(raters)),
+        tuple(_places(one, cast, scripts, ranking, level)),
+        {name: _estimate(found, len(cast)) for name, found in level.covariates.items()} if level else {},
+        tuple(_habit(one.key, habit) for habit in habits),
+        problem,
+        tuple(notes),
+    )
+    return standing, ranking
+
+
+def _places(
+    one: Electorate, cast: Votes, scripts: Sequence[str], ranking: Ranking | None, level: Ranking | None
+) -> list[Place]:
+    won, halved = (win_rates(cast, clusters=scripts, ties=ties) for ties in ("against", "half"))
+    rated = elo(cast)
+    found = []
+    for at, player in enumerate(cast.players):
+        rows = np.flatnonzero((cast.a == at) | (cast.b == at))
+        tied = cluster.proportion(
+            (cast.outcome[rows] == TIE).astype(np.float64), [scripts[row] for row in rows.tolist()]
+        )
+        place = ranking.of(player) if ranking else None
+        fair = level.of(player) if level else None
+        found.append(
+            Place(
+                f"{one.key}/run/{player}",
+                str(player),
+                place.place if place else None,
+                place.places if place else None,
+                _estimate(place.rating, rows.size, points=True) if place else None,
+                _estimate(fair.rating, rows.size, points=True) if fair else None,
+                rated[player],
+                _estimate(won[player], rows.size),
+                _estimate(halved[player], rows.size),
+                _estimate(tied, rows.size),
+                int(rows.size),
+            )
+        )
+    return sorted(found, key=lambda p: (p.place or 0, -(p.won.value or 0.0), p.run))
+
+
+def _level(one: Electorate, cast: Votes, scripts: Sequence[str], prior: float) -> tuple[Ranking | None, list[str]]:
+    """The ranking with side and lengths held equal, as far as they are known for every vote; and what was left out."""
+    notes = []
+    columns: dict[str, list[float]] = {}
+    for name in ("words", "seconds"):
+        values = [_difference(one.pairs[v.pair], v, name) for v in one.votes]
+        known = [value for value in values if value is not None]
+        if len(known) < len(values):
+            if known:
+                notes.append(f"the length in {name} is known for {len(known)} of {len(values)} votes: not held equal")
+        elif any(known):
+            columns[name] = known
+    try:
+        return bradley_terry(cast, clusters=scripts, prior=prior, covariates=columns, side=True), notes
+    except ValueError as error:
+        return None, [*notes, f"side and length cannot be told apart from the runs: {error}"]
+
+
+def _difference(pair: Pair, vote: Vote, name: str) -> float | None:
+    """A's length minus B's, as the rater saw them."""
+    first, second = getattr(pair, name)
+    if first is None or second is None:
+        return None
+    return float(first - second) * (1 if vote.a == pair.a else -1)
+
+
+def _advice(text: str, one: Electorate, pairs: Mapping[str, Pair]) -> str:
+    """What is wrong, and which pairs wait for a vote."""
+    waiting = [p for name, p in pairs.items() if name not in one.pairs]
+    text = text.replace("ties='half'", "counting ties as halves").replace("give a prior", "give --prior 0.5")
+    if waiting:
+        return f"{text} ({len(waiting)} pairs of this arena wait for their votes)"
+    return f"{text} (every pair here has their votes: draw more with --pairs)"
+
+
+def _habit(key: str, rater: Rater) -> Habit:
+    def both(effect: Effect) -> tuple[float, float] | None:
+        return None if math.isnan(effect.value) else (effect.value, effect.error)
+
+    name = str(rater.rater)
+    return Habit(f"{key}/rater/{name}", name, rater.votes, both(rater.sharpness), both(rater.side), both(rater.ties))
+
+
+def _estimate(found: cluster.Interval, asked: int, *, points: bool = False) -> Estimate:
+    if points:
+        value, low, high = (START + POINTS * x for x in (found.value, found.low, found.high))
+        found = cluster.Interval(value, POINTS * found.error, low, high, found.rows, found.clusters)
+    return from_interval(found, found.low, found.high, asked)

@@ -1,0 +1,102 @@
+"""`overtone arena` from the command line: judges, people, exports, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from overtone.cli import main
+from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_OK, EXIT_USAGE
+from tests.arena.helpers import by_worth, runs
+from tests.judges.server import JudgeServer, Verdict
+from tests.servers import Asked
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERTONE_JUDGES", str(tmp_path / "proofs"))
+    monkeypatch.chdir(tmp_path)
+
+
+def mostly(asked: Asked) -> Verdict:
+    """By worth, but on scripts that end in 4 the other way round: so that nobody wins always."""
+    (key, said), *_ = by_worth(asked).items()
+    return {key: {"A": "B", "B": "A"}[str(said)] if re.search(r"words of \d*4\b", asked.text) else said}
+
+
+def test_judges_and_people_are_ranked_side_by_side(tmp_path: Path, capsys: Capture) -> None:
+    names = [str(path) for path in runs(tmp_path, {"bad": 1, "fair": 2, "good": 3}, scripts=40)]
+    with JudgeServer(verdict=mostly) as server:
+        judged = ["arena", *names, "--judge", server.spec(), "--pairs", "90", "--export", "people.csv"]
+        assert main(judged) == EXIT_OK
+        out = capsys.readouterr().out
+        assert "judge scripted: 180 votes on 90 pairs of 40 scripts" in out and "good is rated above" in out
+        assert "scripted is not validated for the rubric pair" in out
+        assert server.paid == 180
+        with Path("people.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        for number, row in enumerate(rows):
+            better = "A" if row["reply_a"].split("worth ")[1][0] > row["reply_b"].split("worth ")[1][0] else "B"
+            row |= {"winner": better if number % 5 else {"A": "B", "B": "A"}[better], "rater": "ann"}
+        with Path("filled.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        assert main([*judged, "--votes", "filled.csv", "--export-votes", "votes.jsonl"]) == EXIT_OK
+        assert server.paid == 180, "the judge is paid once"
+    out = capsys.readouterr().out
+    assert "rankings side by side" in out and "people and judge scripted: τ" in out
+    assert len(Path("votes.jsonl").read_text().splitlines()) == 270
+    found = msgspec.json.decode(Path("arena/standings.json").read_bytes())
+    assert [e["key"] for e in found["electorates"]] == ["people", "judges"]
+    assert main(["arena", *names, "--behind", "people/run/good"]) == EXIT_OK
+    assert "synthesis/s0/" in capsys.readouterr().out
+    assert main(["arena", *names, "--behind", "people/run/nobody"]) == EXIT_USAGE
+
+
+def test_without_votes_it_says_what_to_do_and_with_perfect_ones_what_is_missing(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    names = [str(path) for path in runs(tmp_path, {"bad": 1, "good": 3})]
+    assert main(["arena", *names]) == EXIT_OK
+    assert "No votes yet" in capsys.readouterr().out
+    with JudgeServer(verdict=by_worth) as server:
+        asked = ["arena", *names, "--judge", server.spec(), "--pairs", "6"]
+        assert main(asked) == EXIT_FAILURES
+        out = capsys.readouterr().out
+        assert "no ratings: " in out and "good does not lose or tie once" in out
+        assert main([*asked, "--prior", "0.5"]) == EXIT_OK
+        assert main([*asked[:-1], "18", "--judge", server.spec("budget_requests=4", "poor")]) == EXIT_BUDGET
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--pairs", "0"], "--pairs must be at least 1"),
+        (["--rubric", "echomind"], "judges single replies"),
+        (["--rubric", "pairs"], "did you mean"),
+        (["--export", "pairs.xlsx"], "name a .csv or a .jsonl file"),
+        (["--votes", "absent.csv"], "absent.csv: cannot be read"),
+        (["--prior", "-1"], "--prior is a number from 0"),
+    ],
+)
+def test_wrong_flags_are_named(tmp_path: Path, capsys: Capture, words: list[str], said: str) -> None:
+    names = [str(path) for path in runs(tmp_path, {"bad": 1, "good": 3}, scripts=2)]
+    assert main(["arena", *names, *words]) == EXIT_USAGE
+    assert said in capsys.readouterr().err
+
+
+def test_without_runs_only_votes_can_be_ranked(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["arena"]) == EXIT_USAGE
+    assert main(["arena", "--pairs", "5", "--votes", "v.csv"]) == EXIT_USAGE
+    Path("v.csv").write_text(
+        "case,a,b,winner,rater\n" + "".join(f"{n},x,y,{'AB'[n % 3 == 0]},ann\n" for n in range(12))
+    )
+    assert main(["arena", "--votes", "v.csv"]) == EXIT_OK
+    assert "people: 12 votes on 12 pairs of 12 scripts" in capsys.readouterr().out
