@@ -1,0 +1,380 @@
+"""What the sound adds to the words: the same items and model with audio and with the true transcript alone, paired.
+
+An answer that the words alone give away tells nothing about hearing, so the questions that no text-only run gets right
+stand apart: there a model that does not hear is at the level of blind guessing, or below it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from overtone import cues
+from overtone.analysis import said
+from overtone.analysis.judged import PANEL, SPEECH, judges_of, value
+from overtone.analysis.measures import METRICS, Estimate, correct, estimate, from_comparison, is_choice
+from overtone.analysis.reading import Answer, Reading, same_signature
+from overtone.errors import UsageError
+from overtone.schema import STYLES, Item
+from overtone.stats import multiple, paired
+
+SEED = 13
+DRAWS = 4000
+SIGNATURE = (
+    f"text-only|v1|pair:item,prompt,repeat|difference:audio−transcript|cluster:script|test:sign-flips|draws:{DRAWS}"
+    f"|seed:{SEED}|adjust:holm by table|unsolved:no text-only answer right"
+)
+AUDIO, TEXT = "audio", "transcript"
+LEVELS = {"voice_accuracy": 1, "reasoning_accuracy": 2}
+LABELS = {
+    "voice_accuracy": "Voice accuracy",
+    "reasoning_accuracy": "Reasoning accuracy",
+    SPEECH: "Speech relevance (C4)",
+    "ves": "Vocal empathy (VES)",
+    "style_margin": METRICS["style_margin"].label,
+    "semsim": "Reply SemSim",
+}
+
+
+class TextRow(Struct, frozen=True):
+    """One measure with the sound and with the words alone, over the items that have a value both ways."""
+
+    key: str
+    prompt: str
+    measure: str
+    label: str
+    basis: str
+    by: str  # overall, dimension, style, category, cue
+    name: str
+    audio: Estimate
+    text: Estimate
+    difference: Estimate  # audio − text
+    p: float | None
+    adjusted: float | None = None  # for the rows of the same measure and breakdown
+
+
+class UnsolvedRow(Struct, frozen=True):
+    """Questions that no text-only run gets right, asked with the sound. `questions` have a text-only answer at all,
+    `unsolved` none that is right."""
+
+    key: str
+    measure: str
+    label: str
+    basis: str
+    by: str
+    name: str
+    questions: int
+    unsolved: int
+    tries: float | None  # text-only answers per question: the more, the more are got by luck
+    accuracy: Estimate
+    corrected: Estimate
+    chance: float | None
+
+
+Row = TypeVar("Row", TextRow, UnsolvedRow)
+
+
+class TextOnly(Struct, frozen=True):
+    run: str
+    signature: str
+    rows: list[TextRow]
+    unsolved: list[UnsolvedRow]
+    notes: list[str]
+
+
+def text_only(reading: Reading, others: Sequence[Reading] = (), *, deaf: Sequence[Reading] = ()) -> TextOnly:
+    """Audio against transcript in `reading`; where it was not asked with transcripts, against a run of the same model
+    among the `others`.
+
+    Every transcript answer of `reading` and the `others`, of whatever model, is a text-only try, and so is every answer
+    of the `deaf`: runs of models known to get no more than the words.
+    """
+    pairs, notes = _pairs(reading, others)
+    unsolved = _unsolved(reading, others, deaf)
+    if not pairs:
+        notes.append("No item was answered both with audio and by transcript: run with --input audio,transcript.")
+    return TextOnly(
+        run=reading.name,
+        signature=SIGNATURE,
+        rows=_adjusted([_row(part) for part in _pair_parts(pairs)]),
+        unsolved=[_unsolved_row(part) for part in _unsolved_parts(unsolved)],
+        notes=notes,
+    )
+
+
+def behind(reading: Reading, key: str, others: Sequence[Reading] = (), *, deaf: Sequence[Reading] = ()) -> list[str]:
+    """The cases under a row's number; give the same runs as for the finding."""
+    for part in _pair_parts(_pairs(reading, others)[0]):
+        if part.key == key:
+            return list(dict.fromkeys(p.item.case for p in part.rows if p.audio is not None and p.text is not None))
+    for left in _unsolved_parts(_unsolved(reading, others, deaf)):
+        if left.key == key:
+            return list(dict.fromkeys(t.item.case for t in left.rows if not t.solved and t.audio is not None))
+    raise UsageError(f"no number of the text-only control is called {key!r}; its rows name theirs")
+
+
+def sentences(found: TextOnly) -> list[str]:
+    """What is found overall."""
+    lines = []
+    for row in _headline(found.rows):
+        if row.difference.value is None:
+            continue
+        rate = row.measure in LEVELS
+        shown: Callable[[Estimate], str] = said.percent if rate else said.plain
+        by = said.points(row.difference) if rate else said.plain(row.difference)
+        telling = "" if said.tells(row.difference) else "; whether the sound adds anything cannot be told"
+        p = f", {told}" if (told := said.p_value(row.p)) else ""
+        lines.append(
+            f"{row.prompt}: {row.label} is {shown(row.audio)} with the sound and {shown(row.text)} with the words "
+            f"alone, on the same {row.difference.scored} items: a difference of {by}{p}{telling}."
+        )
+    for left in _headline(found.unsolved):
+        if left.accuracy.value is None:
+            continue
+        chance = "" if left.chance is None else f" (blind guessing: {100 * left.chance:.0f} %)"
+        lines.append(
+            f"{left.label}: no text-only run gets {left.unsolved} of {left.questions} questions; with the sound "
+            f"{said.percent(left.accuracy)} of these are right{chance}."
+        )
+    return lines
+
+
+def _headline(rows: Sequence[Row]) -> list[Row]:
+    overall = [row for row in rows if row.by == "overall"]
+    sure = [row for row in overall if row.basis != "unvalidated"]
+    return sure or overall
+
+
+# ── pairs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Paired(NamedTuple):
+    item: Item
+    prompt: str
+    measure: str
+    audio: float | None
+    text: float | None
+
+
+class _Tried(NamedTuple):
+    """A question that text-only runs answered, with one answer to the sound."""
+
+    id: str
+    item: Item
+    measure: str
+    solved: bool
+    tries: int
+    audio: float | None
+
+
+class _Part(NamedTuple):
+    key: str
+    basis: str
+    by: str
+    name: str
+    rows: list[_Paired]
+
+
+class _Left(NamedTuple):
+    key: str
+    basis: str
+    by: str
+    name: str
+    rows: list[_Tried]
+
+
+def _core(reading: Reading, given: str) -> Iterator[Answer]:
+    """The core's answers under one kind of input."""
+    return (a for a in reading.answers if not a.item.part and a.condition.partition("/")[2] == given)
+
+
+def _model(reading: Reading) -> str:
+    return reading.meta.get("model", "") or reading.meta.get("spec", "")
+
+
+def _pairs(reading: Reading, others: Sequence[Reading]) -> tuple[list[_Paired], list[str]]:
+    """Every value of an answer with the sound beside that with the words alone."""
+    same = [reading, *(other for other in others if _model(reading) and _model(other) == _model(reading))]
+    source = next((r for r in same if any(True for _ in _core(r, TEXT))), None)
+    if source is None:
+        return [], []
+    texts = {(a.item_id, a.condition.partition("/")[0], a.repeat): a for a in _core(source, TEXT)}
+    measures, notes = _measures(reading, source)
+    found: list[_Paired] = []
+    changed = 0
+    for audio in _core(reading, AUDIO):
+        prompt = audio.condition.partition("/")[0]
+        text = texts.get((audio.item_id, prompt, audio.repeat))
+        if text is None:
+            continue
+        if text.content != audio.content:
+            changed += 1
+            continue
+        for name, (belongs, read) in measures.items():
+            if belongs(audio.item):
+                found.append(_Paired(audio.item, prompt, name, read(audio), read(text)))
+    if changed:
+        notes.append(f"{changed} items differ between {reading.name} and {source.name}: they are left out.")
+    if source is not reading:
+        notes.append(f"The transcript answers are those of {source.name}, a run of the same model.")
+    return found, notes
+
+
+Reader = tuple[Callable[[Item], bool], Callable[[Answer], float | None]]
+
+
+def _measures(first: Reading, second: Reading) -> tuple[dict[str, Reader], list[str]]:
+    """The measures that both runs have, scored alike."""
+    alike = {
+        name: same_signature(signature, second.signatures[name])
+        for name, signature in first.signatures.items()
+        if name in second.signatures
+    }
+    found: dict[str, Reader] = {}
+    if alike.get("accuracy"):
+        for name, level in LEVELS.items():
+            found[name] = is_choice(level), lambda a: a.value("accuracy")
+    for name in (SPEECH, "ves"):
+        judges = judges_of(name, (n for n, same in alike.items() if same))
+        if judges:
+            found[name] = _is_reply, lambda a, n=name, j=judges: value(a, n, PANEL, j)  # type: ignore[misc]
+    for name in ("style_margin", "semsim"):
+        if alike.get(name):
+            found[name] = _is_reply, lambda a, n=name: a.value(n)  # type: ignore[misc]
+    unlike = [name for name, same in alike.items() if not same]
+    notes = [f"{', '.join(unlike)}: scored differently in both runs, so not compared."] if unlike else []
+    return found, notes
+
+
+def _is_reply(item: Item) -> bool:
+    return item.task == "converse"
+
+
+def _unsolved(reading: Reading, others: Sequence[Reading], deaf: Sequence[Reading]) -> list[_Tried]:
+    """Every question of `reading` that was asked with the sound and that a text-only run answered."""
+    tried: dict[tuple[str, int], list[float]] = {}
+    texts = [a for r in (reading, *others) for a in _core(r, TEXT)]
+    texts += [a for r in deaf for a in r.answers if not a.item.part]
+    for answer in texts:
+        if answer.item.task == "choose" and (right := answer.value("accuracy")) is not None:
+            tried.setdefault((answer.item_id, answer.content), []).append(right)
+    found = []
+    for audio in _core(reading, AUDIO):
+        tries = tried.get((audio.item_id, audio.content))
+        measure = next((name for name, level in LEVELS.items() if is_choice(level)(audio.item)), "")
+        if tries and measure:
+            found.append(_Tried(audio.item_id, audio.item, measure, 1.0 in tries, len(tries), audio.value("accuracy")))
+    return found
+
+
+# ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _slices(item: Item) -> Iterator[tuple[str, str]]:
+    yield "overall", ""
+    if item.dimension:
+        yield "dimension", item.dimension
+    if item.style:
+        yield "style", item.style
+    if item.task == "choose":
+        yield "category", item.category
+    if item.cue:
+        yield "cue", item.cue
+
+
+_BYS = ("overall", "dimension", "style", "category", "cue")
+_NAMES = ("", *cues.DIMENSIONS, *STYLES, *cues.UNDERSTANDING, *cues.REASONING, *cues.slugs())
+_PLACE = {name: place for place, name in enumerate(_NAMES)}
+
+
+def _split(items: Sequence[Item]) -> Iterator[tuple[str, str, str, str, list[int]]]:
+    """Basis, by, name and the key's end for every selection, with the places of its rows."""
+    sure = "validated" if any(item.status == "validated" for item in items) else ""
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for place, item in enumerate(items):
+        basis = "unvalidated" if item.status == "unvalidated" else sure
+        for by, name in _slices(item):
+            found.setdefault((basis, by, name), []).append(place)
+
+    def order(at: tuple[str, str, str]) -> tuple[bool, int, int, str]:
+        return at[0] == "unvalidated", _BYS.index(at[1]), _PLACE.get(at[2], len(_PLACE)), at[2]
+
+    for basis, by, name in sorted(found, key=order):
+        end = ("unvalidated/" if basis == "unvalidated" else "") + by + (f"/{name}" if name else "")
+        yield basis, by, name, end, found[basis, by, name]
+
+
+def _pair_parts(pairs: Sequence[_Paired]) -> Iterator[_Part]:
+    tables: dict[tuple[str, str], list[_Paired]] = {}
+    for pair in pairs:
+        tables.setdefault((pair.prompt, pair.measure), []).append(pair)
+    for (prompt, measure), rows in tables.items():
+        for basis, by, name, end, places in _split([row.item for row in rows]):
+            yield _Part(f"text-only/{prompt}/{measure}/{end}", basis, by, name, [rows[i] for i in places])
+
+
+def _unsolved_parts(tried: Sequence[_Tried]) -> Iterator[_Left]:
+    for measure in LEVELS:
+        rows = [row for row in tried if row.measure == measure]
+        for basis, by, name, end, places in _split([row.item for row in rows]):
+            yield _Left(f"text-only/unsolved/{measure}/{end}", basis, by, name, [rows[i] for i in places])
+
+
+def _row(part: _Part) -> TextRow:
+    rows = part.rows
+    both = [(p.audio, p.text, p.item.group) for p in rows if p.audio is not None and p.text is not None]
+    groups = [group for *_, group in both]
+    found = paired.permutation([a for a, *_ in both], [t for _, t, _ in both], groups, seed=SEED, draws=DRAWS)
+    difference, p = from_comparison(found, len(rows))
+    kind: Literal["mean", "proportion"] = "proportion" if rows[0].measure in LEVELS else "mean"
+    return TextRow(
+        key=part.key,
+        prompt=rows[0].prompt,
+        measure=rows[0].measure,
+        label=LABELS[rows[0].measure],
+        basis=part.basis,
+        by=part.by,
+        name=part.name,
+        audio=estimate([(a, group) for a, _, group in both], kind=kind),
+        text=estimate([(t, group) for _, t, group in both], kind=kind),
+        difference=difference,
+        p=p,
+    )
+
+
+def _unsolved_row(left: _Left) -> UnsolvedRow:
+    open_ones = [row for row in left.rows if not row.solved]
+    accuracy = estimate([(row.audio, row.item.group) for row in open_ones], kind="proportion", good=1.0, bad=0.0)
+    shares = [1 / len(row.item.options) for row in open_ones if row.audio is not None and row.item.options]
+    chance = math.fsum(shares) / len(shares) if shares else None
+    return UnsolvedRow(
+        key=left.key,
+        measure=left.rows[0].measure,
+        label=LABELS[left.rows[0].measure],
+        basis=left.basis,
+        by=left.by,
+        name=left.name,
+        questions=len({row.id for row in left.rows}),
+        unsolved=len({row.id for row in open_ones}),
+        tries=sum(row.tries for row in left.rows) / len(left.rows),
+        accuracy=accuracy,
+        corrected=correct(accuracy, chance),
+        chance=chance,
+    )
+
+
+def _adjusted(rows: Sequence[TextRow]) -> list[TextRow]:
+    """The rows with p-values that hold for their table: one prompt, measure, basis and breakdown."""
+    tables: dict[tuple[str, str, str, str], list[int]] = {}
+    for place, row in enumerate(rows):
+        tables.setdefault((row.prompt, row.measure, row.basis, row.by), []).append(place)
+    found = list(rows)
+    for places in tables.values():
+        adjusted = multiple.holm([math.nan if (p := rows[i].p) is None else p for i in places])
+        for i, p in zip(places, adjusted, strict=True):
+            found[i] = msgspec.structs.replace(rows[i], adjusted=None if math.isnan(p) else float(p))
+    return found
