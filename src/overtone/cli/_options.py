@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from overtone.runs.settings import Settings
 
 
-def add_run_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", metavar="BENCHMARK|FILE.toml", help="a benchmark's name, or a run file")
+def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    """`optional`: what is run may be left out."""
+    times = "?" if optional else None
+    parser.add_argument("what", metavar="BENCHMARK|FILE.toml", nargs=times, help="a benchmark's name, or a run file")
     parser.add_argument("--data", metavar="DIR", help="the benchmark's files")
     parser.add_argument(
         "--model", metavar="SPEC", action="append", help="kind:name?key=value, e.g. cascade; repeatable"

@@ -1,26 +1,52 @@
-"""Count what a run would ask and cost; takes the same words as `run` and spends nothing."""
+"""Count what a run would ask and cost, or how many cases a difference needs; takes `run`'s words, spends nothing."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overtone.cli._options import add_run_flags, settings_of
-from overtone.errors import EXIT_OK
+from overtone.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
+    from overtone.analysis.sizing import Need
     from overtone.judges.policy import Judge
     from overtone.runs.plan import Plan
     from overtone.runs.settings import Settings
+    from overtone.schema import Item
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    add_run_flags(parser)
+    add_run_flags(parser, optional=True)
+    parser.add_argument(
+        "--detect",
+        type=float,
+        metavar="X",
+        help="say how many scripts a difference between two models needs; a part of the scale: 0.03 is 3 points",
+    )
+    parser.add_argument("--power", type=float, metavar="P", help="the chance to find that difference (0.8)")
+    parser.add_argument(
+        "--from",
+        dest="stored",
+        type=Path,
+        action="append",
+        metavar="RUN",
+        help="with --detect: measure rates and spread in this run; in two runs, given twice, how they differ as well",
+    )
 
 
 def main(args: argparse.Namespace) -> int:
     from overtone.runs.plan import make_plan
 
+    if args.detect is not None:
+        return _detect(args)
+    if args.power is not None or args.stored:
+        raise UsageError("--power and --from say how a difference is found: give --detect X as well")
+    if args.what is None:
+        raise UsageError(
+            "which benchmark? name one, e.g. 'overtone plan echomind …', or a run file; or give --detect X"
+        )
     for settings in settings_of(args):
         print(_shown(settings, make_plan(settings)))
     return EXIT_OK
@@ -76,3 +102,49 @@ def _time(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+# ── how many cases ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _detect(args: argparse.Namespace) -> int:
+    from overtone.analysis.reading import open_run
+    from overtone.analysis.sizing import needs
+
+    power = 0.8 if args.power is None else args.power
+    readings = [open_run(folder, light=True) for folder in args.stored or ()]
+    items = _items(args) if args.what is not None else None
+    found = needs(args.detect, power, readings, items)
+    print(_needed(found, args.detect, power, bool(items or readings)))
+    return EXIT_OK
+
+
+def _items(args: argparse.Namespace) -> list[Item]:
+    """What the benchmark would ask, whichever model it is."""
+    from overtone.runs.session import load_benchmark, planned
+
+    if args.model is None and not args.what.endswith(".toml"):
+        args.model = ["cascade"]  # any: nothing is asked of it
+    settings = settings_of(args)[0]
+    return [item for item, _ in planned(settings, load_benchmark(settings))]
+
+
+def _needed(found: list[Need], part: float, power: float, known: bool) -> str:
+    from overtone.analysis.sizing import amount
+    from overtone.paths import shown
+
+    rows = [["", "difference", "scripts", "items", *(["there are", "these find"] if known else []), "how it is known"]]
+    for need in found:
+        have = f"{need.have:,} {'✓' if need.have >= need.scripts else '✗'}"
+        finds = "–" if need.finds is None else amount(need, need.finds)
+        row = [shown(need.label), amount(need, need.difference), f"{need.scripts:,}", f"{need.items:,}"]
+        rows.append([*row, *([have, finds] if known else []), need.basis])
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [f"To tell two models apart that differ by {part:g} of the scale, with power {power:g}:"]
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:-1], widths[1:-1], strict=True)), row[-1]]
+        lines.append("  " + "  ".join(cells).rstrip())
+    how = "each item asked once of both models, a two-sided paired test at 5 %, scripts as the unit"
+    return "\n".join(
+        [*lines, how + ("" if known else "; one item a script: name a benchmark or --from RUN for its sizes")]
+    )
