@@ -11,6 +11,7 @@ from overtone.errors import EXIT_FAILURES, EXIT_OK, UsageError
 if TYPE_CHECKING:
     from overtone.arena.field import Field
     from overtone.arena.pairs import Pair
+    from overtone.arena.standings import Standings
     from overtone.arena.table import Table, Vote
     from overtone.judges.panel import Outcome
     from overtone.judges.policy import Judge
@@ -139,15 +140,13 @@ def _trust(judges: list[Judge], rubric: Rubric) -> list[str]:
     return trust(judges, rubric)
 
 
-def _show(args: argparse.Namespace, result: object, outcomes: dict[str, Outcome], notes: list[str]) -> int:
+def _show(args: argparse.Namespace, result: Standings, outcomes: dict[str, Outcome], notes: list[str]) -> int:
     import msgspec
 
-    from overtone.arena.standings import Standings
-    from overtone.cli._arena import print_standings
     from overtone.cli._judge import add_up, finish
     from overtone.judges.panel import Outcome
+    from overtone.report.arena import print_standings
 
-    assert isinstance(result, Standings)
     result = msgspec.structs.replace(result, notes=(*result.notes, *notes))
     written = args.out / "standings.json"
     written.write_bytes(msgspec.json.format(msgspec.json.encode(result)))
