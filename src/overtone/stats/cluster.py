@@ -169,9 +169,8 @@ def clustered_error(influence: npt.NDArray[np.float64], clusters: Labels) -> flo
 
 def codes(labels: Labels) -> tuple[npt.NDArray[np.intp], int]:
     """Cluster labels as numbers from 0 up, in the order of their first use, and how many clusters there are."""
-    known: dict[Hashable, int] = {}
-    found = np.fromiter((known.setdefault(label, len(known)) for label in labels), dtype=np.intp, count=len(labels))
-    return found, len(known)
+    known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    return np.fromiter(map(known.__getitem__, labels), dtype=np.intp, count=len(labels)), len(known)
 
 
 def _check(values: Numbers, clusters: Labels) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp], int]:
