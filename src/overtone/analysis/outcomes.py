@@ -157,3 +157,21 @@ def order_of(name: str) -> tuple[int, str]:
     """Hearing, reasoning, what judges said, then what was measured."""
     known = (*(m.name for m in MEASURES), *ORDER, *REPLY)
     return (known.index(name) if name in known else len(known), name)
+
+
+def pooled(readings: Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure], list[str]]:
+    """Several runs read as one, such as one model asked twice: the answers, the measures that all of them took in the
+    same way, and what was left out."""
+    answers = [a for reading in readings for a in reading.answers]
+    found: dict[str, Measure] = {}
+    notes = []
+    for reading in reversed(readings):  # where a name is in several, the first run's reading of it counts
+        found |= outcomes(reading)
+    for name in list(found):
+        if comparable(readings, name)[1]:
+            del found[name]
+            notes.append(f"{label(name)} was measured in different ways in the runs: left out")
+    models = sorted({reading.meta.get("model", "") or reading.name for reading in readings})
+    if len(models) > 1:
+        notes.append(f"the runs are of different models ({', '.join(models)}): differences are theirs too")
+    return answers, {n: found[n] for n in sorted(found, key=order_of)}, notes

@@ -1,0 +1,214 @@
+"""What perfect hearing would give: replies when told the cue in words, less replies to the same clips when not told.
+
+Beside it stands what a wrong cue gives. A gain that survives a wrong cue is a reward for mentioning something, not for
+perceiving it: only what a right cue gives beyond a wrong one can be due to the cue being right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+
+from overtone import cues
+from overtone.analysis import outcomes as out
+from overtone.analysis import said
+from overtone.analysis.measures import Estimate, Measure, estimate, from_interval
+from overtone.analysis.parts import by_basis
+from overtone.analysis.reading import Answer, Reading
+from overtone.stats import cluster
+
+SIGNATURE = (
+    "upper|v1|conditions:enhance,oracle,oracle-false|clips:cued|pairs:case,repeat|complete:all-conditions-asked|"
+    "interval:student-by-script"
+)
+BASE, RIGHT, WRONG = "enhance", "oracle", "oracle-false"
+MEASURES = (
+    out.C4, "cspeechrel_implicit", out.VES, out.C1, "reply_semsim", "style_margin", "emoalign_reference",
+)  # fmt: skip
+
+
+class UpperRow(Struct, frozen=True):
+    """One measure over the replies that have it under every condition; `wrong` and what follows from it are None where
+    no wrong cue was told."""
+
+    key: str
+    basis: str
+    by: str  # overall, dimension, cue
+    name: str
+    measure: str
+    base: Estimate
+    right: Estimate
+    gain: Estimate  # right − base
+    wrong: Estimate | None = None
+    survives: Estimate | None = None  # wrong − base
+    beyond: Estimate | None = None  # right − wrong
+    share: Estimate | None = None  # survives ÷ gain, where there is a gain
+
+
+class Upper(Struct, frozen=True):
+    rows: list[UpperRow]
+    notes: list[str]
+
+    def row(
+        self, measure: str, by: str = "overall", name: str = "overall", basis: str | None = None
+    ) -> UpperRow | None:
+        for row in self.rows:
+            if (row.measure, row.by, row.name) == (measure, by, name) and basis in (None, row.basis):
+                return row
+        return None
+
+
+Together = tuple[tuple[float | None, ...], str, str, str]  # values by condition, script, dimension, cue
+
+
+def upper(readings: Reading | Sequence[Reading], *, input: str = "audio") -> Upper:
+    """From one run, or from several runs of one model with one of the conditions each."""
+    answers, measures, notes = out.pooled([readings] if isinstance(readings, Reading) else readings)
+    replies = _replies(answers, input)
+    asked = {a.condition for a in replies}
+    for condition in (BASE, RIGHT):
+        if f"{condition}/{input}" not in asked:
+            notes.append(f"no clip with a cue was asked under {condition}/{input}")
+    if not {f"{BASE}/{input}", f"{RIGHT}/{input}"} <= asked:
+        return Upper([], notes)
+    conditions = _conditions(asked, input)
+    if len(conditions) < 3:
+        notes.append(f"nothing was asked under {WRONG}/{input}: whether the gain survives a wrong cue cannot be told")
+    rows: list[UpperRow] = []
+    for basis, found in by_basis(replies, lambda a: a.item.status):
+        for name in (n for n in MEASURES if n in measures):
+            rows += _rows(basis, name, list(_together(found, measures[name], conditions)))
+    if not rows:
+        notes.append("no case was asked under all of the conditions, or nothing was scored there")
+    return Upper(rows, notes)
+
+
+def behind(readings: Reading | Sequence[Reading], key: str, *, input: str = "audio") -> list[str]:
+    """The cases under a row: those that have its measure under every condition."""
+    _, basis, by, name, measure = key.split("/")
+    answers, measures, _ = out.pooled([readings] if isinstance(readings, Reading) else readings)
+    replies = _replies(answers, input)
+    conditions = _conditions({a.condition for a in replies}, input)
+    cases: set[str] = set()
+    for found_basis, found in by_basis(replies, lambda a: a.item.status) if measure in measures else ():
+        if (found_basis or "all") != basis:
+            continue
+        keyed = _keyed(found, measures[measure], conditions)
+        for (case, _), under in keyed.items():
+            item = under[0].item
+            place = {"overall": "overall", "dimension": item.dimension, "cue": item.cue}[by]
+            if place == name and all(measures[measure].read(a) is not None for a in under):
+                cases.add(case)
+    return sorted(cases)
+
+
+def sentences(found: Upper) -> list[str]:
+    told = []
+    for row in found.rows:
+        if row.by == "overall" and row.gain.value is not None:
+            told.append(_sentence(row))
+            if line := _by_cue(
+                row, [r for r in found.rows if r.by == "cue" and (r.basis, r.measure) == (row.basis, row.measure)]
+            ):
+                told.append(line)
+    return told + [f"{note[0].upper()}{note[1:]}." for note in found.notes]
+
+
+def _sentence(row: UpperRow) -> str:
+    basis = " (cues not validated)" if row.basis == "unvalidated" else ""
+    name = row.measure
+    text = (
+        f"{out.label(name)}{basis} is {out.told(name, row.base)} and, told the cue in words, "
+        f"{out.told(name, row.right)}: a difference of {out.told(name, row.gain, difference=True)}"
+    )
+    if not said.tells(row.gain):
+        text += ", which cannot be told from none"
+    if row.survives is None or row.beyond is None:
+        return f"{text}."
+    text += f"; told a wrong cue the difference is {out.told(name, row.survives, difference=True)}"
+    beyond = out.told(name, row.beyond, difference=True)
+    if said.tells(row.beyond):
+        return f"{text}; right against wrong cue: {beyond}."
+    return f"{text}; right against wrong cue: {beyond}, which cannot be told from none: the gain may be mere mention."
+
+
+def _by_cue(row: UpperRow, cue_rows: Sequence[UpperRow]) -> str:
+    known = [r for r in cue_rows if r.gain.low is not None]
+    if len(known) < 2:
+        return ""
+    up, down = sum((r.gain.low or 0) > 0 for r in known), sum((r.gain.high or 0) < 0 for r in known)
+    chance = 0.05 * len(known)
+    return (
+        f"{out.label(row.measure)}: of {len(known)} cues, the interval of the difference lies above 0 for {up} and "
+        f"below for {down}; about {chance:.0f} would by chance."
+    )
+
+
+def _replies(answers: Iterable[Answer], input: str) -> list[Answer]:
+    wanted = {f"{c}/{input}" for c in (BASE, RIGHT, WRONG)}
+    return [
+        a for a in answers if a.item.task == "converse" and not a.item.part and a.item.cue and a.condition in wanted
+    ]
+
+
+def _conditions(asked: set[str], input: str) -> tuple[str, ...]:
+    return tuple(f"{c}/{input}" for c in (BASE, RIGHT, WRONG) if c != WRONG or f"{c}/{input}" in asked)
+
+
+def _keyed(
+    answers: Iterable[Answer], measure: Measure, conditions: tuple[str, ...]
+) -> dict[tuple[str, int], tuple[Answer, ...]]:
+    """(case, repeat) → its answers in the order of the conditions, where all of them were asked."""
+    under: dict[str, dict[tuple[str, int], Answer]] = {c: {} for c in conditions}
+    for answer in answers:
+        if answer.condition in under and measure.belongs(answer.item):
+            under[answer.condition][answer.item.case, answer.repeat] = answer
+    sides = [under[c] for c in conditions]
+    return {key: tuple(side[key] for side in sides) for key in sides[0] if all(key in side for side in sides)}
+
+
+def _together(answers: Iterable[Answer], measure: Measure, conditions: tuple[str, ...]) -> Iterable[Together]:
+    for under in _keyed(answers, measure, conditions).values():
+        values = tuple(measure.read(a) for a in under)
+        item = under[0].item
+        yield (values if None not in values else (None,) * len(values)), item.group, item.dimension, item.cue
+
+
+def _rows(basis: str, measure: str, together: Sequence[Together]) -> list[UpperRow]:
+    rows = []
+    ways: tuple[tuple[str, Sequence[str], Callable[[Together], str]], ...] = (
+        ("overall", ("overall",), lambda _: "overall"),
+        ("dimension", cues.DIMENSIONS, lambda t: t[2]),
+        ("cue", cues.slugs(), lambda t: t[3]),
+    )
+    for by, order, of in ways:
+        parts: dict[str, list[Together]] = {}
+        for one in together:
+            parts.setdefault(of(one), []).append(one)
+        for name in [n for n in order if n in parts] + sorted(n for n in parts if n and n not in order):
+            rows.append(_row(f"upper/{basis or 'all'}/{by}/{name}/{measure}", basis, by, name, measure, parts[name]))
+    return rows
+
+
+def _row(key: str, basis: str, by: str, name: str, measure: str, part: Sequence[Together]) -> UpperRow:
+    def column(number: int) -> Estimate:
+        return estimate([(values[number], script) for values, script, _, _ in part])
+
+    def gap(one: int, other: int) -> Estimate:
+        return estimate(out.difference((values[one], values[other], script) for values, script, _, _ in part))
+
+    gain = gap(1, 0)
+    if not part or len(part[0][0]) < 3:
+        return UpperRow(key, basis, by, name, measure, column(0), column(1), gain)
+    survives = gap(2, 0)
+    share = _share(part) if said.tells(gain) and (gain.value or 0) > 0 else None
+    return UpperRow(key, basis, by, name, measure, column(0), column(1), gain, column(2), survives, gap(1, 2), share)
+
+
+def _share(part: Sequence[Together]) -> Estimate:
+    """Σ(wrong − base) ÷ Σ(right − base)."""
+    rows = [(v[0], v[1], v[2], script) for v, script, _, _ in part]
+    known = [(b, r, w, script) for b, r, w, script in rows if b is not None and r is not None and w is not None]
+    found = cluster.ratio([w - b for b, _, w, _ in known], [r - b for b, r, _, _ in known], [s for *_, s in known])
+    return from_interval(found, found.low, found.high, len(part))
