@@ -156,7 +156,9 @@ def test_the_panel_counts_only_where_every_judge_gave_a_value(cases: Cases) -> N
 def test_the_coarse_question_is_a_variant_with_its_own_signature(cases: Cases) -> None:
     reading = four(cases)
     coarse = funnel(reading, Stages(cue="coarse"))
-    assert stage(coarse, "cue").through.value == 0.25 and stage(funnel(reading), "cue").through.value == 0.5
+    row = next(row for row in coarse.rows if row.key == "funnel-coarse/enhance/audio/overall/cue")
+    assert row.through.value == 0.25 and stage(funnel(reading), "cue").through.value == 0.5
+    assert behind(reading, f"{row.key}/passed") == ["synthesis/s2/target", "synthesis/s4/target"]
     assert "|cue:coarse|" in coarse.signature and "|cue:fine|" in SIGNATURE == signature(DEFAULT)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from overtone import cues
 from overtone.analysis import said
-from overtone.analysis.funnel_stages import DEFAULT, ORDER, Stages, Table, read_tables, signature
+from overtone.analysis.funnel_stages import DEFAULT, NAMES, ORDER, Stages, Table, read_tables, signature
 from overtone.analysis.measures import Estimate, correct, estimate, from_interval
 from overtone.analysis.reading import Reading
 from overtone.errors import UsageError
@@ -107,8 +107,11 @@ def funnel(reading: Reading, stages: Stages = DEFAULT) -> Funnel:
 
 
 def behind(reading: Reading, key: str, stages: Stages = DEFAULT) -> list[str]:
-    """The cases under a row's number. With /passed, /failed or /missing after the key, those of that outcome."""
-    tables, _ = read_tables(reading, stages)
+    """The cases under a row's number. With /passed, /failed or /missing after the key, those of that outcome.
+
+    The key itself says whether it is of the variant with the coarse question; other thresholds have to be given."""
+    cue: Literal["fine", "coarse"] = "coarse" if key.startswith(f"{NAMES['coarse']}/") else "fine"
+    tables, _ = read_tables(reading, msgspec.structs.replace(stages, cue=cue))
     key, _, outcome = (key, "", "") if key.rpartition("/")[2] not in OUTCOMES else key.rpartition("/")
     for table in tables.values():
         for chosen in _selections(table):
@@ -203,7 +206,7 @@ def _selections(table: Table) -> Iterator[_Chosen]:
     cued = np.array([item.style != "neutral" for item in items], dtype=bool)
     sure_name = "validated" if any(item.status == "validated" for item in items) else ""
     for basis, mask in ((sure_name, ~unsure), ("unvalidated", unsure)):
-        start = f"funnel/{table.condition}" + ("/unvalidated" if basis == "unvalidated" else "")
+        start = f"{table.name}/{table.condition}" + ("/unvalidated" if basis == "unvalidated" else "")
         rows = np.flatnonzero(mask & cued)
         if rows.size:
             yield _Chosen(f"{start}/overall", table, basis, "overall", "", rows)
@@ -233,7 +236,7 @@ def _pairs(tables: dict[str, Table]) -> Iterator[_Pair]:
             both = [(row, place[told.keys[row]]) for row in chosen.rows if told.keys[row] in place]
             if both:
                 here, there = (np.array(side, dtype=np.intp) for side in zip(*both, strict=True))
-                key = chosen.key.replace("funnel/", "funnel/gain/", 1)
+                key = f"{told.name}/gain{chosen.key.removeprefix(told.name)}"
                 yield _Pair(key, chosen._replace(rows=here), chosen._replace(table=untold, rows=there))
 
 

@@ -35,6 +35,7 @@ class Stages(Struct, frozen=True):
 
 
 DEFAULT = Stages()
+NAMES = {"fine": "funnel", "coarse": "funnel-coarse"}  # the variants in keys
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Table:
     failed, NaN lacking. `chance` is how likely blind guessing passes it, NaN where it cannot be guessed. `has` says
     which stages any case has."""
 
+    name: str  # of NAMES
     condition: str
     keys: list[Key]
     items: list[Item]
@@ -135,7 +137,7 @@ def _table(
             known[row, 4] = _at_least(value(reply, VES, PANEL, judges[VES]), stages.sounded)
     items = [replies[key].item if key in replies else asked[key].item for key in keys]
     has = tuple(bool(x) for x in (~np.isnan(known)).any(axis=0))
-    return Table(condition, keys, items, known, chance, has)
+    return Table(NAMES[stages.cue], condition, keys, items, known, chance, has)
 
 
 def _words(transcripts: Sequence[Answer], stages: Stages) -> float:
