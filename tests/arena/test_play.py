@@ -85,11 +85,11 @@ def test_more_pairs_later_are_those_that_all_at_once_had_been(tmp_path: Path) ->
     with JudgeServer(verdict=by_worth) as server:
         judge = parse_judge(server.spec())
         with Table(tmp_path / "steps") as steps, Table(tmp_path / "once") as once:
-            for count in (10, 33, 60):
+            for count in (10, 75, 110):
                 play(here, steps, [judge], PAIR, count)
-            play(here, once, [judge], PAIR, 60)
+            play(here, once, [judge], PAIR, 110)
             assert steps.pairs() == once.pairs()
-            assert len(steps.pairs()) == 60
+            assert len(steps.pairs()) == 110
             before = steps.pairs()
             play(here, steps, [], PAIR, 5)
             assert steps.pairs() == before, "asking for fewer takes nothing away"
@@ -98,11 +98,11 @@ def test_more_pairs_later_are_those_that_all_at_once_had_been(tmp_path: Path) ->
 def test_a_judge_that_stops_ends_the_drawing_and_the_same_command_goes_on(tmp_path: Path) -> None:
     here = field.read(runs(tmp_path, WORTHS, scripts=20))
     with JudgeServer(verdict=by_worth) as server, Table(tmp_path / "arena") as table:
-        stopped = play(here, table, [parse_judge(server.spec("budget_requests=6&connections=1"))], PAIR, 60)["scripted"]
+        stopped = play(here, table, [parse_judge(server.spec("budget_requests=6&connections=1"))], PAIR, 80)["scripted"]
         assert stopped.stopped == "budget"
-        assert len(table.pairs()) == 24, "the first round; the second would not know its votes"
-        play(here, table, [parse_judge(server.spec("connections=1"))], PAIR, 60)
-        assert len(table.pairs()) == 60 and len(table.votes()) == 120 and server.paid == 120
+        assert len(table.pairs()) == 60, "the first round; the second would not know its votes"
+        play(here, table, [parse_judge(server.spec("connections=1"))], PAIR, 80)
+        assert len(table.pairs()) == 80 and len(table.votes()) == 160 and server.paid == 160
 
 
 def test_a_changed_reply_is_another_pair_and_old_votes_on_it_do_not_count(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ where there are others: a preference for answering a cue that may not be there s
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -82,11 +83,17 @@ class Field(Struct, frozen=True):
         for side, entry in sides.items():
             said = entry.reply.text
             if f"reply_{side}" in rubric.shows and not said.strip() and entry.sound is not None:
-                said, transcribed = transcript(entry.sound), True
+                said, transcribed = _heard(entry.sound), True
             shown_texts[f"reply_{side}"] = said
         if sides["a"].clip is not None:
             sounds["clip"] = sides["a"].clip
         return Subject(pair.id, pair.group, shown_texts, sounds, transcript=transcribed)
+
+
+@functools.cache
+def _heard(sound: Path) -> str:
+    """A transcript, made once however many judges and pairs want it."""
+    return transcript(sound)
 
 
 def check_suits(rubric: Rubric) -> None:

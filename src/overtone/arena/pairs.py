@@ -24,6 +24,7 @@ Array = npt.NDArray[np.float64]
 
 PRIOR = 0.5  # imagined wins and losses of everybody: before there are votes all are equal, and not for certain
 MEETINGS = 8  # of every two runs in one round
+SHORTEST = 60  # pairs of a round
 _LEAST_EVERY = 4  # so often the two runs that have met least
 
 
@@ -55,7 +56,7 @@ class Pair(Struct, frozen=True):
 
 def round_length(players: int) -> int:
     """How many pairs are drawn before the votes are looked at again."""
-    return MEETINGS * players * (players - 1) // 2
+    return max(SHORTEST, MEETINGS * players * (players - 1) // 2)
 
 
 def information(cast: Votes, players: Sequence[str]) -> tuple[Array, Array]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 
 from overtone.arena import pairs as drawing
 from overtone.arena.field import Field
@@ -11,10 +12,10 @@ from overtone.arena.pairs import Pair, round_length
 from overtone.arena.table import VERDICTS, Table, Vote
 from overtone.errors import UsageError
 from overtone.judges import record
-from overtone.judges.panel import Judgement, Outcome, ask
+from overtone.judges.cache import Verdicts
+from overtone.judges.panel import Judgement, Outcome, Sitting
 from overtone.judges.policy import Judge
 from overtone.judges.rubric import Rubric
-from overtone.judges.subject import Subject
 from overtone.stats.votes import Votes, votes
 
 
@@ -36,13 +37,30 @@ def play(
     labels = [judge.label for judge in judges]
     if len(set(labels)) < len(labels):
         raise UsageError("two judges have one name; give one of them label=NAME in its SPEC")
-    total = {label: Outcome() for label in labels}
-    for part in _rounds(field, table, count, seed):
-        for judge in judges:
-            _judge(field, table, judge, rubric, part, total[judge.label], on_judged)
-        if any(outcome.stopped for outcome in total.values()):
-            break
-    return total
+    return asyncio.run(_play(field, table, judges, rubric, count, seed, on_judged or (lambda label, more: None)))
+
+
+async def _play(
+    field: Field,
+    table: Table,
+    judges: Sequence[Judge],
+    rubric: Rubric,
+    count: int,
+    seed: int,
+    on_judged: Callable[[str, int], None],
+) -> dict[str, Outcome]:
+    async with AsyncExitStack() as stack:
+        sittings = []
+        if judges:
+            verdicts = stack.enter_context(Verdicts(table.folder / VERDICTS))
+            sittings = [Sitting(judge, verdicts, log_folder=table.folder / "workers") for judge in judges]
+        for sitting in sittings:  # open from the first round to the last: a worker's model is loaded once
+            stack.push_async_callback(sitting.close)
+        for part in _rounds(field, table, count, seed):
+            await asyncio.gather(*(_vote(field, table, sitting, rubric, part, on_judged) for sitting in sittings))
+            if any(sitting.outcome.stopped for sitting in sittings):
+                break
+        return {sitting.judge.label: sitting.outcome for sitting in sittings}
 
 
 def current(field: Field, table: Table) -> list[Pair]:
@@ -85,36 +103,37 @@ def _rounds(field: Field, table: Table, count: int, seed: int) -> Iterator[list[
         done = end
 
 
-def _judge(
+async def _vote(
     field: Field,
     table: Table,
-    judge: Judge,
+    sitting: Sitting,
     rubric: Rubric,
     part: Sequence[Pair],
-    total: Outcome,
-    on_judged: Callable[[str, int], None] | None,
+    on_judged: Callable[[str, int], None],
 ) -> None:
-    by_id: Mapping[str, Pair] = {pair.id: pair for pair in part}
-    key = rubric.dimensions[0].key
+    """One judge's votes on the pairs of a round, each kept as it comes."""
+    todo = iter(part)
 
-    def keep(judgement: Judgement) -> None:
-        table.keep(_votes(by_id[judgement.subject.id], judge, rubric, key, judgement))
-        if on_judged:
-            on_judged(judge.label, 1)
+    async def one(pair: Pair) -> None:
+        subject = await asyncio.to_thread(field.subject, pair, rubric)  # it may have to be transcribed
+        judgement = await sitting.judgement(rubric, subject)
+        table.keep(_votes(pair, sitting.judge, rubric, judgement))
+        on_judged(sitting.judge.label, 1)
 
-    def subjects() -> Iterator[Subject]:
-        return (field.subject(pair, rubric) for pair in part)
+    async def work() -> None:
+        for pair in todo:
+            await one(pair)
 
-    outcome = asyncio.run(ask(judge, rubric, subjects(), table.folder / VERDICTS, on_judgement=keep))
-    for name in ("asked", "answered", "cached", "unread", "failed", "skipped", "requests", "cost"):
-        setattr(total, name, getattr(total, name) + getattr(outcome, name))
-    total.stopped, total.detail = outcome.stopped or total.stopped, outcome.detail or total.detail
+    first = next(todo, None)
+    if first is not None:
+        await one(first)  # alone: a wrong key costs one request
+        await asyncio.gather(*(work() for _ in range(sitting.judge.policy.connections)))
 
 
-def _votes(pair: Pair, judge: Judge, rubric: Rubric, key: str, judgement: Judgement) -> Iterator[Vote]:
+def _votes(pair: Pair, judge: Judge, rubric: Rubric, judgement: Judgement) -> Iterator[Vote]:
     """A judgement's verdicts as they were cast: a draw's own A is the pair's, whichever side it was shown on."""
     for draw in judgement.draws:
-        said = draw.values.get(key)
+        said = draw.values.get(rubric.dimensions[0].key)
         if said is None:
             continue
         a, b = (pair.b, pair.a) if draw.swapped else (pair.a, pair.b)

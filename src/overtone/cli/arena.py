@@ -46,6 +46,7 @@ def main(args: argparse.Namespace) -> int:
     from overtone.arena.table import Table
     from overtone.judges import recorded, rubric
     from overtone.judges.policy import parse_judge
+    from overtone.paths import shown
 
     _check(args)
     one = rubric.load(args.rubric)
@@ -67,9 +68,9 @@ def main(args: argparse.Namespace) -> int:
         if args.export and here is not None:
             wanted = [pair for pair in pairs.values() if pair.drawn][: args.pairs or PAIRS]
             count = files.blind(here, wanted, one, args.export, args.out / files.KEY)
-            print(f"{count} pairs → {args.export}; who is who → {args.out / files.KEY}")
+            print(f"{count} pairs → {shown(str(args.export))}; who is who → {shown(str(args.out / files.KEY))}")
         if args.export_votes:
-            print(f"{files.votes(votes, pairs, args.export_votes)} votes → {args.export_votes}")
+            print(f"{files.votes(votes, pairs, args.export_votes)} votes → {shown(str(args.export_votes))}")
     result = standings.standings(
         votes, pairs, runs=here.players if here else (), prior=args.prior, seed=args.seed, notes=notes
     )
