@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from overtone.analysis import corpus, said
 from overtone.analysis import outcomes as out
+from overtone.analysis import said
 from overtone.analysis.measures import Estimate, Measure, from_interval
 from overtone.analysis.published import COLUMNS, PublishedColumn, published
 from overtone.analysis.reading import Answer, Reading
@@ -162,22 +162,26 @@ def _entrant(
     key: str, number: int, reading: Reading, condition: str, input: str
 ) -> tuple[Entrant, dict[str, Estimate]]:
     measures = out.outcomes(reading)
-    answers = _over(reading, condition, input)
-    everywhere = _of_all(reading, answers)
+    over = _over(reading, condition, input)
+    everywhere = _of_all(reading, over)
+    tasks: dict[str, list[Answer]] = {}
+    for answer in over:
+        tasks.setdefault(answer.item.task, []).append(answer)
     cells = {}
     for column in COLUMNS:
         name = _measure_of(column, measures)
         measure = measures.get(name)
-        found = _estimate(measure, name, answers) if measure is not None else None
+        asked = [a for a in tasks.get(out.task_of(name), ()) if measure is not None and measure.belongs(a.item)]
+        found = measure.estimate(asked) if measure is not None else None
         if measure is None or found is None or found.value is None:
             cells[column.key] = Cell(column.key, None, found)
             continue
         scale = 100.0 if column.kind == "percent" else 1.0
-        differs, untold = _marks(column, name, reading, condition, [a for a in answers if measure.belongs(a.item)])
+        differs, untold = _marks(column, name, reading, condition, asked)
         cells[column.key] = Cell(
             column.key, scale * found.value, _scaled(found, scale), (*everywhere, *differs), tuple(untold)
         )
-    scores = {board: score for board, _, columns in BOARDS if (score := _score(columns, measures, answers)) is not None}
+    scores = {board: score for board, _, columns in BOARDS if (score := _score(columns, measures, tasks)) is not None}
     return Entrant(key, reading.name, number, condition, cells), scores
 
 
@@ -190,17 +194,12 @@ def _measure_of(column: PublishedColumn, measures: dict[str, Measure]) -> str:
     return "dnsmos_ovrl" if column.key == "dnmos" and "utmos" not in measures else column.measure
 
 
-def _estimate(measure: Measure, name: str, answers: Sequence[Answer]) -> Estimate:
-    asked = [a for a in answers if measure.belongs(a.item)]
-    return corpus.over(name, asked) if name in corpus.CORPUS else measure.estimate(asked)
-
-
 def _scaled(e: Estimate, by: float) -> Estimate:
     value, low, high, best, worst = (None if x is None else by * x for x in (e.value, e.low, e.high, e.best, e.worst))
     return Estimate(value, low, high, e.scored, e.asked, best, worst, e.scripts, e.note)
 
 
-def _score(columns: Sequence[str], measures: dict[str, Measure], answers: Sequence[Answer]) -> Estimate | None:
+def _score(columns: Sequence[str], measures: dict[str, Measure], tasks: dict[str, list[Answer]]) -> Estimate | None:
     """What a board sorts by: the plain mean of its columns, each counting the same."""
     values: list[float] = []
     strata: list[str] = []
@@ -212,7 +211,7 @@ def _score(columns: Sequence[str], measures: dict[str, Measure], answers: Sequen
         if measure is None:
             return None
         percent = column.kind == "percent"
-        own = [a for a in answers if measure.belongs(a.item)]
+        own = [a for a in tasks.get(out.task_of(column.measure), ()) if measure.belongs(a.item)]
         asked += len(own)
         rows = [(x, a.item.group) for a in own if (x := measure.read(a)) is not None]
         if not rows:

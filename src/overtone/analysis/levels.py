@@ -212,11 +212,10 @@ def _read(readings: Sequence[Reading], answers: Sequence[tuple[int, Answer]], no
     cues: dict[str, int] = {}
     scripts: dict[str, int] = {}
     table: dict[str, list[tuple[float, int, int, int, int]]] = {name: [] for name in MEASURES}
-    tasks = {"voice_accuracy": "choose", "reasoning_accuracy": "choose", "semsim": "transcribe"}
     by_task: dict[tuple[int, str], list[str]] = {}
     for name in MEASURES:
         for number in allowed[name]:
-            by_task.setdefault((number, tasks.get(name, "converse")), []).append(name)
+            by_task.setdefault((number, out.task_of(name)), []).append(name)
     for number, answer in answers:
         item = answer.item
         names = by_task.get((number, item.task))

@@ -59,6 +59,17 @@ def label(name: str) -> str:
     return SHORT.get(name) or known.get(name) or (METRICS[name].label if name in METRICS else name)
 
 
+def task_of(name: str) -> str:
+    """The task whose answers a measure is read off."""
+    tasks = {
+        "voice_accuracy": "choose",
+        "reasoning_accuracy": "choose",
+        "semsim": "transcribe",
+        "wer_raw": "transcribe",
+    }
+    return tasks.get(name, "converse")
+
+
 def measured_by(reading: Reading, name: str) -> tuple[str, ...]:
     """The signatures behind a measure of a run: one, or one for each judge of a panel; none where it was not scored."""
     metric = {"voice_accuracy": "accuracy", "reasoning_accuracy": "accuracy", "reply_semsim": "semsim"}.get(name, name)
@@ -139,9 +150,10 @@ def _judged(dimension: Dimension, judges: list[str], scored: dict[str, set[str]]
     def belongs(item: Item) -> bool:
         return item.task == "converse" and not item.part and item.style in asked
 
-    one = judges[0] if len(judges) == 1 else PANEL
     text = SHORT.get(dimension.key, dimension.label)
-    return Measure(dimension.key, text, belongs, lambda a: value(a, dimension.key, one, judges), "mean", *ends)
+    panel = len(judges) != 1
+    read = (lambda a: value(a, dimension.key, PANEL, judges)) if panel else _value(f"{dimension.key}@{judges[0]}")
+    return Measure(dimension.key, text, belongs, read, "mean", *ends)
 
 
 def _value(name: str) -> Callable[[Answer], float | None]:

@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from overtone.analysis import outcomes as out
 from overtone.analysis import said
 from overtone.analysis.judged import by_status, replies_of
-from overtone.analysis.measures import Estimate, Measure, estimate, status
+from overtone.analysis.measures import Estimate, Measure, estimate, from_interval, status
 from overtone.analysis.reading import Answer, Reading
+from overtone.stats import cluster
 
 SEED = 5
 SIGNATURE = f"prompts|v1|split:scripts-in-half|crossfit:2|choice:highest-mean,ties-to-the-plainer|seed:{SEED}"
+SHOWN = (out.C1, out.C4, out.VES, "cspeechrel_implicit", "reply_semsim", "style_margin", "emoalign_reference")
 PROMPTS = ("zero", "basic", "enhance")
 CRITERIA = ((out.C4, out.VES), (out.C4,), (out.VES,))  # the paper's first
 KINDS = {
@@ -31,6 +34,9 @@ KINDS = {
 }
 _CUT = frozenset({"cut short before the answer", "unfinished thinking"})  # rules of the reader of answers
 _ENDS = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # how endpoints say that a reply was cut off
+
+Array = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
 
 
 class PromptRow(Struct, frozen=True):
@@ -80,7 +86,7 @@ class Prompts(Struct, frozen=True):
 
 def prompts(reading: Reading, *, input: str = "audio") -> Prompts:
     """Prompt sensitivity of one run. No choice is made where one prompt was asked, or no judge scored C4 or VES."""
-    measures = {n: m for n, m in out.outcomes(reading).items() if not _hearing(n)}
+    measures = {n: m for n, m in out.outcomes(reading).items() if out.task_of(n) == "converse"}
     rows: list[PromptRow] = []
     choices: list[Choice] = []
     for basis, under in _by_prompt(reading, input):
@@ -112,10 +118,11 @@ def behind(reading: Reading, key: str, *, input: str = "audio") -> list[str]:
         if (name or "all") != basis:
             continue
         if what == "best":
-            rows = _common(under, [measures[n] for n in rest[0].split("+")])
-            shown = measures.get(rest[1]) if len(rest) > 1 else None
-            keys = [k for k in rows if shown is None or any(_value(shown, u[k]) is not None for u in _keyed(under))]
-            return sorted({case for case, _ in keys})
+            names = rest[0].split("+") + rest[1:]
+            if not all(n in measures for n in names):
+                return []
+            table = _Table(under, {n: measures[n] for n in names})
+            return sorted({table.keys[i][0] for i in table.complete(names)})
         measure = measures.get(rest[0]) if rest else None
         found = under.get(what, [])
         return sorted({a.item.case for a in found if measure is None or _value(measure, a) is not None})
@@ -154,12 +161,6 @@ def _over(basis: str) -> str:
 
 # ── the best prompt ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-Key = tuple[str, int]  # case and repeat
-
-
-def _hearing(name: str) -> bool:
-    return name in ("voice_accuracy", "reasoning_accuracy", "wer_raw", "semsim")
-
 
 def _by_prompt(reading: Reading, input: str) -> list[tuple[str, dict[str, list[Answer]]]]:
     """(basis, prompt → replies), prompts from the plainest on."""
@@ -178,85 +179,77 @@ def _value(measure: Measure, answer: Answer) -> float | None:
     return measure.read(answer) if measure.belongs(answer.item) else None
 
 
-def _keyed(under: Mapping[str, Sequence[Answer]]) -> list[dict[Key, Answer]]:
-    return [{(a.item.case, a.repeat): a for a in answers} for answers in under.values()]
+class _Table:
+    """The replies that every prompt was asked for: one row for each case and repeat, one column for each prompt."""
 
+    def __init__(self, under: Mapping[str, Sequence[Answer]], measures: Mapping[str, Measure]) -> None:
+        keyed = [{(a.item.case, a.repeat): a for a in answers} for answers in under.values()]
+        self.keys = [key for key in keyed[0] if all(key in k for k in keyed)] if keyed else []
+        self.groups = np.array([keyed[0][key].item.group for key in self.keys])
+        self.values: dict[str, Array] = {}  # (rows, prompts), NaN where there is no value
+        for name, measure in measures.items():
+            rows = [[_value(measure, k[key]) for k in keyed] for key in self.keys]
+            self.values[name] = np.array(rows, dtype=np.float64).reshape(len(rows), len(keyed))
 
-def _common(under: Mapping[str, Sequence[Answer]], by: Sequence[Measure]) -> dict[Key, list[Answer]]:
-    """The replies that have every measure of the choice under every prompt: (case, repeat) → by prompt."""
-    keyed = _keyed(under)
-    found = {}
-    for key in keyed[0]:
-        answers = [k[key] for k in keyed if key in k]
-        if len(answers) == len(keyed) and all(_value(m, a) is not None for m in by for a in answers):
-            found[key] = answers
-    return found
+    def complete(self, names: Sequence[str]) -> Rows:
+        """The rows that have these measures under every prompt."""
+        known = [~np.isnan(self.values[n]).any(1) for n in names]
+        return np.flatnonzero(np.logical_and.reduce(known)) if self.keys else np.empty(0, dtype=np.intp)
 
 
 def _choices(basis: str, under: Mapping[str, list[Answer]], measures: Mapping[str, Measure]) -> list[Choice]:
-    if len(under) < 2:
+    shown = {n: m for n, m in measures.items() if n in SHOWN}
+    if len(under) < 2 or not any(n in shown for by in CRITERIA for n in by):
         return []
-    names = tuple(under)
+    table, names = _Table(under, shown), tuple(under)
     found = []
     for by in CRITERIA:
-        if not all(n in measures for n in by):
-            continue
-        rows = list(_common(under, [measures[n] for n in by]).values())
-        scripts = sorted({answers[0].item.group for answers in rows})
+        rows = table.complete(by) if all(n in shown for n in by) else np.empty(0, dtype=np.intp)
+        scripts = np.unique(table.groups[rows]) if rows.size else np.empty(0)
         if len(scripts) < 2:
             continue
-        shuffled = np.random.default_rng(SEED).permutation(len(scripts))
-        first = {scripts[i] for i in shuffled[: len(scripts) // 2]}
-        values = np.array([[[_value(measures[n], a) for n in by] for a in answers] for answers in rows], dtype=float)
-        inside = np.array([answers[0].item.group in first for answers in rows])
-        overall = _best(values)
+        first = scripts[np.random.default_rng(SEED).permutation(len(scripts))[: len(scripts) // 2]]
+        inside = np.isin(table.groups[rows], first)
+        values = np.mean([table.values[n][rows] for n in by], axis=0)  # (rows, prompts)
         halves = (_best(values[inside]), _best(values[~inside]))
         used = np.where(inside, halves[1], halves[0])  # each half under the prompt that the other chose
-        found.append(
-            _choice(
-                f"prompts/{basis or 'all'}/best/{'+'.join(by)}", basis, by, names, rows, overall, halves, used, measures
-            )
-        )
+        found.append(_choice(basis, by, names, table, rows, _best(values), halves, used))
     return found
 
 
-def _best(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> int:
-    """The prompt with the highest mean over replies and measures; the plainer one where two are equal."""
-    means = np.round(values.mean(axis=(0, 2)), 9)
-    return int(np.argmax(means))
+def _best(values: Array) -> int:
+    """The prompt with the highest mean; the plainer one where two are equal."""
+    return int(np.argmax(np.round(values.mean(0), 9)))
 
 
 def _choice(
-    key: str,
     basis: str,
     by: tuple[str, ...],
     names: tuple[str, ...],
-    rows: Sequence[Sequence[Answer]],
+    table: _Table,
+    rows: Rows,
     overall: int,
     halves: tuple[int, int],
-    used: np.ndarray[tuple[int], np.dtype[np.intp]],
-    measures: Mapping[str, Measure],
+    used: Rows,
 ) -> Choice:
     in_sample, fair, optimism = {}, {}, {}
     note = "over one split of the scripts; the interval takes the choice as given"
-    for name, measure in measures.items():
-        own = [
-            (answers, int(other)) for answers, other in zip(rows, used, strict=True) if measure.belongs(answers[0].item)
-        ]
-        pairs = [
-            (_value(measure, answers[overall]), _value(measure, answers[other]), answers[0]) for answers, other in own
-        ]
-        both = [(a, b, answer.item.group) for a, b, answer in pairs if a is not None and b is not None]
-        if both:
-            in_sample[name] = estimate([(a, group) for a, _, group in both])
-            fair[name] = _noted(estimate([(b, group) for _, b, group in both]), note)
-            optimism[name] = _noted(estimate([(a - b, group) for a, b, group in both]), note)
+    for name, values in table.values.items():
+        one, other = values[rows, overall], values[rows, used]
+        both = ~np.isnan(one) & ~np.isnan(other)
+        if both.any():
+            groups = table.groups[rows[both]].tolist()
+            in_sample[name] = _mean(one[both], groups)
+            fair[name] = _mean(other[both], groups, note)
+            optimism[name] = _mean(one[both] - other[both], groups, note)
     chosen = (names[halves[0]], names[halves[1]])
+    key = f"prompts/{basis or 'all'}/best/{'+'.join(by)}"
     return Choice(key, basis, by, names, names[overall], chosen, in_sample, fair, optimism)
 
 
-def _noted(e: Estimate, note: str) -> Estimate:
-    return Estimate(e.value, e.low, e.high, e.scored, e.asked, e.best, e.worst, e.scripts, note)
+def _mean(values: Array, groups: Sequence[str], note: str = "") -> Estimate:
+    e = from_interval(found := cluster.mean(values, groups), found.low, found.high, len(groups))
+    return Estimate(e.value, e.low, e.high, e.scored, e.asked, scripts=e.scripts, note=note)
 
 
 # ── instructions not kept ───────────────────────────────────────────────────────────────────────────────────────────
