@@ -10,6 +10,7 @@ import pytest
 from overtone.analysis.compare import behind, compare, differences, sentences, share
 from overtone.analysis.unlike import refuse
 from overtone.errors import UsageError
+from overtone.schema import Score
 from tests.analysis.pairs import DIMENSION, ZERO, answers, asked, judged, opened, talked, talks
 from tests.analysis.small import Maker, item
 from tests.report.fake_run import make_run
@@ -207,6 +208,25 @@ def test_a_judge_of_one_run_only_is_left_out_and_named(tmp_path: Path) -> None:
     found = compare(a, b, ["c4"])
     assert found.tables[0].rows[0].by.value == 1
     assert any("other judged only one" in note for note in found.notes)
+
+
+def test_yes_or_no_of_a_judge_is_a_share_whose_changes_are_listed_by_size(tmp_path: Path) -> None:
+    made = []
+    for name, values in (("a", [0.0, 1 / 3, 1.0, 0.0]), ("b", [1 / 3, 0.0, 0.0, 1.0])):
+        maker = Maker(tmp_path / name)
+        for number, value in enumerate(values):
+            score = Score("false_cue@j", "false_cue@j|v1", value)
+            maker.answered(talked(number, style="neutral", cue=""), "well", score, condition=ZERO)
+        told = {"false_cue": {"label": "False cue", "low": 0, "high": 1, "better": "lower", "styles": ["neutral"]}}
+        maker.store.set_meta({"rubrics": msgspec.json.encode(told).decode()})
+        made.append(maker.done())
+    a, b = opened(*made)
+    found = compare(a, b)
+    (row,) = found.tables[0].rows
+    assert (row.shown, row.better, row.by.value) == ("percent", "lower", 0)
+    assert not found.flips[0].right_or_wrong
+    assert [f.item for f in found.flips[0].worse] == ["c3", "c0"]
+    assert [f.item for f in found.flips[0].improved] == ["c2", "c1"]
 
 
 def test_reading_a_transcript_instead_of_text_is_no_other_signature(tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ def test_the_interval_is_shown_beside_and_does_not_decide(tmp_path: Path) -> Non
     (run,) = opened(answers(tmp_path / "a", EIGHT))
     rows = check(run, [parse_requirement(f"voice_accuracy >= {x}") for x in ("0.7", "0.1", "0.99")]).rows
     assert [row.state for row in rows] == ["holds", "holds", "fails"]
+    assert len({row.key for row in rows}) == 3
     assert "includes the other side" in rows[0].said
     assert "lies on its side" in rows[1].said
     assert "lies on the other side" in rows[2].said

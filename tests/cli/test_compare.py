@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 from overtone.cli import main
 from tests.analysis.pairs import answers
 from tests.report.fake_run import make_run
+from tests.servers import OpenAIServer
 
 FIRST = [True] * 4 + [False] * 8
 SECOND = [False] + [True] * 11
@@ -92,3 +94,35 @@ def test_runs_with_everything_in_them_are_compared(tmp_path: Path, capsys: pytes
     assert "largest losses" in out
     assert main(["compare", str(a), str(a)]) == 0
     assert "cannot be told from none" in capsys.readouterr().out
+
+
+def test_real_runs_compare_check_and_plan_and_a_changed_clip_is_noticed(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(small, other)
+    for path in other.rglob("*.wav"):
+        data = bytearray(path.read_bytes())
+        data[-1] ^= 1
+        path.write_bytes(bytes(data))
+    with OpenAIServer() as server:
+        for name, data_folder in (("a", small), ("b", small), ("c", other)):
+            model = f"openai:{name}?base_url={server.base_url}"
+            where = ["--data", str(data_folder), "--out", str(tmp_path / name)]
+            assert main(["run", "echomind", "--model", model, *where, "-q"]) == 0
+    a, b, c = (str(tmp_path / name) for name in "abc")
+    capsys.readouterr()
+    assert main(["compare", a, b, "--format", "json"]) == 0
+    told = msgspec.json.decode(capsys.readouterr().out)
+    assert told["shared"] > 0
+    assert told["only_first"] == told["only_second"] == 0
+    assert told["unlike"] == []
+    values = {row["measure"]: row["by"]["value"] for row in told["tables"][0]["rows"]}
+    assert {"voice_accuracy", "wer_raw"} <= values.keys()
+    assert values["wer_raw"] == 0  # the server says the same to both
+    assert main(["check", b, "--baseline", a, "--require", "wer <= 100"]) == 0
+    capsys.readouterr()
+    assert main(["compare", a, c]) == 2
+    assert "shared clips" in capsys.readouterr().err
+    assert main(["plan", "echomind", "--data", str(small), "--detect", "0.1"]) == 0
+    assert "3 ✗" in capsys.readouterr().out

@@ -185,7 +185,7 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
         tables=(*tables, *by_cue),
         flips=tuple(_flips(row, measure, part) for row, measure, part in overall),
         unlike=tuple(found),
-        notes=(*first.notes, *second.notes, *notes),
+        notes=(*(f"{r.name}: {note}" for r in (first, second) for note in r.notes), *notes),
     )
 
 

@@ -46,7 +46,8 @@ class Named:
 
     @property
     def right_or_wrong(self) -> bool:
-        return self.kind == "proportion"
+        """Whether a reply is right or wrong in it; a judge's yes or no may be the mean of several draws."""
+        return self.kind == "proportion" and not any("@" in score for score in self.scores)
 
 
 def headline(readings: Sequence[Reading]) -> list[Named]:

@@ -30,6 +30,7 @@ SIGNATURE = (
     f"check|v1|cluster:script|no-worse:one-sided-{ONE_SIDED}|test:sign-flips|draws:{DRAWS}|seed:{SEED}|basis:headline"
 )
 WER_CORPUS = "wer_corpus"
+NO_WORSE = "no-worse"  # in a key
 _OPS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -137,7 +138,7 @@ def check(
         raise UsageError("--no-worse needs a run to be no worse than: give --baseline RUN")
     margins = against(requirements, margins) if baseline is not None else margins
     rows = [row for one in requirements for row in _threshold(run, one, conditions)]
-    notes: list[str] = list(run.notes)
+    notes: list[str] = [f"{r.name}: {note}" for r in (run, baseline) if r is not None for note in r.notes]
     if baseline is not None:
         found = [(one, named.find_one(one.name, [run, baseline])) for one in margins]
         rows += [row for one, measure in found for row in _no_worse(run, baseline, one, measure, conditions)]
@@ -219,7 +220,7 @@ def _why_not(run: Reading, measure: Named | None) -> str:
 
 
 def _held(required: Requirement, condition: str, found: Estimate, over: str, why: str) -> Checked:
-    key = "/".join(filter(None, ("check", condition, required.name, required.op)))
+    key = "/".join(filter(None, ("check", condition, required.name, f"{required.op}{required.number:g}")))
     if found.value is None:
         return Checked(key, str(required), condition, "unknown", found, f"cannot be told: {why}")
     test = _OPS[required.op]
@@ -258,9 +259,13 @@ def _no_worse(
 
 
 def _unknown(required: Margin, condition: str, asked: int, why: str) -> Checked:
-    key = "/".join(filter(None, ("check", condition, required.name, "no-worse")))
     nothing = Estimate(None, None, None, 0, asked)
-    return Checked(key, str(required), condition, "unknown", nothing, f"cannot be told: {why}")
+    return Checked(_key(required, condition), str(required), condition, "unknown", nothing, f"cannot be told: {why}")
+
+
+def _key(required: Margin, condition: str) -> str:
+    margin = "" if required.margin is None else f":{required.margin:g}"
+    return "/".join(filter(None, ("check", condition, required.name, f"{NO_WORSE}{margin}")))
 
 
 def _shown_no_worse(
@@ -300,8 +305,9 @@ def _shown_no_worse(
     else:
         bound = f"with 95 % confidence {'at most' if sign < 0 else 'at least'} {_signed(sign * tested.low)}"
         said = f"{by}, {bound}: {'within' if holds else 'not within'} the margin of {margin:g} ({behind})"
-    key = "/".join(("check", condition, required.name, "no-worse"))
-    return Checked(key, str(required), condition, "holds" if holds else "fails", found, said, tested.p)
+    return Checked(
+        _key(required, condition), str(required), condition, "holds" if holds else "fails", found, said, tested.p
+    )
 
 
 def _signed(x: float) -> str:
@@ -328,7 +334,7 @@ def behind(run: Reading, key: str, baseline: Reading | None = None) -> list[str]
     belongs = measure.belongs if measure else lambda a: a.item.task == "transcribe"
     read = measure.read if measure else lambda a: a.value("wer")
     mine = [a for a in _asked(run, [condition]).get(condition, []) if belongs(a) and read(a) is not None]
-    if kind == "no-worse" and baseline is not None:
+    if kind.startswith(NO_WORSE) and baseline is not None:
         both = {r.ask for b, r in share(baseline, run, [condition])[0] if read(b) is not None}
         mine = [a for a in mine if a.ask in both]
     return list(dict.fromkeys(a.item.case for a in _head(mine)[1]))
