@@ -92,3 +92,12 @@ def test_sixty_runs_and_thousands_of_pairs_are_drawn_in_seconds() -> None:
     cases = [Case(f"i{n}|c", f"case{n}", f"s{n}", f"cue{n % 39}", "c") for n in range(1000)]
     drawn = draw(runs, cases, [], 2000, seed=0)
     assert len(drawn) == 2000 and max(duels(drawn).values()) == 2
+
+
+@pytest.mark.full
+def test_looking_at_the_votes_brings_close_runs_apart_sooner_and_intervals_hold() -> None:
+    from bench.arena_draws import measure
+
+    alone, looking = measure(look=False), measure(look=True)
+    assert looking.off < 0.95 * alone.off
+    assert 0.925 < looking.held < 0.985 and 0.925 < alone.held < 0.985
