@@ -46,6 +46,23 @@ def test_markdown_and_json_hold_the_same_numbers(tmp_path: Path, capsys: pytest.
     assert told["signature"].startswith("compare|v1")
 
 
+def test_a_row_leads_back_to_its_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = str(answers(tmp_path / "a", FIRST)), str(answers(tmp_path / "b", [None, *SECOND[1:]]))
+    assert main(["compare", a, b, "--behind", "compare/task/audio/voice_accuracy/all"]) == 0
+    assert capsys.readouterr().out.split() == [f"synthesis/s{number}/target" for number in range(1, 12)]
+    assert main(["compare", a, b, "--behind", "compare/task/audio/wer/all"]) == 2
+    assert main(["compare", a, b, "--behind", "nonsense"]) == 2
+    assert "--format json shows the keys" in capsys.readouterr().err
+
+
+def test_runs_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = (answers(tmp_path / name, FIRST, meta={"label": "run"}) for name in "ab")
+    assert main(["compare", str(a), str(b)]) == 0
+    out = capsys.readouterr().out
+    assert "first: run (A)" in out
+    assert "second: run (B)" in out
+
+
 def test_runs_that_do_not_compare_are_refused_with_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -173,9 +173,13 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
         if left := named.judges_left_out(measure, [first, second]):
             notes.append(f"{measure.label}: {', '.join(left)} judged only one of the runs and is left out")
     names_of = [{a.condition for a in r.answers if not a.item.part} for r in (first, second)]
+    called = first.name, second.name
+    if called[0] == called[1]:
+        called = f"{first.name} (A)", f"{second.name} (B)"
+    told = [f"{name}: {note}" for name, r in zip(called, (first, second), strict=True) for note in r.notes]
     return Comparison(
-        first=first.name,
-        second=second.name,
+        first=called[0],
+        second=called[1],
         first_model=first.meta.get("model", ""),
         second_model=second.meta.get("model", ""),
         shared=len(pairs),
@@ -185,7 +189,10 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
         tables=(*tables, *by_cue),
         flips=tuple(_flips(row, measure, part) for row, measure, part in overall),
         unlike=tuple(found),
-        notes=(*(f"{r.name}: {note}" for r in (first, second) for note in r.notes), *notes),
+        notes=(
+            *(f"{name}: {note}" for name, r in zip(called, (first, second), strict=True) for note in r.notes),
+            *notes,
+        ),
     )
 
 

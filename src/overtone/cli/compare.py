@@ -23,15 +23,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--condition", metavar="NAME", action="append", help="only this one, e.g. enhance/audio; repeatable (all)"
     )
     parser.add_argument("--force", action="store_true", help="compare runs that do not compare, and say what differs")
+    parser.add_argument("--behind", metavar="KEY", help="name the cases under a row; --format json has the rows' keys")
     parser.add_argument("--format", choices=("table", "markdown", "json"), default="table", help="(table)")
 
 
 def main(args: argparse.Namespace) -> int:
     import msgspec
 
-    from overtone.analysis.compare import compare, sentences
+    from overtone.analysis.compare import behind, compare, sentences
     from overtone.analysis.reading import open_run
     from overtone.analysis.unlike import refuse
+    from overtone.paths import shown
     from overtone.report.compared import markdown, print_comparison
 
     first, second = (open_run(folder, light=True) for folder in (args.first, args.second))
@@ -41,7 +43,12 @@ def main(args: argparse.Namespace) -> int:
         raise UsageError(f"the runs share no item under one condition: A was asked {asked[0]}; B {asked[1]}")
     if not args.force:
         refuse(found.unlike, WAY_OUT)
-    if args.format == "json":
+    if args.behind:
+        cases = behind(first, second, args.behind)
+        if not cases:
+            raise UsageError(f"no row of this comparison has cases under {args.behind!r}; --format json shows the keys")
+        print("\n".join(map(shown, cases)))
+    elif args.format == "json":
         told = {**msgspec.to_builtins(found), "sentences": sentences(found)}
         print(msgspec.json.format(msgspec.json.encode(told)).decode())
     elif args.format == "markdown":
