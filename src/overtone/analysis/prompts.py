@@ -7,7 +7,7 @@ beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ KINDS = {
     "cut off": "cut off",
     "unparsable": "no option can be read off it",
 }
+UNKNOWN = "unknown"
 _CUT = frozenset({"cut short before the answer", "unfinished thinking"})  # rules of the reader of answers
 _ENDS = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # how endpoints say that a reply was cut off
 
@@ -111,7 +112,7 @@ def behind(reading: Reading, key: str, *, input: str = "audio") -> list[str]:
         cases = set()
         for name, prompt, asked, answers in _tasks(reading, input):
             if (name or "all", prompt, asked) == (basis, wanted, task):
-                cases |= {a.item.case for a in answers if not kind or _went(a, kind) == 1.0}
+                cases |= {a.item.case for a in answers if not kind or _is(kind, _went(a)) == 1.0}
         return sorted(cases)
     measures = out.outcomes(reading)
     for name, under in _by_prompt(reading, input):
@@ -270,7 +271,12 @@ def _tasks(reading: Reading, input: str) -> Iterable[tuple[str, str, str, list[A
 def _failures(reading: Reading, input: str) -> list[FailureRow]:
     rows = []
     for basis, prompt, task, answers in _tasks(reading, input):
-        kinds = {kind: _share(answers, kind) for kind in KINDS if _applies(kind, task)}
+        went = [(_went(a), a.item.group) for a in answers]
+        kinds = {
+            kind: estimate([(_is(kind, w), group) for w, group in went], kind="proportion", good=0.0, bad=1.0)
+            for kind in KINDS
+            if _applies(kind, task)
+        }
         rows.append(FailureRow(f"prompts/{basis or 'all'}/failures/{prompt}/{task}", basis, prompt, task, kinds))
     return rows
 
@@ -282,40 +288,29 @@ def _applies(kind: str, task: str) -> bool:
     return kind != "unparsable" or task == "choose"
 
 
-def _share(answers: Iterable[Answer], kind: str) -> Estimate:
-    rows = [(_went(a, kind), a.item.group) for a in answers]
-    return estimate(rows, kind="proportion", good=0.0, bad=1.0)
-
-
-def _went(answer: Answer, kind: str) -> float | None:
-    """Whether it went wrong in this way: 1 or 0, None where it was not asked yet or cannot be told."""
-    if kind == "failed":
-        return 1.0 if answer.failed else 0.0 if answer.answered else None
+def _went(answer: Answer) -> tuple[str, ...] | None:
+    """In which ways it went wrong; None where it was not asked yet, UNKNOWN where that cannot be told."""
+    if answer.failed:
+        return ("failed",)
     if not answer.answered:
         return None
-    read = _QUESTION if answer.item.task == "choose" else _REPLY
-    return read[kind](answer)
-
-
-def _of_question(*statuses: str, cut: bool = False) -> Callable[[Answer], float | None]:
-    def read(answer: Answer) -> float | None:
+    if answer.item.task == "choose":
         how = status(answer)
+        if how == "parsed":
+            return ()
         if not how:
-            return None
-        was_cut = answer.scores["accuracy"].detail.get("rule") in _CUT
-        return float(was_cut if cut else how in statuses and not was_cut)
+            return (UNKNOWN,)
+        if answer.scores["accuracy"].detail.get("rule") in _CUT:
+            return ("cut off",)
+        return (how if how in ("empty", "refused") else "unparsable",)
+    if any(r.refused for r in answer.replies):
+        return ("refused",)
+    empty = any(not r.text.strip() and not r.audio for r in answer.replies)
+    cut = any(r.finish in _ENDS for r in answer.replies)
+    return (("empty",) if empty else ()) + (("cut off",) if cut else ())
 
-    return read
 
-
-_QUESTION: dict[str, Callable[[Answer], float | None]] = {
-    "empty": _of_question("empty"),
-    "refused": _of_question("refused"),
-    "cut off": _of_question(cut=True),
-    "unparsable": _of_question("unparsable", "hedged", "beyond"),
-}
-_REPLY: dict[str, Callable[[Answer], float | None]] = {
-    "empty": lambda a: float(any(not r.text.strip() and not r.audio and not r.refused for r in a.replies)),
-    "refused": lambda a: float(any(r.refused for r in a.replies)),
-    "cut off": lambda a: float(any(r.finish in _ENDS for r in a.replies)),
-}
+def _is(kind: str, went: tuple[str, ...] | None) -> float | None:
+    if went is None or (kind != "failed" and went in (("failed",), (UNKNOWN,))):
+        return None
+    return float(kind in went)
