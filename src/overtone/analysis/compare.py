@@ -189,10 +189,7 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
         tables=(*tables, *by_cue),
         flips=tuple(_flips(row, measure, part) for row, measure, part in overall),
         unlike=tuple(found),
-        notes=(
-            *(f"{name}: {note}" for name, r in zip(called, (first, second), strict=True) for note in r.notes),
-            *notes,
-        ),
+        notes=(*told, *notes),
     )
 
 
