@@ -158,8 +158,31 @@ def test_a_run_that_never_loses_gets_no_rating_unless_a_prior_is_given() -> None
     assert "draw more with --pairs" in one.problem
     (tamed,) = rank(arena(rows), prior=0.5).electorates
     assert tamed.places[0].run == "x" and tamed.places[0].rating and not tamed.problem
+    assert "rest on the prior in part" in tamed.notes[0]
+    assert not any("prior" in note for note in rank(arena(TWO), prior=0.5).electorates[0].notes)
     both = rank(arena(rows), arena(TWO, "judge", "robot"))
     assert both.agreements[0].tau.value is None and "has no ratings" in both.agreements[0].tau.note
+
+
+def test_votes_in_perfect_order_get_advice_that_the_command_understands() -> None:
+    (one,) = rank(arena([("x", "y", "A"), ("x", "y", "tie")])).electorates
+    assert one.problem and "ties='half'" not in one.problem and "--prior 0.5" in one.problem
+
+
+def test_who_stood_on_which_side_and_who_was_named_first_does_not_matter_to_the_ratings() -> None:
+    rng = np.random.default_rng(5)
+    names = ["w", "x", "y", "z"]
+    rows = []
+    for _ in range(200):
+        a, b = rng.choice(names, 2, replace=False)
+        rows.append((str(a), str(b), ("A", "B", "tie")[int(rng.integers(3))]))
+    other = [(b, a, {"A": "B", "B": "A", "tie": "tie"}[w]) for a, b, w in rows]
+    for first, second in zip(
+        rank(arena(rows)).electorates[0].places, rank(arena(other)).electorates[0].places, strict=True
+    ):
+        assert first.run == second.run and first.rating and second.rating
+        assert first.rating.value == pytest.approx(second.rating.value)
+        assert first.rating.low == pytest.approx(second.rating.low) and first.won == second.won
 
 
 def test_every_number_leads_to_the_cases_under_it() -> None:

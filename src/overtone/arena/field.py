@@ -1,7 +1,7 @@
 """What competes: the replies of several runs to the same items under the same conditions, ready to be put side by side.
 
-Only conversations of the benchmark's core, the first time they were asked. Cues that are not validated are left out
-where there are others: a preference for answering a cue that may not be there says little.
+Only conversations of one turn in the benchmark's core, the first time they were asked. Cues that are not validated are
+left out where there are others: a preference for answering a cue that may not be there says little.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def _entries(store: Store) -> dict[tuple[str, str], Entry]:
     root = store.meta().get("root")
     found = {}
     for reply in replies(store):
-        if reply.item.part or reply.key.repeat:
-            continue
+        if reply.item.part or reply.key.repeat or len(reply.item.turns) > 1:
+            continue  # in a dialogue each run has had a conversation of its own: the replies answer different things
         sound = store.audio_path(reply.audio) if reply.audio else None
         try:
             held = sound if sound is not None and sound.is_file() else None

@@ -22,7 +22,7 @@ from overtone.stats import cluster
 from overtone.stats.elo import elo
 from overtone.stats.rank import POINTS, Ranking, bradley_terry
 from overtone.stats.raters import Effect, Rater, rater_effects
-from overtone.stats.votes import TIE, Votes
+from overtone.stats.votes import TIE, Votes, check
 from overtone.stats.winrate import win_rates
 
 FEW = 20  # scripts below which intervals are rough
@@ -131,6 +131,8 @@ def _standing(one: Electorate, prior: float, pairs: Mapping[str, Pair]) -> tuple
         ranking = bradley_terry(cast, clusters=scripts, prior=prior)
     except ValueError as error:
         problem = _advice(str(error), one, pairs)
+    if ranking and prior:
+        notes += _leans_on_prior(cast)
     level, told = _level(one, cast, scripts, prior) if ranking else (None, [])
     notes += told
     count = len(set(scripts))
@@ -201,7 +203,7 @@ def _level(one: Electorate, cast: Votes, scripts: Sequence[str], prior: float) -
     try:
         return bradley_terry(cast, clusters=scripts, prior=prior, covariates=columns, side=True), notes
     except ValueError as error:
-        return None, [*notes, f"side and length cannot be told apart from the runs: {error}"]
+        return None, [*notes, f"side and length cannot be held equal: {_flags(str(error))}"]
 
 
 def _difference(pair: Pair, vote: Vote, name: str) -> float | None:
@@ -212,13 +214,27 @@ def _difference(pair: Pair, vote: Vote, name: str) -> float | None:
     return float(first - second) * (1 if vote.a == pair.a else -1)
 
 
+def _leans_on_prior(cast: Votes) -> list[str]:
+    """A note where the votes alone would not rank everybody: the prior decides what they do not."""
+    try:
+        check(cast, davidson=True)
+    except ValueError as error:
+        return [f"these ratings rest on the prior in part; without it: {_flags(str(error))}"]
+    return []
+
+
 def _advice(text: str, one: Electorate, pairs: Mapping[str, Pair]) -> str:
     """What is wrong, and which pairs wait for a vote."""
     waiting = [p for name, p in pairs.items() if name not in one.pairs]
-    text = text.replace("ties='half'", "counting ties as halves").replace("give a prior", "give --prior 0.5")
+    text = _flags(text)
     if waiting:
         return f"{text} ({len(waiting)} pairs of this arena wait for their votes)"
     return f"{text} (every pair here has their votes: draw more with --pairs)"
+
+
+def _flags(text: str) -> str:
+    """What the statistics advise, in the words of the command."""
+    return text.replace("count ties as halves (ties='half')", "collect more votes").replace("a prior", "--prior 0.5")
 
 
 def _habit(key: str, rater: Rater) -> Habit:
