@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Estimate, from_interval
 from overtone.analysis.published import COLUMNS, VARIANTS, published
 from overtone.analysis.reading import Answer, Reading
+from overtone.schema import Item
 from overtone.stats import nested
 from overtone.stats.cluster import Interval
 
@@ -209,30 +211,36 @@ def _read(readings: Sequence[Reading], answers: Sequence[tuple[int, Answer]], no
             notes.append(f"{out.label(name)} was measured in another way in {left}: left out there")
         allowed[name] = {n for n in same if name in measures[n]}
     cases: dict[str, int] = {}
-    cues: dict[str, int] = {}
+    cues: dict[str, int] = {"": -1}
     scripts: dict[str, int] = {}
-    table: dict[str, list[tuple[float, int, int, int, int]]] = {name: [] for name in MEASURES}
-    by_task: dict[tuple[int, str], list[str]] = {}
+    places = array("q")  # run, case, cue and script of every answer looked at, one after the other
+    table = {name: (array("d"), array("q")) for name in MEASURES}  # values, and which answer's
+    by_task: dict[tuple[int, str], list[tuple[Callable[[Item], bool], Callable[[Answer], float | None], str]]] = {}
     for name in MEASURES:
         for number in allowed[name]:
-            by_task.setdefault((number, out.task_of(name)), []).append(name)
+            m = measures[number][name]
+            by_task.setdefault((number, out.task_of(name)), []).append((m.belongs, m.read, name))
+    seen = 0
     for number, answer in answers:
         item = answer.item
-        names = by_task.get((number, item.task))
-        if not names:
+        wanted = by_task.get((number, item.task))
+        if not wanted:
             continue
         case = cases.setdefault(item.case, len(cases))
-        cue = cues.setdefault(item.cue, len(cues)) if item.cue else -1
-        script = scripts.setdefault(item.group, len(scripts))
-        for name in names:
-            measure = measures[number][name]
-            if measure.belongs(item) and (value := measure.read(answer)) is not None and math.isfinite(value):
-                table[name].append((value, number, case, cue, script))
+        cue = cues.setdefault(item.cue, len(cues) - 1)
+        places.extend((number, case, cue, scripts.setdefault(item.group, len(scripts))))
+        for belongs, read, name in wanted:
+            if belongs(item) and (value := read(answer)) is not None and math.isfinite(value):
+                values, at = table[name]
+                values.append(value)
+                at.append(seen)
+        seen += 1
+    where = np.frombuffer(places, dtype=np.int64).reshape(-1, 4) if seen else np.empty((0, 4), dtype=np.int64)
     found = {}
-    for name, rows in table.items():
-        if rows:
-            cells = np.array(rows, dtype=np.float64)
-            found[name] = _Values(cells[:, 0], *(cells[:, k].astype(np.intp) for k in range(1, 5)))
+    for name, (values, at) in table.items():
+        if values:
+            rows = where[np.frombuffer(at, dtype=np.int64)].astype(np.intp)
+            found[name] = _Values(np.frombuffer(values, dtype=np.float64), *(rows[:, k] for k in range(4)))
     return found
 
 
