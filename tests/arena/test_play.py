@@ -7,6 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from overtone.arena import field
@@ -15,6 +16,8 @@ from overtone.arena.table import Table
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.judges import rubric
 from overtone.judges.policy import parse_judge
+from overtone.runs.store import Store
+from overtone.schema import Reply
 from tests.arena.helpers import by_worth, item, make_run, runs
 from tests.judges.server import JudgeServer
 
@@ -163,3 +166,39 @@ def test_a_killed_arena_has_lost_no_vote_that_was_paid(tmp_path: Path) -> None:
             assert len(table.votes()) == 10
             play(here, table, [parse_judge(server.spec("connections=1"))], PAIR, 12)
             assert len(table.votes()) == 24 and server.paid == 24
+
+
+def test_a_verdict_that_cannot_be_read_is_no_vote_and_is_asked_for_again_only_by_policy(tmp_path: Path) -> None:
+    here = field.read(runs(tmp_path, {"x": 1, "y": 2}, scripts=2))
+    with JudgeServer(verdict=by_worth) as server, Table(tmp_path / "arena") as table:
+        server.behave("off_menu", "words")
+        outcome = play(here, table, [parse_judge(server.spec("again=0&connections=1"))], PAIR, 4)["scripted"]
+        assert (outcome.unread, outcome.answered, len(table.votes())) == (2, 6, 6)
+        assert len({vote.pair for vote in table.votes()}) == 3
+
+
+def test_a_judge_is_opened_once_for_all_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from overtone.models import openai
+
+    load, opened = openai.load, []
+    monkeypatch.setattr(openai, "load", lambda spec: opened.append(spec) or load(spec))
+    here = field.read(runs(tmp_path, WORTHS, scripts=20))
+    with JudgeServer(verdict=by_worth) as server, Table(tmp_path / "arena") as table:
+        play(here, table, [parse_judge(server.spec())], PAIR, 75)
+        assert len(table.votes()) == 150 and len(opened) == 1
+
+
+def test_dialogues_take_no_part_since_each_run_has_had_its_own(tmp_path: Path) -> None:
+    one = item(5, "target", "sad")
+    dialogue = msgspec.structs.replace(one, turns=one.turns * 2)
+    both = []
+    for name in "xy":
+        folder = make_run(tmp_path / name, 1, scripts=1)
+        with Store.create(folder) as store:
+            store.plan([(dialogue, ["enhance/audio"])], 1)
+            (ask,) = store.open_asks(0, 10)
+            for turn in range(2):
+                store.add_reply(ask, turn, Reply("Yes."), sent=b"[]", latency=1.0, attempts=1)
+            store.commit()
+        both.append(folder)
+    assert [case.group for case in field.read(both).cases] == ["synthesis/s0", "synthesis/s0"]
