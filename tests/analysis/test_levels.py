@@ -99,7 +99,9 @@ def test_a_model_that_is_better_at_everything_does_not_make_its_cases_go_togethe
     between, within = found.row("model", "between", V, C4), found.row("case", "within", V, C4)
     assert between is not None and within is not None
     assert between.pearson.value == pytest.approx(1)
-    assert between.models == 3 and "only 3 models" in between.pearson.note
+    assert between.models == 3 and "only 3 models: too few for an interval" in between.pearson.note
+    assert between.pearson.low is None and between.spearman.low is None
+    assert any(s.startswith("Across 3 models") and "cannot be told" in s for s in sentences(found))
     rows = [([float(k < n) - n / 4 for k in range(4)], [0.5, -0.5, 0.5, -0.5]) for n in (1, 2, 3)]
     x, y = (np.concatenate([r[k] for r in rows]) for k in (0, 1))
     assert within.pearson.value == pytest.approx(correlation.pearson(x, y))

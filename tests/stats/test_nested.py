@@ -75,6 +75,17 @@ def test_intervals_cover_the_truth_as_often_as_they_say(ranked: bool) -> None:
     assert 180 <= hit <= 199
 
 
+def test_intervals_over_ten_models_keep_about_what_they_promise() -> None:
+    rng = np.random.default_rng(1)
+    hits = np.zeros(2)
+    for number in range(200):
+        x = rng.normal(size=10)
+        y = 0.5 * x + math.sqrt(0.75) * rng.normal(size=10)
+        pearson, spearman = nested.across(x, y, list(range(10)), seed=number, draws=400)
+        hits += [pearson.low <= 0.5 <= pearson.high, spearman.low <= 6 / math.pi * math.asin(0.25) <= spearman.high]
+    assert (hits >= 178).all()
+
+
 def test_means_within_groups_correlate_as_if_worked_out_by_hand() -> None:
     rng = np.random.default_rng(2)
     groups, cells, clusters = (rng.integers(0, n, 300) for n in (2, 5, 40))

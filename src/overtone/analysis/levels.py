@@ -26,9 +26,10 @@ from overtone.stats import nested
 from overtone.stats.cluster import Interval
 
 SEED, DRAWS, MODEL_DRAWS = 5, 1000, 2000
+FEWEST, FEW = 8, 20  # models: below the first no interval is given, below the second it is rough
 SIGNATURE = (
     f"levels|v1|pearson+spearman|within:centred-per-model|case:bca-by-script,spearman:linearised|"
-    f"cue:bias-corrected-by-script|model:bca-by-model|draws:{DRAWS},{MODEL_DRAWS}|seed:{SEED}"
+    f"cue:bias-corrected-by-script|model:bca-by-model,from:{FEWEST}|draws:{DRAWS},{MODEL_DRAWS}|seed:{SEED}"
 )
 MEASURES = (
     "voice_accuracy", "reasoning_accuracy", "semsim", "reply_semsim", out.C1, out.C4, "cspeechrel_implicit", out.VES,
@@ -44,7 +45,6 @@ PAIRS = (  # those that are spoken of
     (out.C1, out.C4),
     (out.VES, "emoalign_reference"),
 )
-FEW = 10  # models; below, an interval over models says little
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -326,7 +326,11 @@ def _across(
         none = Estimate(None, None, None, len(a), asked, note="needs at least three models")
         return none, none
     found = nested.across(a, b, [str(m) for m in models], seed=SEED, draws=MODEL_DRAWS)
-    note = f"only {different} models: the interval is rough" if different < FEW else ""
+    if different < FEWEST:
+        note = f"only {different} models: too few for an interval"
+        bare = [Interval(r.value, math.nan, math.nan, math.nan, r.rows, r.clusters) for r in found]
+        return _estimate(bare[0], asked, note), _estimate(bare[1], asked, note)
+    note = f"{different} models: the interval is rough" if different < FEW else ""
     return _estimate(found[0], asked, note), _estimate(found[1], asked, note)
 
 
