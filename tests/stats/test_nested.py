@@ -100,6 +100,21 @@ def test_means_within_groups_correlate_as_if_worked_out_by_hand() -> None:
     assert pearson.low < pearson.high
 
 
+def test_the_interval_of_means_covers_what_means_over_so_many_rows_correlate_like() -> None:
+    rng = np.random.default_rng(1)
+    cells, scripts, hits = np.repeat(np.arange(20), 12), np.arange(240), 0
+    for number in range(100):
+        truth = rng.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], size=20) * 0.5
+        again = truth + rng.normal(size=(100, 20, 2)) / math.sqrt(12)
+        expected = float(np.mean([correlation.pearson(one[:, 0], one[:, 1]) for one in again]))
+        sides = [truth[cells, k] + rng.normal(size=240) for k in (0, 1)]
+        group = np.zeros(240, dtype=np.intp)
+        first, second = (nested.Means(v, group, cells, scripts, (1, 20, 240), seed=number, draws=200) for v in sides)
+        found, _ = nested.of_means(first, second, rows=20, clusters=240)
+        hits += found.low <= expected <= found.high
+    assert 84 <= hits <= 99
+
+
 def test_where_nothing_varies_or_nothing_is_there_no_number_is_given() -> None:
     assert math.isnan(nested.pearson([1, 1, 1], [1, 2, 3], [0] * 3, [0, 1, 2], seed=1).value)
     assert math.isnan(nested.spearman([1, 1, 1], [1, 2, 3], [0] * 3, [0, 1, 2]).value)

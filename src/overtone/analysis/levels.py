@@ -1,7 +1,8 @@
 """How far hearing, reasoning and replying go together: of models, of cues and of cases, within models and between.
 
 Between models: do models that hear better reply better? Within: does one model reply better where it hears better?
-Both are associations of what was measured, and neither is a cause. On the paper's table only the first can be asked.
+On the paper's table only the first can be asked. A cue's mean over few scripts is noisy, which pulls its correlations
+towards 0. All are associations of what was measured, and none is a cause.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SEED, DRAWS, MODEL_DRAWS = 5, 1000, 2000
 FEWEST, FEW = 8, 20  # models: below the first no interval is given, below the second it is rough
 SIGNATURE = (
     f"levels|v1|pearson+spearman|within:centred-per-model|case:bca-by-script,spearman:linearised|"
-    f"cue:bias-corrected-by-script|model:bca-by-model,from:{FEWEST}|draws:{DRAWS},{MODEL_DRAWS}|seed:{SEED}"
+    f"cue:bootstrap-error-by-script,atanh|model:bca-by-model,from:{FEWEST}|draws:{DRAWS},{MODEL_DRAWS}|seed:{SEED}"
 )
 MEASURES = (
     "voice_accuracy", "reasoning_accuracy", "semsim", "reply_semsim", out.C1, out.C4, "cspeechrel_implicit", out.VES,
@@ -295,7 +296,7 @@ class _Table:
         asked = int((a.known | b.known)[0].sum())
         few = "" if known.sum(1).max(initial=0) > 2 else "fewer than three cues"
         if not few and scripts < 3 * self.cues:
-            few = "fewer than three scripts a cue: the interval is too narrow, see the case level"
+            few = "fewer than three scripts a cue: see the case level"
         both = (_estimate(found[0], asked, few), _estimate(found[1], asked, few))
         yield self._row("cue", "within", first, second, both, int(known.any(1).sum()))
         if self.runs > 1:

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from overtone.stats import bootstrap
-from overtone.stats.cluster import Interval, Labels, Numbers, codes, student_quantile
+from overtone.stats.cluster import Interval, Labels, Numbers, codes, normal_quantile, student_quantile
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
 _NONE = 1e-12  # of a side's squares: nothing varies
+_ALMOST = 1 - 1e-9  # where atanh is still finite
 _CELLS = 4_000_000  # compared at once when rows of means are ranked
 
 
@@ -154,10 +155,11 @@ class Means:
 
 
 def of_means(a: Means, b: Means, rows: int, clusters: int, *, level: float = 0.95) -> tuple[Interval, Interval]:
-    """Pearson's r and Spearman's ρ of cells' means within groups; intervals are the draws' bias-corrected percentiles.
+    """Pearson's r and Spearman's ρ of cells' means within groups; cells that lack one of the two are left out.
 
-    A draw's means are noisier than the means themselves, which pulls its correlation towards 0; the correction is for
-    that. Cells that lack one of the two are left out.
+    Noise in the means pulls both towards 0, and the draws' further: so the draws tell the error only, on the scale of
+    atanh, and the interval stands around the value itself. It is for means over as many rows as these, not for means
+    without noise.
     """
     both = a.known & b.known
     sides, ranked = [], []
@@ -170,7 +172,15 @@ def of_means(a: Means, b: Means, rows: int, clusters: int, *, level: float = 0.9
     for x, y in (sides, ranked):
         r = _within(x, y, both)
         value = float(r[0])
-        found.append(bootstrap.interval(value, r[1:], np.zeros(1), rows, clusters, level=level, method="bca"))
+        drawn = np.arctanh(np.clip(r[1:][~np.isnan(r[1:])], -_ALMOST, _ALMOST))
+        if math.isnan(value) or drawn.size < 2:
+            found.append(Interval(value, math.nan, math.nan, math.nan, rows, clusters))
+            continue
+        centre = math.atanh(min(max(value, -_ALMOST), _ALMOST))
+        half = normal_quantile(0.5 + level / 2) * float(drawn.std(ddof=1))
+        error = float(drawn.std(ddof=1)) * (1 - value**2)
+        low, high = min(value, math.tanh(centre - half)), max(value, math.tanh(centre + half))
+        found.append(Interval(value, error, low, high, rows, clusters))
     return found[0], found[1]
 
 
