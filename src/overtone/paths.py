@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from overtone.errors import DataError
@@ -30,6 +32,14 @@ def inside(root: Path, relative: str) -> Path:
             "or copy what it points to into the folder"
         )
     return target
+
+
+def user_data(variable: str, name: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """A folder of ours among the user's data: the one `variable` names, else overtone/NAME in XDG's data folder."""
+    if given := environ.get(variable):
+        return Path(given).expanduser().absolute()
+    data = environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(data).expanduser().absolute() / "overtone" / name
 
 
 def read_plain(path: Path, limit: int) -> bytes:

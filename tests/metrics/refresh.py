@@ -66,7 +66,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "lengths": ("metrics/lengths.py",),
     "bertscore": ("metrics/bertscore.py", "workers/bertscore.py"),
     "prosody": ("metrics/prosody.py", "audio/_measure.py", "audio/_pitch.py"),
-    "style": ("metrics/style.py",),
+    "style": ("metrics/style.py", "metrics/semsim.py"),
     "consistency": ("metrics/consistency.py", "metrics/normalise.py", "metrics/_numbers.py"),
     "emoalign": (
         "metrics/emoalign.py",

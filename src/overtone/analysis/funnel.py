@@ -134,7 +134,7 @@ def sentences(found: Funnel) -> list[str]:
     """What the funnel says overall, condition by condition."""
     lines = []
     told: set[tuple[str, str]] = set()  # what comes before the reply is the same whatever the prompt
-    for row in _headline(found.rows):
+    for row in said.headline(found.rows):
         given = row.condition if row.stage in TOLD else row.condition.partition("/")[2]
         if row.reached.value is None or (given, row.stage) in told:
             continue
@@ -148,7 +148,7 @@ def sentences(found: Funnel) -> list[str]:
         )
         if row.step is not None and row.step.difference.value is not None:
             lines.append(f"{given}: {_say_step(row.stage, row.step)}")
-    for gain in _headline(found.gains):
+    for gain in said.headline(found.gains):
         if gain.difference.value is not None:
             telling = "" if said.tells(gain.difference) else "; whether telling the cue moves this cannot be told"
             lines.append(
@@ -169,13 +169,6 @@ def _say_step(stage: str, step: Step) -> str:
         f"of cases that {LABELS[step.after]}, {said.percent(step.given)} also {LABELS[stage]}; of those that did not, "
         f"{said.percent(step.otherwise)}: a difference of {said.points(step.difference)}{telling}."
     )
-
-
-def _headline(rows: Sequence[Row]) -> list[Row]:
-    """The overall rows: of validated or unmarked cues, and of the others only where there are no such."""
-    overall = [row for row in rows if row.by == "overall"]
-    sure = [row for row in overall if row.basis != "unvalidated"]
-    return sure or overall
 
 
 # ── which cases ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,8 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
 from overtone.analysis.measures import Estimate
+
+
+class _Row(Protocol):
+    @property
+    def by(self) -> str: ...
+
+    @property
+    def basis(self) -> str: ...
+
+
+Row = TypeVar("Row", bound=_Row)
+
+
+def headline(rows: Sequence[Row]) -> list[Row]:
+    """The overall rows: of validated or unmarked cues, and of the others only where there are no such."""
+    overall = [row for row in rows if row.by == "overall"]
+    sure = [row for row in overall if row.basis != "unvalidated"]
+    return sure or overall
 
 
 def percent(e: Estimate) -> str:

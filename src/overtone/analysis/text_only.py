@@ -120,7 +120,7 @@ def behind(reading: Reading, key: str, others: Sequence[Reading] = (), *, deaf: 
 def sentences(found: TextOnly) -> list[str]:
     """What is found overall."""
     lines = []
-    for row in _headline(found.rows):
+    for row in said.headline(found.rows):
         if row.difference.value is None:
             continue
         rate = row.measure in LEVELS
@@ -132,7 +132,7 @@ def sentences(found: TextOnly) -> list[str]:
             f"{row.prompt}: {row.label} is {shown(row.audio)} with the sound and {shown(row.text)} with the words "
             f"alone, on the same {row.difference.scored} items: a difference of {by}{p}{telling}."
         )
-    for left in _headline(found.unsolved):
+    for left in said.headline(found.unsolved):
         if left.accuracy.value is None:
             continue
         chance = "" if left.chance is None else f" (blind guessing: {100 * left.chance:.0f} %)"
@@ -141,12 +141,6 @@ def sentences(found: TextOnly) -> list[str]:
             f"{said.percent(left.accuracy)} of these are right{chance}."
         )
     return lines
-
-
-def _headline(rows: Sequence[Row]) -> list[Row]:
-    overall = [row for row in rows if row.by == "overall"]
-    sure = [row for row in overall if row.basis != "unvalidated"]
-    return sure or overall
 
 
 # ── pairs ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from overtone.arena.pairs import Pair
 from overtone.errors import StoreError
-from overtone.runs.database import clear_errors, connect, network_file_system
+from overtone.runs.database import clear_errors, open_tables
 
 FILE = "arena.db"
 VERDICTS = "verdicts.db"
@@ -59,29 +59,13 @@ class Table:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.path = folder / FILE
-        with clear_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        self.db = connect(self.path, write=True)
-        try:
-            with clear_errors(folder):
-                self._prepare()
-        except BaseException:
-            self.db.close()
-            raise
-
-    def _prepare(self) -> None:
-        self.db.execute(f"PRAGMA journal_mode={'DELETE' if network_file_system(self.folder) else 'WAL'}")
-        self.db.execute("PRAGMA synchronous=NORMAL")
-        found = dict(
-            self.db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
+        self.db = open_tables(
+            self.path,
+            _TABLES,
+            application=APPLICATION,
+            version=VERSION,
+            foreign="is no arena of this Overtone; choose another --out",
         )
-        if not found:
-            self.db.executescript(
-                f"BEGIN IMMEDIATE; {'; '.join(_TABLES.values())}; "
-                f"PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION}; COMMIT;"
-            )
-        elif found != _TABLES:
-            raise StoreError(f"{self.path} is no arena of this Overtone; choose another --out")
 
     def __enter__(self) -> Table:
         return self

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from overtone.errors import StoreError
-from overtone.runs.database import clear_errors, connect, network_file_system
+from overtone.runs.database import clear_errors, open_tables
 from overtone.schema import Reply, Usage
 
 VERSION = 1
@@ -31,29 +31,13 @@ class Verdicts:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with clear_errors(path.parent):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        self.db = connect(path, write=True)
-        try:
-            with clear_errors(path.parent):
-                self._prepare()
-        except BaseException:
-            self.db.close()
-            raise
-
-    def _prepare(self) -> None:
-        self.db.execute(f"PRAGMA journal_mode={'DELETE' if network_file_system(self.path.parent) else 'WAL'}")
-        self.db.execute("PRAGMA synchronous=NORMAL")
-        tables = self.db.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
-        if not tables:
-            self.db.executescript(
-                f"BEGIN IMMEDIATE; {_TABLE}; "
-                f"PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION}; COMMIT;"
-            )
-        elif tables != [("table", "verdicts", _TABLE)]:
-            raise StoreError(
-                f"{self.path} is no file of verdicts of this Overtone; move it away and give the same command again"
-            )
+        self.db = open_tables(
+            path,
+            {"verdicts": _TABLE},
+            application=APPLICATION,
+            version=VERSION,
+            foreign="is no file of verdicts of this Overtone; move it away and give the same command again",
+        )
 
     def __enter__(self) -> Verdicts:
         return self

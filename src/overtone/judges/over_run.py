@@ -56,7 +56,6 @@ class Bench:
         self.queues: list[asyncio.Queue[Reply | None]] = [asyncio.Queue() for _ in sittings]
         self._workers: list[asyncio.Task[None]] = []
         self._transcripts: dict[str, asyncio.Future[str]] = {}
-        self.given = 0
 
     def answered(self, reply: Reply) -> None:
         """Judge this reply soon."""
@@ -117,7 +116,6 @@ class Bench:
     def _keep(self, reply: Reply, found: list[Score]) -> None:
         self.store.add_scores([(reply.ask, score) for score in found], keep_values=True)
         self.store.commit()
-        self.given += len(found)
 
     def _subject(self, reply: Reply) -> Subject:
         said = reply.item.turns[-1]
@@ -276,12 +274,9 @@ async def judge_run(
     *,
     retries: Retries | None = None,
     log: Callable[[str], None] | None = None,
-    on_start: Callable[[Bench], None] | None = None,
 ) -> dict[str, Outcome]:
     """Judge every answered conversation of a run; returns how it went for each judge."""
     async with opened(store, judges, retries=retries, log=log) as bench:
-        if on_start:
-            on_start(bench)
         for reply in replies(store):
             bench.answered(reply)
         await bench.finish()

@@ -17,7 +17,7 @@ from msgspec import Struct
 from overtone.errors import DataError
 from overtone.judges.policy import Judge
 from overtone.judges.rubric import Rubric
-from overtone.paths import shown
+from overtone.paths import shown, user_data
 
 HEARING = "known answers"  # `how` of a record that holds for every rubric that hears
 PEOPLE = "agreed with people"
@@ -39,10 +39,7 @@ class Record(Struct, frozen=True):
 
 def folder() -> Path:
     """Where records lie: OVERTONE_JUDGES, else the user's data folder."""
-    if named := os.environ.get("OVERTONE_JUDGES"):
-        return Path(named)
-    base = os.environ.get("XDG_DATA_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "share") / "overtone" / "judges"
+    return user_data("OVERTONE_JUDGES", "judges")
 
 
 def identity(judge: Judge, rubric: Rubric) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from overtone.errors import MissingExtra, OvertoneError
+from overtone.paths import user_data
 from overtone.workers import host, protocol
 
 SETUP = "overtone setup measures"
@@ -33,10 +34,7 @@ class HelperDied(OvertoneError):
 
 def measures_folder(environ: Mapping[str, str]) -> Path:
     """The measuring environment's folder: OVERTONE_MEASURES, else overtone/measures among the user's data."""
-    if given := environ.get("OVERTONE_MEASURES"):
-        return Path(given).expanduser().absolute()
-    data = environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(data).expanduser().absolute() / "overtone" / "measures"
+    return user_data("OVERTONE_MEASURES", "measures", environ)
 
 
 def measures_python(environ: Mapping[str, str] = os.environ) -> Path:

@@ -30,16 +30,15 @@ class SemanticSimilarity:
         return item.task in ("transcribe", "converse")
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        from overtone.embedded.embedder import embed, identity
+        from overtone.embedded.embedder import identity
 
         pairs = [(a.text.strip(), a.reference.strip()) for a in answered]
         texts = sorted({text for reply, reference in pairs if reply and reference for text in (reply, reference)})
         try:
             signature = f"{NAME}|embedder:{identity()}"
-            rows = _unit(np.asarray(embed(texts), dtype=np.float64)) if texts else np.zeros((0, 1))
+            at = vectors(texts)
         except MissingExtra as missing:
             return [[Score("semsim", f"{NAME}|embedder:missing", None, str(missing))] for _ in answered]
-        at = {text: i for i, text in enumerate(texts)}
         out: list[list[Score]] = []
         for reply, reference in pairs:
             if not reference:
@@ -47,14 +46,17 @@ class SemanticSimilarity:
             elif not reply:
                 out.append([Score("semsim", signature, 0.0, "", {"empty": 1})])
             else:
-                out.append([Score("semsim", signature, float(rows[at[reply]] @ rows[at[reference]]))])
+                out.append([Score("semsim", signature, float(at[reply] @ at[reference]))])
         return out
 
 
-def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def vectors(texts: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+    """Each text's sentence embedding, of length 1. MissingExtra without the embedder."""
+    from overtone.embedded.embedder import embed
+
+    rows = np.asarray(embed(texts), dtype=np.float64) if texts else np.zeros((0, 1))
     length = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: NDArray[np.float64] = rows / np.where(length > 0, length, 1.0)
-    return unit
+    return dict(zip(texts, rows / np.where(length > 0, length, 1.0), strict=True))
 
 
 def load() -> SemanticSimilarity:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from overtone.errors import MissingExtra
 from overtone.metrics import Answered
+from overtone.metrics.semsim import vectors
 from overtone.schema import Item, Score
 
 VERSION = 1
@@ -32,16 +33,15 @@ class Style:
         return item.task == "converse" and len(item.turns) <= 1 and not item.part and item.style in STYLES
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        from overtone.embedded.embedder import embed, identity
+        from overtone.embedded.embedder import identity
 
         given = [(a.text.strip(), {s: r for s in STYLES if (r := a.siblings.get(s, "").strip())}) for a in answered]
         texts = sorted({t for reply, siblings in given if reply for t in (reply, *siblings.values())})
         try:
             signature = f"{NAME}|embedder:{identity()}"
-            rows = _unit(np.asarray(embed(texts), dtype=np.float64)) if texts else np.zeros((0, 1))
+            at = vectors(texts)
         except MissingExtra as missing:
             return [[Score("style_margin", f"{NAME}|embedder:missing", None, str(missing))] for _ in answered]
-        at = {text: rows[i] for i, text in enumerate(texts)}
         return [
             [_margin(a.item.style, {s: _cosine(at, reply, r) for s, r in siblings.items()}, signature, not reply)]
             for a, (reply, siblings) in zip(answered, given, strict=True)
@@ -62,12 +62,6 @@ def _margin(style: str, similar: dict[str, float], signature: str, empty: bool) 
     if not others:
         return Score("style_margin", signature, None, "no reference of another style of the script", detail)
     return Score("style_margin", signature, similar[style] - sum(others) / len(others), "", detail)
-
-
-def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: NDArray[np.float64] = rows / np.where(length > 0, length, 1.0)
-    return unit
 
 
 def load() -> Style:

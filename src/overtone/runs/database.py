@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from overtone.errors import StoreError
@@ -27,6 +27,34 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     db.execute("PRAGMA foreign_keys=OFF")
     db.execute("PRAGMA trusted_schema=OFF")  # a run may be a stranger's
     db.execute("PRAGMA cell_size_check=ON")
+    return db
+
+
+def open_tables(
+    path: Path, tables: Mapping[str, str], *, application: int, version: int, foreign: str
+) -> sqlite3.Connection:
+    """A file of these tables (name → its statement), open for writing and made where it is not there. One that holds
+    anything else is a StoreError that says `foreign`."""
+    with clear_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    db = connect(path, write=True)
+    try:
+        with clear_errors(path.parent):
+            db.execute(f"PRAGMA journal_mode={'DELETE' if network_file_system(path.parent) else 'WAL'}")
+            db.execute("PRAGMA synchronous=NORMAL")
+            found = dict(
+                db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
+            )
+            if not found:
+                db.executescript(
+                    f"BEGIN IMMEDIATE; {'; '.join(tables.values())}; "
+                    f"PRAGMA application_id={application}; PRAGMA user_version={version}; COMMIT;"
+                )
+            elif found != dict(tables):
+                raise StoreError(f"{path} {foreign}")
+    except BaseException:
+        db.close()
+        raise
     return db
 
 
