@@ -6,7 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
+from msgspec import Struct
+
 from overtone.analysis.measures import Estimate
+
+
+class Sentence(Struct, frozen=True):
+    """Something found, in plain words. `key` is that of the row it speaks of: what to ask for the cases behind it."""
+
+    text: str
+    key: str = ""
 
 
 class _Row(Protocol):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeVar
 
-from msgspec import Struct
-
 from overtone.analysis.measures import METRICS, Estimate
 from overtone.analysis.parts import READINGS, UNREAD, Detection
 from overtone.analysis.summary import ConditionSummary
+from overtone.report.table import Cell, Line, PartTable
 
 R = TypeVar("R")
 NOT_VALIDATED = "cues not validated"
@@ -47,37 +46,6 @@ HINTS = {
         "them right, so they count in no headline."
     ),
 }
-
-
-class Cell(Struct, frozen=True):
-    """One number of a table. A `number` has no percent sign to think of; `points` are a difference of percentages."""
-
-    estimate: Estimate | None = None
-    kind: Literal["percent", "number", "points", "text"] = "percent"
-    text: str = ""
-    small: str = ""  # stands below
-    digits: int = 2  # of a bare number
-    title: str = ""  # how it was measured, on demand
-
-
-class Line(Struct, frozen=True):
-    """A row: whose, under which condition, over what, and its cells."""
-
-    run: int  # position among the runs given
-    condition: str
-    names: tuple[str, ...]
-    cells: tuple[Cell, ...]
-
-
-class PartTable(Struct, frozen=True):
-    """A table with the words that explain it."""
-
-    key: str
-    title: str
-    hint: str
-    names: tuple[str, ...]  # heads of the columns that name a row
-    heads: tuple[str, ...]
-    lines: tuple[Line, ...]
 
 
 Pairs = list[tuple[int, ConditionSummary]]

@@ -12,7 +12,7 @@ from overtone.arena.agreement import Agreement
 from overtone.arena.said import sentences
 from overtone.arena.standings import Habit, Place, Standing, Standings
 from overtone.report import format as fmt
-from overtone.report.apart import Cell, Line, PartTable
+from overtone.report.table import Cell, Line, PartTable
 from overtone.report.terminal import make_console, safe
 
 SHOWN = 12  # raters in a table; standings.json has all

@@ -9,8 +9,9 @@ from rich.table import Table as RichTable
 
 from overtone.analysis.compare import Change, Comparison, Flip, Flips, change, probability, sentences
 from overtone.paths import shown
-from overtone.report.apart import OVER, Cell, Line, PartTable
+from overtone.report.apart import OVER
 from overtone.report.format import NONE, one
+from overtone.report.table import Cell, Line, PartTable
 from overtone.report.terminal import make_console, safe
 
 SHOWN = 10  # flipped cases in a table; --format json has all

@@ -12,8 +12,9 @@ from overtone.analysis.judged import PANEL, Dimension, JudgedRow
 from overtone.analysis.measures import METRICS, Estimate, from_interval
 from overtone.analysis.summary import ConditionSummary, Summary
 from overtone.analysis.voice import COLUMNS, Measured, VoiceRow
-from overtone.report.apart import OVER, Cell, Line, Pairs, PartTable
+from overtone.report.apart import OVER, Pairs
 from overtone.report.format import NONE
+from overtone.report.table import Cell, Line, PartTable
 
 ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓"}  # no line ends before an arrow
 UNVALIDATED = "unvalidated"

@@ -18,8 +18,9 @@ from overtone.analysis.reading import open_run
 from overtone.analysis.summary import ConditionSummary, Summary, summarise_reading
 from overtone.paths import shown
 from overtone.report import format as fmt
-from overtone.report.apart import Cell, PartTable, apart, bases, wrong_answers
+from overtone.report.apart import apart, bases, wrong_answers
 from overtone.report.replies import agreement, alignment, following, judged_tables, plain, spoken
+from overtone.report.table import Cell, PartTable
 from overtone.report.tables import conversations, hearing, talk_columns
 
 

@@ -1,0 +1,261 @@
+"""A picture as plain marks, in points from the upper left: drawn once, then written as SVG, on a page or in a file.
+
+Colours are named by what they are for, so that a page can choose its own for dark rooms. Series take Okabe and Ito's
+colours, which people with any colour vision can tell apart, and each has a shape of its own as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+from urllib.parse import quote
+
+from markupsafe import escape
+from msgspec import Struct, field
+
+INKS = {
+    "ink": "#1b1b1b",
+    "quiet": "#5f6368",
+    "grid": "#d9dce1",
+    "paper": "#ffffff",
+    "s0": "#0072b2",
+    "s1": "#d55e00",
+    "s2": "#009e73",
+    "s3": "#cc79a7",
+    "s4": "#56b4e9",
+    "s5": "#e69f00",
+    "s6": "#8a7a00",
+    "s7": "#000000",
+}
+SHAPES = ("circle", "square", "diamond", "triangle", "down", "cross")
+FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+SIZE = 8.0  # points of plain text
+Point = tuple[float, float]
+
+
+class Line(Struct, frozen=True):
+    """A line through points, or an outline around them; `fill` colours what lies inside."""
+
+    points: tuple[Point, ...]
+    ink: str = "ink"
+    width: float = 0.75
+    dashed: bool = False
+    closed: bool = False
+    fill: str = ""
+    opacity: float = 1.0  # of the filling
+    key: str = ""  # of the number it shows
+    title: str = ""  # told when pointed at
+
+
+class Box(Struct, frozen=True):
+    x: float
+    y: float
+    width: float
+    height: float
+    fill: str = "s0"
+    ink: str = ""  # of the outline
+    opacity: float = 1.0
+    key: str = ""
+    title: str = ""
+
+
+class Dot(Struct, frozen=True):
+    x: float
+    y: float
+    ink: str = "s0"
+    shape: str = "circle"  # of SHAPES
+    size: float = 3.0  # half its width
+    hollow: bool = False
+    key: str = ""
+    title: str = ""
+
+
+class Words(Struct, frozen=True):
+    """A line of text; y is its baseline."""
+
+    x: float
+    y: float
+    text: str
+    ink: str = "ink"
+    size: float = SIZE
+    anchor: Literal["start", "middle", "end"] = "start"
+    bold: bool = False
+    turn: float = 0.0  # degrees, clockwise
+    key: str = ""
+    title: str = ""
+
+
+Mark = Line | Box | Dot | Words
+
+
+class Drawing(Struct):
+    """A picture. `text` says in words what it shows, for those who do not see it; `signature` how it was made."""
+
+    width: float
+    height: float
+    title: str
+    text: str = ""
+    signature: str = ""
+    marks: list[Mark] = field(default_factory=list)
+
+    def line(self, *points: Point, ink: str = "ink", width: float = 0.75, dashed: bool = False) -> None:
+        self.marks.append(Line(points, ink, width, dashed))
+
+    def words(
+        self, x: float, y: float, text: str, *, ink: str = "ink", size: float = SIZE,
+        anchor: Literal["start", "middle", "end"] = "start", bold: bool = False, turn: float = 0.0, key: str = "",
+    ) -> None:  # fmt: skip
+        self.marks.append(Words(x, y, text, ink, size, anchor, bold, turn, key))
+
+    def add(self, *marks: Mark) -> None:
+        self.marks.extend(marks)
+
+
+class Scale(Struct, frozen=True):
+    """Values to places along an axis."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        span = (self.high - self.low) or 1.0
+        return self.start + (self.end - self.start) * (value - self.low) / span
+
+    def ticks(self, about: int = 5) -> list[float]:
+        """Round numbers along the axis, about so many."""
+        raw = abs(self.high - self.low) / max(about, 1)
+        if not raw or not math.isfinite(raw):
+            return [self.low]
+        power = 10.0 ** math.floor(math.log10(raw))
+        step = next(power * n for n in (1, 2, 2.5, 5, 10) if power * n >= raw * 0.999)
+        first = math.ceil(min(self.low, self.high) / step - 1e-9)
+        last = math.floor(max(self.low, self.high) / step + 1e-9)
+        return [round(step * n, 10) + 0.0 for n in range(first, last + 1)]
+
+
+def series(number: int) -> tuple[str, str]:
+    """The colour and the shape of the n-th series; after eight they come again in other company."""
+    return f"s{number % 8}", SHAPES[number % len(SHAPES)]
+
+
+_RAMP = (
+    (0.0, (0, 32, 81)),
+    (0.25, (60, 77, 110)),
+    (0.5, (127, 124, 117)),
+    (0.75, (187, 175, 113)),
+    (1.0, (253, 234, 69)),
+)
+
+
+def ramp(share: float) -> str:
+    """A colour from dark blue (0) over grey to yellow (1), lighter all the way: any eye and a photocopier keep it."""
+    place = min(1.0, max(0.0, share)) * (len(_RAMP) - 1)
+    at = min(int(place), len(_RAMP) - 2)
+    mixed = (round(x + (place - at) * (y - x)) for x, y in zip(_RAMP[at], _RAMP[at + 1], strict=True))
+    return "#" + "".join(f"{x:02x}" for x in mixed)
+
+
+def on(colour: str) -> str:
+    """The ink that can be read on a colour of the ramp."""
+    r, g, b = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return "#000000" if 0.2126 * r**2.2 + 0.7152 * g**2.2 + 0.0722 * b**2.2 > 0.18 else "#ffffff"
+
+
+def width_of(text: str, size: float = SIZE, bold: bool = False) -> float:
+    """About how wide a text will be: fonts differ, so this is on the wide side."""
+    total = 0.0
+    for c in text:
+        total += 0.34 if c in "iljtfrI.,:;'|!()[]/ ·" else 0.92 if c in "mwMW@%—" else 0.7 if c.isupper() else 0.6
+    return total * size * (1.08 if bold else 1.0)
+
+
+def shortened(text: str, room: float, size: float = SIZE) -> str:
+    """The text, cut with an ellipsis where there is no room for it."""
+    if width_of(text, size) <= room:
+        return text
+    while text and width_of(text + "…", size) > room:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+# ── SVG ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def svg(drawing: Drawing, *, inline: bool = False) -> str:
+    """The picture as SVG. Inline its colours are the page's (`--f-s0` for s0), and marks with a key link to cases."""
+    w, h = _n(drawing.width), _n(drawing.height)
+    size = f'viewBox="0 0 {w} {h}"' + ("" if inline else f' width="{w}pt" height="{h}pt"')
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{escape(FONT)}" class="figure">',
+        f"<title>{escape(drawing.title)}</title>",
+        f"<desc>{escape(' '.join(filter(None, (drawing.text, drawing.signature))))}</desc>",
+    ]
+    if not inline:
+        parts.append(f'<rect width="{w}" height="{h}" fill="{INKS["paper"]}"/>')
+    for mark in drawing.marks:
+        body = _svg(mark, inline)
+        parts.append(f'<a href="#behind={escape(quote(mark.key))}">{body}</a>' if inline and mark.key else body)
+    return "".join(parts) + "</svg>" + ("" if inline else "\n")
+
+
+def _svg(mark: Mark, inline: bool) -> str:
+    def colour(ink: str) -> str:
+        if not ink:
+            return "none"
+        return f"var(--f-{ink},{INKS[ink]})" if inline and ink in INKS else INKS.get(ink, ink)
+
+    title = f"<title>{escape(mark.title)}</title>" if mark.title else ""
+    if isinstance(mark, Words):
+        turned = f' transform="rotate({_n(mark.turn)} {_n(mark.x)} {_n(mark.y)})"' if mark.turn else ""
+        anchor = "" if mark.anchor == "start" else f' text-anchor="{mark.anchor}"'
+        bold = ' font-weight="bold"' if mark.bold else ""
+        return (
+            f'<text x="{_n(mark.x)}" y="{_n(mark.y)}" font-size="{_n(mark.size)}"{anchor}{bold}'
+            f' fill="{colour(mark.ink)}"{turned}>{escape(mark.text)}{title}</text>'
+        )
+    if isinstance(mark, Box):
+        place = f'x="{_n(mark.x)}" y="{_n(mark.y)}" width="{_n(max(mark.width, 0))}" height="{_n(max(mark.height, 0))}"'
+        outline = f' stroke="{colour(mark.ink)}" stroke-width="0.5"' if mark.ink else ""
+        opacity = f' fill-opacity="{_n(mark.opacity)}"' if mark.opacity < 1 else ""
+        return f'<rect {place} fill="{colour(mark.fill)}"{opacity}{outline}>{title}</rect>'
+    if isinstance(mark, Dot):
+        fill = colour("paper" if mark.hollow else mark.ink)
+        corners = outline_of(mark)
+        if not corners:
+            shape = f'circle cx="{_n(mark.x)}" cy="{_n(mark.y)}" r="{_n(mark.size)}"'
+        else:
+            shape = f'path d="{_path(corners, closed=True)}"'
+        return f'<{shape} fill="{fill}" stroke="{colour(mark.ink)}">{title}</{shape.partition(" ")[0]}>'
+    opacity = f' fill-opacity="{_n(mark.opacity)}"' if mark.fill and mark.opacity < 1 else ""
+    dashes = ' stroke-dasharray="3 2"' if mark.dashed else ""
+    return (
+        f'<path d="{_path(mark.points, mark.closed)}" fill="{colour(mark.fill)}"{opacity} stroke="{colour(mark.ink)}"'
+        f' stroke-width="{_n(mark.width)}"{dashes}>{title}</path>'
+    )
+
+
+def outline_of(dot: Dot) -> tuple[Point, ...]:
+    """The corners of a dot's shape; none of a circle."""
+    x, y, s = dot.x, dot.y, dot.size
+    t = 0.35 * s
+    corners: dict[str, tuple[Point, ...]] = {
+        "square": ((-s, -s), (s, -s), (s, s), (-s, s)),
+        "diamond": ((0, -1.3 * s), (1.3 * s, 0), (0, 1.3 * s), (-1.3 * s, 0)),
+        "triangle": ((0, -1.2 * s), (1.15 * s, 0.9 * s), (-1.15 * s, 0.9 * s)),
+        "down": ((0, 1.2 * s), (1.15 * s, -0.9 * s), (-1.15 * s, -0.9 * s)),
+        "cross": (
+            (-t, -s), (t, -s), (t, -t), (s, -t), (s, t), (t, t), (t, s), (-t, s), (-t, t), (-s, t), (-s, -t), (-t, -t),
+        ),
+    }  # fmt: skip
+    return tuple((x + a, y + b) for a, b in corners.get(dot.shape, ()))
+
+
+def _path(points: Sequence[Point], closed: bool) -> str:
+    return "M" + "L".join(f"{_n(x)} {_n(y)}" for x, y in points) + ("Z" if closed else "")
+
+
+def _n(x: float) -> str:
+    return f"{x:.2f}".rstrip("0").rstrip(".") or "0"
