@@ -141,13 +141,7 @@ def series(number: int) -> tuple[str, str]:
     return f"s{number % 8}", SHAPES[number % len(SHAPES)]
 
 
-_RAMP = (
-    (0.0, (0, 32, 81)),
-    (0.25, (60, 77, 110)),
-    (0.5, (127, 124, 117)),
-    (0.75, (187, 175, 113)),
-    (1.0, (253, 234, 69)),
-)
+_RAMP = ((0, 32, 81), (60, 77, 110), (127, 124, 117), (187, 175, 113), (253, 234, 69))  # in even steps
 
 
 def ramp(share: float) -> str:
