@@ -37,7 +37,7 @@ def test_difference_and_p_are_those_worked_out_by_hand(tmp_path: Path) -> None:
     assert row.by.low is not None
     assert row.by.low < 0 < row.by.value
     assert row.verdict == ""
-    assert "cannot be told from none" in sentences(found)[0]
+    assert "cannot be told from none" in sentences(found)[0].text
     assert (found.shared, found.only_first, found.only_second) == (8, 0, 0)
 
 
@@ -86,7 +86,7 @@ def test_no_overlap_and_no_score_leave_no_table(tmp_path: Path) -> None:
     found = compare(a, b)
     assert (found.shared, found.only_first, found.only_second) == (1, 1, 1)
     assert found.tables == ()
-    assert sentences(found) == ["The runs share no item that both have scores for."]
+    assert [s.text for s in sentences(found)] == ["The runs share no item that both have scores for."]
 
 
 def test_one_script_gives_a_difference_without_an_interval(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_holm_goes_over_the_rows_of_a_table_and_cues_have_their_own(tmp_path: Pa
     assert (rows["sad"].by.value, rows["happy"].by.value) == (1, 0)
     assert rows["sad"].p == pytest.approx(2 / 2**12)
     assert rows["sad"].adjusted == pytest.approx(4 / 2**12)
-    assert "is higher than" in sentences(found)[0]
+    assert "is higher than" in sentences(found)[0].text
     keys = [row.key for table in found.tables for row in table.rows]
     assert len(set(keys)) == len(keys)
 

@@ -69,12 +69,12 @@ def script(tmp_path: Path) -> Script:
 
 
 def moved(found: Counterfactual, where: str = "overall") -> SensitivityRow:
-    key = f"counterfactual/task/audio/reasoning/{where}/sensitivity"
+    key = f"sensitivity/task/audio/reasoning/{where}/sensitivity"
     return next(row for row in found.sensitivity if row.key == key)
 
 
 def still(found: Counterfactual, nothing: str) -> SpecificityRow:
-    key = f"counterfactual/task/audio/reasoning/overall/specificity/{nothing}"
+    key = f"sensitivity/task/audio/reasoning/overall/specificity/{nothing}"
     return next(row for row in found.specificity if row.key == key)
 
 
@@ -161,7 +161,7 @@ def test_only_a_listener_has_a_direction(tmp_path: Path, answers: Answerer, list
     row = moved(found)
     assert row.direction.low is not None and row.p is not None and row.adjusted is not None
     assert (row.direction.low > 0) == listens == (row.p < 0.01) and row.adjusted >= row.p
-    assert ("follow the voice cannot be told" in " ".join(sentences(found))) != listens
+    assert ("follow the voice cannot be told" in " ".join(s.text for s in sentences(found))) != listens
     excess = still(found, "rendering").excess
     assert excess.low is not None and (excess.low > 0) == listens
 
@@ -184,13 +184,11 @@ def test_cues_not_validated_and_false_cues_stand_as_in_the_summary(tmp_path: Pat
     reading = open_run(told.maker.store.folder, light=True)
     found = counterfactual(reading)
     assert [row.detection for row in found.false_cues] == summary.detection
-    assert behind(reading, "counterfactual/task/audio/false-cue") == [
-        f"synthesis/s1/{s}" for s in ("target", "neutral")
-    ]
-    assert "counterfactual/task/audio/unvalidated/false-cue" in [row.key for row in found.false_cues]
+    assert behind(reading, "sensitivity/task/audio/false-cue") == [f"synthesis/s1/{s}" for s in ("target", "neutral")]
+    assert "sensitivity/task/audio/unvalidated/false-cue" in [row.key for row in found.false_cues]
     rows = {row.key: row.sensitivity for row in found.sensitivity if row.by == "overall"}
-    assert rows["counterfactual/task/audio/reasoning/overall/sensitivity"].asked == 4, "s1: three pairs, s3: one"
-    assert rows["counterfactual/task/audio/unvalidated/reasoning/overall/sensitivity"].asked == 1
+    assert rows["sensitivity/task/audio/reasoning/overall/sensitivity"].asked == 4, "s1: three pairs, s3: one"
+    assert rows["sensitivity/task/audio/unvalidated/reasoning/overall/sensitivity"].asked == 1
     assert summary.control is not None
     assert still(found, "rendering").stays == summary.control.same
 
@@ -204,4 +202,4 @@ def test_a_light_reading_is_enough_and_every_row_leads_to_its_cases(tmp_path: Pa
     keys += [row.key for row in found.replies]
     assert len(keys) == len(set(keys)) and all(behind(light, key) for key in keys) and found.replies
     with pytest.raises(UsageError, match="its rows name theirs"):
-        behind(light, "counterfactual/nothing")
+        behind(light, "sensitivity/nothing")

@@ -209,7 +209,7 @@ def test_nothing_asked_and_one_script_give_no_wrong_certainty(tmp_path: Path) ->
     alone.add("s1", fine=True, replies={"enhance/audio": judged(5.0)})
     found = funnel(alone.read())
     assert stage(found, "cue").reached.value == 1.0 and stage(found, "cue").reached.low is None
-    assert all("cannot" not in line for line in sentences(found))
+    assert all("cannot" not in line for line in (s.text for s in sentences(found)))
 
 
 def test_hearing_that_goes_with_using_is_told_and_noise_is_not(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_hearing_that_goes_with_using_is_told_and_noise_is_not(tmp_path: Path) -
         step = stage(found, "used").step
         assert step is not None and step.difference.low is not None
         assert (step.difference.low > 0) == (name == "linked")
-        assert ("cannot be told" in " ".join(sentences(found))) == (name == "noise")
+        assert ("cannot be told" in " ".join(s.text for s in sentences(found))) == (name == "noise")
 
 
 def test_every_row_has_its_own_key_and_leads_back_to_its_cases(tmp_path: Path) -> None:

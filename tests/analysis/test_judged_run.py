@@ -49,7 +49,7 @@ def test_a_gain_from_any_cue_is_told_from_one_of_the_right_cue(readings: list[Re
     assert row is not None and row.survives is not None and row.beyond is not None
     assert (row.base.value, row.gain.value, row.survives.value, row.beyond.value) == (2, 3, 3, 0)
     assert row.gain.scored == row.gain.asked > 0
-    assert "the gain may be mere mention" in sentences(upper(readings[0]))[0]
+    assert "the gain may be mere mention" in sentences(upper(readings[0]))[0].text
 
 
 def test_prompts_that_change_nothing_give_no_optimism(readings: list[Reading]) -> None:
@@ -69,4 +69,4 @@ def test_runs_are_read_together(readings: list[Reading]) -> None:
     board = leaderboard(readings)
     cells = board.entrants[-1].cells
     assert cells["c4"].value == 2 and any(d.startswith("judge:") for d in cells["c4"].differs)
-    assert "one source only (synthesis)" in source(readings[0]).notes[0]
+    assert "One source only (synthesis)" in source(readings[0]).notes[0]

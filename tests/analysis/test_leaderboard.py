@@ -112,7 +112,7 @@ def test_two_runs_of_one_name_keep_their_own_rows_and_a_full_run_has_every_cell(
     assert all(c.differs for c in cells.values() if c.value is not None)
     assert any("embedder: minilm" in d or "embedder: another" in d for d in cells["semsim"].differs)
     assert any(d.startswith("prompt: zero") for d in cells["bleu"].differs)
-    text = sentences(found)
+    text = [s.text for s in sentences(found)]
     assert len(text) == 4 and all("not like for like" in s for s in text)
 
 

@@ -51,7 +51,7 @@ def test_the_coefficients_of_the_published_table_come_out_to_the_printed_digits(
 def test_the_published_table_has_fourteen_rows_of_twelve_models(tables: tuple[Levels, Levels]) -> None:
     assert [len(t.models) for t in tables] == [14, 12]
     assert {r.level for t in tables for r in t.rows} == {"model"}
-    assert any("cannot be told" in s for s in sentences(tables[0]))
+    assert any("cannot be told" in s.text for s in sentences(tables[0]))
     assert behind([], tables[0].rows[0].key) == []
 
 
@@ -101,7 +101,7 @@ def test_a_model_that_is_better_at_everything_does_not_make_its_cases_go_togethe
     assert between.pearson.value == pytest.approx(1)
     assert between.models == 3 and "only 3 models: too few for an interval" in between.pearson.note
     assert between.pearson.low is None and between.spearman.low is None
-    assert any(s.startswith("Across 3 models") and "cannot be told" in s for s in sentences(found))
+    assert any(s.text.startswith("Across 3 models") and "cannot be told" in s.text for s in sentences(found))
     rows = [([float(k < n) - n / 4 for k in range(4)], [0.5, -0.5, 0.5, -0.5]) for n in (1, 2, 3)]
     x, y = (np.concatenate([r[k] for r in rows]) for k in (0, 1))
     assert within.pearson.value == pytest.approx(correlation.pearson(x, y))

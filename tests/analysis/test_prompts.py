@@ -62,7 +62,7 @@ def test_a_half_is_shown_under_the_prompt_that_the_other_chose(tmp_path: Path) -
     assert one.overall == "zero"  # 3 and 3: the plainer one
     assert one.in_sample["cspeechrel"].value == 3
     assert one.optimism["cspeechrel"].value == pytest.approx(1.5)
-    assert any("one half of the scripts chooses zero, the other basic" in s for s in sentences(table))
+    assert any("one half of the scripts chooses zero, the other basic" in s.text for s in sentences(table))
 
 
 def test_chance_alone_makes_the_in_sample_choice_look_better_than_it_is(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_what_was_not_done_is_counted_by_kind_and_prompt(tmp_path: Path) -> None
         "failed": 0, "empty": 0.25, "refused": 0, "cut off": 0, "unparsable": 0.5
     }  # fmt: skip
     assert behind(reading, f"{rows['zero', 'converse'].key}/empty") == ["synthesis/s1/target"]
-    assert any("empty 25 %" in s for s in sentences(prompts(reading)))
+    assert any("empty 25 %" in s.text for s in sentences(prompts(reading)))
 
 
 def test_without_a_judge_or_a_second_prompt_no_choice_is_made_and_the_reason_is_said(tmp_path: Path) -> None:
@@ -136,4 +136,4 @@ def test_a_run_of_usual_shape_is_told_the_same_every_time_with_keys_of_its_own(t
     keys = [r.key for part in (table.rows, table.choices, table.failures) for r in part]
     assert len(set(keys)) == len(keys)
     assert [r.prompt for r in table.rows] == ["zero", "enhance"]
-    assert sentences(table)[0].startswith("Best prompt by C4")
+    assert sentences(table)[0].text.startswith("Best prompt by C4")

@@ -65,7 +65,7 @@ def test_what_was_measured_differently_in_the_two_runs_is_left_out(tmp_path: Pat
     both = [make(tmp_path / v, {v: C4[v]}, signature=f"cspeechrel@j|v1|judge:{v}") for v in C4]
     found = source(both)
     assert {r.measure for r in found.rows} == {"voice_accuracy"}
-    assert found.notes == ["C4 was measured in different ways in the runs: left out"]
+    assert found.notes == ["C4 was measured in different ways in the runs: left out."]
 
 
 def test_a_reply_without_a_score_takes_its_pair_with_it(tmp_path: Path) -> None:
@@ -78,17 +78,18 @@ def test_a_reply_without_a_score_takes_its_pair_with_it(tmp_path: Path) -> None:
 
 
 def test_sentences_say_which_is_worse_and_when_that_cannot_be_told(tmp_path: Path) -> None:
-    told = sentences(source(make(tmp_path)))
+    told = [s.text for s in sentences(source(make(tmp_path)))]
     assert any(s.startswith("Voice accuracy") and "worse on human by 50 points" in s for s in told)
     assert any(s.startswith("C4") and "cannot be told" in s for s in told)
 
 
 def test_one_source_or_no_script_in_common_is_said(tmp_path: Path) -> None:
-    assert "one source only (synthesis)" in source(make(tmp_path / "a", {"synthesis": C4["synthesis"]})).notes[0]
+    assert "One source only (synthesis)" in source(make(tmp_path / "a", {"synthesis": C4["synthesis"]})).notes[0]
     apart = source(make(tmp_path / "b", {"synthesis": {"s1": 1.0}, "human": {"s2": 1.0}}))
-    assert apart.rows == [] and "no script was asked in two" in apart.notes[0]
+    assert apart.rows == [] and "No script was asked in two" in apart.notes[0]
     empty = source(open_run(Maker(tmp_path / "c").done(), light=True))
-    assert empty.rows == [] and sentences(empty) == ["One source only (not named): nothing to compare."]
+    assert empty.rows == [] and sentences(empty) == []
+    assert empty.notes == ["One source only (not named): nothing to compare."]
     usual = source(open_run(make_run(tmp_path / "d"), light=True))
     assert usual.rows == []
 

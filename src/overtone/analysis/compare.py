@@ -18,6 +18,7 @@ from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Estimate, chosen
 from overtone.analysis.named import Named
 from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.said import Sentence
 from overtone.analysis.unlike import Unlike, unlike
 from overtone.stats import multiple, paired
 
@@ -300,10 +301,11 @@ def _flips(row: Change, measure: Named, pairs: Pairs) -> Flips:
 # ── in words, and back to the cases ─────────────────────────────────────────────────────────────────────────────────
 
 
-def sentences(found: Comparison) -> list[str]:
+def sentences(found: Comparison) -> list[Sentence]:
     """What the overall table says, a sentence a row."""
     rows = found.tables[0].rows if found.tables else ()
-    return [_sentence(found, row, len(rows)) for row in rows] or ["The runs share no item that both have scores for."]
+    told = [Sentence(_sentence(found, row, len(rows)), row.key) for row in rows]
+    return told or [Sentence("The runs share no item that both have scores for.")]
 
 
 def _sentence(found: Comparison, row: Change, rows: int) -> str:

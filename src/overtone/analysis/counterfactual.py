@@ -20,6 +20,7 @@ from overtone.analysis.counterfactual_pairs import RENDERING, REPEAT, About, Mov
 from overtone.analysis.measures import Estimate, estimate, from_comparison
 from overtone.analysis.parts import Detection, detection, false_cues
 from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.said import Sentence
 from overtone.analysis.style import StyleRow, by_size, square_of, style_rows
 from overtone.errors import UsageError
 from overtone.stats import multiple, paired
@@ -145,21 +146,22 @@ def _unique(cases: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(cases))
 
 
-def sentences(found: Counterfactual) -> list[str]:
+def sentences(found: Counterfactual) -> list[Sentence]:
     """What is told overall: of answers for each level, of false cues, and of replies."""
     lines = []
-    for row in _headline(found.sensitivity):
+    for row in said.headline(found.sensitivity):
         if row.sensitivity.value is None:
             continue
         telling = "" if said.tells(row.direction) else ", so whether they follow the voice cannot be told"
         chance = "" if row.chance is None else f" (blind guessing: {100 * row.chance:.0f} %)"
-        lines.append(
+        text = (
             f"{row.condition}, {row.level}: where the voice moves the right answer, {said.percent(row.changed)} of "
             f"{row.sensitivity.scored} pairs of answers change and {said.percent(row.sensitivity)} are right on both "
             f"clips{chance}, against {said.percent(row.swapped)} the wrong way round: a difference of "
             f"{said.points(row.direction)}{_p(row.p)}{telling}."
         )
-    for still in _headline(found.specificity):
+        lines.append(Sentence(text, row.key))
+    for still in said.headline(found.specificity):
         if still.stays.value is None:
             continue
         line = (
@@ -171,36 +173,32 @@ def sentences(found: Counterfactual) -> list[str]:
                 f"; answers to the same questions change more often where the voice changes by "
                 f"{said.points(still.excess)}{_p(still.p)}{telling}"
             )
-        lines.append(f"{line}.")
+        lines.append(Sentence(f"{line}.", still.key))
     for cue in found.false_cues:
         told = cue.detection
         if told.d_prime.value is not None and told.basis != "unvalidated":
             telling = "" if said.tells(told.d_prime) else ": whether a cue is told from none cannot be told"
-            lines.append(
+            text = (
                 f"{cue.condition}, false cues: a cue is named on {said.percent(told.hit)} of clips with one and on "
                 f"{said.percent(told.false_alarm)} of those without, d′ = {said.plain(told.d_prime)}{telling}."
             )
+            lines.append(Sentence(text, cue.key))
     for reply in found.replies:
         style = reply.style
         if style.sensitivity.value is not None and style.basis != "unvalidated":
             telling = "" if said.tells(style.sensitivity) else ": whether replies follow the voice cannot be told"
-            lines.append(
+            text = (
                 f"{reply.condition}: replies to {style.styles} deliveries of one script go to their own references in "
                 f"{said.percent(style.assignment)} of {style.squares} cases (chance {100 * style.chance:.0f} %), "
                 f"sensitivity {said.plain(style.sensitivity, 3)}{telling}."
             )
+            lines.append(Sentence(text, reply.key))
     return lines
 
 
 def _p(p: float | None) -> str:
     told = said.p_value(p)
     return f", {told}" if told else ""
-
-
-def _headline(rows: Sequence[Row]) -> list[Row]:
-    overall = [row for row in rows if row.by == "overall"]
-    sure = [row for row in overall if row.basis != "unvalidated"]
-    return sure or overall
 
 
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -229,7 +227,7 @@ def _by_condition(reading: Reading) -> dict[str, list[Answer]]:
 
 
 def _key(condition: str, basis: str, rest: str) -> str:
-    return f"counterfactual/{condition}" + ("/unvalidated" if basis == "unvalidated" else "") + f"/{rest}"
+    return f"sensitivity/{condition}" + ("/unvalidated" if basis == "unvalidated" else "") + f"/{rest}"
 
 
 def _moved_parts(condition: str, rows: Sequence[Moved]) -> Iterator[_Part[Moved]]:

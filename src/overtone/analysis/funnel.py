@@ -21,6 +21,7 @@ from overtone.analysis import said
 from overtone.analysis.funnel_stages import DEFAULT, NAMES, ORDER, Stages, Table, read_tables, signature
 from overtone.analysis.measures import Estimate, correct, estimate, from_interval
 from overtone.analysis.reading import Reading
+from overtone.analysis.said import Sentence
 from overtone.errors import UsageError
 from overtone.schema import STYLES
 from overtone.stats import cluster
@@ -130,7 +131,7 @@ def behind(reading: Reading, key: str, stages: Stages = DEFAULT) -> list[str]:
     raise UsageError(f"no number of the funnel is called {key!r}; the rows of the funnel name theirs")
 
 
-def sentences(found: Funnel) -> list[str]:
+def sentences(found: Funnel) -> list[Sentence]:
     """What the funnel says overall, condition by condition."""
     lines = []
     told: set[tuple[str, str]] = set()  # what comes before the reply is the same whatever the prompt
@@ -142,20 +143,19 @@ def sentences(found: Funnel) -> list[str]:
         guessed = ""
         if row.corrected is not None:
             guessed = f", {said.percent(row.corrected)} corrected for guessing"
-        lines.append(
-            f"{given}: {said.percent(row.reached)} of {row.reached.scored} cases {LABELS[row.stage]}"
-            f"{guessed}{_lacking(row)}."
-        )
+        reached = f"{said.percent(row.reached)} of {row.reached.scored} cases {LABELS[row.stage]}"
+        lines.append(Sentence(f"{given}: {reached}{guessed}{_lacking(row)}.", row.key))
         if row.step is not None and row.step.difference.value is not None:
-            lines.append(f"{given}: {_say_step(row.stage, row.step)}")
+            lines.append(Sentence(f"{given}: {_say_step(row.stage, row.step)}", row.key))
     for gain in said.headline(found.gains):
         if gain.difference.value is not None:
             telling = "" if said.tells(gain.difference) else "; whether telling the cue moves this cannot be told"
-            lines.append(
+            text = (
                 f"{gain.condition} against {gain.base}: with the cue told, {said.percent(gain.told)} of replies "
                 f"{LABELS[gain.stage]}, without {said.percent(gain.untold)}, on the same {gain.difference.scored} "
                 f"cases: a difference of {said.points(gain.difference)}{telling}."
             )
+            lines.append(Sentence(text, gain.key))
     return lines
 
 

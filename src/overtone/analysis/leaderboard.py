@@ -16,6 +16,7 @@ from overtone.analysis import said
 from overtone.analysis.measures import Estimate, Measure, from_interval
 from overtone.analysis.published import COLUMNS, PublishedColumn, published
 from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.said import Sentence
 from overtone.schema import STYLES
 from overtone.stats import cluster
 
@@ -82,6 +83,8 @@ class Leaderboard(Struct, frozen=True):
     source: str
     boards: list[Board]
     entrants: list[Entrant]
+    notes: list[str]
+    signature: str = SIGNATURE
 
 
 def leaderboard(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Leaderboard:
@@ -99,7 +102,7 @@ def leaderboard(readings: Sequence[Reading], *, prompt: str = "", input: str = "
         entrants.append(entrant)
         scores[key] = found
     boards = [_board(key, title, columns, entrants, scores) for key, title, columns in BOARDS]
-    return Leaderboard(published().source, boards, entrants)
+    return Leaderboard(published().source, boards, entrants, out.prompt_notes(readings, conditions))
 
 
 def behind(reading: Reading, key: str, *, prompt: str = "", input: str = "audio") -> list[str]:
@@ -116,7 +119,7 @@ def behind(reading: Reading, key: str, *, prompt: str = "", input: str = "audio"
     return sorted(found)
 
 
-def sentences(found: Leaderboard) -> list[str]:
+def sentences(found: Leaderboard) -> list[Sentence]:
     """Where each run stands, and whether that means anything."""
     told = []
     for board in found.boards:
@@ -132,7 +135,8 @@ def sentences(found: Leaderboard) -> list[str]:
             text = (
                 f"{board.title}: {entrant.name} would stand at {place.rank} of {len(board.places)} with {score}{ranks}"
             )
-            told.append(text + (f"; not like for like: {'; '.join(differs)}." if differs else "."))
+            text += f"; not like for like: {'; '.join(differs)}." if differs else "."
+            told.append(Sentence(text, f"{entrant.key}/{board.key}"))
     return told
 
 

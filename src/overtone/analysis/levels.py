@@ -22,6 +22,7 @@ from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Estimate, from_interval
 from overtone.analysis.published import COLUMNS, VARIANTS, published
 from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.said import Sentence
 from overtone.schema import Item
 from overtone.stats import nested
 from overtone.stats.cluster import Interval
@@ -71,6 +72,7 @@ class Levels(Struct, frozen=True):
     models: tuple[str, ...]
     conditions: tuple[str, ...]  # whose replies stand for each run
     notes: list[str]
+    signature: str = SIGNATURE
 
     def row(self, level: str, scope: str, first: str, second: str, basis: str | None = None) -> LevelRow | None:
         """One of the rows, in either order of the two measures; the first basis where none is named."""
@@ -151,7 +153,7 @@ def behind(reading: Reading | Sequence[Reading], key: str, *, prompt: str = "", 
     return sorted({case for _, case in found})
 
 
-def sentences(found: Levels) -> list[str]:
+def sentences(found: Levels) -> list[Sentence]:
     """The pairs that are spoken of, between models first, then within them."""
     told = []
     spoken = set(map(frozenset, PAIRS))
@@ -159,7 +161,7 @@ def sentences(found: Levels) -> list[str]:
         if frozenset((row.first, row.second)) not in spoken or row.pearson.value is None:
             continue
         if (row.level, row.scope) in (("model", "between"), ("cue", "within"), ("case", "within")):
-            told.append(_sentence(row))
+            told.append(Sentence(_sentence(row), row.key))
     return told
 
 
@@ -191,13 +193,9 @@ def _core(readings: Sequence[Reading], prompt: str, input: str) -> tuple[list[st
 
 
 def _notes(readings: Sequence[Reading], conditions: Sequence[str]) -> list[str]:
-    notes = []
-    used = {c for c in conditions if c}
-    if len(used) > 1:
-        each = ", ".join(f"{r.name}: {c}" for r, c in zip(readings, conditions, strict=True) if c)
-        notes.append(f"the runs have no prompt in common; replies are of {each}")
+    notes = out.prompt_notes(readings, conditions)
     if len({r.meta.get("model", "") or r.name for r in readings}) < len(readings):
-        notes.append("several runs are of one model: intervals over models draw them together")
+        notes.append("Several runs are of one model: intervals over models draw them together.")
     return notes
 
 
@@ -209,7 +207,7 @@ def _read(readings: Sequence[Reading], answers: Sequence[tuple[int, Answer]], no
         same, others = out.comparable(readings, name)
         if others:
             left = ", ".join(readings[n].name for n in others)
-            notes.append(f"{out.label(name)} was measured in another way in {left}: left out there")
+            notes.append(f"{out.label(name)} was measured in another way in {left}: left out there.")
         allowed[name] = {n for n in same if name in measures[n]}
     cases: dict[str, int] = {}
     cues: dict[str, int] = {"": -1}

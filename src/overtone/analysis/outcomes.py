@@ -113,6 +113,14 @@ def talk_condition(readings: Sequence[Reading], prompt: str = "", input: str = "
     return [next((c for c in (common or wanted) if c in found), "") for found in sets]
 
 
+def prompt_notes(readings: Sequence[Reading], conditions: Sequence[str]) -> list[str]:
+    """What has to be said where `talk_condition` found no prompt in common."""
+    if len({c for c in conditions if c}) < 2:
+        return []
+    each = ", ".join(f"{r.name}: {c}" for r, c in zip(readings, conditions, strict=True) if c)
+    return [f"The runs have no prompt in common; replies are of {each}."]
+
+
 def headline(answers: Iterable[Answer]) -> list[Answer]:
     """The core, less clips whose cue is not validated; all of the core where no cue is validated."""
     core = [a for a in answers if not a.item.part]
@@ -182,8 +190,8 @@ def pooled(readings: Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure
     for name in list(found):
         if comparable(readings, name)[1]:
             del found[name]
-            notes.append(f"{label(name)} was measured in different ways in the runs: left out")
+            notes.append(f"{label(name)} was measured in different ways in the runs: left out.")
     models = sorted({reading.meta.get("model", "") or reading.name for reading in readings})
     if len(models) > 1:
-        notes.append(f"the runs are of different models ({', '.join(models)}): differences are theirs too")
+        notes.append(f"The runs are of different models ({', '.join(models)}): differences are theirs too.")
     return answers, {n: found[n] for n in sorted(found, key=order_of)}, notes

@@ -18,6 +18,7 @@ from overtone.analysis import said
 from overtone.analysis.judged import by_status, replies_of
 from overtone.analysis.measures import Estimate, Measure, estimate, from_interval, status
 from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.said import Sentence
 from overtone.stats import cluster
 
 SEED = 5
@@ -83,6 +84,7 @@ class Prompts(Struct, frozen=True):
     choices: list[Choice]
     failures: list[FailureRow]
     notes: list[str]
+    signature: str = SIGNATURE
 
 
 def prompts(reading: Reading, *, input: str = "audio") -> Prompts:
@@ -98,9 +100,9 @@ def prompts(reading: Reading, *, input: str = "audio") -> Prompts:
     notes = []
     prompted = {row.prompt for row in rows}
     if rows and len(prompted) < 2:
-        notes.append(f"replies were asked for under one prompt only ({', '.join(prompted)}): nothing to choose from")
+        notes.append(f"Replies were asked for under one prompt only ({', '.join(prompted)}): nothing to choose from.")
     elif rows and not choices:
-        notes.append("no best prompt: no reply has C4 or VES under every prompt; score the run with a judge")
+        notes.append("No best prompt: no reply has C4 or VES under every prompt; score the run with a judge.")
     return Prompts(rows, choices, _failures(reading, input), notes)
 
 
@@ -130,15 +132,17 @@ def behind(reading: Reading, key: str, *, input: str = "audio") -> list[str]:
     return []
 
 
-def sentences(found: Prompts) -> list[str]:
-    told = [_choice_sentence(choice) for choice in found.choices if choice.by == found.choices[0].by]
+def sentences(found: Prompts) -> list[Sentence]:
+    """The best prompt by the paper's measures, and what was not done."""
+    chosen = [choice for choice in found.choices if choice.by == found.choices[0].by]
+    told = [Sentence(_choice_sentence(choice), choice.key) for choice in chosen]
     for row in found.failures:
         bad = {k: e for k, e in row.kinds.items() if e.value}
         if bad:
             each = ", ".join(f"{KINDS[k]} {said.percent(e)}" for k, e in bad.items())
             what = {"converse": "replies", "choose": "answers to questions", "transcribe": "transcripts"}.get(row.task)
-            told.append(f"Under {row.prompt}, of the {what or row.task}{_over(row.basis)}: {each}.")
-    return told + [f"{note[0].upper()}{note[1:]}." for note in found.notes]
+            told.append(Sentence(f"Under {row.prompt}, of the {what or row.task}{_over(row.basis)}: {each}.", row.key))
+    return told
 
 
 def _choice_sentence(choice: Choice) -> str:

@@ -18,6 +18,7 @@ from overtone.analysis import said
 from overtone.analysis.measures import METRICS, Estimate, Measure, estimate
 from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.said import Sentence
 from overtone.schema import STYLES
 
 SIGNATURE = "source|v1|pairs:case-means|interval:student-by-script|difference:first-less-second"
@@ -48,6 +49,7 @@ class Sources(Struct, frozen=True):
     sources: tuple[str, ...]
     scripts: int  # that are paired
     notes: list[str]
+    signature: str = SIGNATURE
 
 
 Pair = tuple[float | None, float | None, str, str, str]  # first, second, script, style, dimension
@@ -71,9 +73,9 @@ def source(readings: Reading | Sequence[Reading]) -> Sources:
                     paired |= {script for _, _, script, _, _ in pairs}
                     rows += _rows(basis, condition, name, (first, second), pairs)
     if len(names) < 2:
-        notes.append(f"one source only ({', '.join(names) or 'not named'}): nothing to compare")
+        notes.append(f"One source only ({', '.join(names) or 'not named'}): nothing to compare.")
     elif not rows:
-        notes.append(f"no script was asked in two of the sources {', '.join(names)}")
+        notes.append(f"No script was asked in two of the sources {', '.join(names)}.")
     return Sources(rows, tuple(names), len(paired), notes)
 
 
@@ -111,7 +113,8 @@ def behind(readings: Reading | Sequence[Reading], key: str) -> list[str]:
     return []
 
 
-def sentences(found: Sources) -> list[str]:
+def sentences(found: Sources) -> list[Sentence]:
+    """Every measure overall: on which source it is worse, or that this cannot be told."""
     told = []
     for row in found.rows:
         if row.by != "overall" or row.difference.value is None:
@@ -123,15 +126,14 @@ def sentences(found: Sources) -> list[str]:
         numbers = f"{out.told(row.measure, row.first)} on {first}, {out.told(row.measure, row.second)} on {second}"
         apart = out.told(row.measure, gap, difference=True)
         if not said.tells(gap):
-            told.append(f"{what}: {numbers}; whether they differ cannot be told, {apart}.")
+            text = f"{what}: {numbers}; whether they differ cannot be told, {apart}."
         else:
             about = METRICS.get({"reply_semsim": "semsim"}.get(row.measure, row.measure))
             lower = about is not None and about.better == "lower"
             worse = second if ((gap.value or 0.0) > 0) != lower else first
-            told.append(
-                f"{what}: {numbers}; worse on {worse} by {apart} ({first} less {second}, {gap.scripts} scripts)."
-            )
-    return told + [f"{note[0].upper()}{note[1:]}." for note in found.notes]
+            text = f"{what}: {numbers}; worse on {worse} by {apart} ({first} less {second}, {gap.scripts} scripts)."
+        told.append(Sentence(text, row.key))
+    return told
 
 
 def _pairs(answers: Iterable[Answer], measure: Measure, first: str, second: str) -> dict[str, list[Pair]]:

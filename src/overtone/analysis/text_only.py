@@ -18,6 +18,7 @@ from overtone.analysis import said
 from overtone.analysis.judged import PANEL, SPEECH, judges_of, value
 from overtone.analysis.measures import METRICS, Estimate, correct, estimate, from_comparison, is_choice
 from overtone.analysis.reading import Answer, Reading, same_signature
+from overtone.analysis.said import Sentence
 from overtone.errors import UsageError
 from overtone.schema import STYLES, Item
 from overtone.stats import multiple, paired
@@ -117,7 +118,7 @@ def behind(reading: Reading, key: str, others: Sequence[Reading] = (), *, deaf: 
     raise UsageError(f"no number of the text-only control is called {key!r}; its rows name theirs")
 
 
-def sentences(found: TextOnly) -> list[str]:
+def sentences(found: TextOnly) -> list[Sentence]:
     """What is found overall."""
     lines = []
     for row in said.headline(found.rows):
@@ -128,18 +129,20 @@ def sentences(found: TextOnly) -> list[str]:
         by = said.points(row.difference) if rate else said.plain(row.difference)
         telling = "" if said.tells(row.difference) else "; whether the sound adds anything cannot be told"
         p = f", {told}" if (told := said.p_value(row.p)) else ""
-        lines.append(
+        text = (
             f"{row.prompt}: {row.label} is {shown(row.audio)} with the sound and {shown(row.text)} with the words "
             f"alone, on the same {row.difference.scored} items: a difference of {by}{p}{telling}."
         )
+        lines.append(Sentence(text, row.key))
     for left in said.headline(found.unsolved):
         if left.accuracy.value is None:
             continue
         chance = "" if left.chance is None else f" (blind guessing: {100 * left.chance:.0f} %)"
-        lines.append(
+        text = (
             f"{left.label}: no text-only run gets {left.unsolved} of {left.questions} questions; with the sound "
             f"{said.percent(left.accuracy)} of these are right{chance}."
         )
+        lines.append(Sentence(text, left.key))
     return lines
 
 

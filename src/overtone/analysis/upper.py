@@ -16,6 +16,7 @@ from overtone.analysis import said
 from overtone.analysis.measures import Estimate, Measure, estimate, from_interval
 from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.said import Sentence
 from overtone.stats import cluster
 
 SIGNATURE = (
@@ -49,6 +50,7 @@ class UpperRow(Struct, frozen=True):
 class Upper(Struct, frozen=True):
     rows: list[UpperRow]
     notes: list[str]
+    signature: str = SIGNATURE
 
     def row(
         self, measure: str, by: str = "overall", name: str = "overall", basis: str | None = None
@@ -69,18 +71,18 @@ def upper(readings: Reading | Sequence[Reading], *, input: str = "audio") -> Upp
     asked = {a.condition for a in replies}
     for condition in (BASE, RIGHT):
         if f"{condition}/{input}" not in asked:
-            notes.append(f"no clip with a cue was asked under {condition}/{input}")
+            notes.append(f"No clip with a cue was asked under {condition}/{input}.")
     if not {f"{BASE}/{input}", f"{RIGHT}/{input}"} <= asked:
         return Upper([], notes)
     conditions = _conditions(asked, input)
     if len(conditions) < 3:
-        notes.append(f"nothing was asked under {WRONG}/{input}: whether the gain survives a wrong cue cannot be told")
+        notes.append(f"Nothing was asked under {WRONG}/{input}: whether the gain survives a wrong cue cannot be told.")
     rows: list[UpperRow] = []
     for basis, found in by_basis(replies, lambda a: a.item.status):
         for name in (n for n in MEASURES if n in measures):
             rows += _rows(basis, name, list(_together(found, measures[name], conditions)))
     if not rows:
-        notes.append("no case was asked under all of the conditions, or nothing was scored there")
+        notes.append("No case was asked under all of the conditions, or nothing was scored there.")
     return Upper(rows, notes)
 
 
@@ -103,16 +105,17 @@ def behind(readings: Reading | Sequence[Reading], key: str, *, input: str = "aud
     return sorted(cases)
 
 
-def sentences(found: Upper) -> list[str]:
+def sentences(found: Upper) -> list[Sentence]:
+    """Every measure overall, and for how many cues the difference is told."""
     told = []
     for row in found.rows:
         if row.by == "overall" and row.gain.value is not None:
-            told.append(_sentence(row))
+            told.append(Sentence(_sentence(row), row.key))
             if line := _by_cue(
                 row, [r for r in found.rows if r.by == "cue" and (r.basis, r.measure) == (row.basis, row.measure)]
             ):
-                told.append(line)
-    return told + [f"{note[0].upper()}{note[1:]}." for note in found.notes]
+                told.append(Sentence(line, row.key))
+    return told
 
 
 def _sentence(row: UpperRow) -> str:

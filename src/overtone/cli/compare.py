@@ -49,7 +49,7 @@ def main(args: argparse.Namespace) -> int:
             raise UsageError(f"no row of this comparison has cases under {args.behind!r}; --format json shows the keys")
         print("\n".join(map(shown, cases)))
     elif args.format == "json":
-        told = {**msgspec.to_builtins(found), "sentences": sentences(found)}
+        told = {**msgspec.to_builtins(found), "sentences": msgspec.to_builtins(sentences(found))}
         print(msgspec.json.format(msgspec.json.encode(told)).decode())
     elif args.format == "markdown":
         print(markdown(found), end="")

@@ -103,7 +103,7 @@ def _moved(flip: Flip) -> str:
 
 def print_comparison(found: Comparison, file: IO[str] | None = None, *, width: int | None = None) -> None:
     console = make_console(file, width)
-    for text in (*facts(found), *sentences(found)):
+    for text in (*facts(found), *(sentence.text for sentence in sentences(found))):
         console.print(safe(text), soft_wrap=True)
     for table in tables(found):
         drawn = RichTable(title=safe(table.title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -136,7 +136,7 @@ def _heads(table: PartTable) -> list[str]:
 def markdown(found: Comparison) -> str:
     lines = [f"# {plain(found.second)} against {plain(found.first)}", ""]
     lines += [f"- {plain(line)}" for line in facts(found)]
-    lines += ["", *(f"- {plain(sentence)}" for sentence in sentences(found))]
+    lines += ["", *(f"- {plain(sentence.text)}" for sentence in sentences(found))]
     for table in tables(found):
         lines += ["", f"## {plain(table.title)}", "", *rows(_heads(table), [_row(line) for line in table.lines])]
     for flips in found.flips:
