@@ -14,6 +14,8 @@ from urllib.parse import quote
 from markupsafe import escape
 from msgspec import Struct, field
 
+from overtone.paths import shown
+
 INKS = {
     "ink": "#1b1b1b",
     "quiet": "#5f6368",
@@ -124,6 +126,11 @@ class Scale(Struct, frozen=True):
         span = (self.high - self.low) or 1.0
         return self.start + (self.end - self.start) * (value - self.low) / span
 
+    def inverse(self, place: float) -> float:
+        """The value that stands at a place."""
+        span = (self.end - self.start) or 1.0
+        return self.low + (self.high - self.low) * (place - self.start) / span
+
     def ticks(self, about: int = 5) -> list[float]:
         """Round numbers along the axis, about so many."""
         raw = abs(self.high - self.low) / max(about, 1)
@@ -158,21 +165,57 @@ def on(colour: str) -> str:
     return "#000000" if 0.2126 * r**2.2 + 0.7152 * g**2.2 + 0.0722 * b**2.2 > 0.18 else "#ffffff"
 
 
+_WIDTHS = {  # of an em, in DejaVu Sans: the widest of the fonts above, so that a text fits in any of them
+    c: width
+    for width, letters in (
+        (0.3, "ijlIJ'′"), (0.34, " ,.·’/:;\\|f-"), (0.41, "()[]tr!"), (0.5, '*_`–°"'), (0.55, "szc?“”L"),
+        (0.6, "kvxyFPTYaoτ"), (0.64, "ebdghnpqu$0123456789{}µρES"), (0.69, "KAVΔBRXZC"), (0.77, "UHNDG&"),
+        (0.84, "OQw#+<=>^~−×±≥≤→↑↓M"), (1.0, "%m½W@—…"),
+    )
+    for c in letters
+}  # fmt: skip
+
+
 def width_of(text: str, size: float = SIZE, bold: bool = False) -> float:
     """About how wide a text will be: fonts differ, so this is on the wide side."""
     total = 0.0
-    for c in text:
-        total += 0.34 if c in "iljtfrI.,:;'|!()[]/ ·" else 0.92 if c in "mwMW@%—" else 0.7 if c.isupper() else 0.6
-    return total * size * (1.08 if bold else 1.0)
+    for c in shown(text):
+        total += _WIDTHS.get(c) or (0.7 if c < "\u2e80" else 1.2)  # scripts of the east and emoji are square or wider
+    return total * size * (1.13 if bold else 1.0)
 
 
-def shortened(text: str, room: float, size: float = SIZE) -> str:
-    """The text, cut with an ellipsis where there is no room for it."""
-    if width_of(text, size) <= room:
+def shortened(text: str, room: float, size: float = SIZE, *, bold: bool = False, middle: bool = False) -> str:
+    """The text, cut with an ellipsis where there is no room for it: at its end, or in its middle as names want it."""
+    text = shown(text)
+    if width_of(text, size, bold) <= room:
         return text
-    while text and width_of(text + "…", size) > room:
-        text = text[:-1]
-    return text.rstrip() + "…"
+    for kept in range(len(text) - 1, 0, -1):
+        front = (kept + 1) // 2 if middle else kept
+        cut = text[:front].rstrip() + "…" + (text[len(text) - (kept - front) :].lstrip() if middle else "")
+        if width_of(cut, size, bold) <= room:
+            return cut
+    return "…"
+
+
+def wrapped(text: str, room: float, size: float = SIZE, bold: bool = False) -> list[str]:
+    """The text in lines that have room; a word that is longer than a line is broken."""
+    lines: list[str] = []
+    line = ""
+    for word in shown(text).split():
+        while width_of(word, size, bold) > room and len(word) > 1:
+            if line:
+                lines.append(line)
+                line = ""
+            fit = max(1, next((n for n in range(len(word), 0, -1) if width_of(word[:n], size, bold) <= room), 1))
+            lines.append(word[:fit])
+            word = word[fit:]
+        longer = f"{line} {word}" if line else word
+        if line and width_of(longer, size, bold) > room:
+            lines.append(line)
+            line = word
+        else:
+            line = longer
+    return [*lines, line] if line else lines
 
 
 # ── SVG ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -184,8 +227,8 @@ def svg(drawing: Drawing, *, inline: bool = False) -> str:
     size = f'viewBox="0 0 {w} {h}"' + ("" if inline else f' width="{w}pt" height="{h}pt"')
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{escape(FONT)}" class="figure">',
-        f"<title>{escape(drawing.title)}</title>",
-        f"<desc>{escape(' '.join(filter(None, (drawing.text, drawing.signature))))}</desc>",
+        f"<title>{_said(drawing.title)}</title>",
+        f"<desc>{_said(' '.join(filter(None, (drawing.text, drawing.signature))))}</desc>",
     ]
     if not inline:
         parts.append(f'<rect width="{w}" height="{h}" fill="{INKS["paper"]}"/>')
@@ -201,20 +244,21 @@ def _svg(mark: Mark, inline: bool) -> str:
             return "none"
         return f"var(--f-{ink},{INKS[ink]})" if inline and ink in INKS else INKS.get(ink, ink)
 
-    title = f"<title>{escape(mark.title)}</title>" if mark.title else ""
+    key = f' data-key="{_said(mark.key)}"' if mark.key else ""
+    title = f"<title>{_said(mark.title)}</title>" if mark.title else ""
     if isinstance(mark, Words):
         turned = f' transform="rotate({_n(mark.turn)} {_n(mark.x)} {_n(mark.y)})"' if mark.turn else ""
         anchor = "" if mark.anchor == "start" else f' text-anchor="{mark.anchor}"'
         bold = ' font-weight="bold"' if mark.bold else ""
         return (
             f'<text x="{_n(mark.x)}" y="{_n(mark.y)}" font-size="{_n(mark.size)}"{anchor}{bold}'
-            f' fill="{colour(mark.ink)}"{turned}>{escape(mark.text)}{title}</text>'
+            f' fill="{colour(mark.ink)}"{turned}{key}>{_said(mark.text)}{title}</text>'
         )
     if isinstance(mark, Box):
         place = f'x="{_n(mark.x)}" y="{_n(mark.y)}" width="{_n(max(mark.width, 0))}" height="{_n(max(mark.height, 0))}"'
         outline = f' stroke="{colour(mark.ink)}" stroke-width="0.5"' if mark.ink else ""
         opacity = f' fill-opacity="{_n(mark.opacity)}"' if mark.opacity < 1 else ""
-        return f'<rect {place} fill="{colour(mark.fill)}"{opacity}{outline}>{title}</rect>'
+        return f'<rect {place} fill="{colour(mark.fill)}"{opacity}{outline}{key}>{title}</rect>'
     if isinstance(mark, Dot):
         fill = colour("paper" if mark.hollow else mark.ink)
         corners = outline_of(mark)
@@ -222,12 +266,12 @@ def _svg(mark: Mark, inline: bool) -> str:
             shape = f'circle cx="{_n(mark.x)}" cy="{_n(mark.y)}" r="{_n(mark.size)}"'
         else:
             shape = f'path d="{_path(corners, closed=True)}"'
-        return f'<{shape} fill="{fill}" stroke="{colour(mark.ink)}">{title}</{shape.partition(" ")[0]}>'
+        return f'<{shape} fill="{fill}" stroke="{colour(mark.ink)}"{key}>{title}</{shape.partition(" ")[0]}>'
     opacity = f' fill-opacity="{_n(mark.opacity)}"' if mark.fill and mark.opacity < 1 else ""
     dashes = ' stroke-dasharray="3 2"' if mark.dashed else ""
     return (
         f'<path d="{_path(mark.points, mark.closed)}" fill="{colour(mark.fill)}"{opacity} stroke="{colour(mark.ink)}"'
-        f' stroke-width="{_n(mark.width)}"{dashes}>{title}</path>'
+        f' stroke-width="{_n(mark.width)}"{dashes}{key}>{title}</path>'
     )
 
 
@@ -249,6 +293,11 @@ def outline_of(dot: Dot) -> tuple[Point, ...]:
 
 def _path(points: Sequence[Point], closed: bool) -> str:
     return "M" + "L".join(f"{_n(x)} {_n(y)}" for x, y in points) + ("Z" if closed else "")
+
+
+def _said(text: str) -> str:
+    """Text of anybody, as XML: neither its signs nor characters that no file may hold get through."""
+    return str(escape(shown(text)))
 
 
 def _n(x: float) -> str:
