@@ -11,8 +11,10 @@ from msgspec import Struct
 
 Style = Literal["target", "alternative", "neutral", "control"]
 STYLES: tuple[Style, ...] = ("target", "alternative", "neutral", "control")  # control: neutral again, in another voice
-Input = Literal["audio", "transcript", "both", "silence"]
-INPUTS: tuple[Input, ...] = ("audio", "transcript", "both", "silence")
+# What stands for the clip: the sound, its true words, both, an equally long silence; of an item with a context also the
+# sound without it, the context without anything said, and the words as a recogniser heard them.
+Input = Literal["audio", "transcript", "both", "silence", "alone", "context", "recognised"]
+INPUTS: tuple[Input, ...] = ("audio", "transcript", "both", "silence", "alone", "context", "recognised")
 PARTS = ("core", "control", "false-cue", "conflict", "dialogue", "fixed")  # of a benchmark; an item of core says ""
 Prompt = Literal["task", "zero", "basic", "enhance"]
 Oracle = Literal["none", "true", "false"]
@@ -33,6 +35,7 @@ class Option(Struct, frozen=True, omit_defaults=True):
     letter: str
     text: str
     provenance: str = ""
+    clip: Clip | None = None  # where the choice is a recording
 
 
 class Turn(Struct, frozen=True, omit_defaults=True):
@@ -44,6 +47,7 @@ class Turn(Struct, frozen=True, omit_defaults=True):
     cue: str = ""
     reference: str = ""
     reference_audio: str = ""
+    heard: str = ""  # the words as a recogniser wrote them down
 
 
 class Item(Struct, frozen=True, omit_defaults=True):
@@ -86,6 +90,11 @@ class Condition(Struct, frozen=True, omit_defaults=True):
     def name(self) -> str:
         prompt = {"none": self.prompt, "true": "oracle", "false": "oracle-false"}[self.oracle]
         return f"{prompt}/{self.input}"
+
+    @property
+    def sounds(self) -> bool:
+        """Whether a clip is sent."""
+        return self.input not in ("transcript", "context", "recognised")
 
     @classmethod
     def parse(cls, name: str) -> Condition:

@@ -61,3 +61,27 @@ def test_a_transcript_that_is_not_known_cannot_be_asked_with(make_item: Any) -> 
     item = make_item("choose", turns=(Turn(Clip("a.wav")),))
     with pytest.raises(DataError, match="has no transcript"):
         messages(item, Condition(input="transcript"), 0, (), None, PROMPTS)
+
+
+def test_options_that_are_recordings_are_announced_one_by_one(make_item: Any, sound: Sound) -> None:
+    options = tuple(Option(letter, "", clip=Clip(f"{letter}.wav")) for letter in "AB")
+    item = make_item("choose", options=options, context="A call.")
+    given = {letter: Sound(letter.encode(), letter, 1.0) for letter in "AB"}
+    user = messages(item, Condition(), 0, (), sound, PROMPTS, given)[-1]
+    asked = "Question: Who?\nOptions:\nA. the recording after “Option A:”\nB. the recording after “Option B:”"
+    assert user.parts == (
+        "A call.", asked, "What the user says:", sound, "Option A:", given["A"], "Option B:", given["B"],
+    )  # fmt: skip
+    with pytest.raises(DataError, match="option A is a recording"):
+        messages(item, Condition(), 0, (), sound, PROMPTS)
+
+
+def test_the_context_can_be_left_out_or_stand_alone_and_a_recogniser_can_stand_in(make_item: Any, sound: Sound) -> None:
+    item = make_item("choose", context="A call.", turns=(Turn(Clip("a.wav"), "true words", heard="two words"),))
+    assert "A call." not in messages(item, Condition(input="alone"), 0, (), sound, PROMPTS)[-1].text
+    alone = messages(item, Condition(input="context"), 0, (), None, PROMPTS)[-1]
+    assert alone.text == "A call.\nQuestion: Who?\nOptions:\nA. Ann\nB. Bob"
+    told = messages(item, Condition(input="recognised"), 0, (), None, PROMPTS)[-1]
+    assert "“two words”" in told.text and "true" not in told.text
+    with pytest.raises(DataError, match="no recogniser's transcript"):
+        messages(make_item("choose"), Condition(input="recognised"), 0, (), None, PROMPTS)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from overtone.errors import UsageError
-from overtone.schema import INPUTS, Condition
+from overtone.schema import INPUTS, Condition, Turn
 from overtone.tasks import CONVERSATION, FROM_COPY, FROM_DEFAULT, conditions, load_prompts, variants
 
 
@@ -75,7 +75,7 @@ def test_echox_is_told_to_recognise_first_in_basic_and_enhance_only() -> None:
 
 
 def test_a_conversation_is_asked_under_each_variant_and_input(make_item: Any) -> None:
-    found = conditions(make_item("converse"), CONVERSATION, INPUTS)
+    found = conditions(make_item("converse", context="A call."), CONVERSATION, INPUTS)
     assert len({c.name for c in found}) == len(CONVERSATION) * len(INPUTS) == len(found)
     assert [c.name for c in conditions(make_item("converse"), ["zero", "oracle"], ["audio"])] == [
         "zero/audio",
@@ -84,8 +84,16 @@ def test_a_conversation_is_asked_under_each_variant_and_input(make_item: Any) ->
 
 
 def test_other_tasks_have_one_prompt_and_no_transcript_is_asked_for_where_it_is_shown(make_item: Any) -> None:
-    assert [c.name for c in conditions(make_item("choose"), CONVERSATION, INPUTS)] == [f"task/{i}" for i in INPUTS]
+    told = make_item("choose", context="A call.")
+    assert [c.name for c in conditions(told, CONVERSATION, INPUTS)] == [f"task/{i}" for i in INPUTS]
     assert [c.name for c in conditions(make_item("transcribe"), ["zero"], INPUTS)] == ["task/audio", "task/silence"]
+
+
+def test_without_a_context_nothing_is_asked_without_it_or_with_it_alone(make_item: Any) -> None:
+    without = [i for i in INPUTS if i not in ("alone", "context")]
+    assert [c.input for c in conditions(make_item("converse"), ["zero"], INPUTS)] == without
+    dialogue = make_item("converse", context="A call.", turns=(Turn(None, "one"), Turn(None, "two")))
+    assert [c.input for c in conditions(dialogue, ["zero"], ["context", "alone"])] == ["alone"]
 
 
 def test_unknown_variants_and_inputs_are_refused(make_item: Any) -> None:
@@ -102,4 +110,4 @@ def test_every_variant_is_listed_and_is_a_condition() -> None:
 def test_the_version_and_hash_of_the_prompts_move_together() -> None:
     """When a text changes, raise `version` in default.toml and write the new pair here."""
     prompts = load_prompts("openai:plain", {})
-    assert (prompts.version, prompts.hash) == (1, "bfc4c9efd227")
+    assert (prompts.version, prompts.hash) == (2, "c6f8c1029b7f")

@@ -28,7 +28,9 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
     parser.add_argument(
         "--parts", metavar="NAMES", help="core, control, false-cue, conflict, dialogue, fixed: what the set has (all)"
     )
-    parser.add_argument("--input", metavar="NAMES", help="audio, transcript, both or silence (audio)")
+    parser.add_argument(
+        "--input", metavar="NAMES", help="audio, transcript, both, silence, alone, context, recognised (audio)"
+    )
     parser.add_argument("--asr", choices=("target", "all"), help="which clips are transcribed (target)")
     parser.add_argument("--repeats", type=int, metavar="N", help="ask everything N times (1)")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N items")

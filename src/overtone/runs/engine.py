@@ -164,12 +164,14 @@ class Engine:
         condition = _condition(ask.condition)
         clip = item.turns[turn].clip
         sound: Sound | None = None
-        if clip is not None and condition.input != "transcript":
+        if clip is not None and condition.sounds:
             sound = self.sounds.silent(clip) if condition.input == "silence" else self.sounds.get(clip)
+        choices = {option.letter: self.sounds.get(option.clip) for option in item.options if option.clip is not None}
+        more = {"choices": choices} if choices else {}  # of the task that has recordings to choose from
         if item.task not in self._tasks:
             self._tasks[item.task] = registry.find("tasks", item.task)
         try:
-            messages = self._tasks[item.task].messages(item, condition, turn, history, sound, self.prompts)
+            messages = self._tasks[item.task].messages(item, condition, turn, history, sound, self.prompts, **more)
         except DataError as error:
             raise ModelFailure("bad_clip", str(error)) from None
         request = Request(

@@ -69,7 +69,7 @@ def make_plan(settings: Settings) -> Plan:
                     plan.already += 1
                     continue
                 heard = [0.0] * len(item.turns)
-                if condition.input != "transcript":
+                if condition.sounds:
                     try:
                         heard = _seconds(item, benchmark.root, lengths)
                     except DataError:

@@ -36,7 +36,7 @@ VARIANTS: dict[str, str] = {
 CONVERSATION: tuple[str, ...] = tuple(name for name in VARIANTS if name != "task")
 
 _FOLDER = Path(__file__).parent / "prompts"
-_PLACEHOLDER = re.compile(r"\{(role\.plain|role\.service|topic|question|options|letters|words|cue)\}")
+_PLACEHOLDER = re.compile(r"\{(role\.plain|role\.service|topic|question|options|letters|words|cue|letter)\}")
 _FOREIGN_TOPIC = re.compile(r"\{\{\s*topic\s*\}\}|\$?\{\s*topic\s*\}|<\s*topic\s*>|\[\s*topic\s*\]", re.I)
 _TOPIC_SENTENCE = re.compile(  # with the line it fills, or with the blank before it
     r"^[^.!?\n]*\{topic\}[^.!?\n]*[.!?]?[ ]*\n?|[ ]*[^.!?\n]*\{topic\}[^.!?\n]*[.!?]?", re.M
@@ -175,7 +175,8 @@ def variants() -> dict[str, str]:
 
 def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tuple[Condition, ...]:
     """Under what `item` is asked, given the chosen variants and inputs. A conversation takes each variant × input, any
-    other task its own prompt × input. No transcript is asked for where the words are shown.
+    other task its own prompt × input. No transcript is asked for where the words are shown; an item without a context
+    is asked neither without it nor with it alone.
     """
     for given in inputs:
         if given not in get_args(Input):
@@ -189,14 +190,24 @@ def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tup
         chosen = ("task",)
     if item.task == "transcribe":
         inputs = [given for given in inputs if given in ("audio", "silence")]
+    if not item.context:  # then nothing can be left out, and nothing can stand alone
+        inputs = [given for given in inputs if given not in ("alone", "context")]
+    if len(item.turns) > 1:
+        inputs = [given for given in inputs if given != "context"]
     return tuple(Condition.parse(f"{variant}/{given}") for given in inputs for variant in chosen)
 
 
 def assemble(
-    item: Item, turn: int, history: Sequence[Message], system: str, parts: Iterable[str | Sound]
+    item: Item,
+    condition: Condition,
+    turn: int,
+    history: Sequence[Message],
+    system: str,
+    parts: Iterable[str | Sound],
 ) -> tuple[Message, ...]:
     """System prompt (if any), the turns so far, and this turn; the first turn opens with the item's context."""
-    opening: tuple[str | Sound, ...] = (item.context,) if turn == 0 and item.context else ()
+    told = turn == 0 and item.context and condition.input != "alone"
+    opening: tuple[str | Sound, ...] = (item.context,) if told else ()
     user = (*opening, *(part for part in parts if part != ""))
     if not user:
         raise DataError(f"{item.id}: turn {turn} has neither sound nor words to send")
@@ -209,8 +220,16 @@ def spoken(
 ) -> tuple[str | Sound, ...]:
     """This turn as it is presented: words, sound or both. `framed` is a text with {words} that says whose they are;
     `bare` is used instead where the words stand alone."""
+    if condition.input == "context":
+        return ()
     words = item.turns[turn].words
-    if condition.input == "transcript" or sound is None:
+    if condition.input == "recognised":
+        words = item.turns[turn].heard
+        if not words:
+            raise DataError(
+                f"{item.id}: turn {turn} has no recogniser's transcript; ask it with input transcript or audio"
+            )
+    if condition.input in ("transcript", "recognised") or sound is None:
         if not words:
             raise DataError(
                 f"{item.id}: turn {turn} has no transcript, so it cannot be asked with input {condition.input}"

@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from overtone.schema import Condition, Item, Message, Sound
+from overtone.errors import DataError
+from overtone.schema import Condition, Item, Message, Option, Sound
 from overtone.tasks import Prompts, assemble, spoken
 
 
 def messages(
-    item: Item, condition: Condition, turn: int, history: Sequence[Message], sound: Sound | None, prompts: Prompts
+    item: Item,
+    condition: Condition,
+    turn: int,
+    history: Sequence[Message],
+    sound: Sound | None,
+    prompts: Prompts,
+    choices: Mapping[str, Sound] | None = None,
 ) -> tuple[Message, ...]:
     """System prompt with the required answer form, then the question, its options and the sound. Of several turns only
-    the last carries the question."""
-    options = "\n".join(f"{option.letter}. {option.text}" for option in item.options)
+    the last carries the question. Options that are recordings (`choices`, by letter) follow, each announced."""
     last = turn == len(item.turns) - 1
-    asked = prompts.fill("choose.user", question=item.question, options=options) if last else ""
     said = spoken(item, condition, turn, sound, prompts.fill("choose.words"))
+    parts: tuple[str | Sound, ...] = said
+    if last:
+        recorded = choices or {}
+        options = "\n".join(f"{option.letter}. {_shown(option, recorded, prompts)}" for option in item.options)
+        asked = prompts.fill("choose.user", question=item.question, options=options)
+        lead = (prompts.fill("choose.said"),) if recorded and said else ()
+        parts = (asked, *lead, *said, *_announced(recorded, prompts))
     system = prompts.fill("choose.system", letters="/".join(letters(item, prompts)))
-    return assemble(item, turn, history, system, (asked, *said))
+    return assemble(item, condition, turn, history, system, parts)
+
+
+def _shown(option: Option, recorded: Mapping[str, Sound], prompts: Prompts) -> str:
+    if option.clip is None:
+        return option.text
+    if option.letter not in recorded:
+        raise DataError(f"option {option.letter} is a recording that was not given")
+    return prompts.fill("choose.recorded", letter=option.letter)
+
+
+def _announced(recorded: Mapping[str, Sound], prompts: Prompts) -> Iterator[str | Sound]:
+    for letter, sound in recorded.items():
+        yield prompts.fill("choose.option", letter=letter)
+        yield sound
 
 
 def letters(item: Item, prompts: Prompts) -> tuple[str, ...]:

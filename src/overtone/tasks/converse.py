@@ -13,4 +13,4 @@ def messages(
 ) -> tuple[Message, ...]:
     """System prompt of the condition's variant, the turns so far, and the user's turn: sound, words, or both."""
     said = spoken(item, condition, turn, sound, prompts.fill("converse.words"), bare="{words}")
-    return assemble(item, turn, history, prompts.converse_system(item, condition, turn), said)
+    return assemble(item, condition, turn, history, prompts.converse_system(item, condition, turn), said)

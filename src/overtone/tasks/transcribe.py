@@ -14,4 +14,4 @@ def messages(
     """System prompt, then the order to transcribe and the sound."""
     order = prompts.fill("transcribe.user")
     said = spoken(item, condition, turn, sound, prompts.fill("choose.words"))
-    return assemble(item, turn, history, prompts.fill("transcribe.system"), (order, *said))
+    return assemble(item, condition, turn, history, prompts.fill("transcribe.system"), (order, *said))
