@@ -47,7 +47,7 @@ def agreements(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -
             units = [([a.value(f"{key}@{j}") for j in judges], a.item.group) for a in scope]
             rows.append(_row("judges", dimension, tuple(judges), units))
         for judge in judges:
-            drawn = [(_draws(a, f"{key}@{judge}"), a.item.group) for a in scope]
+            drawn = [(draws_of(a, f"{key}@{judge}"), a.item.group) for a in scope]
             most = max((len(values) for values, _ in drawn), default=0)
             if most > 1:
                 even = [([*values, *[None] * (most - len(values))], group) for values, group in drawn]
@@ -55,7 +55,7 @@ def agreements(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -
     return [row for row in rows if row.replies]
 
 
-def _draws(answer: Answer, name: str) -> list[float | None]:
+def draws_of(answer: Answer, name: str) -> list[float | None]:
     """The single answers behind a score, as far as they are numbers."""
     score = answer.scores.get(name)
     told = str(score.detail.get("values") or "") if score is not None and answer.answered else ""

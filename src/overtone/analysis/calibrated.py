@@ -25,6 +25,7 @@ class Calibrated(Struct, frozen=True):
     condition: str
     corrected: ppi.Corrected
     note: str
+    cases: tuple[str, ...] = ()  # those of the replies that people labelled
 
 
 def calibrated_means(reading: Reading, labels: Path) -> list[Calibrated]:
@@ -73,10 +74,11 @@ def _calibrated(
         )
     except ValueError as error:
         raise DataError(f"{metric}, {condition}: {error}") from None
+    cases = tuple(dict.fromkeys(a.item.case for a, _ in labelled))
     note = ""
     if corrected.labelled_clusters < FEW:
         note = f"only {corrected.labelled_clusters} scripts are labelled: the interval may be too narrow below {FEW}"
-    return Calibrated(metric, dimension, metric.partition("@")[2], condition, corrected, note)
+    return Calibrated(metric, dimension, metric.partition("@")[2], condition, corrected, note, cases)
 
 
 def _joined(reading: Reading, labels: people.Labels) -> list[tuple[Answer, str]]:

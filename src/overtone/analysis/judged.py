@@ -230,19 +230,23 @@ def _hearing(
 ) -> list[Difference]:
     rows = []
     for key, dimension in dimensions.items():
-        ways: dict[str, dict[str, str]] = {}  # model → hears → label
-        for label in judges_of(key, names):
-            signature = signatures.get(f"{key}@{label}", "")
-            way, who = _HEARS.search(signature), _JUDGE.search(signature)
-            if way and who:
-                ways.setdefault(who[1], {})[way[1]] = label
-        for model, labels in ways.items():
-            if {"audio", "description"} <= labels.keys():
-                ear, eye = f"{key}@{labels['audio']}", f"{key}@{labels['description']}"
-                scope = scope_of(dimension, list(labels.values()), found)
-                by = _paired(scope, lambda a: a.value(ear), lambda a: a.value(eye))  # noqa: B023
-                rows.append(Difference(basis, "hears", dimension, model, "hears the sound", "reads a description", by))
+        for model, labels in ways_of_hearing(key, names, signatures).items():
+            ear, eye = f"{key}@{labels['audio']}", f"{key}@{labels['description']}"
+            scope = scope_of(dimension, list(labels.values()), found)
+            by = _paired(scope, lambda a: a.value(ear), lambda a: a.value(eye))  # noqa: B023
+            rows.append(Difference(basis, "hears", dimension, model, "hears the sound", "reads a description", by))
     return rows
+
+
+def ways_of_hearing(key: str, names: Iterable[str], signatures: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The judge models that gave a dimension both by ear and from a description: model → hears → label."""
+    ways: dict[str, dict[str, str]] = {}
+    for label in judges_of(key, names):
+        signature = signatures.get(f"{key}@{label}", "")
+        way, who = _HEARS.search(signature), _JUDGE.search(signature)
+        if way and who:
+            ways.setdefault(who[1], {})[way[1]] = label
+    return {model: labels for model, labels in ways.items() if {"audio", "description"} <= labels.keys()}
 
 
 def _paired(

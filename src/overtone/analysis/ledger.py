@@ -5,7 +5,7 @@ Nothing is dropped in silence: each line has its count and points at some of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -39,6 +39,7 @@ class Ledger(Struct, frozen=True):
         return [row for row in self.rows if row.kind == kind]
 
 
+PENDING = "pending"
 KINDS = ("failure", "refusal", "extraction", "unscored", "note")
 
 
@@ -46,31 +47,36 @@ def make_ledger(answers: Iterable[Answer]) -> Ledger:
     counts: dict[tuple[str, str], int] = {}
     places: dict[tuple[str, str], list[Place]] = {}
     pending = 0
-
-    def add(answer: Answer, kind: str, reason: str, detail: str) -> None:
+    for answer, kind, reason, detail in entries(answers):
+        if kind == PENDING:
+            pending += 1
+            continue
         key = (kind, reason)
         counts[key] = counts.get(key, 0) + 1
         shown = places.setdefault(key, [])
         if len(shown) < SHOWN:
             shown.append(Place(answer.item.case, answer.item.id, answer.condition, detail[:300]))
+    ordered = sorted(counts, key=lambda key: (KINDS.index(key[0]), -counts[key], key[1]))
+    return Ledger([LedgerRow(key[0], key[1], counts[key], places[key]) for key in ordered], pending)
 
+
+def entries(answers: Iterable[Answer]) -> Iterator[tuple[Answer, str, str, str]]:
+    """Everything that went wrong, one by one: with what, its kind, its reason and its detail."""
     for answer in answers:
         if answer.failed:
             failure = answer.failure
-            add(answer, "failure", failure.reason if failure else "unknown", failure.detail if failure else "")
+            yield answer, "failure", failure.reason if failure else "unknown", failure.detail if failure else ""
         elif not answer.answered:
-            pending += 1
+            yield answer, PENDING, "", ""
             continue
         text = answer.replies[-1].text if answer.replies else ""
         if any(reply.refused for reply in answer.replies):
-            add(answer, "refusal", "marked as a refusal by the endpoint", text)
+            yield answer, "refusal", "marked as a refusal by the endpoint", text
         if answer.answered and answer.item.task == "choose" and (how := status(answer)) not in ("", "parsed"):
-            add(answer, "extraction", how, text)
+            yield answer, "extraction", how, text
         for score in (s for scores in (*answer.earlier.values(), answer.scores) for s in scores.values()):
             if score.value is None:
-                add(answer, "unscored", f"{score.metric}: {score.reason}", "")
+                yield answer, "unscored", f"{score.metric}: {score.reason}", ""
         for reply in answer.replies:
             for note in reply.notes:
-                add(answer, "note", note, "")
-    ordered = sorted(counts, key=lambda key: (KINDS.index(key[0]), -counts[key], key[1]))
-    return Ledger([LedgerRow(key[0], key[1], counts[key], places[key]) for key in ordered], pending)
+                yield answer, "note", note, ""

@@ -7,7 +7,7 @@ where the benchmark does not say.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -201,17 +201,18 @@ def dialogue(answers: Iterable[Answer]) -> list[DialogueRow]:
     return rows
 
 
-def _at(answer: Answer, metric: str, turn: int) -> float | None:
+def at_turn(answer: Answer, metric: str, turn: int) -> float | None:
+    """A metric of the reply to a turn of a dialogue."""
     return answer.value(metric, None if turn == len(answer.item.turns) - 1 else turn)
 
 
 def _gap(metric: str, asked: list[Answer], turn: int) -> Estimate:
-    steady = {(a.item.group, a.repeat): _at(a, metric, turn) for a in asked if a.item.style == "steady"}
+    steady = {(a.item.group, a.repeat): at_turn(a, metric, turn) for a in asked if a.item.style == "steady"}
     rows: list[tuple[float | None, str]] = []
     for answer in asked:
         key = (answer.item.group, answer.repeat)
         if answer.item.style == "changed" and key in steady:
-            here, there = _at(answer, metric, turn), steady[key]
+            here, there = at_turn(answer, metric, turn), steady[key]
             rows.append((None if here is None or there is None else here - there, answer.item.group))
     return estimate(rows)
 
@@ -221,19 +222,12 @@ def _gap(metric: str, asked: list[Answer], turn: int) -> Estimate:
 
 def control(answers: Iterable[Answer]) -> Control | None:
     """Whether the answer stays when only the voice is another one. None where no control clip was asked a question."""
-    asked = [a for a in answers if a.item.task == "choose" and a.item.gold]
-    known = {_question(a, a.item.style): a for a in asked if a.item.part in ("", "control", "conflict")}
     same: list[tuple[float | None, str]] = []
     moved: list[tuple[float | None, str]] = []
-    for answer in (a for a in asked if a.item.style == "control"):
-        twin_style, other_style = ("target", "alternative") if answer.item.cue else ("neutral", "target")
-        twin = known.get(_question(answer, twin_style))
-        if twin is None:
-            continue
-        same.append((_agree(answer, twin), answer.item.group))
-        other = known.get(_question(answer, other_style))
+    for answer, twin, other in control_clips(answers):
+        same.append((agree(answer, twin), answer.item.group))
         if other is not None:
-            moved.append((_agree(twin, other), answer.item.group))
+            moved.append((agree(twin, other), answer.item.group))
     if not same:
         return None
     return Control(
@@ -242,12 +236,23 @@ def control(answers: Iterable[Answer]) -> Control | None:
     )
 
 
+def control_clips(answers: Iterable[Answer]) -> Iterator[tuple[Answer, Answer, Answer | None]]:
+    """Each question about a control clip, the same about the clip it renders again, and about one with another cue."""
+    asked = [a for a in answers if a.item.task == "choose" and a.item.gold]
+    known = {_question(a, a.item.style): a for a in asked if a.item.part in ("", "control", "conflict")}
+    for answer in (a for a in asked if a.item.style == "control"):
+        twin_style, other_style = ("target", "alternative") if answer.item.cue else ("neutral", "target")
+        twin = known.get(_question(answer, twin_style))
+        if twin is not None:
+            yield answer, twin, known.get(_question(answer, other_style))
+
+
 def _question(answer: Answer, style: str) -> tuple[str, int, str, str, int]:
     item = answer.item
     return item.group, item.level, item.category, style, answer.repeat
 
 
-def _agree(one: Answer, other: Answer) -> float | None:
+def agree(one: Answer, other: Answer) -> float | None:
     """Whether both chose the same reading; the options may stand in another order. An unread reply agrees with none."""
     if one.value("accuracy") is None or other.value("accuracy") is None:
         return None
