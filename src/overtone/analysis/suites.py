@@ -1,0 +1,110 @@
+"""A benchmark's own headline tables over a run: what its authors would print, each number with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from overtone import registry
+from overtone.analysis.judged import PANEL, judges_of, value
+from overtone.analysis.measures import Estimate, estimate
+from overtone.analysis.reading import Answer, Reading
+from overtone.errors import UsageError
+from overtone.stats import bootstrap
+from overtone.suite import Column, Headline, Scored, Suite
+
+SEED = 13
+DRAWS = 1000
+
+
+class SuiteRow(Struct, frozen=True):
+    """One line of a headline. `cells` has a number for each of its columns, None where no item counts."""
+
+    key: str
+    condition: str
+    name: str  # the value of the headline's `rows`
+    cells: tuple[Estimate | None, ...]
+
+
+class SuiteTable(Struct, frozen=True):
+    headline: Headline
+    rows: tuple[SuiteRow, ...]
+
+
+def suite_of(benchmark: str) -> Suite | None:
+    """What a benchmark says of itself; None where it says nothing, or is a plug-in that is not here."""
+    try:
+        module = registry.find("benchmarks", benchmark)
+    except UsageError:
+        return None
+    found = getattr(module, "SUITE", None)
+    return found if isinstance(found, Suite) else None
+
+
+def suite_tables(reading: Reading) -> list[SuiteTable]:
+    """The headline tables of the run's benchmark; none where it has none or nothing of them was asked."""
+    suite = suite_of(reading.benchmark) if reading.benchmark else None
+    if suite is None:
+        return []
+    scored = read_scored(reading)
+    tables = [SuiteTable(headline, tuple(_rows(headline, scored))) for headline in suite.headlines]
+    return [table for table in tables if table.rows]
+
+
+def read_scored(reading: Reading) -> list[Scored]:
+    """Every ask of a run as a headline reads it; one without a reply has no values."""
+    judges = {name.partition("@")[0]: [""] for name in reading.signatures if "@" in name}
+    judges = {key: judges_of(key, reading.signatures) for key in judges}
+    return [_scored(answer, judges) for answer in reading.answers]
+
+
+def _scored(answer: Answer, judges: dict[str, list[str]]) -> Scored:
+    values = {name: answer.value(name) for name in answer.scores}
+    for key, labels in judges.items():
+        values[key] = value(answer, key, PANEL if len(labels) > 1 else labels[0], labels)
+    told = {
+        f"{name}.{key}": note
+        for name, score in answer.scores.items()
+        for key, note in score.detail.items()
+        if isinstance(note, str) and answer.answered
+    }
+    return Scored(answer.item, answer.condition, answer.repeat, values, told)
+
+
+def _rows(headline: Headline, scored: Sequence[Scored]) -> Iterator[SuiteRow]:
+    parts: dict[tuple[str, str], list[Scored]] = {}
+    for one in scored:
+        name = str(getattr(one.item, headline.rows)) if headline.rows else ""
+        parts.setdefault((one.condition, name), []).append(one)
+    for (condition, name), rows in parts.items():
+        cells = tuple(number(column, [r for r in rows if column.counts(r.item)]) for column in headline.columns)
+        if any(cell is not None for cell in cells):
+            key = f"suite/{headline.key}/{condition}" + (f"/{name}" if headline.rows else "")
+            yield SuiteRow(key, condition, name, cells)
+
+
+def number(column: Column, replies: Sequence[Scored]) -> Estimate | None:
+    """One column over the replies that count for it, with an interval by group; None where there are none."""
+    if not replies:
+        return None
+    reduce, scale = column.reduce, column.scale
+    if reduce is None:
+        values = [reply.values.get(column.score) for reply in replies]
+        return estimate(
+            [(None if v is None else scale * v, r.item.group) for v, r in zip(values, replies, strict=True)]
+        )
+    groups: dict[str, list[Scored]] = {}
+    for reply in replies:
+        groups.setdefault(reply.item.group, []).append(reply)
+    whole = list(groups.values())
+
+    def statistic(places: Iterable[int]) -> float:
+        found = reduce([whole[int(place)] for place in places])
+        return math.nan if found is None else scale * found
+
+    found = bootstrap.clustered(statistic, range(len(whole)), seed=SEED, draws=DRAWS)
+    known = sum(reply.values.get(column.score) is not None for reply in replies) if column.score else len(replies)
+    value, low, high = (None if math.isnan(x) else x for x in (found.value, found.low, found.high))
+    return Estimate(value, low, high, known, len(replies), scripts=len(whole))

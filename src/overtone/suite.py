@@ -1,0 +1,100 @@
+"""What a benchmark is known by: its headline tables as data, the results its authors published, and facts about it.
+
+A file in `benchmarks/` that says `SUITE = Suite(...)` gets its tables, its published results and its line of the
+coverage table shown wherever runs are, and nothing else has to know of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from overtone.schema import Item
+
+
+class Scored(Struct, frozen=True):
+    """One reply as a headline reads it. `values` has its scores by name: a metric's, or a rubric's dimension (the mean
+    of the judges that all replies have). `told` has what a metric noted in words, as `metric.key`."""
+
+    item: Item
+    condition: str
+    repeat: int
+    values: Mapping[str, float | None]
+    told: Mapping[str, str] = {}
+
+
+Groups = Sequence[Sequence[Scored]]  # replies, the variants of one utterance together
+Reduce = Callable[[Groups], float | None]
+
+
+class Column(Struct, frozen=True):
+    """One number of a headline: over which items, of which score, and how replies become a number."""
+
+    key: str
+    label: str
+    score: str = ""  # the mean of this score, unless `reduce` says otherwise
+    only: Mapping[str, tuple[str, ...]] = {}  # field of an item → the values that count
+    reduce: Reduce | None = None  # of all replies that count, scored or not, by group
+    kind: Literal["percent", "number"] = "percent"
+    digits: int = 2  # of a number
+    scale: float = 1.0  # what is shown is so many times what was scored
+    better: Literal["higher", "lower", "neither"] = "higher"
+    help: str = ""  # what it is, and where its protocol misleads
+
+    def counts(self, item: Item) -> bool:
+        return all(getattr(item, field) in allowed for field, allowed in self.only.items())
+
+
+class Headline(Struct, frozen=True):
+    """A table: one line for each condition, and for each value of `rows`, a field of an item, where it is named."""
+
+    key: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: str = ""
+    hint: str = ""
+
+
+class Published(Struct, frozen=True):
+    """Results as printed: for each model its values by the keys of `columns` (key → label); None where a dash stands.
+    `comparable` is empty where a run of ours may stand beside them, or says why not."""
+
+    title: str
+    source: str
+    columns: Mapping[str, str]
+    rows: tuple[tuple[str, Mapping[str, float | None]], ...]
+    comparable: str = ""
+
+
+class Facts(Struct, frozen=True):
+    """A benchmark's line of the coverage table."""
+
+    title: str
+    cues: str
+    tasks: str
+    hears: str  # what goes in
+    answers: str  # what comes out
+    turns: Literal["one", "several", "both"]
+    metrics: str
+    data: str  # where its files come from
+    licence: str
+    offline: str  # what runs without a network
+
+
+class Release(Struct, frozen=True):
+    """Where a benchmark's own files are published, and on what terms."""
+
+    repo: str
+    licence: str
+    host: Literal["hub", "github"] = "hub"  # a dataset hub, or a repository's files
+    folders: tuple[str, ...] = ()  # only what lies below these, where not all of it is wanted
+
+
+class Suite(Struct, frozen=True):
+    facts: Facts
+    release: Release | None = None
+    headlines: tuple[Headline, ...] = ()
+    published: tuple[Published, ...] = ()
+    rubrics: tuple[str, ...] = ()  # what a judge of its replies is asked where the user names no rubric

@@ -1,0 +1,102 @@
+"""A benchmark's own headline tables: means, custom reductions by group, and what is missing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from overtone import registry
+from overtone.analysis.reading import open_run
+from overtone.analysis.suites import suite_of, suite_tables
+from overtone.schema import Score
+from overtone.suite import Column, Facts, Groups, Headline, Suite
+from tests.analysis.small import Maker, item
+
+FACTS = Facts("Toy", "none", "choose", "audio", "text", "one", "accuracy", "made here", "none", "all")
+
+
+def all_right(groups: Groups) -> float | None:
+    return sum(all(r.values.get("accuracy") == 1 for r in group) for group in groups) / len(groups) if groups else None
+
+
+SUITE = Suite(
+    FACTS,
+    headlines=(
+        Headline(
+            "main",
+            "Main",
+            (
+                Column("acc", "Accuracy", "accuracy"),
+                Column("sad", "Sad alone", "accuracy", only={"cue": ("sad",)}, scale=100, kind="number"),
+                Column("groups", "Whole groups", "accuracy", reduce=all_right),
+                Column("rating", "Rating", "rating", kind="number"),
+            ),
+        ),
+        Headline("by-cue", "By cue", (Column("acc", "Accuracy", "accuracy"),), rows="cue"),
+    ),
+)
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    module = ModuleType("toy_benchmark")
+    module.SUITE = SUITE  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "toy_benchmark", module)
+    monkeypatch.setitem(registry._plugins["benchmarks"], "toy", module)
+    yield
+
+
+def test_a_headline_is_made_of_the_replies_that_count(toy: None, tmp_path: Path) -> None:
+    made = Maker(tmp_path / "run")
+    for script, letters in (("s1", "AA"), ("s2", "AB"), ("s3", "AA")):
+        for n, letter in enumerate(letters):
+            made.choice(item(f"{script}/{n}", "choose", script=script, cue="sad" if n else "happy"), letter)
+    made.failed(item("s4/0", "choose", script="s4", cue="happy"))
+    made.store.commit()
+    main, by_cue = suite_tables(open_run(tmp_path / "run"))
+    accuracy, sad, groups, rating = main.rows[0].cells
+    assert accuracy is not None and accuracy.value == pytest.approx(5 / 6)
+    assert (accuracy.scored, accuracy.asked) == (6, 7)
+    assert sad is not None and sad.value == pytest.approx(100 * 2 / 3)
+    assert groups is not None and groups.value == pytest.approx(2 / 4) and groups.scripts == 4
+    assert groups.low is not None and groups.high is not None and 0 <= groups.low < 0.5 < groups.high <= 1
+    assert rating is not None and rating.value is None and rating.scored == 0
+    assert {row.name: row.cells[0].value for row in by_cue.rows if row.cells[0]} == {
+        "happy": pytest.approx(1.0),
+        "sad": pytest.approx(2 / 3),
+    }
+
+
+def test_a_group_that_is_drawn_twice_counts_as_two(toy: None, tmp_path: Path) -> None:
+    """Four groups, two all right: every draw is a number of quarters, also where one group comes again."""
+    made = Maker(tmp_path / "run")
+    for n, letters in enumerate(("AA", "AA", "AB", "BB")):
+        for k, letter in enumerate(letters):
+            made.choice(item(f"{n}/{k}", "choose", script=f"s{n}"), letter)
+    made.store.commit()
+    groups = suite_tables(open_run(tmp_path / "run"))[0].rows[0].cells[2]
+    assert groups is not None and groups.value == 0.5
+    assert groups.low is not None and groups.high is not None
+    assert (groups.low * 4) % 1 == pytest.approx(0) and (groups.high * 4) % 1 == pytest.approx(0)
+
+
+def test_a_dimension_is_the_mean_of_the_judges(toy: None, tmp_path: Path) -> None:
+    made = Maker(tmp_path / "run")
+    for n, (a, b) in enumerate(((4.0, 2.0), (5.0, 5.0))):
+        scores = [Score(f"rating@{judge}", f"rating|v1|judge:{judge}", x) for judge, x in (("a", a), ("b", b))]
+        made.answered(item(f"r{n}", "converse", level=3, script=f"s{n}"), "Yes.", *scores)
+    made.store.commit()
+    rating = suite_tables(open_run(tmp_path / "run"))[0].rows[0].cells[3]
+    assert rating is not None and rating.value == pytest.approx(4.0)
+
+
+def test_a_benchmark_without_a_suite_has_no_tables(tmp_path: Path) -> None:
+    assert suite_of("no-such-benchmark") is None
+    made = Maker(tmp_path / "run")
+    made.choice(item("q", "choose", benchmark="nothing-known"), "A")
+    made.store.commit()
+    assert suite_tables(open_run(tmp_path / "run")) == []
