@@ -13,10 +13,10 @@ from overtone.analysis.counterfactual import (
     Counterfactual,
     SensitivityRow,
     SpecificityRow,
-    behind,
     counterfactual,
     sentences,
 )
+from overtone.analysis.findings import behind
 from overtone.analysis.reading import Reading, open_run
 from overtone.errors import UsageError
 from overtone.schema import Option, Reply, Score
@@ -90,7 +90,7 @@ def test_a_pair_is_right_swapped_changed_or_stuck(script: Script) -> None:
     assert (row.changed.value, row.sensitivity.value, row.swapped.value) == pytest.approx((3 / 5, 1 / 5, 1 / 5))
     assert (row.sensitivity.scored, row.sensitivity.asked, row.direction.value) == (5, 6, 0.0)
     assert row.chance == 1 / 16 and row.p == 1.0
-    assert "synthesis/s6/target" not in behind(reading, row.key) and len(behind(reading, row.key)) == 10
+    assert "synthesis/s6/target" not in behind([reading], row.key) and len(behind([reading], row.key)) == 10
 
 
 def test_three_deliveries_make_three_pairs_and_each_kind_has_its_row(script: Script) -> None:
@@ -184,7 +184,7 @@ def test_cues_not_validated_and_false_cues_stand_as_in_the_summary(tmp_path: Pat
     reading = open_run(told.maker.store.folder, light=True)
     found = counterfactual(reading)
     assert [row.detection for row in found.false_cues] == summary.detection
-    assert behind(reading, "sensitivity/task/audio/false-cue") == [f"synthesis/s1/{s}" for s in ("target", "neutral")]
+    assert behind([reading], "sensitivity/task/audio/false-cue") == [f"synthesis/s1/{s}" for s in ("target", "neutral")]
     assert "sensitivity/task/audio/unvalidated/false-cue" in [row.key for row in found.false_cues]
     rows = {row.key: row.sensitivity for row in found.sensitivity if row.by == "overall"}
     assert rows["sensitivity/task/audio/reasoning/overall/sensitivity"].asked == 4, "s1: three pairs, s3: one"
@@ -200,6 +200,6 @@ def test_a_light_reading_is_enough_and_every_row_leads_to_its_cases(tmp_path: Pa
     assert found == counterfactual(open_run(folder))
     keys = [row.key for row in found.sensitivity] + [row.key for row in found.specificity]
     keys += [row.key for row in found.replies]
-    assert len(keys) == len(set(keys)) and all(behind(light, key) for key in keys) and found.replies
-    with pytest.raises(UsageError, match="its rows name theirs"):
-        behind(light, "sensitivity/nothing")
+    assert len(keys) == len(set(keys)) and all(behind([light], key) for key in keys) and found.replies
+    with pytest.raises(UsageError, match="name theirs"):
+        behind([light], "sensitivity/nothing")

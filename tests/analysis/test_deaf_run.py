@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from overtone.analysis.counterfactual import counterfactual
-from overtone.analysis.funnel import behind, funnel
+from overtone.analysis.findings import behind
+from overtone.analysis.funnel import funnel
 from overtone.analysis.reading import Reading, open_run
 from overtone.analysis.text_only import text_only
 from overtone.scoring import score_run
@@ -36,7 +37,7 @@ def test_the_funnel_joins_the_levels_of_each_case(reading: Reading) -> None:
     assert (cue.reached.scored, cue.reached.value, cue.reached.asked) == (4, 0.5, 8)
     assert (reasoned.reached.scored, reasoned.reached.value) == (8, 0.5)
     assert reasoned.step is not None and reasoned.step.difference.value == 1.0, "both right on s1's target alone"
-    assert behind(reading, f"{reasoned.key}/passed") == ["synthesis/s1/target", "synthesis/s3/target"]
+    assert behind([reading], f"{reasoned.key}/passed") == ["synthesis/s1/target", "synthesis/s3/target"]
     assert rows["funnel/enhance/transcript/overall/words"].reached.scored == 0, "no transcript of a transcript"
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overtone.analysis.funnel import SIGNATURE, Funnel, Gain, StageRow, behind, funnel, sentences
+from overtone.analysis.findings import behind
+from overtone.analysis.funnel import SIGNATURE, Funnel, Gain, StageRow, funnel, sentences
 from overtone.analysis.funnel_stages import DEFAULT, Stages, signature
 from overtone.analysis.reading import Reading, open_run
 from overtone.errors import UsageError
@@ -134,7 +135,7 @@ def test_half_of_the_reasoning_questions_must_be_right_and_missing_ones_may_leav
     reading = cases.read()
     row = stage(funnel(reading), "reasoned", "task/audio/overall")
     assert (row.reached.scored, row.reached.value) == pytest.approx((3, 1 / 3)), "s2 could still be either"
-    assert behind(reading, f"{row.key}/missing") == ["synthesis/s2/target"]
+    assert behind([reading], f"{row.key}/missing") == ["synthesis/s2/target"]
 
 
 def test_without_a_judge_the_style_margin_tells_use_and_the_signature_says_so(cases: Cases) -> None:
@@ -158,7 +159,7 @@ def test_the_coarse_question_is_a_variant_with_its_own_signature(cases: Cases) -
     coarse = funnel(reading, Stages(cue="coarse"))
     row = next(row for row in coarse.rows if row.key == "funnel-coarse/enhance/audio/overall/cue")
     assert row.through.value == 0.25 and stage(funnel(reading), "cue").through.value == 0.5
-    assert behind(reading, f"{row.key}/passed") == ["synthesis/s2/target", "synthesis/s4/target"]
+    assert behind([reading], f"{row.key}/passed") == ["synthesis/s2/target", "synthesis/s4/target"]
     assert "|cue:coarse|" in coarse.signature and "|cue:fine|" in SIGNATURE == signature(DEFAULT)
 
 
@@ -172,7 +173,7 @@ def test_what_telling_the_cue_gives_is_a_difference_on_the_same_cases(cases: Cas
     assert (gain.told.value, gain.untold.value) == pytest.approx((1, 1 / 3))
     assert gain.difference.value == pytest.approx(2 / 3)
     assert (gain.difference.scored, gain.difference.asked) == (3, 4)
-    assert behind(reading, gain.key) == [f"synthesis/s{n}/target" for n in (1, 2, 3)]
+    assert behind([reading], gain.key) == [f"synthesis/s{n}/target" for n in (1, 2, 3)]
 
 
 def test_neutral_clips_stand_by_style_only_and_other_parts_nowhere(cases: Cases) -> None:
@@ -233,12 +234,12 @@ def test_every_row_has_its_own_key_and_leads_back_to_its_cases(tmp_path: Path) -
     keys = [row.key for row in found.rows] + [gain.key for gain in found.gains]
     assert len(keys) == len(set(keys)) > 100
     for row in found.rows[::37]:
-        passed, failed = (behind(light, f"{row.key}/{outcome}") for outcome in ("passed", "failed"))
-        assert len(behind(light, row.key)) == row.reached.scored == len(passed) + len(failed)
+        passed, failed = (behind([light], f"{row.key}/{outcome}") for outcome in ("passed", "failed"))
+        assert len(behind([light], row.key)) == row.reached.scored == len(passed) + len(failed)
         if row.reached.value is not None:
             assert len(passed) / row.reached.scored == pytest.approx(row.reached.value)
     with pytest.raises(UsageError, match="funnel/nothing"):
-        behind(light, "funnel/nothing")
+        behind([light], "funnel/nothing")
 
 
 def test_a_light_reading_is_enough(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ import pytest
 
 import overtone
 from bench.data import make
+from overtone.analysis.findings import behind
 from overtone.analysis.leaderboard import leaderboard
 from overtone.analysis.levels import levels
-from overtone.analysis.prompts import behind, prompts
+from overtone.analysis.prompts import prompts
 from overtone.analysis.reading import Reading, open_run
 from overtone.analysis.source import source
 from overtone.analysis.upper import sentences, upper
@@ -57,7 +58,7 @@ def test_prompts_that_change_nothing_give_no_optimism(readings: list[Reading]) -
     assert [r.prompt for r in found.rows] == ["zero", "basic", "enhance"]
     assert found.choices and all(c.overall == "zero" for c in found.choices), "ties go to the plainer prompt"
     assert all(c.optimism["cspeechrel"].value == 0 for c in found.choices)
-    assert behind(readings[0], f"{found.choices[0].key}/cspeechrel")
+    assert behind([readings[0]], f"{found.choices[0].key}/cspeechrel")
 
 
 def test_runs_are_read_together(readings: list[Reading]) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from overtone.analysis.leaderboard import Leaderboard, Place, behind, leaderboard, sentences
+from overtone.analysis.findings import behind
+from overtone.analysis.leaderboard import Leaderboard, Place, leaderboard, sentences
 from overtone.analysis.reading import Reading, open_run
 from overtone.schema import Score
 from tests.analysis.small import Maker, item
@@ -65,7 +66,7 @@ def test_a_run_stands_where_its_numbers_put_it(tmp_path: Path) -> None:
     assert words.score.value == pytest.approx(3.5)
     assert words.rank == 6  # below 3.895, 3.745, 3.665, 3.605 and 3.515
     assert "mine" in found.boards[1].absent
-    assert behind(reading, f"{first.entrant.key}/voice_accuracy") == [f"synthesis/s{i}/target" for i in range(4)]
+    assert behind([reading], f"{first.entrant.key}/voice_accuracy") == [f"synthesis/s{i}/target" for i in range(4)]
     assert len({e.key for e in found.entrants}) == 15
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overtone.analysis.prompts import Choice, Prompts, behind, prompts, sentences
+from overtone.analysis.findings import behind
+from overtone.analysis.prompts import Choice, Prompts, prompts, sentences
 from overtone.analysis.reading import open_run
 from overtone.schema import Score
 from tests.analysis.small import Maker, item
@@ -91,9 +92,9 @@ def test_only_replies_that_every_prompt_has_a_value_for_take_part(tmp_path: Path
     assert one.overall == "basic"
     assert one.in_sample["cspeechrel"].scored == 3
     reading = open_run(run_folder, light=True)
-    assert behind(reading, f"{one.key}/cspeechrel") == [f"synthesis/s{i}/target" for i in range(3)]
-    assert len(behind(reading, "prompts/all/zero/cspeechrel")) == 4
-    assert len(behind(reading, "prompts/all/basic/cspeechrel")) == 3
+    assert behind([reading], f"{one.key}/cspeechrel") == [f"synthesis/s{i}/target" for i in range(3)]
+    assert len(behind([reading], "prompts/all/zero/cspeechrel")) == 4
+    assert len(behind([reading], "prompts/all/basic/cspeechrel")) == 3
 
 
 def test_what_was_not_done_is_counted_by_kind_and_prompt(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_what_was_not_done_is_counted_by_kind_and_prompt(tmp_path: Path) -> None
     assert {k: e.value for k, e in rows["task", "choose"].kinds.items()} == {
         "failed": 0, "empty": 0.25, "refused": 0, "cut off": 0, "unparsable": 0.5
     }  # fmt: skip
-    assert behind(reading, f"{rows['zero', 'converse'].key}/empty") == ["synthesis/s1/target"]
+    assert behind([reading], f"{rows['zero', 'converse'].key}/empty") == ["synthesis/s1/target"]
     assert any("empty 25 %" in s.text for s in sentences(prompts(reading)))
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from overtone.analysis.findings import behind
 from overtone.analysis.reading import Reading, open_run
-from overtone.analysis.source import SourceRow, Sources, behind, sentences, source
+from overtone.analysis.source import SourceRow, Sources, sentences, source
 from overtone.schema import Item, Score
 from tests.analysis.small import Maker, item
 from tests.report.fake_run import make_run
@@ -49,7 +50,7 @@ def test_only_scripts_that_both_sources_have_are_compared(tmp_path: Path) -> Non
     voice = overall(found, "voice_accuracy")
     assert (voice.first.value, voice.second.value, voice.difference.value) == (1.0, 0.5, 0.5)
     assert voice.difference.low == pytest.approx(0.5)
-    assert behind(reading, row.key) == sorted(f"{v}/s{i}/target" for v in C4 for i in (1, 2, 3))
+    assert sorted(behind([reading], row.key)) == sorted(f"{v}/s{i}/target" for v in C4 for i in (1, 2, 3))
     assert {(r.by, r.name) for r in found.rows} == {
         ("overall", "overall"), ("style", "target"), ("dimension", "paralinguistic")
     }  # fmt: skip

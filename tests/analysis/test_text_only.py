@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from overtone.analysis.findings import behind
 from overtone.analysis.reading import Reading, open_run
-from overtone.analysis.text_only import TextOnly, TextRow, UnsolvedRow, behind, sentences, text_only
+from overtone.analysis.text_only import TextOnly, TextRow, UnsolvedRow, sentences, text_only
 from overtone.errors import UsageError
 from overtone.schema import Item, Score
 from tests.analysis.small import Maker, item
@@ -78,7 +79,7 @@ def test_the_difference_is_over_items_answered_both_ways(made: Made) -> None:
     assert found.difference.value == pytest.approx(4 / 7)
     assert (found.difference.scored, found.difference.asked, found.difference.scripts) == (7, 8, 7)
     assert found.p == pytest.approx(2 / 16), "four scripts differ, all one way: 2 of their 2^4 patterns of signs"
-    assert len(behind(reading, found.key)) == 7 and "synthesis/s7/target" not in behind(reading, found.key)
+    assert len(behind([reading], found.key)) == 7 and "synthesis/s7/target" not in behind([reading], found.key)
 
 
 def test_questions_that_no_text_only_run_gets_stand_apart(made: Made) -> None:
@@ -88,7 +89,7 @@ def test_questions_that_no_text_only_run_gets_stand_apart(made: Made) -> None:
     assert (found.questions, found.unsolved, found.tries) == (7, 5, 1.0)
     assert (found.accuracy.value, found.chance) == (0.8, 0.25), "s2 to s5 right, s6 wrong"
     assert found.corrected.value == pytest.approx((0.8 - 0.25) / 0.75)
-    assert behind(reading, found.key) == [f"synthesis/s{n}/target" for n in range(2, 7)]
+    assert behind([reading], found.key) == [f"synthesis/s{n}/target" for n in range(2, 7)]
 
 
 def test_text_only_runs_of_any_model_and_deaf_runs_solve_questions_too(made: Made, tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_transcripts_may_come_from_a_second_run_of_the_model(tmp_path: Path) -> 
     assert row(found, "task/voice_accuracy/overall").difference.value == 1.0
     assert row(found, "task/voice_accuracy/overall").difference.scored == 2
     assert any("1 items differ" in note for note in found.notes) and any("words" in note for note in found.notes)
-    assert behind(reading, "text-only/task/voice_accuracy/overall", [other]) == [
+    assert behind([reading, other], "1:text-only/task/voice_accuracy/overall") == [
         "synthesis/s0/target",
         "synthesis/s1/target",
     ]
@@ -164,8 +165,8 @@ def test_without_transcripts_the_finding_says_what_to_run(made: Made) -> None:
     found = text_only(made.read())
     assert found.rows == [] and found.unsolved == [] and sentences(found) == []
     assert "--input audio,transcript" in found.notes[0]
-    with pytest.raises(UsageError, match="its rows name theirs"):
-        behind(made.read(), "text-only/nothing")
+    with pytest.raises(UsageError, match="name theirs"):
+        behind([made.read()], "text-only/nothing")
 
 
 def test_only_a_difference_that_is_there_is_told(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from overtone.analysis.findings import behind
 from overtone.analysis.reading import Reading, open_run
-from overtone.analysis.upper import behind, sentences, upper
+from overtone.analysis.upper import sentences, upper
 from overtone.schema import Score
 from tests.analysis.small import Maker, item
 from tests.report.fake_run import make_run
@@ -41,7 +42,7 @@ def test_the_gain_is_paired_and_stands_beside_that_of_a_wrong_cue(tmp_path: Path
     assert sad is not None and (sad.gain.value, sad.gain.scored) == (3.0, 2)
     dimension = found.row("cspeechrel", "dimension", "paralinguistic")
     assert dimension is not None and dimension.gain.value == 2.5
-    assert behind(reading, sad.key) == ["synthesis/s0/target", "synthesis/s1/target"]
+    assert behind([reading], sad.key) == ["synthesis/s0/target", "synthesis/s1/target"]
     assert len({r.key for r in found.rows}) == len(found.rows)
 
 
@@ -67,7 +68,7 @@ def test_only_replies_scored_under_every_condition_count(tmp_path: Path) -> None
     assert row is not None and row.wrong is not None
     assert (row.gain.value, row.gain.scored, row.gain.asked) == (1.0, 2, 3)
     assert (row.base.scored, row.wrong.scored) == (2, 2)
-    assert behind(reading, row.key) == ["synthesis/s0/target", "synthesis/s1/target"]
+    assert behind([reading], row.key) == ["synthesis/s0/target", "synthesis/s1/target"]
 
 
 def test_without_a_wrong_cue_the_gain_stands_alone_and_that_is_said(tmp_path: Path) -> None:

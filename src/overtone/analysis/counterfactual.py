@@ -16,13 +16,13 @@ import msgspec
 from msgspec import Struct
 
 from overtone.analysis import said
+from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.counterfactual_pairs import RENDERING, REPEAT, About, Moved, Still, gather
-from overtone.analysis.measures import Estimate, estimate, from_comparison
+from overtone.analysis.measures import Estimate, estimate, from_comparison, status
 from overtone.analysis.parts import Detection, detection, false_cues
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.analysis.style import StyleRow, by_size, square_of, style_rows
-from overtone.errors import UsageError
 from overtone.stats import multiple, paired
 
 SEED = 11
@@ -122,28 +122,39 @@ def counterfactual(reading: Reading) -> Counterfactual:
     )
 
 
-def behind(reading: Reading, key: str) -> list[str]:
-    """The cases under a row's number: of a pair of clips both."""
+def under(reading: Reading) -> Iterator[Under]:
+    """Every number with the cases under it: of a pair of clips both. A row's key stands for what it was counted over;
+    with an end it stands for the part that `changed`, was `right`, `swapped`, or `stays`; for what `excess` compares;
+    for clips with a cue (`hit`), without (`false-alarm`) and answers that name no option (`unread`); or for scripts
+    that lack a reply or a score (`left-out`)."""
     for name, answers in _by_condition(reading).items():
         gathered = gather(answers)
         for moved in _moved_parts(name, gathered.moved):
-            if moved.key == key:
-                return _unique(case for row in moved.rows if row.right is not None for case in row.about.cases)
+            pairs = [row for row in moved.rows if row.right is not None]
+            yield moved.key, _both(pairs)
+            yield f"{moved.key}/changed", _both(row for row in pairs if row.changed == 1)
+            yield f"{moved.key}/right", _both(row for row in pairs if row.right == 1)
+            yield f"{moved.key}/swapped", _both(row for row in pairs if row.swapped == 1)
         for still in _still_parts(name, gathered.still):
-            if still.key == key:
-                return _unique(case for row in still.rows if row.stays is not None for case in row.about.cases)
+            yield still.key, _both(row for row in still.rows if row.stays is not None)
+            yield f"{still.key}/stays", _both(row for row in still.rows if row.stays == 1)
+            compared = (row for row in still.rows if row.voice is not None and row.nothing is not None)
+            yield f"{still.key}/excess", _both(compared)
         for basis, asked in false_cues(answers):
-            if key == _key(name, basis, "false-cue"):
-                return _unique(a.item.case for a in asked if a.value("accuracy") is not None)
+            key, told = _key(name, basis, "false-cue"), [a for a in asked if a.value("accuracy") is not None]
+            yield key, unique(a.item.case for a in told)
+            yield f"{key}/hit", unique(a.item.case for a in told if a.item.cue)
+            yield f"{key}/false-alarm", unique(a.item.case for a in told if not a.item.cue)
+            yield f"{key}/unread", unique(a.item.case for a in told if status(a) not in ("", "parsed"))
         for basis, size, scripts in by_size(answers):
-            if key == _key(name, basis, f"replies/{size}"):
-                told = [replies for _, replies in scripts if square_of(replies) is not None]
-                return _unique(a.item.case for replies in told for a in replies.values())
-    raise UsageError(f"no number of this finding is called {key!r}; its rows name theirs")
+            key = _key(name, basis, f"replies/{size}")
+            for end, whole in (("", True), ("/left-out", False)):
+                squares = [replies for _, replies in scripts if (square_of(replies) is not None) is whole]
+                yield key + end, unique(a.item.case for replies in squares for a in replies.values())
 
 
-def _unique(cases: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(cases))
+def _both(rows: Iterable[Moved] | Iterable[Still]) -> list[str]:
+    return unique(case for row in rows for case in row.about.cases)
 
 
 def sentences(found: Counterfactual) -> list[Sentence]:
@@ -236,8 +247,8 @@ def _moved_parts(condition: str, rows: Sequence[Moved]) -> Iterator[_Part[Moved]
 
 def _still_parts(condition: str, rows: Sequence[Still]) -> Iterator[_Part[Still]]:
     for nothing in NOTHING:
-        chosen = [row for row in rows if row.about.kind == nothing]
-        yield from _parts(condition, f"specificity/{nothing}", chosen, (_dimension,))
+        measured = [row for row in rows if row.about.kind == nothing]
+        yield from _parts(condition, f"specificity/{nothing}", measured, (_dimension,))
 
 
 def _dimension(about: About) -> tuple[str, str]:

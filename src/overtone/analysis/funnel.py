@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,11 +18,11 @@ from msgspec import Struct
 
 from overtone import cues
 from overtone.analysis import said
-from overtone.analysis.funnel_stages import DEFAULT, NAMES, ORDER, Stages, Table, read_tables, signature
+from overtone.analysis.cases_under import Names, Under
+from overtone.analysis.funnel_stages import DEFAULT, ORDER, Stages, Table, read_tables, signature
 from overtone.analysis.measures import Estimate, correct, estimate, from_interval
 from overtone.analysis.reading import Reading
 from overtone.analysis.said import Sentence
-from overtone.errors import UsageError
 from overtone.schema import STYLES
 from overtone.stats import cluster
 
@@ -38,7 +38,8 @@ LABELS = {
     "sounded": "sounded right",
 }
 TOLD = ("used", "sounded")  # stages that telling the model the cue can move
-OUTCOMES = ("passed", "failed", "missing")  # parts of a row that can be asked for behind it
+OUTCOMES = ("passed", "failed", "missing")  # ends of a row's key: its cases by what became of the stage
+STEP = ("given", "otherwise", "step")  # and those of its step: after a stage passed, after one failed, both
 
 
 class Step(Struct, frozen=True):
@@ -107,28 +108,42 @@ def funnel(reading: Reading, stages: Stages = DEFAULT) -> Funnel:
     )
 
 
-def behind(reading: Reading, key: str, stages: Stages = DEFAULT) -> list[str]:
-    """The cases under a row's number. With /passed, /failed or /missing after the key, those of that outcome.
-
-    The key itself says whether it is of the variant with the coarse question; other thresholds have to be given."""
-    cue: Literal["fine", "coarse"] = "coarse" if key.startswith(f"{NAMES['coarse']}/") else "fine"
-    tables, _ = read_tables(reading, msgspec.structs.replace(stages, cue=cue))
-    key, _, outcome = (key, "", "") if key.rpartition("/")[2] not in OUTCOMES else key.rpartition("/")
+def under(reading: Reading, stages: Stages = DEFAULT) -> Iterator[Under]:
+    """Every number with the cases under it. A row's key stands for the cases that have its stage, and with an end of
+    OUTCOMES for those with that outcome, of STEP for the two sides of its step and both, of `through` for those that
+    have every stage up to it. A gain's key stands for the cases on both sides, with `gained` and `lost` for what moved.
+    """
+    tables, _ = read_tables(reading, stages)
     for table in tables.values():
+        named = Names([case for case, _ in table.keys])
         for chosen in _selections(table):
-            for at, stage in enumerate(ORDER):
-                if key == f"{chosen.key}/{stage}":
-                    values = table.known[chosen.rows, at]
-                    kept = {"passed": values == 1, "failed": values == 0, "missing": np.isnan(values)}.get(
-                        outcome, ~np.isnan(values)
-                    )
-                    return _cases(table, chosen.rows[kept])
+            for stage in ORDER:
+                for end, rows in _parted(chosen, stage):
+                    yield f"{chosen.key}/{stage}{end}", named.of(rows)
     for pair in _pairs(tables):
-        for stage in TOLD:
-            if key == f"{pair.key}/{stage}":
-                first, second = _both(pair, stage)
-                return _cases(pair.told.table, pair.told.rows[~np.isnan(first - second)])
-    raise UsageError(f"no number of the funnel is called {key!r}; the rows of the funnel name theirs")
+        named = Names([case for case, _ in pair.told.table.keys])
+        for stage in (stage for stage in TOLD if _has(pair, stage)):
+            first, second = _both(pair, stage)
+            for end, kept in (("", ~np.isnan(first - second)), ("/gained", first > second), ("/lost", first < second)):
+                yield f"{pair.key}/{stage}{end}", named.of(pair.told.rows[kept])
+
+
+def _parted(chosen: _Chosen, stage: str) -> Iterator[tuple[str, _Rows]]:
+    """The rows of a table under each number of one row of the funnel, by the end of its key."""
+    table, at = chosen.table, ORDER.index(stage)
+    known = table.known[chosen.rows]
+    now = known[:, at]
+    scored = ~np.isnan(now)
+    yield "", chosen.rows[scored]
+    for outcome, kept in zip(OUTCOMES, (now == 1, now == 0, ~scored), strict=True):
+        yield f"/{outcome}", chosen.rows[kept]
+    here = _before(table, at)
+    yield "/through", chosen.rows[scored & ~np.isnan(known[:, here]).any(axis=1)]
+    if here and table.has[at]:
+        before = known[:, here[-1]]
+        sides = (scored & (before == 1), scored & (before == 0), scored & ~np.isnan(before))
+        for name, kept in zip(STEP, sides, strict=True):
+            yield f"/{name}", chosen.rows[kept]
 
 
 def sentences(found: Funnel) -> list[Sentence]:
@@ -233,10 +248,6 @@ def _pairs(tables: dict[str, Table]) -> Iterator[_Pair]:
                 yield _Pair(key, chosen._replace(rows=here), chosen._replace(table=untold, rows=there))
 
 
-def _cases(table: Table, rows: Sequence[int] | _Rows) -> list[str]:
-    return list(dict.fromkeys(table.keys[row][0] for row in rows))
-
-
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -248,7 +259,7 @@ def _row(chosen: _Chosen, stage: str) -> StageRow:
     scored = ~np.isnan(known[:, at])
     guessed = chances[scored & ~np.isnan(chances)]
     chance = float(guessed.mean()) if guessed.size else None
-    here = [i for i in range(at) if table.has[i]]
+    here = _before(table, at)
     path = known[:, [*here, at]]
     through = np.where(np.isnan(path).any(axis=1), np.nan, path.min(axis=1))
     return StageRow(
@@ -264,6 +275,11 @@ def _row(chosen: _Chosen, stage: str) -> StageRow:
         through=_rate(through, groups),
         step=_step(ORDER[here[-1]], known[:, here[-1]], known[:, at], groups) if here and table.has[at] else None,
     )
+
+
+def _before(table: Table, at: int) -> list[int]:
+    """The stages before that the run has."""
+    return [i for i in range(at) if table.has[i]]
 
 
 def _step(after: str, before: _Values, now: _Values, groups: Sequence[str]) -> Step:

@@ -7,12 +7,13 @@ does not tell. A rank among them is a guide unless a cell has nothing to say.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from overtone.analysis import outcomes as out
 from overtone.analysis import said
+from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import Estimate, Measure, from_interval
 from overtone.analysis.published import COLUMNS, PublishedColumn, published
 from overtone.analysis.reading import Answer, Reading
@@ -93,11 +94,7 @@ def leaderboard(readings: Sequence[Reading], *, prompt: str = "", input: str = "
     entrants = _papers()
     scores: dict[str, dict[str, Estimate]] = {e.key: _paper_scores(e) for e in entrants}
     conditions = out.talk_condition(readings, prompt, input)
-    used = {entrant.key for entrant in entrants}
-    for number, (reading, condition) in enumerate(zip(readings, conditions, strict=True)):
-        key = f"leaderboard/{out.safe_key(reading.name)}"
-        key = key if key not in used else f"{key}-{number + 1}"
-        used.add(key)
+    for number, (key, reading, condition) in enumerate(zip(_keys(readings), readings, conditions, strict=True)):
         entrant, found = _entrant(key, number, reading, condition, input)
         entrants.append(entrant)
         scores[key] = found
@@ -105,18 +102,43 @@ def leaderboard(readings: Sequence[Reading], *, prompt: str = "", input: str = "
     return Leaderboard(published().source, boards, entrants, out.prompt_notes(readings, conditions))
 
 
-def behind(reading: Reading, key: str, *, prompt: str = "", input: str = "audio") -> list[str]:
-    """The cases under a run's cell, for a key like "leaderboard/NAME/c4"; under all its cells without a column."""
-    column = key.rpartition("/")[2] if key.count("/") > 1 else ""
-    measures = out.outcomes(reading)
-    condition = out.talk_condition([reading], prompt, input)[0]
-    answers = _over(reading, condition, input)
-    found: set[str] = set()
-    for c in COLUMNS:
-        measure = measures.get(_measure_of(c, measures))
-        if measure is not None and column in ("", c.key):
-            found |= {a.item.case for a in answers if measure.belongs(a.item) and measure.read(a) is not None}
-    return sorted(found)
+def under(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Iterator[Under]:
+    """Every number of the runs with the cases under it: a row's key for all its cells, with a column's key after it for
+    one of them, with a board's for what that sorts by. The paper's numbers have no cases here."""
+    conditions = out.talk_condition(readings, prompt, input)
+    for key, reading, condition in zip(_keys(readings), readings, conditions, strict=True):
+        measures = out.outcomes(reading)
+        tasks = _by_task(_over(reading, condition, input))
+        found: dict[str, list[str]] = {}
+        for column in COLUMNS:
+            name = _measure_of(column, measures)
+            if (measure := measures.get(name)) is not None:
+                own = (a for a in tasks.get(out.task_of(name), ()) if measure.belongs(a.item))
+                found[column.key] = unique(a.item.case for a in own if measure.read(a) is not None)
+        yield key, unique(case for cases in found.values() for case in cases)
+        for column_key, cases in found.items():
+            yield f"{key}/{column_key}", cases
+        for board, _, columns in BOARDS:
+            if all(found.get(column) for column in columns):
+                yield f"{key}/{board}", unique(case for column in columns for case in found[column])
+
+
+def _keys(readings: Sequence[Reading]) -> list[str]:
+    """The key of each run's row; runs of one name have their own."""
+    keys: list[str] = []
+    for number, reading in enumerate(readings, 1):
+        key = f"leaderboard/{out.safe_key(reading.name)}"
+        while key in keys:
+            key = f"{key}-{number}"
+        keys.append(key)
+    return keys
+
+
+def _by_task(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
+    tasks: dict[str, list[Answer]] = {}
+    for answer in answers:
+        tasks.setdefault(answer.item.task, []).append(answer)
+    return tasks
 
 
 def sentences(found: Leaderboard) -> list[Sentence]:
@@ -168,9 +190,7 @@ def _entrant(
     measures = out.outcomes(reading)
     over = _over(reading, condition, input)
     everywhere = _of_all(reading, over)
-    tasks: dict[str, list[Answer]] = {}
-    for answer in over:
-        tasks.setdefault(answer.item.task, []).append(answer)
+    tasks = _by_task(over)
     cells = {}
     for column in COLUMNS:
         name = _measure_of(column, measures)

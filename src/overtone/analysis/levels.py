@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from overtone.analysis import outcomes as out
 from overtone.analysis import said
+from overtone.analysis.cases_under import Names, Under
 from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Estimate, from_interval
 from overtone.analysis.published import COLUMNS, VARIANTS, published
@@ -98,12 +99,10 @@ def levels(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio
     where they have one in common."""
     conditions, core = _core(readings, prompt, input)
     notes = _notes(readings, conditions)
-    of_run = {id(a): number for number, a in core}
     models = [r.meta.get("model", "") or r.name for r in readings]
     rows: list[LevelRow] = []
     names: dict[str, None] = {}
-    for basis, answers in by_status([a for _, a in core]):
-        found = _read(readings, [(of_run[id(a)], a) for a in answers], notes)
+    for basis, found, _ in _by_basis(readings, core, notes):
         names |= dict.fromkeys(found)
         rows += _Table(basis, found, models).rows()
     order = sorted(names, key=lambda n: MEASURES.index(n))
@@ -130,27 +129,11 @@ def published_levels(*, variants: bool = True) -> Levels:
     return Levels(found, tuple(c.measure for c in columns), names, (), [table.source])
 
 
-def behind(reading: Reading | Sequence[Reading], key: str, *, prompt: str = "", input: str = "audio") -> list[str]:
-    """The cases under one row's numbers: those that have both of its measures; for models, those that have either.
-
-    Give all the runs that were told of, so that the same prompt's replies are meant.
-    """
-    _, basis, level, _, pair = key.split("/", 4)
-    first, second = pair.split("~")
-    readings = [reading] if isinstance(reading, Reading) else reading
-    _, core = _core(readings, prompt, input)
-    of_run = {id(a): number for number, a in core}
-    measures = [out.outcomes(one) for one in readings]
-    sides: tuple[set[tuple[int, str]], set[tuple[int, str]]] = (set(), set())
-    for name, answers in by_status([a for _, a in core]):
-        for answer in answers if (name or "all") == basis else ():
-            number = of_run[id(answer)]
-            for side, wanted in zip(sides, (first, second), strict=True):
-                measure = measures[number].get(wanted)
-                if measure and measure.belongs(answer.item) and measure.read(answer) is not None:
-                    side.add((number, answer.item.case))
-    found = sides[0] | sides[1] if level == "model" else sides[0] & sides[1]
-    return sorted({case for _, case in found})
+def under(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Iterator[Under]:
+    """Every row with the cases under it: at the level of cases those that have both measures; of cues and models those
+    that have either, of the cues and models that have both."""
+    for basis, found, cases in _by_basis(readings, _core(readings, prompt, input)[1], []):
+        yield from _Table(basis, found, [r.name for r in readings]).under(cases)
 
 
 def sentences(found: Levels) -> list[Sentence]:
@@ -199,8 +182,19 @@ def _notes(readings: Sequence[Reading], conditions: Sequence[str]) -> list[str]:
     return notes
 
 
-def _read(readings: Sequence[Reading], answers: Sequence[tuple[int, Answer]], notes: list[str]) -> dict[str, _Values]:
-    """Each measure's values over the runs that measure it in the same way."""
+def _by_basis(
+    readings: Sequence[Reading], core: Sequence[tuple[int, Answer]], notes: list[str]
+) -> Iterator[tuple[str, dict[str, _Values], list[str]]]:
+    """Each basis with its measures' values and the cases they are of."""
+    of_run = {id(a): number for number, a in core}
+    for basis, answers in by_status([a for _, a in core]):
+        yield basis, *_read(readings, [(of_run[id(a)], a) for a in answers], notes)
+
+
+def _read(
+    readings: Sequence[Reading], answers: Sequence[tuple[int, Answer]], notes: list[str]
+) -> tuple[dict[str, _Values], list[str]]:
+    """Each measure's values over the runs that measure it in the same way, and the cases by their codes."""
     measures = [out.outcomes(reading) for reading in readings]
     allowed: dict[str, set[int]] = {}
     for name in MEASURES:
@@ -240,7 +234,7 @@ def _read(readings: Sequence[Reading], answers: Sequence[tuple[int, Answer]], no
         if values:
             rows = where[np.frombuffer(at, dtype=np.int64)].astype(np.intp)
             found[name] = _Values(np.frombuffer(values, dtype=np.float64), *(rows[:, k] for k in range(4)))
-    return found
+    return found, list(cases)
 
 
 class _Table:
@@ -257,18 +251,50 @@ class _Table:
             n: _cells(v.value, v.run * self.cases + v.case, self.runs * self.cases) for n, v in values.items()
         }
         self.script_of = np.zeros(self.cases, dtype=np.intp)
+        self.cue_of = np.full(self.cases, -1, dtype=np.intp)
         for v in values.values():
-            self.script_of[v.case] = v.script
-        self.by_cue = {n: self._means(v) for n, v in values.items()} if self.cues > 1 else {}
+            self.script_of[v.case], self.cue_of[v.case] = v.script, v.cue
+        self.by_cue: dict[str, nested.Means] = {}
 
     def _means(self, v: _Values) -> nested.Means:
         some = v.cue >= 0
         shape = (self.runs, self.cues, self.scripts)
         return nested.Means(v.value[some], v.run[some], v.cue[some], v.script[some], shape, seed=SEED, draws=DRAWS)
 
+    def _combined(self) -> Iterator[tuple[str, str]]:
+        return itertools.combinations([n for n in MEASURES if n in self.values], 2)
+
+    def _key(self, level: str, scope: str, first: str, second: str) -> str:
+        return f"levels/{self.basis or 'all'}/{level}/{scope}/{first}~{second}"
+
+    def under(self, cases: Sequence[str]) -> Iterator[Under]:
+        """The cases under each of the rows."""
+        names = Names(cases)
+        has = {n: ~np.isnan(cells).reshape(self.runs, self.cases) for n, cells in self.by_case.items()}
+        on_cue = {n: self._known(v) for n, v in self.values.items()}
+        between = ("between",) if self.runs > 1 else ()
+        for first, second in self._combined():
+            a, b = has[first], has[second]
+            runs = a.any(1) & b.any(1)
+            yield self._key("model", "between", first, second), names.of(np.flatnonzero((a | b)[runs].any(0)))
+            if self.cues > 1:
+                cells = on_cue[first] & on_cue[second]
+                some = (a | b) & cells[:, self.cue_of] & (self.cue_of >= 0)
+                for scope in ("within", *between):
+                    yield self._key("cue", scope, first, second), names.of(np.flatnonzero(some.any(0)))
+            for scope in ("within", *between):
+                yield self._key("case", scope, first, second), names.of(np.flatnonzero((a & b).any(0)))
+
+    def _known(self, v: _Values) -> npt.NDArray[np.bool_]:
+        """The cues that each run has the measure for."""
+        known = np.zeros((self.runs, self.cues), dtype=bool)
+        known[v.run[v.cue >= 0], v.cue[v.cue >= 0]] = True
+        return known
+
     def rows(self) -> list[LevelRow]:
+        self.by_cue = {n: self._means(v) for n, v in self.values.items()} if self.cues > 1 else {}
         found = []
-        for first, second in itertools.combinations([n for n in MEASURES if n in self.values], 2):
+        for first, second in self._combined():
             found.append(self._models("model", first, second, self.by_run[first], self.by_run[second]))
             if self.by_cue:
                 found += self._cue(first, second)
@@ -278,7 +304,7 @@ class _Table:
     def _row(
         self, level: str, scope: str, first: str, second: str, both: tuple[Estimate, Estimate], models: int
     ) -> LevelRow:
-        key = f"levels/{self.basis or 'all'}/{level}/{scope}/{first}~{second}"
+        key = self._key(level, scope, first, second)
         return LevelRow(key, self.basis, level, scope, first, second, *both, models=models)
 
     def _models(self, level: str, first: str, second: str, a: Array, b: Array) -> LevelRow:

@@ -7,7 +7,8 @@ beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from msgspec import Struct
 
 from overtone.analysis import outcomes as out
 from overtone.analysis import said
+from overtone.analysis.cases_under import Names, Under, unique
 from overtone.analysis.judged import by_status, replies_of
 from overtone.analysis.measures import Estimate, Measure, estimate, from_interval, status
 from overtone.analysis.reading import Answer, Reading
@@ -89,14 +91,14 @@ class Prompts(Struct, frozen=True):
 
 def prompts(reading: Reading, *, input: str = "audio") -> Prompts:
     """Prompt sensitivity of one run. No choice is made where one prompt was asked, or no judge scored C4 or VES."""
-    measures = {n: m for n, m in out.outcomes(reading).items() if out.task_of(n) == "converse"}
+    measures = _measures(reading)
     rows: list[PromptRow] = []
     choices: list[Choice] = []
-    for basis, under in _by_prompt(reading, input):
-        for prompt, found in under.items():
+    for basis, asked in _by_prompt(reading, input):
+        for prompt, found in asked.items():
             estimates = {n: e for n, m in measures.items() if (e := m.estimate(found)).asked}
-            rows.append(PromptRow(f"prompts/{basis or 'all'}/{prompt}", basis, prompt, estimates))
-        choices += _choices(basis, under, measures)
+            rows.append(PromptRow(_row_key(basis, prompt), basis, prompt, estimates))
+        choices += [_choice(basis, picked) for picked in _picked(asked, measures)]
     notes = []
     prompted = {row.prompt for row in rows}
     if rows and len(prompted) < 2:
@@ -106,30 +108,32 @@ def prompts(reading: Reading, *, input: str = "audio") -> Prompts:
     return Prompts(rows, choices, _failures(reading, input), notes)
 
 
-def behind(reading: Reading, key: str, *, input: str = "audio") -> list[str]:
-    """The cases under a number: of prompts/BASIS/PROMPT/MEASURE, …/best/BY/MEASURE or …/failures/PROMPT/TASK/KIND."""
-    _, basis, what, *rest = key.split("/")
-    if what == "failures":
-        wanted, task, kind = rest[0], rest[1], rest[2] if len(rest) > 2 else ""
-        cases = set()
-        for name, prompt, asked, answers in _tasks(reading, input):
-            if (name or "all", prompt, asked) == (basis, wanted, task):
-                cases |= {a.item.case for a in answers if not kind or _is(kind, _went(a)) == 1.0}
-        return sorted(cases)
-    measures = out.outcomes(reading)
-    for name, under in _by_prompt(reading, input):
-        if (name or "all") != basis:
-            continue
-        if what == "best":
-            names = rest[0].split("+") + rest[1:]
-            if not all(n in measures for n in names):
-                return []
-            table = _Table(under, {n: measures[n] for n in names})
-            return sorted({table.keys[i][0] for i in table.complete(names)})
-        measure = measures.get(rest[0]) if rest else None
-        found = under.get(what, [])
-        return sorted({a.item.case for a in found if measure is None or _value(measure, a) is not None})
-    return []
+def under(reading: Reading, *, input: str = "audio") -> Iterator[Under]:
+    """Every number with the cases under it: of a prompt's row all its replies and, by measure, those with a value; of
+    a choice those that made it and, by measure, those it is shown for; of what was not done all that was asked and, by
+    kind, those not done."""
+    measures = _measures(reading)
+    for basis, asked in _by_prompt(reading, input):
+        for prompt, found in asked.items():
+            key = _row_key(basis, prompt)
+            yield key, unique(a.item.case for a in found)
+            for name, measure in measures.items():
+                belonging = [a for a in found if measure.belongs(a.item)]
+                if belonging:
+                    yield f"{key}/{name}", unique(a.item.case for a in belonging if measure.read(a) is not None)
+        for picked in _picked(asked, measures):
+            key = _choice_key(basis, picked.by)
+            names = Names([case for case, _ in picked.table.keys])
+            yield key, names.of(picked.rows)
+            for name in picked.table.values:
+                if (rows := picked.shown(name)).size:
+                    yield f"{key}/{name}", names.of(rows)
+    for basis, prompt, task, answers in _tasks(reading, input):
+        key = _failure_key(basis, prompt, task)
+        went = [(_went(a), a.item.case) for a in answers]
+        yield key, unique(case for _, case in went)
+        for kind in (kind for kind in KINDS if _applies(kind, task)):
+            yield f"{key}/{kind}", unique(case for how, case in went if _is(kind, how) == 1.0)
 
 
 def sentences(found: Prompts) -> list[Sentence]:
@@ -162,6 +166,22 @@ def _choice_sentence(choice: Choice) -> str:
 
 def _over(basis: str) -> str:
     return " (cues not validated)" if basis == "unvalidated" else ""
+
+
+def _row_key(basis: str, prompt: str) -> str:
+    return f"prompts/{basis or 'all'}/{prompt}"
+
+
+def _choice_key(basis: str, by: Sequence[str]) -> str:
+    return f"prompts/{basis or 'all'}/best/{'+'.join(by)}"
+
+
+def _failure_key(basis: str, prompt: str, task: str) -> str:
+    return f"prompts/{basis or 'all'}/failures/{prompt}/{task}"
+
+
+def _measures(reading: Reading) -> dict[str, Measure]:
+    return {n: m for n, m in out.outcomes(reading).items() if out.task_of(n) == "converse"}
 
 
 # ── the best prompt ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -202,12 +222,32 @@ class _Table:
         return np.flatnonzero(np.logical_and.reduce(known)) if self.keys else np.empty(0, dtype=np.intp)
 
 
-def _choices(basis: str, under: Mapping[str, list[Answer]], measures: Mapping[str, Measure]) -> list[Choice]:
+class _Picked(NamedTuple):
+    """The prompts chosen, by place: by all scripts, by each half, and for each row by the half that it is not of."""
+
+    by: tuple[str, ...]
+    prompts: tuple[str, ...]
+    table: _Table
+    rows: Rows  # that have what is chosen by under every prompt
+    overall: int
+    halves: tuple[int, int]
+    used: Rows
+
+    def shown(self, name: str) -> Rows:
+        """The rows with a value under the prompt chosen by all and under the one that the other half chose."""
+        return self.rows[self.both(name)]
+
+    def both(self, name: str) -> npt.NDArray[np.bool_]:
+        values = self.table.values[name]
+        missing: npt.NDArray[np.bool_] = np.isnan(values[self.rows, self.overall] + values[self.rows, self.used])
+        return ~missing
+
+
+def _picked(under: Mapping[str, list[Answer]], measures: Mapping[str, Measure]) -> Iterator[_Picked]:
     shown = {n: m for n, m in measures.items() if n in SHOWN}
     if len(under) < 2 or not any(n in shown for by in CRITERIA for n in by):
-        return []
-    table, names = _Table(under, shown), tuple(under)
-    found = []
+        return
+    table = _Table(under, shown)
     for by in CRITERIA:
         rows = table.complete(by) if all(n in shown for n in by) else np.empty(0, dtype=np.intp)
         scripts = np.unique(table.groups[rows]) if rows.size else np.empty(0)
@@ -218,8 +258,7 @@ def _choices(basis: str, under: Mapping[str, list[Answer]], measures: Mapping[st
         values = np.mean([table.values[n][rows] for n in by], axis=0)  # (rows, prompts)
         halves = (_best(values[inside]), _best(values[~inside]))
         used = np.where(inside, halves[1], halves[0])  # each half under the prompt that the other chose
-        found.append(_choice(basis, by, names, table, rows, _best(values), halves, used))
-    return found
+        yield _Picked(by, tuple(under), table, rows, _best(values), halves, used)
 
 
 def _best(values: Array) -> int:
@@ -227,29 +266,22 @@ def _best(values: Array) -> int:
     return int(np.argmax(np.round(values.mean(0), 9)))
 
 
-def _choice(
-    basis: str,
-    by: tuple[str, ...],
-    names: tuple[str, ...],
-    table: _Table,
-    rows: Rows,
-    overall: int,
-    halves: tuple[int, int],
-    used: Rows,
-) -> Choice:
+def _choice(basis: str, picked: _Picked) -> Choice:
     in_sample, fair, optimism = {}, {}, {}
     note = "over one split of the scripts; the interval takes the choice as given"
+    table, rows = picked.table, picked.rows
     for name, values in table.values.items():
-        one, other = values[rows, overall], values[rows, used]
-        both = ~np.isnan(one) & ~np.isnan(other)
+        both = picked.both(name)
         if both.any():
+            one, other = values[rows, picked.overall][both], values[rows, picked.used][both]
             groups = table.groups[rows[both]].tolist()
-            in_sample[name] = _mean(one[both], groups)
-            fair[name] = _mean(other[both], groups, note)
-            optimism[name] = _mean(one[both] - other[both], groups, note)
-    chosen = (names[halves[0]], names[halves[1]])
-    key = f"prompts/{basis or 'all'}/best/{'+'.join(by)}"
-    return Choice(key, basis, by, names, names[overall], chosen, in_sample, fair, optimism)
+            in_sample[name] = _mean(one, groups)
+            fair[name] = _mean(other, groups, note)
+            optimism[name] = _mean(one - other, groups, note)
+    names = picked.prompts
+    chosen = (names[picked.halves[0]], names[picked.halves[1]])
+    key = _choice_key(basis, picked.by)
+    return Choice(key, basis, picked.by, names, names[picked.overall], chosen, in_sample, fair, optimism)
 
 
 def _mean(values: Array, groups: Sequence[str], note: str = "") -> Estimate:
@@ -281,7 +313,7 @@ def _failures(reading: Reading, input: str) -> list[FailureRow]:
             for kind in KINDS
             if _applies(kind, task)
         }
-        rows.append(FailureRow(f"prompts/{basis or 'all'}/failures/{prompt}/{task}", basis, prompt, task, kinds))
+        rows.append(FailureRow(_failure_key(basis, prompt, task), basis, prompt, task, kinds))
     return rows
 
 

@@ -8,13 +8,15 @@ difference is between these two sets of clips.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from overtone import cues
 from overtone.analysis import outcomes as out
 from overtone.analysis import said
+from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import METRICS, Estimate, Measure, estimate
 from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer, Reading
@@ -52,26 +54,29 @@ class Sources(Struct, frozen=True):
     signature: str = SIGNATURE
 
 
-Pair = tuple[float | None, float | None, str, str, str]  # first, second, script, style, dimension
+class Pair(NamedTuple):
+    """The means of one script in one style, of both sources, and the cases they are of."""
+
+    first: float | None
+    second: float | None
+    script: str
+    style: str
+    dimension: str
+    cases: tuple[tuple[str, ...], tuple[str, ...]]
+
+
 Place = tuple[str, str, str]  # script, style, condition
 
 
 def source(readings: Reading | Sequence[Reading]) -> Sources:
     """From one run over both sources, or from several runs of one model over one source each."""
-    answers, measures, notes = out.pooled([readings] if isinstance(readings, Reading) else readings)
-    core = [a for a in answers if not a.item.part and a.item.source]
-    names = sorted({a.item.source for a in core}, key=lambda s: (s != FIRST, s))
+    core, measures, notes = _core(readings)
+    names = _names(core)
     rows: list[SourceRow] = []
     paired: set[str] = set()
-    unsure = {script_of(a) for a in core if a.item.status == "unvalidated"}
-    for basis, found in by_basis(core, lambda a: "unvalidated" if script_of(a) in unsure else a.item.status):
-        for first, second in itertools.combinations(names, 2):
-            if first != FIRST and FIRST in names:
-                continue
-            for name in (n for n in MEASURES if n in measures):
-                for condition, pairs in _pairs(found, measures[name], first, second).items():
-                    paired |= {script for _, _, script, _, _ in pairs}
-                    rows += _rows(basis, condition, name, (first, second), pairs)
+    for basis, condition, measure, sources, pairs in _compared(core, measures):
+        paired |= {pair.script for pair in pairs}
+        rows += _rows(basis, condition, measure, sources, pairs)
     if len(names) < 2:
         notes.append(f"One source only ({', '.join(names) or 'not named'}): nothing to compare.")
     elif not rows:
@@ -79,38 +84,48 @@ def source(readings: Reading | Sequence[Reading]) -> Sources:
     return Sources(rows, tuple(names), len(paired), notes)
 
 
+def _core(readings: Reading | Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure], list[str]]:
+    answers, measures, notes = out.pooled([readings] if isinstance(readings, Reading) else readings)
+    return [a for a in answers if not a.item.part and a.item.source], measures, notes
+
+
+def _names(core: Iterable[Answer]) -> list[str]:
+    return sorted({a.item.source for a in core}, key=lambda s: (s != FIRST, s))
+
+
+def _compared(
+    core: list[Answer], measures: Mapping[str, Measure]
+) -> Iterator[tuple[str, str, str, tuple[str, str], list[Pair]]]:
+    """Basis, condition, measure and sources of every comparison, with its pairs."""
+    names = _names(core)
+    if len(names) < 2:
+        return
+    unsure = {script_of(a) for a in core if a.item.status == "unvalidated"}
+    for basis, found in by_basis(core, lambda a: "unvalidated" if script_of(a) in unsure else a.item.status):
+        for first, second in itertools.combinations(names, 2):
+            if first != FIRST and FIRST in names:
+                continue
+            for name in (n for n in MEASURES if n in measures):
+                for condition, pairs in _pairs(found, measures[name], first, second).items():
+                    yield basis, condition, name, (first, second), pairs
+
+
 def script_of(answer: Answer) -> str:
     """The script without its source: what clips of several sources have in common."""
     return answer.item.group.removeprefix(f"{answer.item.source}/")
 
 
-def behind(readings: Reading | Sequence[Reading], key: str) -> list[str]:
-    """The cases under a row, of both sources."""
-    _, basis, prompt, input, by, name, sources, measure = key.split("/")
-    answers, measures, _ = out.pooled([readings] if isinstance(readings, Reading) else readings)
-    if measure not in measures:
-        return []
-    core = [a for a in answers if not a.item.part and a.item.source]
-    unsure = {script_of(a) for a in core if a.item.status == "unvalidated"}
-    first, _, second = sources.partition("~")
-    for found_basis, found in by_basis(core, lambda a: "unvalidated" if script_of(a) in unsure else a.item.status):
-        if (found_basis or "all") == basis:
-            pairs = _pairs(found, measures[measure], first, second).get(f"{prompt}/{input}", [])
-            scripts = {
-                (script, style)
-                for a, b, script, style, dimension in pairs
-                if a is not None
-                and b is not None
-                and name in {"overall": ("overall",), "style": (style,)}.get(by, (dimension,))
-            }
-            return sorted(
-                {
-                    a.item.case
-                    for a in found
-                    if (script_of(a), a.item.style) in scripts and a.item.source in (first, second)
-                }
-            )
-    return []
+def under(readings: Reading | Sequence[Reading]) -> Iterator[Under]:
+    """Every row with the cases under it: of both sources, and with `first` or `second` after its key of one."""
+    core, measures, _ = _core(readings)
+    for basis, condition, measure, sources, pairs in _compared(core, measures):
+        for by, name, part in _parts(pairs):
+            whole = [pair for pair in part if pair.first is not None and pair.second is not None]
+            key = _key(basis, condition, by, name, sources, measure)
+            sides = [unique(case for pair in whole for case in pair.cases[k]) for k in (0, 1)]
+            yield key, unique([*sides[0], *sides[1]])
+            yield f"{key}/first", sides[0]
+            yield f"{key}/second", sides[1]
 
 
 def sentences(found: Sources) -> list[Sentence]:
@@ -138,19 +153,20 @@ def sentences(found: Sources) -> list[Sentence]:
 
 def _pairs(answers: Iterable[Answer], measure: Measure, first: str, second: str) -> dict[str, list[Pair]]:
     """By condition: the case means of the cases both sources were asked."""
-    sides: dict[str, dict[Place, list[float | None]]] = {first: {}, second: {}}
-    dimension: dict[str, str] = {}
+    sides: dict[str, dict[Place, list[Answer]]] = {first: {}, second: {}}
     for answer in answers:
         item = answer.item
         if item.source in sides and measure.belongs(item):
             place = (script_of(answer), item.style, answer.condition)
-            sides[item.source].setdefault(place, []).append(measure.read(answer))
-            dimension[place[0]] = item.dimension
+            sides[item.source].setdefault(place, []).append(answer)
     found: dict[str, list[Pair]] = {}
-    for place, values in sides[first].items():
-        if place in sides[second]:
+    for place, here in sides[first].items():
+        there = sides[second].get(place)
+        if there is not None:
             script, style, condition = place
-            pair = (_mean(values), _mean(sides[second][place]), script, style, dimension[script])
+            means = [_mean([measure.read(a) for a in side]) for side in (here, there)]
+            cases = tuple(unique(a.item.case for a in here)), tuple(unique(a.item.case for a in there))
+            pair = Pair(means[0], means[1], script, style, there[-1].item.dimension, cases)
             found.setdefault(condition, []).append(pair)
     return found
 
@@ -160,22 +176,35 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _rows(basis: str, condition: str, measure: str, sources: tuple[str, str], pairs: list[Pair]) -> list[SourceRow]:
-    rows = []
+def _parts(pairs: Iterable[Pair]) -> Iterator[tuple[str, str, list[Pair]]]:
+    """The pairs together, by style and by dimension: by, name, pairs."""
     ways: tuple[tuple[str, Sequence[str], Callable[[Pair], str]], ...] = (
         ("overall", ("overall",), lambda _: "overall"),
-        ("style", STYLES, lambda p: p[3]),
-        ("dimension", cues.DIMENSIONS, lambda p: p[4]),
+        ("style", STYLES, lambda pair: pair.style),
+        ("dimension", cues.DIMENSIONS, lambda pair: pair.dimension),
     )
     for by, order, of in ways:
         parts: dict[str, list[Pair]] = {}
         for pair in pairs:
             parts.setdefault(of(pair), []).append(pair)
         for name in (n for n in order if n in parts):
-            key = f"source/{basis or 'all'}/{condition}/{by}/{name}/{'~'.join(sources)}/{measure}"
-            both = [(a, b, g) for a, b, g, _, _ in parts[name]]
-            whole = [(None, None, g) if a is None or b is None else (a, b, g) for a, b, g in both]
-            first, second = (estimate([(row[k], row[2]) for row in whole]) for k in (0, 1))  # type: ignore[misc]
-            gap = estimate(out.difference(whole))
-            rows.append(SourceRow(key, basis, condition, by, name, measure, sources, first, second, gap))
+            yield by, name, parts[name]
+
+
+def _key(basis: str, condition: str, by: str, name: str, sources: tuple[str, str], measure: str) -> str:
+    return f"source/{basis or 'all'}/{condition}/{by}/{name}/{'~'.join(sources)}/{measure}"
+
+
+def _rows(basis: str, condition: str, measure: str, sources: tuple[str, str], pairs: list[Pair]) -> list[SourceRow]:
+    rows = []
+    for by, name, part in _parts(pairs):
+        whole = [
+            (None, None, p.script) if p.first is None or p.second is None else (p.first, p.second, p.script)
+            for p in part
+        ]
+        first = estimate([(a, script) for a, _, script in whole])
+        second = estimate([(b, script) for _, b, script in whole])
+        gap = estimate(out.difference(whole))
+        key = _key(basis, condition, by, name, sources, measure)
+        rows.append(SourceRow(key, basis, condition, by, name, measure, sources, first, second, gap))
     return rows

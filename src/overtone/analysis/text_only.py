@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from overtone import cues
 from overtone.analysis import said
+from overtone.analysis.cases_under import TIE, Under, unique
 from overtone.analysis.judged import PANEL, SPEECH, judges_of, value
 from overtone.analysis.measures import METRICS, Estimate, correct, estimate, from_comparison, is_choice
 from overtone.analysis.reading import Answer, Reading, same_signature
 from overtone.analysis.said import Sentence
-from overtone.errors import UsageError
 from overtone.schema import STYLES, Item
 from overtone.stats import multiple, paired
 
@@ -107,15 +107,22 @@ def text_only(reading: Reading, others: Sequence[Reading] = (), *, deaf: Sequenc
     )
 
 
-def behind(reading: Reading, key: str, others: Sequence[Reading] = (), *, deaf: Sequence[Reading] = ()) -> list[str]:
-    """The cases under a row's number; give the same runs as for the finding."""
+def under(reading: Reading, others: Sequence[Reading] = (), *, deaf: Sequence[Reading] = ()) -> Iterator[Under]:
+    """Every number with the cases under it; give the same runs as for the finding. A row's key stands for the items
+    with a value both ways, with `gained` those that are better with the sound (of questions: right only then), with
+    `lost` those that are worse. Of questions that nobody gets from the words, the key stands for those answered to the
+    sound, `right` for those then right, `unsolved` for all of them and `questions` for all that were tried."""
     for part in _pair_parts(_pairs(reading, others)[0]):
-        if part.key == key:
-            return list(dict.fromkeys(p.item.case for p in part.rows if p.audio is not None and p.text is not None))
+        both = [(p.audio - p.text, p.item.case) for p in part.rows if p.audio is not None and p.text is not None]
+        yield part.key, unique(case for _, case in both)
+        yield f"{part.key}/gained", unique(case for by, case in both if by > TIE)
+        yield f"{part.key}/lost", unique(case for by, case in both if by < -TIE)
     for left in _unsolved_parts(_unsolved(reading, others, deaf)):
-        if left.key == key:
-            return list(dict.fromkeys(t.item.case for t in left.rows if not t.solved and t.audio is not None))
-    raise UsageError(f"no number of the text-only control is called {key!r}; its rows name theirs")
+        unsolved = [t for t in left.rows if not t.solved]
+        yield left.key, unique(t.item.case for t in unsolved if t.audio is not None)
+        yield f"{left.key}/right", unique(t.item.case for t in unsolved if t.audio == 1)
+        yield f"{left.key}/unsolved", unique(t.item.case for t in unsolved)
+        yield f"{left.key}/questions", unique(t.item.case for t in left.rows)
 
 
 def sentences(found: TextOnly) -> list[Sentence]:

@@ -6,13 +6,15 @@ perceiving it: only what a right cue gives beyond a wrong one can be due to the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from overtone import cues
 from overtone.analysis import outcomes as out
 from overtone.analysis import said
+from overtone.analysis.cases_under import TIE, Under, unique
 from overtone.analysis.measures import Estimate, Measure, estimate, from_interval
 from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer, Reading
@@ -61,11 +63,31 @@ class Upper(Struct, frozen=True):
         return None
 
 
-Together = tuple[tuple[float | None, ...], str, str, str]  # values by condition, script, dimension, cue
+class Together(NamedTuple):
+    """One reply's values under each of the conditions, all or none of them, and what it is to."""
+
+    values: tuple[float | None, ...]
+    script: str
+    dimension: str
+    cue: str
+    case: str
 
 
 def upper(readings: Reading | Sequence[Reading], *, input: str = "audio") -> Upper:
     """From one run, or from several runs of one model with one of the conditions each."""
+    compared, notes = _compared(readings, input)
+    rows = [
+        _row(f"upper/{basis or 'all'}/{by}/{name}/{measure}", basis, by, name, measure, part)
+        for basis, measure, together in compared
+        for by, name, part in _parts(together)
+    ]
+    return Upper(rows, notes)
+
+
+def _compared(
+    readings: Reading | Sequence[Reading], input: str
+) -> tuple[list[tuple[str, str, list[Together]]], list[str]]:
+    """(basis, measure, its replies) of all that can be compared, and what has to be said of the rest."""
     answers, measures, notes = out.pooled([readings] if isinstance(readings, Reading) else readings)
     replies = _replies(answers, input)
     asked = {a.condition for a in replies}
@@ -73,36 +95,35 @@ def upper(readings: Reading | Sequence[Reading], *, input: str = "audio") -> Upp
         if f"{condition}/{input}" not in asked:
             notes.append(f"No clip with a cue was asked under {condition}/{input}.")
     if not {f"{BASE}/{input}", f"{RIGHT}/{input}"} <= asked:
-        return Upper([], notes)
+        return [], notes
     conditions = _conditions(asked, input)
     if len(conditions) < 3:
         notes.append(f"Nothing was asked under {WRONG}/{input}: whether the gain survives a wrong cue cannot be told.")
-    rows: list[UpperRow] = []
-    for basis, found in by_basis(replies, lambda a: a.item.status):
+    found = []
+    for basis, part in by_basis(replies, lambda a: a.item.status):
         for name in (n for n in MEASURES if n in measures):
-            rows += _rows(basis, name, list(_together(found, measures[name], conditions)))
-    if not rows:
+            together = list(_together(part, measures[name], conditions))
+            if together:
+                found.append((basis, name, together))
+    if not found:
         notes.append("No case was asked under all of the conditions, or nothing was scored there.")
-    return Upper(rows, notes)
+    return found, notes
 
 
-def behind(readings: Reading | Sequence[Reading], key: str, *, input: str = "audio") -> list[str]:
-    """The cases under a row: those that have its measure under every condition."""
-    _, basis, by, name, measure = key.split("/")
-    answers, measures, _ = out.pooled([readings] if isinstance(readings, Reading) else readings)
-    replies = _replies(answers, input)
-    conditions = _conditions({a.condition for a in replies}, input)
-    cases: set[str] = set()
-    for found_basis, found in by_basis(replies, lambda a: a.item.status) if measure in measures else ():
-        if (found_basis or "all") != basis:
-            continue
-        keyed = _keyed(found, measures[measure], conditions)
-        for (case, _), under in keyed.items():
-            item = under[0].item
-            place = {"overall": "overall", "dimension": item.dimension, "cue": item.cue}[by]
-            if place == name and all(measures[measure].read(a) is not None for a in under):
-                cases.add(case)
-    return sorted(cases)
+def under(readings: Reading | Sequence[Reading], *, input: str = "audio") -> Iterator[Under]:
+    """Every row with the cases under it: those that have its measure under every condition. With `gained` or `lost`
+    after the key, those that are better or worse when told the cue; with `wrong-` before either,
+    when told a wrong one."""
+    for basis, measure, together in _compared(readings, input)[0]:
+        for by, name, part in _parts(together):
+            key = f"upper/{basis or 'all'}/{by}/{name}/{measure}"
+            known = [(values, one.case) for one in part if None not in (values := one.values)]
+            yield key, unique(case for _, case in known)
+            for place, better, worse in ((1, "gained", "lost"), (2, "wrong-gained", "wrong-lost")):
+                if part and len(part[0].values) > place:
+                    moved = [((values[place] or 0.0) - (values[0] or 0.0), case) for values, case in known]
+                    yield f"{key}/{better}", unique(case for by_, case in moved if by_ > TIE)
+                    yield f"{key}/{worse}", unique(case for by_, case in moved if by_ < -TIE)
 
 
 def sentences(found: Upper) -> list[Sentence]:
@@ -171,38 +192,38 @@ def _keyed(
     return {key: tuple(side[key] for side in sides) for key in sides[0] if all(key in side for side in sides)}
 
 
-def _together(answers: Iterable[Answer], measure: Measure, conditions: tuple[str, ...]) -> Iterable[Together]:
-    for under in _keyed(answers, measure, conditions).values():
-        values = tuple(measure.read(a) for a in under)
-        item = under[0].item
-        yield (values if None not in values else (None,) * len(values)), item.group, item.dimension, item.cue
+def _together(answers: Iterable[Answer], measure: Measure, conditions: tuple[str, ...]) -> Iterator[Together]:
+    for asked in _keyed(answers, measure, conditions).values():
+        values = tuple(measure.read(a) for a in asked)
+        item = asked[0].item
+        whole = values if None not in values else (None,) * len(values)
+        yield Together(whole, item.group, item.dimension, item.cue, item.case)
 
 
-def _rows(basis: str, measure: str, together: Sequence[Together]) -> list[UpperRow]:
-    rows = []
+def _parts(together: Sequence[Together]) -> Iterator[tuple[str, str, list[Together]]]:
+    """The replies together, by dimension and by cue: by, name, replies."""
     ways: tuple[tuple[str, Sequence[str], Callable[[Together], str]], ...] = (
         ("overall", ("overall",), lambda _: "overall"),
-        ("dimension", cues.DIMENSIONS, lambda t: t[2]),
-        ("cue", cues.slugs(), lambda t: t[3]),
+        ("dimension", cues.DIMENSIONS, lambda one: one.dimension),
+        ("cue", cues.slugs(), lambda one: one.cue),
     )
     for by, order, of in ways:
         parts: dict[str, list[Together]] = {}
         for one in together:
             parts.setdefault(of(one), []).append(one)
         for name in [n for n in order if n in parts] + sorted(n for n in parts if n and n not in order):
-            rows.append(_row(f"upper/{basis or 'all'}/{by}/{name}/{measure}", basis, by, name, measure, parts[name]))
-    return rows
+            yield by, name, parts[name]
 
 
 def _row(key: str, basis: str, by: str, name: str, measure: str, part: Sequence[Together]) -> UpperRow:
     def column(number: int) -> Estimate:
-        return estimate([(values[number], script) for values, script, _, _ in part])
+        return estimate([(one.values[number], one.script) for one in part])
 
-    def gap(one: int, other: int) -> Estimate:
-        return estimate(out.difference((values[one], values[other], script) for values, script, _, _ in part))
+    def gap(here: int, there: int) -> Estimate:
+        return estimate(out.difference((one.values[here], one.values[there], one.script) for one in part))
 
     gain = gap(1, 0)
-    if not part or len(part[0][0]) < 3:
+    if len(part[0].values) < 3:
         return UpperRow(key, basis, by, name, measure, column(0), column(1), gain)
     survives = gap(2, 0)
     share = _share(part) if said.tells(gain) and (gain.value or 0) > 0 else None
@@ -211,7 +232,7 @@ def _row(key: str, basis: str, by: str, name: str, measure: str, part: Sequence[
 
 def _share(part: Sequence[Together]) -> Estimate:
     """Σ(wrong − base) ÷ Σ(right − base)."""
-    rows = [(v[0], v[1], v[2], script) for v, script, _, _ in part]
+    rows = [(one.values[0], one.values[1], one.values[2], one.script) for one in part]
     known = [(b, r, w, script) for b, r, w, script in rows if b is not None and r is not None and w is not None]
     found = cluster.ratio([w - b for b, _, w, _ in known], [r - b for b, r, _, _ in known], [s for *_, s in known])
     return from_interval(found, found.low, found.high, len(part))
