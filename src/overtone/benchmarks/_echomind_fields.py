@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-import msgspec
 from msgspec import Struct
 
+from overtone.benchmarks._files import Fields, kind_of, lowered, text
 from overtone.cues import BY_SLUG, REASONING, UNDERSTANDING, Cue, find_cue
 from overtone.errors import DataError
-from overtone.paths import read_plain, shown
 from overtone.schema import STYLES, Option
-
-Fields = dict[str, Any]
-MAX_BYTES = 500_000_000  # of one JSON file
 
 WORDS = ("speak_a", "script", "text", "transcript", "script_text", "content", "utterance", "spoken_text", "sentence")
 CUE = ("spoken_info", "cue", "spoken_information", "vocal_cue", "attribute")
@@ -60,64 +54,14 @@ _NAMES: dict[int, dict[str, str]] = {
 }
 
 
-def read_objects(path: Path) -> Iterator[Fields]:
-    """The objects of the list a JSON file holds, bare or as the one list inside an object, one at a time: a tree of
-    the whole file would take ten times its size."""
-    name = shown(str(path))
-    try:
-        data = read_plain(path, MAX_BYTES).removeprefix(b"\xef\xbb\xbf")
-        tree = msgspec.json.decode(data, type=list[msgspec.Raw] if data[:64].lstrip()[:1] == b"[" else Any)
-    except RecursionError:
-        raise DataError(f"{name}: not usable JSON: nested too deeply; fetch the file again") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{name}: not valid JSON: {error}; fetch the file again") from None
-    if isinstance(tree, dict):
-        lists = [value for value in tree.values() if isinstance(value, list)]
-        tree = lists[0] if len(lists) == 1 else tree
-    if not isinstance(tree, list):
-        raise DataError(f"{name}: holds {_kind(tree)}, but a list of objects is expected")
-    for position, value in enumerate(tree):
-        if isinstance(value, msgspec.Raw):
-            value = _decoded(value, name, position)
-        if not isinstance(value, dict):
-            raise DataError(f"{name}: position {position} holds {_kind(value)}, but an object is expected")
-        yield _lower(value)
-
-
-def _decoded(value: msgspec.Raw, name: str, position: int) -> Any:
-    try:
-        return msgspec.json.decode(value)
-    except RecursionError:
-        raise DataError(f"{name}: not usable JSON: nested too deeply; fetch the file again") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{name}: position {position}: not valid JSON: {error}; fetch the file again") from None
-
-
-def _lower(fields: Fields) -> Fields:
-    return {key.strip().lower(): value for key, value in fields.items()}
-
-
-def text(fields: Fields, keys: Sequence[str], where: str) -> str:
-    """The first of `keys` that holds something, as text. Anything but text or a number there is an error."""
-    for key in keys:
-        value = fields.get(key)
-        if value is None or value == "":
-            continue
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise DataError(f"{where}: {key!r} holds {_kind(value)}, but text is expected")
-        if found := str(value).strip():
-            return found
-    return ""
-
-
 def block(fields: Fields, style: str, where: str) -> Fields:
     """What a script says about one style: its nested object, or the keys that begin with the style's name."""
     for key in (f"{style}_audio_info", f"{style}_info", style):
         value = fields.get(key)
         if isinstance(value, dict):
-            return _lower(value)
+            return lowered(value)
         if value is not None:
-            raise DataError(f"{where}: {key!r} holds {_kind(value)}, but an object is expected")
+            raise DataError(f"{where}: {key!r} holds {kind_of(value)}, but an object is expected")
     return {key: value for key, value in fields.items() if key.startswith(f"{style}_")}
 
 
@@ -293,8 +237,3 @@ def parse_name(name: str, folder: str = "") -> FileName | None:
             return FileName(case_id, rest[: len(label)], rest[len(label) + 1 :], style)
     cue, _, topic = rest.partition("_")
     return FileName(case_id, cue, topic, style)
-
-
-def _kind(value: object) -> str:
-    names = {type(None): "null", bool: "true or false", str: "text", int: "a number", float: "a number", list: "a list"}
-    return names.get(type(value), "an object")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections import defaultdict
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from msgspec import Struct
 
+from overtone.benchmarks._files import is_utf8
 from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
 
@@ -67,7 +66,7 @@ def _source(root: Path, folder: Path, prefix: str, kinds: Mapping[str, int]) -> 
     if len(scripts) > 1:
         named = ", ".join(shown(f.name) for f in scripts)
         raise DataError(f"{shown(str(folder))}: several script files ({named}); keep one")
-    if not _is_utf8(folder.name):
+    if not is_utf8(folder.name):
         raise DataError(f"{shown(str(folder))}: the folder's name is not written in UTF-8; rename it")
     name = folder.name.removeprefix("data_")
     if not prefix and scripts:
@@ -80,79 +79,6 @@ def _source(root: Path, folder: Path, prefix: str, kinds: Mapping[str, int]) -> 
     for path in (*scripts, *(file for _, _, file in questions)):
         inside(root, path.relative_to(root).as_posix())  # a link that leads out is refused before it is read
     return Source(name, folder, prefix, scripts[0] if scripts else None, questions)
-
-
-class Sounds:
-    """Finds sound files under a root by path, and by name where the path is stale, without opening them."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self._listed: dict[str, dict[str, list[str]]] = {}  # folder → file name → paths relative to the root
-        self._files: set[str] = set()
-        self._found: dict[tuple[str, tuple[str, ...]], str | None] = {}
-
-    def find(self, named: str, folders: tuple[str, ...]) -> str | None:
-        """Where the file `named` lies, relative to the root: in one of `folders` ("" or ending in "/"), else by its
-        bare name anywhere in the first. None when it is absent; DataError when it leads outside the root."""
-        key = (named, folders)
-        if key not in self._found:
-            self._found[key] = self._find(named, folders)
-        return self._found[key]
-
-    def _find(self, named: str, folders: tuple[str, ...]) -> str | None:
-        names = self._list(folders[0])
-        path = named.replace("\\", "/").strip().removeprefix("./")
-        pure = PurePosixPath(path)
-        plain = not pure.is_absolute() and ".." not in pure.parts
-        if plain and folders[0] + path in self._files:
-            return folders[0] + path
-        for folder in folders:
-            # No plain file of the first folder: elsewhere, behind a link, absent, or an attempt to leave the root.
-            real = inside(self.root, folder + path if not pure.is_absolute() else path)
-            if _is_file(real):
-                return folder + path if plain else real.relative_to(self.root.resolve()).as_posix()
-        same = names.get(pure.name, [])
-        return same[0] if len(same) == 1 else None
-
-    def _list(self, folder: str) -> dict[str, list[str]]:
-        """A folder's plain files by name, listed once. Links are left to `inside`."""
-        if folder in self._listed:
-            return self._listed[folder]
-        names: dict[str, list[str]] = defaultdict(list)
-        stack = [folder]
-        while stack:
-            here = stack.pop()
-            try:
-                with os.scandir(inside(self.root, here.rstrip("/")) if here else self.root) as listing:
-                    for thing in listing:
-                        if not _is_utf8(thing.name):  # no JSON file can name it, and no item could hold it
-                            continue
-                        if thing.is_dir(follow_symlinks=False):
-                            stack.append(f"{here}{thing.name}/")
-                        elif thing.is_file(follow_symlinks=False):
-                            self._files.add(here + thing.name)
-                            names[thing.name].append(here + thing.name)
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError as error:
-                raise DataError(f"{shown(str(self.root / here))}: cannot be listed: {error.strerror}") from None
-        self._listed[folder] = names
-        return names
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name longer than the file system takes cannot exist
-        return False
 
 
 def read_prompts(root: Path) -> dict[str, str]:
@@ -171,31 +97,3 @@ def read_prompts(root: Path) -> dict[str, str]:
         if words:
             found[key] = words
     return found
-
-
-class Warnings:
-    """Counts what was met while loading, by kind, and names the first few of each."""
-
-    NAMED = 3
-
-    def __init__(self) -> None:
-        self._kinds: dict[str, list[str]] = {}
-        self._counts: dict[str, int] = defaultdict(int)
-        self._seen: set[tuple[str, str]] = set()
-
-    def add(self, kind: str, which: str) -> None:
-        """`kind` is a sentence that holds for any number of them: "clips that do not exist are left out"."""
-        if (kind, which) in self._seen:  # twenty questions on one missing clip are one missing clip
-            return
-        self._seen.add((kind, which))
-        self._counts[kind] += 1
-        named = self._kinds.setdefault(kind, [])
-        if len(named) < self.NAMED:
-            named.append(shown(which))
-
-    def lines(self) -> list[str]:
-        out = []
-        for kind, named in self._kinds.items():
-            more = ", …" if self._counts[kind] > len(named) else ""
-            out.append(f"{kind} ({self._counts[kind]}: {', '.join(named)}{more})")
-        return out

@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from overtone.benchmarks import _echomind_fields as read
-from overtone.benchmarks._echomind_files import KINDS, Sounds, Source, Warnings, find_sources, read_prompts
+from overtone.benchmarks._echomind_files import KINDS, Source, find_sources, read_prompts
 from overtone.benchmarks._echomind_records import Question, Script, Spoken
+from overtone.benchmarks._files import Fields, Sounds, Warnings, read_objects, text
 from overtone.cues import find_cue
 from overtone.errors import DataError
 from overtone.paths import shown
@@ -154,7 +155,7 @@ class EchoMind:
         """Whether this cue was shown to be heard in the clips; EchoMind does not say."""
         return ""
 
-    def _part(self, kind: str, fields: read.Fields, where: str) -> str:
+    def _part(self, kind: str, fields: Fields, where: str) -> str:
         """The part of the benchmark that a script or question belongs to; all of EchoMind is its core."""
         return ""
 
@@ -163,9 +164,9 @@ class EchoMind:
             return []
         scripts: list[Script] = []
         seen: dict[str, int] = {}
-        for position, fields in enumerate(read.read_objects(source.scripts)):
+        for position, fields in enumerate(read_objects(source.scripts)):
             where = f"{shown(str(source.scripts))}: position {position}"
-            case_id = read.text(fields, ("case_id", "id", "script_id", "caseid"), where)
+            case_id = text(fields, ("case_id", "id", "script_id", "caseid"), where)
             if not case_id:
                 raise DataError(f"{where}: no 'case_id'; every script needs one")
             case_id = self._unique(case_id, fields, seen, "scripts", where)
@@ -173,11 +174,11 @@ class EchoMind:
                 scripts.append(self._read_script(source, fields, case_id, where))
         return scripts
 
-    def _read_script(self, source: Source, fields: read.Fields, case_id: str, where: str) -> Script:
-        words = read.text(fields, read.WORDS, where)
+    def _read_script(self, source: Source, fields: Fields, case_id: str, where: str) -> Script:
+        words = text(fields, read.WORDS, where)
         if not words:
             self._met.add("scripts without text are not transcribed", f"{source.name}/{case_id}")
-        label = read.text(fields, read.CUE, where)
+        label = text(fields, read.CUE, where)
         cue, cue_text = self._cue(label, f"{source.name}/{case_id}")
         other = other_text = ""
         styles: dict[str, Spoken] = {}
@@ -191,14 +192,14 @@ class EchoMind:
             clip = self._clip(named, source, where)
             if clip is not None:
                 styles[style] = self._spoken(clip, told, style, source, where)
-        topic = read.text(fields, ("topic", "scenario"), where)
+        topic = text(fields, ("topic", "scenario"), where)
         return Script(
             case_id, words, topic, cue, cue_text, other, other_text, dimension_of(cue_text), styles,
             part=self._part("script", fields, where),
             control_of=_control_of(fields, where),
         )  # fmt: skip
 
-    def _spoken(self, clip: str, told: read.Fields, style: Style, source: Source, where: str) -> Spoken:
+    def _spoken(self, clip: str, told: Fields, style: Style, source: Source, where: str) -> Spoken:
         reply, named = read.reply_of(told)
         audio = ""
         if named:
@@ -212,7 +213,7 @@ class EchoMind:
         return Spoken(clip, reply=reply, reply_audio=audio)
 
     def _alternative(
-        self, told: read.Fields, named: str, cue: str, case_id: str, source: Source, where: str
+        self, told: Fields, named: str, cue: str, case_id: str, source: Source, where: str
     ) -> tuple[str, str]:
         """The alternative's cue: as labelled, else as its file name has it where that is not the target's."""
         label = read.cue_of(told, "alternative", where)
@@ -244,7 +245,7 @@ class EchoMind:
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
 
-    def _unique(self, given: str, fields: read.Fields, seen: dict[str, int], nouns: str, where: str) -> str:
+    def _unique(self, given: str, fields: Fields, seen: dict[str, int], nouns: str, where: str) -> str:
         """`given`, or with `#2` … where another has it already; "" for an exact repetition, which is left out."""
         content = hash(msgspec.json.encode(fields))
         if given not in seen:
@@ -268,9 +269,9 @@ class EchoMind:
         questions: list[Question] = []
         for kind, level, path in source.questions:
             seen: dict[str, int] = {}
-            for position, fields in enumerate(read.read_objects(path)):
+            for position, fields in enumerate(read_objects(path)):
                 where = f"{shown(str(path))}: position {position}"
-                identity = read.text(fields, read.QUESTION_ID, where) or f"{kind}_at_{position}"
+                identity = text(fields, read.QUESTION_ID, where) or f"{kind}_at_{position}"
                 identity = self._unique(identity, fields, seen, f"{kind} questions", where)
                 question = self._read_question(source, kind, level, identity, fields, links, cases, where)
                 if question is not None:
@@ -278,13 +279,13 @@ class EchoMind:
         return questions
 
     def _read_question(
-        self, source: Source, kind: str, level: int, identity: str, fields: read.Fields,
+        self, source: Source, kind: str, level: int, identity: str, fields: Fields,
         links: Mapping[str, tuple[Script, str]], cases: Mapping[str, Script], where: str,
     ) -> Question | None:  # fmt: skip
         if not identity:
             return None
-        folder = read.text(fields, ("audio_dir", "audio_folder"), where)
-        name = read.text(fields, ("audio_name", "audio_filename", *read.AUDIO), where)
+        folder = text(fields, ("audio_dir", "audio_folder"), where)
+        name = text(fields, ("audio_name", "audio_filename", *read.AUDIO), where)
         if not name:
             self._met.add(f"{kind} questions that name no clip are left out", identity)
             return None
@@ -298,16 +299,16 @@ class EchoMind:
             self._met.add(f"{kind} questions without readable options are left out", identity)
             return None
         script, style = links.get(clip) or self._by_name(source, clip, folder, cases, identity)
-        stem = self._shared(read.text(fields, read.QUESTION, where))
+        stem = self._shared(text(fields, read.QUESTION, where))
         part = self._part(kind, fields, where)
         category = self._category(kind, level, fields, stem, identity, part)
-        gold = read.gold_of(read.text(fields, read.GOLD, where), options)
+        gold = read.gold_of(text(fields, read.GOLD, where), options)
         if not gold:
             self._met.add(f"{kind} questions without a usable answer count in no accuracy", identity)
-        words = self._shared(read.text(fields, read.WORDS, where) or script.words)
+        words = self._shared(text(fields, read.WORDS, where) or script.words)
         return Question(identity, kind, level, category, script, style, clip, words, stem, options, gold, part)
 
-    def _category(self, kind: str, level: int, fields: read.Fields, stem: str, identity: str, part: str) -> str:
+    def _category(self, kind: str, level: int, fields: Fields, stem: str, identity: str, part: str) -> str:
         told = read.kinds_of(fields)
         category = read.category_of(level, (*told, stem, identity))
         if not category:
@@ -342,7 +343,7 @@ class EchoMind:
         return script, parsed.style
 
 
-def _control_of(fields: read.Fields, where: str) -> str:
+def _control_of(fields: Fields, where: str) -> str:
     """The style whose reply the control clip shares, as the reply's name has it: that of which it is the twin."""
     parsed = read.parse_name(read.reply_of(read.block(fields, "control", where))[1])
     return parsed.style if parsed and parsed.style != "control" else "neutral"

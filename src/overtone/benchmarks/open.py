@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from overtone.benchmarks import _echomind_fields as read
 from overtone.benchmarks._echomind_files import Source
+from overtone.benchmarks._files import Fields, read_objects, text
 from overtone.benchmarks.echomind import EchoMind, dimension_of
 from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
@@ -89,13 +90,13 @@ class Open(EchoMind):
     def _status(self, cue: str) -> str:
         return self._statuses.get(cue, "")
 
-    def _part(self, kind: str, fields: read.Fields, where: str) -> str:
-        told = read.text(fields, ("part",), where) or PART_OF_KIND.get(kind, "")
+    def _part(self, kind: str, fields: Fields, where: str) -> str:
+        told = text(fields, ("part",), where) or PART_OF_KIND.get(kind, "")
         if told and told not in PARTS:
             raise DataError(f"{where}: unknown part {told!r}{suggest(told, PARTS)}; known: {', '.join(PARTS)}")
         return "" if told == "core" else told
 
-    def _category(self, kind: str, level: int, fields: read.Fields, stem: str, identity: str, part: str) -> str:
+    def _category(self, kind: str, level: int, fields: Fields, stem: str, identity: str, part: str) -> str:
         if kind not in PART_OF_KIND or part == "fixed":
             return super()._category(kind, level, fields, stem, identity, part)
         return next((read.slugify(told) for told in read.kinds_of(fields)), part)
@@ -106,9 +107,9 @@ class Open(EchoMind):
             return
         inside(self.root, path.relative_to(self.root).as_posix())
         seen: dict[str, int] = {}
-        for position, fields in enumerate(read.read_objects(path)):
+        for position, fields in enumerate(read_objects(path)):
             where = f"{shown(str(path))}: position {position}"
-            case_id = read.text(fields, ("case_id", "id"), where)
+            case_id = text(fields, ("case_id", "id"), where)
             if not case_id:
                 raise DataError(f"{where}: no 'case_id'; every dialogue needs one")
             case_id = self._unique(case_id, fields, seen, "dialogues", where)
@@ -116,7 +117,7 @@ class Open(EchoMind):
             if not isinstance(variants, dict) or not variants:
                 raise DataError(f"{where}: 'variants' must hold changed or steady, each a list of turns")
             if case_id:
-                yield from self._variants(source, case_id, read.text(fields, ("topic",), where), variants, where)
+                yield from self._variants(source, case_id, text(fields, ("topic",), where), variants, where)
 
     def _variants(
         self, source: Source, case_id: str, topic: str, variants: dict[str, Any], where: str
@@ -138,13 +139,13 @@ class Open(EchoMind):
             raise DataError(f"{where}: a dialogue is a list of two or more turns")
         return tuple(self._turn(source, turn, f"{where}, turn {n}") for n, turn in enumerate(given, 1))
 
-    def _turn(self, source: Source, fields: read.Fields, where: str) -> Turn:
-        named = read.text(fields, read.AUDIO, where)
+    def _turn(self, source: Source, fields: Fields, where: str) -> Turn:
+        named = text(fields, read.AUDIO, where)
         if not named:
             raise DataError(f"{where}: names no 'audio_file'")
         clip = self._clip(named, source, where)
-        label = read.text(fields, read.CUE, where)
-        words = read.text(fields, ("words", *read.WORDS), where)
+        label = text(fields, read.CUE, where)
+        words = text(fields, ("words", *read.WORDS), where)
         spoken = self._spoken(clip or named, fields, "target", source, where)
         cue = self._cue(label, where)[0] if label else ""
         return Turn(Clip(clip) if clip else None, words, cue, spoken.reply, spoken.reply_audio)
