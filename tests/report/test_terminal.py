@@ -6,7 +6,8 @@ import io
 from pathlib import Path
 
 from overtone.analysis.cases import case
-from overtone.report.terminal import print_case, print_run, safe
+from overtone.report.terminal import print_case, print_run
+from overtone.report.written import safe
 from overtone.runs.store import Store
 from tests.report.fake_run import CONTROL, make_run
 

@@ -14,7 +14,7 @@ from overtone.judges.page import interval, number
 from overtone.judges.people import MEASURES, Measure
 from overtone.judges.validate import BAR, Validation
 from overtone.paths import shown
-from overtone.report.terminal import make_console, safe
+from overtone.report.written import make_console, safe
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import IO
 
-from rich.console import Console
-from rich.table import Table
+import msgspec
 
 from overtone.analysis.measures import Estimate
 from overtone.arena.agreement import Agreement
@@ -13,7 +12,7 @@ from overtone.arena.said import sentences
 from overtone.arena.standings import Habit, Place, Standing, Standings
 from overtone.report import format as fmt
 from overtone.report.table import Cell, Line, PartTable
-from overtone.report.terminal import make_console, safe
+from overtone.report.written import make_console, safe, to_terminal
 
 SHOWN = 12  # raters in a table; standings.json has all
 HINTS = {
@@ -48,7 +47,9 @@ def tables(found: Standings) -> list[PartTable]:
 def print_standings(found: Standings, file: IO[str] | None = None) -> None:
     console = make_console(file)
     for table in tables(found):
-        _print(console, table)
+        to_terminal(console, [_brief(table)])
+        if (more := len(table.lines) - len(_brief(table).lines)) > 0:
+            console.print(f"and {more} raters more in standings.json")
     if not found.electorates:
         console.print("No votes yet: name a --judge, or export pairs for people and take their votes in with --votes.")
     for sentence in sentences(found):
@@ -60,15 +61,8 @@ def print_standings(found: Standings, file: IO[str] | None = None) -> None:
         console.print(f"note: {safe(note)}")
 
 
-def _print(console: Console, part: PartTable) -> None:
-    table = Table(title=safe(part.title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in (*part.names, *part.heads):
-        table.add_column(safe(name), justify="left" if name in part.names else "right", overflow="fold")
-    for line in part.lines[:SHOWN] if part.key.startswith("raters") else part.lines:
-        table.add_row(*map(safe, (*line.names, *(cell.text for cell in line.cells))))
-    console.print(table)
-    if part.key.startswith("raters") and len(part.lines) > SHOWN:
-        console.print(f"and {len(part.lines) - SHOWN} raters more in standings.json")
+def _brief(table: PartTable) -> PartTable:
+    return msgspec.structs.replace(table, lines=table.lines[:SHOWN]) if table.key.startswith("raters") else table
 
 
 def _places(found: Standings, one: Standing) -> PartTable:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from overtone.analysis.requirements import Check, Checked, sentences
 from overtone.paths import shown
-from overtone.report.compared import plain, rows
+from overtone.report.written import markdown_rows, plain
 
 MARK = {"holds": "✓", "fails": "✗", "unknown": "?"}
 
@@ -29,7 +29,7 @@ def summary(found: Check) -> str:
 def markdown(found: Check) -> str:
     """A summary short enough for a pull request."""
     cells = [[MARK[row.state], row.required, row.condition, row.said] for row in found.rows]
-    text = [f"**{plain(summary(found))}**", "", *rows(["", "required", "condition", "found"], cells)]
+    text = [f"**{plain(summary(found))}**", "", *markdown_rows(["", "required", "condition", "found"], cells)]
     return "\n".join([*text, *(f"\n- {plain(note)}" for note in found.notes)]) + "\n"
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import IO
 
-from rich.table import Table as RichTable
-
 from overtone.analysis.compare import Change, Comparison, Flip, Flips, change, probability, sentences
-from overtone.paths import shown
 from overtone.report.apart import OVER
 from overtone.report.format import NONE, one
 from overtone.report.table import Cell, Line, PartTable
-from overtone.report.terminal import make_console, safe
+from overtone.report.written import make_console, markdown_rows, plain, safe, to_terminal
+from overtone.report.written import markdown as written
 
 SHOWN = 10  # flipped cases in a table; --format json has all
 HINT = (
@@ -105,14 +102,7 @@ def print_comparison(found: Comparison, file: IO[str] | None = None, *, width: i
     console = make_console(file, width)
     for text in (*facts(found), *(sentence.text for sentence in sentences(found))):
         console.print(safe(text), soft_wrap=True)
-    for table in tables(found):
-        drawn = RichTable(title=safe(table.title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for number, head in enumerate(_heads(table)):
-            drawn.add_column(safe(head), justify="left" if number <= len(table.names) else "right", overflow="fold")
-        for line in table.lines:
-            cells = ["\n".join(safe(part) for part in (cell.text, cell.small) if part) for cell in line.cells]
-            drawn.add_row(safe(line.condition), *map(safe, line.names), *cells)
-        console.print(drawn)
+    to_terminal(console, tables(found))
     if found.tables:
         console.print("percent and percentage points, or the measure's own scale; 95 % intervals by script")
     for flips in found.flips:
@@ -126,10 +116,6 @@ def print_comparison(found: Comparison, file: IO[str] | None = None, *, width: i
                 console.print(f"  … and {total - len(cases[:SHOWN]):,} more")
 
 
-def _heads(table: PartTable) -> list[str]:
-    return ["condition", *table.names, *table.heads]
-
-
 # ── Markdown ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -137,26 +123,11 @@ def markdown(found: Comparison) -> str:
     lines = [f"# {plain(found.second)} against {plain(found.first)}", ""]
     lines += [f"- {plain(line)}" for line in facts(found)]
     lines += ["", *(f"- {plain(sentence.text)}" for sentence in sentences(found))]
-    for table in tables(found):
-        lines += ["", f"## {plain(table.title)}", "", *rows(_heads(table), [_row(line) for line in table.lines])]
+    lines += ["", *written(tables(found), hints=False).splitlines()]
     for flips in found.flips:
         for head, cases, total in listed(flips):
             lines += ["", f"## {plain(_of(flips))}: {head} ({total:,})", ""]
-            lines += rows(["item", "cue", ""], [[f.item, f.cue or "neutral", _moved(f)] for f in cases[:SHOWN]])
+            lines += markdown_rows(
+                ["item", "cue", ""], [[f.item, f.cue or "neutral", _moved(f)] for f in cases[:SHOWN]]
+            )
     return "\n".join(lines) + "\n"
-
-
-def _row(line: Line) -> list[str]:
-    cells = [" ".join(filter(None, (cell.text, f"({cell.small})" if cell.small else ""))) for cell in line.cells]
-    return [line.condition, *line.names, *cells]
-
-
-def rows(heads: list[str], found: list[list[str]]) -> list[str]:
-    """A Markdown table; what strangers wrote stays text."""
-    lines = ["| " + " | ".join(map(plain, heads)) + " |", "|" + "---|" * len(heads)]
-    return [*lines, *("| " + " | ".join(map(plain, row)) + " |" for row in found)]
-
-
-def plain(text: str) -> str:
-    """Text of others in Markdown: on one line, without markup."""
-    return re.sub(r"([\\`*_{}\[\]<>|#!~&])", r"\\\1", shown(text)) if text else ""

@@ -10,7 +10,10 @@ from overtone.analysis.measures import Estimate
 
 
 class Cell(Struct, frozen=True):
-    """One number of a table. A `number` has no percent sign to think of; `points` are a difference of percentages."""
+    """One number of a table. A `number` has no percent sign to think of; `points` are a difference of percentages.
+
+    `text` is shown instead of the estimate where both are given.
+    """
 
     estimate: Estimate | None = None
     kind: Literal["percent", "number", "points", "text"] = "percent"
@@ -19,6 +22,12 @@ class Cell(Struct, frozen=True):
     digits: int = 2  # of a bare number
     title: str = ""  # how it was measured, on demand
     key: str = ""  # of a finding's number: what to ask for the cases under it
+    notes: tuple[str, ...] = ()  # what a reader must know beside it: footnotes
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """All footnotes: its own, then that of its estimate."""
+        return (*self.notes, *((self.estimate.note,) if self.estimate is not None and self.estimate.note else ()))
 
 
 class Line(Struct, frozen=True):

@@ -9,19 +9,16 @@ from pathlib import Path
 from typing import IO
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from overtone.analysis.cases import Asked, CaseView, Said
-from overtone.analysis.measures import Estimate
 from overtone.analysis.reading import open_run
-from overtone.analysis.summary import ConditionSummary, Summary, summarise_reading
-from overtone.paths import shown
+from overtone.analysis.summary import Summary, summarise_reading
 from overtone.report import format as fmt
 from overtone.report.apart import apart, bases, wrong_answers
 from overtone.report.replies import agreement, alignment, following, judged_tables, plain, spoken
-from overtone.report.table import Cell, PartTable
-from overtone.report.tables import conversations, hearing, talk_columns
+from overtone.report.results import conversation_table, hearing_table
+from overtone.report.table import Cell, Line, PartTable
+from overtone.report.written import make_console, safe, to_terminal
 
 
 def print_run(folder: Path, file: IO[str] | None = None, *, signatures: bool = False) -> None:
@@ -44,8 +41,7 @@ def print_summary(summary: Summary, file: IO[str] | None = None, *, width: int |
     numbered = [(0, c) for c in summary.conditions]
     replies = (*judged_tables(numbered)[:1], following(numbered), *spoken(numbered, brief=True))
     replies += (*alignment([summary], brief=True), *agreement([summary]))
-    for part in (*map(plain, replies), wrong_answers(numbered), *apart(numbered)):
-        _part(console, part)
+    to_terminal(console, (*map(plain, replies), wrong_answers(numbered), *apart(numbered)))
     _ledger(console, summary)
 
 
@@ -99,109 +95,19 @@ def _verdict(said: Said) -> str:
     return f"WER {fmt.percent(said.wer)}: " if said.wer is not None else ""
 
 
-def make_console(file: IO[str] | None = None, width: int | None = None) -> Console:
-    """A console that writes no escape codes unless a terminal reads them; a log gets wide, unfolded lines."""
-    console = Console(file=file, highlight=False, width=width)
-    if not console.is_terminal and width is None:
-        console = Console(file=file, highlight=False, width=160, color_system=None)
-    return console
-
-
-def safe(text: str) -> str:
-    """Text of others, on one line, without control characters and without markup."""
-    return escape(shown(text))
-
-
 def _headline(console: Console, summary: Summary) -> None:
-    table = _table("Hearing and reasoning", ["run", "condition", *(f"{c.label} {c.better}" for c in fmt.HEARING)])
-    for c in summary.conditions:
-        for over, measures in hearing(c):
-            cells = [_cell(measures.get(col.measure)) for col in fmt.HEARING]
-            table.add_row(safe(summary.model), _condition(c, over), *cells)
-    if table.row_count:
-        console.print(table)
-        console.print("percent; in brackets the 95 % interval by script; n scored of n asked; bounds if any is missing")
+    pairs = [(0, c) for c in summary.conditions]
+    to_terminal(console, [hearing_table(pairs)], hints=True)
     for sentence in bases([(c.condition, c) for c in summary.conditions]):
         console.print(safe(sentence))
-    _conversation(console, summary)
-
-
-def _condition(c: ConditionSummary, over: str) -> str:
-    return safe(c.condition) + (f"\n{safe(over)}" if over else "")
-
-
-def _conversation(console: Console, summary: Summary) -> None:
-    rows = [(c, over, t) for c in summary.conditions for over, t in conversations(c)]
-    measured = [m for m in talk_columns(t for *_, t in rows) if not m.more]
-    columns = [
-        "run",
-        "condition",
-        "replies",
-        *(m.label for m in measured),
-        "words",
-        "spoken",
-        "latency, median",
-        "95 %",
-    ]
-    table = _table("Conversation", columns)
-    for c, over, t in rows:
-        table.add_row(
-            safe(summary.model),
-            _condition(c, over),
-            f"{t.replies:,} of {t.asked:,}",
-            *(_cell(t.measures.get(m.name), m.kind, m.digits) for m in measured),
-            fmt.NONE if t.words is None else f"{t.words:.1f}",
-            f"{t.with_audio:,}",
-            fmt.seconds(t.latency_median),
-            fmt.seconds(t.latency_p95),
-        )
-    if table.row_count:
-        console.print(table)
-
-
-def _part(console: Console, part: PartTable) -> None:
-    table = _table(part.title, ["condition", *part.names, *part.heads], left=("condition", *part.names))
-    for line in part.lines:
-        table.add_row(safe(line.condition), *map(safe, line.names), *map(_any_cell, line.cells))
-    if table.row_count:
-        console.print(table)
-
-
-def _any_cell(cell: Cell) -> str:
-    if cell.kind == "text":
-        return "\n".join(map(safe, filter(None, (cell.text, cell.small))))
-    if cell.estimate is None:
-        return fmt.NONE
-    small = "\n".join(map(safe, cell.small.split(" · "))) if cell.small else ""
-    return _cell(cell.estimate, cell.kind, cell.digits) + (f"\n{small}" if small else "")
+    to_terminal(console, [conversation_table(pairs, brief=True)])
 
 
 def _ledger(console: Console, summary: Summary) -> None:
-    table = _table("Failures and what else to know", ["kind", "reason", "count"])
-    if summary.pending:
-        table.add_row("pending", "not asked yet; the same command goes on", f"{summary.pending:,}")
-    for row in summary.ledger.rows:
-        table.add_row(row.kind, safe(row.reason), f"{row.count:,}")
-    if table.row_count:
-        console.print(table)
+    rows = [("pending", "not asked yet; the same command goes on", summary.pending)] if summary.pending else []
+    rows += [(row.kind, row.reason, row.count) for row in summary.ledger.rows]
+    lines = [Line(None, "", (kind, reason), (Cell(kind="text", text=f"{n:,}"),)) for kind, reason, n in rows]
+    title = "Failures and what else to know"
+    to_terminal(console, [PartTable("ledger", title, "", ("kind", "reason"), ("count",), tuple(lines))])
     for note in summary.notes:
         console.print(f"note: {safe(note)}")
-
-
-def _table(title: str, columns: list[str], left: tuple[str, ...] = ("run", "condition", "kind", "reason")) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in columns:
-        table.add_column(name, justify="left" if name in left else "right", overflow="fold")
-    return table
-
-
-def _cell(e: Estimate | None, kind: str = "percent", digits: int = 2) -> str:
-    if e is None:
-        return fmt.NONE
-    if e.value is None:
-        return f"{fmt.NONE}\n{fmt.counted(e)}"
-    between = fmt.between(e, kind, digits)
-    lines = [fmt.written(e, kind, digits) + (escape(f" [{between}]") if between else ""), fmt.counted(e)]
-    if missing := fmt.bounds(e, kind, digits):
-        lines.append(f"bounds {missing}")
-    return "\n".join(lines)

@@ -1,0 +1,162 @@
+"""The tables of what runs scored, by name: headline, replies, sub-tasks, cues, and the paper's own results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from overtone.analysis.measures import Accuracy, Estimate
+from overtone.analysis.published import COLUMNS, published
+from overtone.analysis.summary import ConditionSummary, Conversation, Summary
+from overtone.report import format as fmt
+from overtone.report.apart import NOT_VALIDATED, Pairs, apart, wrong_answers
+from overtone.report.replies import agreement, alignment, following, judged_tables, plain, spoken, without_column
+from overtone.report.table import Cell, Line, PartTable
+from overtone.report.tables import HEAT, TalkColumn, conversations, hearing, talk_columns
+
+HINTS = {
+    "hearing": "Percent; in brackets the 95 % interval by script; n scored of n asked; bounds if any is missing.",
+    "conversation": "The words of the replies against the references, in percent, and how long replies took.",
+    "tasks": (
+        "Multiple choice by sub-task: right ÷ answered, the same by the strict reader of answers, and less what blind "
+        "guessing gets."
+    ),
+    "cues": "Every measure by the cue of the clip, cues that are not validated too.",
+}
+LEVELS = {1: "understanding", 2: "reasoning"}
+
+
+def hearing_table(pairs: Pairs) -> PartTable:
+    """The headline of hearing and reasoning."""
+    lines = [
+        Line(run, c.condition, (over,), tuple(Cell(measures.get(column.measure)) for column in fmt.HEARING))
+        for run, c in pairs
+        for over, measures in hearing(c)
+    ]
+    heads = tuple(f"{column.label} {column.better}" for column in fmt.HEARING)
+    title = "Hearing and reasoning"
+    return _over(PartTable("hearing", title, HINTS["hearing"], ("Cues",), heads, tuple(lines)))
+
+
+def conversation_table(pairs: Pairs, *, brief: bool = False) -> PartTable:
+    """The words of the replies; `brief` leaves out what stands in a report's second table."""
+    rows = [(run, c, over, t) for run, c in pairs for over, t in conversations(c)]
+    measured = [m for m in talk_columns(t for *_, t in rows) if not brief or not m.more]
+    heads = ("Replies", *(m.label for m in measured), "Words", "Spoken", "Latency, median", "95 %")
+    lines = tuple(Line(run, c.condition, (over,), _talk(t, measured)) for run, c, over, t in rows)
+    return _over(PartTable("conversation", "Conversation", HINTS["conversation"], ("Cues",), heads, lines))
+
+
+def _talk(t: Conversation, measured: Sequence[TalkColumn]) -> tuple[Cell, ...]:
+    return (
+        _text(f"{t.replies:,} of {t.asked:,}"),
+        *(Cell(t.measures.get(m.name), m.kind, digits=m.digits) for m in measured),
+        _text(fmt.NONE if t.words is None else f"{t.words:.1f}"),
+        _text(f"{t.with_audio:,}"),
+        _text(fmt.seconds(t.latency_median)),
+        _text(fmt.seconds(t.latency_p95)),
+    )
+
+
+def _over(table: PartTable) -> PartTable:
+    return without_column(table, "Cues", lambda said: NOT_VALIDATED in said)
+
+
+def _results(pairs: Pairs) -> list[PartTable]:
+    return [hearing_table(pairs), conversation_table(pairs)]
+
+
+def _voice(pairs: Pairs) -> list[PartTable]:
+    return [plain(table) for table in spoken(pairs)]
+
+
+def _tasks(pairs: Pairs) -> list[PartTable]:
+    def cells(found: Accuracy) -> tuple[Cell, ...]:
+        chance = _text(fmt.percent(found.chance))
+        return (Cell(found.questions), Cell(found.strict), Cell(found.corrected), chance)
+
+    lines = [
+        Line(run, c.condition, (LEVELS.get(t.level, str(t.level)), t.label), cells(t.accuracy))
+        for run, c in pairs
+        for t in c.tasks
+    ]
+    heads = ("Right ↑ · %", "Strict reading ↑ · %", "Less guessing ↑ · %", "Chance · %")
+    return [PartTable("tasks", "Sub-tasks", HINTS["tasks"], ("Level", "Task"), heads, tuple(lines))]
+
+
+def _cues(pairs: Pairs) -> list[PartTable]:
+    used = [m for m in HEAT if any(row.measures.get(m.measure) for _, c in pairs for row in c.cues)]
+
+    def name(c: ConditionSummary, key: str, label: str) -> str:
+        return f"{label} (not validated)" if key in c.unvalidated_cues else label
+
+    lines = [
+        Line(run, c.condition, (row.parent, name(c, row.key, row.label)), tuple(_measured(row.measures, used)))
+        for run, c in pairs
+        for row in c.cues
+    ]
+    heads = tuple(f"{m.label} {m.better}" for m in used)
+    return [PartTable("cues", "Cues", HINTS["cues"], ("Category", "Cue"), heads, tuple(lines))]
+
+
+def _measured(measures: dict[str, Estimate], used: Sequence[fmt.Column]) -> list[Cell]:
+    return [Cell(measures.get(column.measure)) for column in used]
+
+
+def published_table() -> PartTable:
+    """The results EchoMind's authors published, as printed."""
+    found = published()
+    columns = [c for c in COLUMNS if any(row.get(c.key) is not None for row in found.rows)]
+    lines = []
+    for number in range(len(found.rows)):
+        values = [found.value(number, c.key) for c in columns]
+        cells = tuple(_text(fmt.NONE if x is None else f"{x:.2f}") for x in values)
+        lines.append(Line(None, "", (found.model(number),), cells))
+    return PartTable(
+        "published", "Published results", found.source, ("Model",), tuple(c.title for c in columns), tuple(lines)
+    )
+
+
+def _text(text: str) -> Cell:
+    return Cell(kind="text", text=text)
+
+
+class Results(Struct, frozen=True):
+    """Some tables by one name: what they show, and how they are made of runs' summaries."""
+
+    about: str
+    make: Callable[[Sequence[Summary]], list[PartTable]]
+
+
+def _of_pairs(make: Callable[[Pairs], list[PartTable]]) -> Callable[[Sequence[Summary]], list[PartTable]]:
+    def made(summaries: Sequence[Summary]) -> list[PartTable]:
+        return make([(number, c) for number, summary in enumerate(summaries) for c in summary.conditions])
+
+    return made
+
+
+RESULTS = {
+    "results": Results("The headline: hearing, reasoning, and the words of the replies.", _of_pairs(_results)),
+    "judged": Results(
+        "What judges said of the replies.", _of_pairs(lambda pairs: [plain(t) for t in judged_tables(pairs)])
+    ),
+    "voice": Results(
+        "How spoken replies sound: delivery, predicted quality, emotion.",
+        lambda summaries: [*_of_pairs(_voice)(summaries), *alignment(summaries)],
+    ),
+    "following": Results(
+        "Whether replies follow the voice, told offline.", _of_pairs(lambda pairs: [plain(following(pairs))])
+    ),
+    "tasks": Results("Multiple choice by sub-task.", _of_pairs(_tasks)),
+    "cues": Results("Every measure by cue.", _of_pairs(_cues)),
+    "wrong": Results("What the wrong answers were.", _of_pairs(lambda pairs: [wrong_answers(pairs)])),
+    "apart": Results("What a benchmark keeps apart: false cues, conflicts, dialogues, controls.", _of_pairs(apart)),
+    "agreement": Results("How far judges agree, and what they left open.", agreement),
+    "published": Results("The results EchoMind's authors published.", lambda _: [published_table()]),
+}
+
+
+def result_tables(name: str, summaries: Sequence[Summary]) -> list[PartTable]:
+    """The tables of one name that there is data for."""
+    return [table for table in RESULTS[name].make(summaries) if table.lines]
