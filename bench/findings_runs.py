@@ -3,7 +3,7 @@
 What is said follows from a mind's known abilities (`bench.findings_minds`); scores are drawn around what was said. Here
 and there a reply fails, is refused, empty or cut off, and a verdict cannot be read. Conversations are held under every
 prompt and, with a cue, with the cue told rightly and wrongly; a third of the questions and a fourth of the
-conversations also by transcript; every twentieth script is asked twice.
+conversations also by transcript; every twentieth script is asked twice. Or each item is asked once.
 """
 
 from __future__ import annotations
@@ -41,28 +41,30 @@ PER_WORD = (
         "wer_raw|v1|norm:none|split:jiwer|empty:1",
     ),
 )
+ONCE = {"transcribe": ["task/audio"], "choose": ["task/audio"], "converse": ["enhance/audio"]}
 
 Detail = dict[str, float | int | str | None]
 
 
-def make_runs(folder: Path, *, runs: int, scripts: int, seed: int = 0) -> list[Path]:
-    """Run folders named after their minds, all over the same items."""
+def make_runs(folder: Path, *, runs: int, scripts: int, seed: int = 0, once: bool = False) -> list[Path]:
+    """Run folders named after their minds, all over the same items; `once` asks each under one condition alone."""
     items = list(make_items(scripts, seed))
     made = []
     for number, mind in enumerate(minds(runs, seed)):
-        made.append(make_run(folder / mind.name, mind, items, seed=seed * 1_000 + number))
+        made.append(make_run(folder / mind.name, mind, items, seed=seed * 1_000 + number, once=once))
     return made
 
 
-def make_run(folder: Path, mind: Mind, items: list[Item], *, seed: int = 0) -> Path:
+def make_run(folder: Path, mind: Mind, items: list[Item], *, seed: int = 0, once: bool = False) -> Path:
     """One finished run of a mind."""
     rng = np.random.default_rng((seed, 2))
     said = Said(mind, rng)
     with Store.create(folder) as store:
         for start in range(0, len(items), 500):
             page = items[start : start + 500]
-            for repeats in (1, 2):
-                store.plan([(i, conditions(i)) for i in page if (2 if _script(i) % 20 == 0 else 1) == repeats], repeats)
+            for repeats in (1,) if once else (1, 2):
+                chosen = [i for i in page if once or _repeats(i) == repeats]
+                store.plan([(i, ONCE[i.task] if once else conditions(i)) for i in chosen], repeats)
         store.set_meta(
             {
                 "benchmark": "echomind",
@@ -88,6 +90,10 @@ def make_run(folder: Path, mind: Mind, items: list[Item], *, seed: int = 0) -> P
 
 def _script(item: Item) -> int:
     return int(item.group.rpartition("_")[2])
+
+
+def _repeats(item: Item) -> int:
+    return 2 if _script(item) % 20 == 0 else 1
 
 
 def conditions(item: Item) -> list[str]:
