@@ -58,13 +58,13 @@ class Headline(Struct, frozen=True):
 
 
 class Published(Struct, frozen=True):
-    """Results as printed: for each model its values by the keys of `columns` (key → label); None where a dash stands.
+    """Results as printed: for each model its values in the order of `columns` (key → label), None where a dash stands.
     `comparable` is empty where a run of ours may stand beside them, or says why not."""
 
     title: str
     source: str
     columns: Mapping[str, str]
-    rows: tuple[tuple[str, Mapping[str, float | None]], ...]
+    rows: tuple[tuple[str, tuple[float | None, ...]], ...]
     comparable: str = ""
 
 

@@ -1,0 +1,286 @@
+"""EmpathyEval: which of two or three spoken replies fits the situation and the voice best? Groups vary context or tone.
+
+The companion of AEQ-Bench (HumOmni 2026, track 1). Its test files are read as released; where the right answers are
+known, they lie beside them as `*answer*.jsonl`. Its training rows become questions too: the warm delivery against the
+flat one of the same reply.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from overtone.benchmarks._files import Fields, Sounds, Warnings, kind_of, lowered, read_objects, read_rows, text
+from overtone.errors import DataError
+from overtone.paths import inside, shown
+from overtone.schema import Clip, Item, Option, Turn
+from overtone.suite import Column, Facts, Groups, Headline, Published, Release, Suite
+
+QUESTION = "Which recording is the most empathetic reply to what the user says, in this situation and in this voice?"
+SETTINGS = {"gigaspeech": "context", "meld": "context", "emovdb": "tone"}  # what varies within a group
+_VARIANT = {"meld": re.compile(r"_\d+$"), "emovdb": re.compile(r"_e\d+$")}
+_OPTION = re.compile(r"(?:opt(?:ion)?[-_ ]?)?([a-z])", re.I)
+_ANSWER = re.compile(r"\W*(?:opt(?:ion)?[-_ ]?)?([a-z])\W*", re.I)
+CONTEXT, TONE = {"category": ("context",)}, {"category": ("tone",)}
+
+
+def right(groups: Groups) -> float | None:
+    """Acc: how many questions are answered rightly. A reply that did not come is not right; nothing is known where the
+    right answers are not."""
+    if all(reply.values.get("accuracy") is None for group in groups for reply in group):
+        return None
+    return float(sum(reply.values.get("accuracy") == 1 for group in groups for reply in group))
+
+
+def bonus(groups: Groups) -> float | None:
+    """Bonus: how many groups are answered rightly in every variant."""
+    if right(groups) is None:
+        return None
+    return float(sum(all(reply.values.get("accuracy") == 1 for reply in group) for group in groups))
+
+
+def final(groups: Groups) -> float | None:
+    """(Acc + Bonus) ÷ (questions + groups)."""
+    one, other = right(groups), bonus(groups)
+    return None if one is None or other is None else (one + other) / (sum(map(len, groups)) + len(groups))
+
+
+def _columns() -> Iterator[Column]:
+    for over, label, only in (("", "", {}), ("_context", ", context", CONTEXT), ("_tone", ", tone", TONE)):
+        yield Column(f"final{over}", f"Final{label}", "accuracy", only, final, help="(Acc + Bonus) ÷ (items + groups)")
+        yield Column(f"acc{over}", f"Acc{label}", "accuracy", only, right, "number", 0)
+        yield Column(f"bonus{over}", f"Bonus{label}", "accuracy", only, bonus, "number", 0)
+
+
+SUITE = Suite(
+    Facts(
+        title="EmpathyEval",
+        cues="tone of voice (amused, angry, neutral, sleepy, disgusted), delivery of the reply",
+        tasks="choose the most empathetic of 2–3 spoken replies",
+        hears="context text, utterance audio, reply audios",
+        answers="a letter",
+        turns="one",
+        metrics="Acc, Bonus (whole groups), Final",
+        data="gracehuggingface/EmpathyEval (hub)",
+        licence="see its card",
+        offline="loading and scoring; its sounds must be fetched",
+    ),
+    release=Release("gracehuggingface/EmpathyEval", "as on its dataset card: read it before use"),
+    headlines=(
+        Headline(
+            "empathyeval",
+            "EmpathyEval",
+            tuple(_columns()),
+            hint="Acc counts right answers, Bonus groups right in every variant; Final is (Acc + Bonus) ÷ (questions + "
+            "groups). A question without an answer counts as wrong, as in a submission.",
+        ),
+    ),
+    published=(
+        Published(
+            "EmpathyEval, phase 1",
+            "HumOmni 2026, track 1, leaderboard",
+            {
+                "acc": "Acc",
+                "bonus": "Bonus",
+                "final": "Final",
+                "final_context": "Final, context",
+                "final_tone": "Final, tone",
+            },
+            (
+                ("best team", (457, 137, 0.814, 0.786, 0.920)),
+                ("Qwen2.5-Omni-7B", (249, 35, 0.389, 0.381, 0.420)),
+                ("Qwen2.5-Omni-3B", (248, 34, 0.386, 0.367, 0.460)),
+            ),
+        ),
+    ),
+)
+
+
+class EmpathyEval:
+    """A folder that holds any of the released files, at any depth."""
+
+    name = "empathyeval"
+
+    def __init__(self, data: Path) -> None:
+        if not data.is_dir():
+            raise DataError(f"{shown(str(data))}: no such folder; give the folder that holds the unpacked release")
+        self.root = data.resolve()
+        self.prompts: dict[str, str] = {}
+        self._met = Warnings()
+        self._sounds = Sounds(self.root)
+        found = sorted(p for p in self.root.rglob("*") if p.suffix in (".json", ".jsonl") and p.is_file())
+        for path in found:
+            inside(self.root, path.relative_to(self.root).as_posix())  # a link that leads out is refused
+        answers = self._answers([p for p in found if "answer" in p.stem.lower()])
+        self._items: list[Item] = []
+        for path in found:
+            if path.stem.endswith("_release"):
+                self._items += self._test(path, answers)
+            elif path.name.endswith("_flat.jsonl"):
+                self._items += self._train(path)
+        if not self._items and not self._met.lines():
+            raise DataError(
+                f"{shown(str(data))}: holds neither *_release.json nor *_flat.jsonl; unpack the release's zips there"
+            )
+        doubled = _doubled([item.id for item in self._items])
+        if doubled:
+            raise DataError(f"{shown(str(data))}: {shown(doubled)} comes twice; keep one copy of each released file")
+        self.warnings = self._met.lines()
+
+    def items(self, levels: frozenset[int], styles: frozenset[str], asr: Literal["target", "all"]) -> Iterator[Item]:
+        """All questions, in the order of the files; they need words and voice and belong to level 2."""
+        yield from self._items if 2 in levels else ()
+
+    def _answers(self, files: list[Path]) -> dict[str, str]:
+        """Question → letter, from files like a submission."""
+        found: dict[str, str] = {}
+        for path in files:
+            rows = read_rows(path) if path.suffix == ".jsonl" else read_objects(path)
+            for number, fields in enumerate(rows, 1):
+                where = f"{shown(str(path))}, {number}"
+                letter = _ANSWER.fullmatch(text(fields, ("answer", "gold", "label"), where))
+                name = text(fields, ("question_id", "id"), where)
+                if letter is None or not name:
+                    raise DataError(f"{where}: 'question_id' and 'answer' (a letter) are expected")
+                found[name] = letter[1].upper()
+        return found
+
+    # ── the test files ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _test(self, path: Path, answers: dict[str, str]) -> Iterator[Item]:
+        source = next((s for s in SETTINGS if s in path.stem.lower()), "")
+        if not source:
+            raise DataError(f"{shown(str(path))}: its name says none of {', '.join(SETTINGS)}; keep the released name")
+        folder = f"{path.parent.relative_to(self.root).as_posix()}/".removeprefix("./")
+        for position, fields in enumerate(read_objects(path)):
+            where = f"{shown(str(path))}: position {position}"
+            name = text(fields, ("question_id", "id"), where)
+            if not name:
+                raise DataError(f"{where}: no 'question_id'; every question needs one")
+            options = fields.get("options")
+            if not isinstance(options, dict) or len(options) < 2:
+                raise DataError(f"{where}: 'options' holds {kind_of(options)}, but two or more recordings are expected")
+            clips = {_letter(key, where): self._find(value, folder, where) for key, value in options.items()}
+            said = self._find(fields.get("utterance_audio"), folder, where)
+            if said is None or None in clips.values():
+                self._met.add("questions with a missing recording are left out", name)
+                continue
+            yield self._item(
+                name, source, _group(name, source, said), said, clips,
+                words=text(fields, ("utterance",), where),
+                context=text(fields, ("context",), where),
+                reference=text(fields, ("response",), where),
+                gold=answers.get(name, ""), where=where,
+            )  # fmt: skip
+
+    def _find(self, named: object, folder: str, where: str) -> str | None:
+        if not isinstance(named, str) or not named.strip():
+            raise DataError(f"{where}: a recording's path is {kind_of(named)}, but text is expected")
+        return self._sounds.find(named, (folder, ""))
+
+    # ── the training files ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _train(self, path: Path) -> Iterator[Item]:
+        folder = f"{path.parent.relative_to(self.root).as_posix()}/".removeprefix("./")
+        for number, fields in enumerate(read_rows(path), 1):
+            where = f"{shown(str(path))}, line {number}"
+            name = text(fields, ("id",), where)
+            contexts = fields.get("contexts")
+            if not name or not isinstance(contexts, list | dict):
+                raise DataError(f"{where}: 'id' and 'contexts' are expected")
+            rows = _contexts(contexts, where) if isinstance(contexts, list) else _tones(contexts, where)
+            emotion = text(fields, ("emotion",), where)
+            words = text(fields, ("text",), where)
+            for variant, context, reply in rows:
+                user = f"{name}_{variant}_{emotion}" if isinstance(contexts, list) else f"{name}_{variant}"
+                kind: Literal["context", "tone"] = "context" if isinstance(contexts, list) else "tone"
+                yield from self._pair(folder, kind, name, variant, user, words, context, reply, where)
+
+    def _pair(
+        self, folder: str, kind: str, name: str, variant: str, user: str, words: str, context: str, reply: str,
+        where: str,
+    ) -> Iterator[Item]:  # fmt: skip
+        stem = f"{name}_{variant}"
+        said = self._sounds.find(f"user_audio/{user}.wav", (folder, ""))
+        good, bad = (self._sounds.find(f"response_audio/{stem}_{p}Para.wav", (folder, "")) for p in ("good", "bad"))
+        if said is None or good is None or bad is None:
+            self._met.add("training pairs with a missing recording are left out", f"{kind}/{stem}")
+            return
+        first = hashlib.sha256(f"{kind}/{stem}".encode()).digest()[0] % 2 == 0  # which letter is right is no pattern
+        clips: dict[str, str | None] = {"A": good if first else bad, "B": bad if first else good}
+        yield self._item(
+            f"train/{kind}/{stem}", "empathetic-dialogues", f"train/{kind}/{name}", said, clips, words=words,
+            context=context, reference=reply, gold="A" if first else "B", kind=kind, where=where,
+        )  # fmt: skip
+
+    def _item(
+        self, name: str, source: str, group: str, said: str, clips: dict[str, str | None], *, words: str, context: str,
+        reference: str, gold: str, where: str, kind: str = "",
+    ) -> Item:  # fmt: skip
+        options = tuple(Option(letter, "", clip=Clip(clip)) for letter, clip in sorted(clips.items()) if clip)
+        if gold and gold not in clips:
+            raise DataError(f"{where}: the right answer {gold} is none of the options {', '.join(sorted(clips))}")
+        return Item(
+            id=f"{self.name}/{name}",
+            benchmark=self.name,
+            level=2,
+            task="choose",
+            category=kind or SETTINGS[source],
+            case=name,
+            group=group,
+            style="",
+            turns=(Turn(Clip(said), words),),
+            source=source,
+            context=context,
+            question=QUESTION,
+            options=options,
+            gold=gold,
+            references=(reference,) if reference else (),
+        )
+
+
+def _letter(key: str, where: str) -> str:
+    found = _OPTION.fullmatch(key.strip())
+    if found is None:
+        raise DataError(f"{where}: an option is called {shown(key)!r}; opt-A, opt-B, … are expected")
+    return found[1].upper()
+
+
+def _group(name: str, source: str, said: str) -> str:
+    """The variants of one utterance: by the question's name, or by the recording they share."""
+    if source in _VARIANT:
+        return _VARIANT[source].sub("", name)
+    return f"{source}/{Path(said).stem}"
+
+
+def _contexts(given: list[object], where: str) -> Iterator[tuple[str, str, str]]:
+    for number, one in enumerate(given, 1):
+        if not isinstance(one, dict):
+            raise DataError(f"{where}: a context holds {kind_of(one)}, but an object is expected")
+        fields: Fields = lowered(one)
+        yield str(number), text(fields, ("context",), where), text(fields, ("response",), where)
+
+
+def _tones(given: Fields, where: str) -> Iterator[tuple[str, str, str]]:
+    fields = lowered(given)
+    context = text(fields, ("context",), where)
+    for key in fields:
+        if key.endswith("_response"):
+            yield key.removesuffix("_response"), context, text(fields, (key,), where)
+
+
+def _doubled(ids: list[str]) -> str:
+    seen: set[str] = set()
+    for one in ids:
+        if one in seen:
+            return one
+        seen.add(one)
+    return ""
+
+
+def load(data: Path) -> EmpathyEval:
+    """The release that lies in `data`."""
+    return EmpathyEval(data)
