@@ -21,12 +21,27 @@ from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
 from overtone.schema import PARTS, Clip, Item, Turn
 from overtone.spec import suggest
+from overtone.suite import Facts, Suite
 
 KINDS = {"understanding": 1, "reasoning": 2, "false_cue": 1, "conflict": 2, "fixed": 2}
 PART_OF_KIND = {"false_cue": "false-cue", "conflict": "conflict", "fixed": "fixed"}
 VARIANTS = ("changed", "steady")  # of a dialogue: the cue of its second turn is another, or the same
 STATUSES = ("validated", "unvalidated")
 _MANIFEST_BYTES = 100_000_000
+SUITE = Suite(
+    Facts(
+        title="Overtone-Open",
+        cues="all 39, of which some are validated",
+        tasks="transcribe, choose (voice, reasoning), converse; false cues, conflicts, controls",
+        hears="audio, or its transcript, both or silence",
+        answers="text, a letter, speech",
+        turns="both",
+        metrics="all metrics and rubrics; the findings",
+        data="built here: overtone build open",
+        licence="scripts CC BY 4.0; clips as their voices allow",
+        offline="everything",
+    )
+)
 
 
 class Manifest(Struct, frozen=True):
