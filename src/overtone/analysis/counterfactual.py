@@ -28,7 +28,7 @@ from overtone.stats import multiple, paired
 SEED = 11
 DRAWS = 4000
 SIGNATURE = (
-    f"counterfactual|v1|pairs:right answers differ|unread:neither changed nor stayed|test:sign-flips by script"
+    f"counterfactual|v2|pairs:right answers differ|unread:neither changed nor stayed|test:sign-flips by script"
     f"|draws:{DRAWS}|seed:{SEED}|adjust:holm"
 )
 NOTHING = {REPEAT: "the same clip asked again", RENDERING: "the clip rendered again in another voice"}

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from overtone.analysis.measures import chosen, picked
+from overtone.analysis.measures import meant
 from overtone.analysis.parts import by_basis, of_script
 from overtone.analysis.reading import Answer
 
@@ -97,8 +97,8 @@ def _right(answer: Answer) -> str:
 
 
 def _read(answer: Answer) -> str | None:
-    """The reading that was chosen, or the letter of an option that has none; "" where the reply cannot be read."""
-    return None if answer.value("accuracy") is None else picked(answer) or chosen(answer)
+    """What was chosen; "" where the reply cannot be read."""
+    return None if answer.value("accuracy") is None else meant(answer)
 
 
 def _moves(one: Answer, other: Answer) -> bool:

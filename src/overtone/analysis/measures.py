@@ -281,6 +281,14 @@ def picked(answer: Answer) -> str:
     return next((o.provenance for o in answer.item.options if o.letter == letter), "") if letter else ""
 
 
+def meant(answer: Answer) -> str:
+    """What was chosen, to be compared between clips whose options stand in another order: the reading under which it
+    would be right, else the option's own words; "" where none was chosen."""
+    letter = chosen(answer)
+    option = next((o for o in answer.item.options if o.letter == letter), None) if letter else None
+    return "" if option is None else option.provenance or option.text or letter
+
+
 def accuracy(answers: Iterable[Answer], belongs: Callable[[Item], bool]) -> Accuracy | None:
     """The accuracy of the questions that belong, or None where there are none."""
     chosen = [a for a in answers if belongs(a.item)]

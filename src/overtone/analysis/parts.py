@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 
 from overtone.analysis import corpus
-from overtone.analysis.measures import MEASURES, Estimate, chosen, estimate, from_interval, picked, status
+from overtone.analysis.measures import MEASURES, Estimate, chosen, estimate, from_interval, meant, picked, status
 from overtone.analysis.reading import Answer
 from overtone.schema import STYLES
 from overtone.stats.detection import detect
@@ -256,7 +256,7 @@ def agree(one: Answer, other: Answer) -> float | None:
     """Whether both chose the same reading; the options may stand in another order. An unread reply agrees with none."""
     if one.value("accuracy") is None or other.value("accuracy") is None:
         return None
-    first, second = (picked(a) or chosen(a) for a in (one, other))
+    first, second = (meant(a) for a in (one, other))
     return float(bool(first) and first == second)
 
 

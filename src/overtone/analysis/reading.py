@@ -135,7 +135,7 @@ def _lightened(item: Item) -> Item:
         other_cue="",
         other_cue_text="",
         reference_audio="",
-        options=tuple(Option(option.letter, "", option.provenance) for option in item.options),
+        options=tuple(Option(o.letter, "" if o.provenance else sys.intern(o.text), o.provenance) for o in item.options),
         references=item.references if item.task == "transcribe" else (),
     )
 
