@@ -142,8 +142,9 @@ def label(drawing: Drawing, x: float, y: float, text: str, cut: str, **more: obj
 
 
 def domain(spots: Iterable[Estimate | float | None], low: float | None = None, high: float | None = None) -> Scale:
-    """A scale, not yet placed, that holds these values and their intervals, ends on round numbers, and reaches from
-    `low` to `high` at least."""
+    """A scale, not yet placed, that holds these values and their intervals, and reaches from `low` to `high` at least.
+
+    Beyond those ends, where it has to go there, it leaves a little air."""
     found = [x for x in (low, high) if x is not None]
     for spot in spots:
         ends = (spot.low, spot.value, spot.high) if isinstance(spot, Estimate) else (spot,)
@@ -151,9 +152,8 @@ def domain(spots: Iterable[Estimate | float | None], low: float | None = None, h
     least, most = (min(found), max(found)) if found else (0.0, 1.0)
     if least == most:
         least, most = least - 0.5, most + 0.5
-    step = (ticks := Scale(least, most, 0, 1).ticks(5))[-1] - ticks[0]
-    step = step / (len(ticks) - 1) if len(ticks) > 1 else most - least
-    return Scale(math.floor(least / step + 1e-9) * step, math.ceil(most / step - 1e-9) * step, 0, 1)
+    air = 0.04 * (most - least)
+    return Scale(least if least == low else least - air, most if most == high else most + air, 0, 1)
 
 
 def placed(scale: Scale, start: float, end: float) -> Scale:
@@ -167,7 +167,7 @@ def axis(
     """A horizontal axis: hair lines from top to bottom, round numbers and a name below; the place below all that.
 
     `zero` is where a firmer line stands: that of no difference."""
-    ticks = scale.ticks(about or max(2, round(abs(scale.end - scale.start) / 32)))
+    ticks = scale.ticks(about or max(2, round(abs(scale.end - scale.start) / 26)))
     step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
     shown_step = step if kind == "number" else 100 * step
     digits = next((n for n in range(4) if abs(round(shown_step, n) - shown_step) < 1e-6), 4)

@@ -14,7 +14,8 @@ from overtone.report.figures import _axes as axes
 from overtone.report.figures._axes import SMALL, Kind, Spot
 
 WIDE = 340.0  # points from which axes stand beside each other
-ROW, HEAD, GAP = 11.0, 12.0, 10.0
+ROW, TIGHT, HEAD, GAP = 11.0, 9.5, 12.0, 10.0
+MANY = 30  # rows from which they stand tight
 APART = 2.4  # how far two values of one row stand from its middle
 
 
@@ -28,6 +29,7 @@ class Panel(Struct, frozen=True):
     high: float | None = None
     zero: float | None = None  # where a firm line stands
     weight: float = 1.0  # of its width beside the others
+    number: str = ""  # above the numbers beside it
 
 
 class Place(Struct, frozen=True):
@@ -56,105 +58,166 @@ class Block(Struct, frozen=True):
     rows: tuple[Row, ...]
 
 
-def rows(drawing: Drawing, top: float, blocks: Sequence[Block], panels: Sequence[Panel]) -> float:
+def blocks(
+    width: float, labels: Sequence[str], parts: Sequence[tuple[str, Sequence[tuple[int, tuple[Place | None, ...]]]]]
+) -> list[Block]:
+    """What is shown, each with the runs that have it. Of a single run the rows are what is shown, where they fit."""
+    runs = {n for _, of_runs in parts for n, _ in of_runs}
+    if len(runs) <= 1 and width >= WIDE:
+        return [Block("", tuple(Row(head, places) for head, of_runs in parts for _, places in of_runs))]
+    alone = len(runs) <= 1
+    return [
+        Block(head, tuple(Row("" if alone else labels[n], places) for n, places in of_runs))
+        for head, of_runs in parts
+        if of_runs
+    ]
+
+
+Group = tuple[Sequence[Block], Sequence[Panel]]
+
+
+def rows(drawing: Drawing, top: float, made: Sequence[Block], panels: Sequence[Panel]) -> float:
     """Draw them all; the place below."""
-    if len(panels) == 1 or drawing.width >= WIDE * len(panels) / 2:
-        return _beside(drawing, top, blocks, range(len(panels)), panels)
-    for at in range(len(panels)):
-        some = [
-            Block(block.head, kept)
-            for block in blocks
-            if (kept := tuple(row for row in block.rows if row.places[at] is not None))
-        ]
-        if some:
-            top = _beside(drawing, top, some, [at], panels) + 8
-    return top - 8
+    return groups(drawing, top, [(made, panels)])
 
 
-def _beside(
-    drawing: Drawing, top: float, blocks: Sequence[Block], shown: Sequence[int], panels: Sequence[Panel]
-) -> float:
-    every = [row for block in blocks for row in block.rows]
-    narrow = drawing.width < WIDE
-    names = list(dict.fromkeys(row.label for row in every))
-    room = min(max((width_of(name, SIZE) for name in names), default=0.0), drawing.width * (0.3 if narrow else 0.24))
-    cut = dict(zip(names, axes.fitted(names, room), strict=True))
-    left = room + 8 if room else 4.0
-    numbers = [_widest([row.places[at] for row in every]) for at in shown]
-    counts = [_widest([row.places[at] for row in every], count=True) for at in shown]
-    free = drawing.width - left - sum(numbers) - sum(counts) - 12 * len(shown) - GAP * (len(shown) - 1)
-    weights = [panels[at].weight for at in shown]
-    y = top
-    heads = [wrapped(panels[at].title, _share(free, weights, n) + numbers[n] + counts[n], SMALL, bold=True)
-             for n, at in enumerate(shown)]  # fmt: skip
-    tall = max(map(len, heads), default=0) * 8.5
-    scales: list[Scale] = []
-    x = left
-    for n, at in enumerate(shown):
-        plot = _share(free, weights, n)
-        for number, line in enumerate(heads[n]):
-            drawing.words(x, y + 7 + 8.5 * number, line, size=SMALL, bold=True)
-        scale = _domain(panels[at], [place for row in every if (place := row.places[at])])
-        scales.append(axes.placed(scale, x + 4, x + plot - 4))
-        x += plot + 12 + numbers[n] + counts[n] + GAP
-    y += tall + 5
-    bottom = y + sum(len(block.rows) * ROW + (HEAD if block.head else 0) for block in blocks) + 4 * (len(blocks) - 1)
-    below = bottom
-    for n, at in enumerate(shown):
-        panel = panels[at]
-        below = max(below, axes.axis(drawing, scales[n], y, bottom, panel.kind, panel.name, panel.zero))
-        if counts[n]:
-            edge = scales[n].end + 4 + 12 + numbers[n] + counts[n]
-            drawing.words(edge, y - 3, "n", size=SMALL - 0.5, ink="quiet", anchor="end")
-    for number, block in enumerate(blocks):
-        if number:
-            y += 2
-            drawing.line((0, y), (drawing.width, y), ink="grid", width=0.5)
-            y += 2
-        if block.head:
-            drawing.words(0, y + 8.5, shortened(block.head, drawing.width, SIZE, bold=True), bold=True)
-            y += HEAD
-        for row in block.rows:
-            _row(drawing, y + ROW / 2, row, cut, [(at, scales[n], numbers[n], counts[n]) for n, at in enumerate(shown)])
-            y += ROW
-    return below
-
-
-def _row(
-    drawing: Drawing, y: float, row: Row, cut: dict[str, str], columns: Sequence[tuple[int, Scale, float, float]]
-) -> None:
-    axes.label(drawing, 0, y + 2.8, row.label, cut[row.label])
-    for at, scale, number, count in columns:
-        place = row.places[at]
-        if place is None:
+def groups(drawing: Drawing, top: float, several: Sequence[Group]) -> float:
+    """Groups of rows with axes of their own below each other, their columns in line; the place below."""
+    parts: list[Group] = []
+    for made, panels in several:
+        if not made:
             continue
-        if place.chance is not None:
-            axes.tick(drawing, scale, place.chance, y, ROW / 2 - 0.5, f"blind guessing: {100 * place.chance:.0f} %")
-        ends = [s.estimate.value for s in place.spots if s.estimate.value is not None]
-        if place.joined and len(ends) > 1:
-            drawing.add(Line(((scale(ends[0]), y - APART), (scale(ends[-1]), y + APART)), "quiet", 0.6))
-        for n, one in enumerate(place.spots):
-            middle = (len(place.spots) - 1) / 2
-            off = (n - middle) * 2 * APART / max(1, len(place.spots) - 1)
-            drawing.add(*axes.spot(scale, y + off, one, size=2.6 if len(place.spots) == 1 else 2.1))
-        if (told := place.number) is not None:
-            edge = scale.end + 4 + 12 + number
-            drawing.add(Words(edge, y + 2.6, told.short, size=SMALL, anchor="end", key=told.key, title=told.title))
-            drawing.words(edge + count, y + 2.6, f"{told.estimate.scored:,}", size=SMALL - 0.5, anchor="end",
-                          ink="quiet")  # fmt: skip
+        if len(panels) == 1 or drawing.width >= WIDE * len(panels) / 2:
+            parts.append((made, panels))
+        else:
+            parts += [(kept, [panel]) for at, panel in enumerate(panels) if (kept := _only(made, at))]
+    y = top
+    many = sum(len(block.rows) for made, _ in parts for block in made) > MANY
+    for made, panels in parts:
+        columns = _columns(drawing, [part for part in parts if len(part[1]) == len(panels)], len(panels))
+        y = _Group(drawing, made, panels, columns, TIGHT if many else ROW).draw(y) + 9
+    return y - 9 if parts else top
 
 
-def _widest(places: Sequence[Place | None], count: bool = False) -> float:
-    told = [one for place in places if place is not None and (one := place.number) is not None]
-    if count:
-        return max((width_of(f"{one.estimate.scored:,}", SMALL - 0.5) for one in told), default=-8.0) + 8
-    return max((width_of(one.short, SMALL) for one in told), default=0.0)
+def _only(made: Sequence[Block], at: int) -> list[Block]:
+    """The blocks on one of their axes."""
+    found = []
+    for block in made:
+        kept = tuple(Row(row.label, (place,), row.ink) for row in block.rows if (place := row.places[at]) is not None)
+        if kept:
+            found.append(Block(block.head, kept))
+    return found
 
 
-def _share(free: float, weights: Sequence[float], n: int) -> float:
-    return max(40.0, free) * weights[n] / sum(weights)
+class _Columns(Struct, frozen=True):
+    """Where things stand across: labels up to `left`, then for each axis its ends, its numbers' and counts' edge."""
+
+    cut: dict[str, str]  # label → as much of it as fits
+    left: float
+    plots: tuple[tuple[float, float, float, float], ...]
+
+
+def _columns(drawing: Drawing, alike: Sequence[Group], axes_beside: int) -> _Columns:
+    every = [row for made, _ in alike for block in made for row in block.rows]
+    names = list(dict.fromkeys(row.label for row in every))
+    most = drawing.width * (0.3 if drawing.width < WIDE else 0.24)
+    room = min(max((width_of(name, SIZE) for name in names), default=0.0), most)
+    left = room + 6 if room else 0.0
+    numbers, counts = [], []
+    for at in range(axes_beside):
+        told = [one for row in every if (place := row.places[at]) is not None and (one := place.number) is not None]
+        heads = [panels[at].number for _, panels in alike]
+        texts = [*(one.short for one in told), *(shortened(head, 60, SMALL - 0.5) for head in heads)]
+        numbers.append(max((width_of(text, SMALL) for text in texts), default=0.0))
+        counts.append(max((width_of(_n(one), SMALL - 0.5) for one in told), default=-7.0) + 7)
+    free = drawing.width - left - sum(numbers) - sum(counts) - 8 * axes_beside - GAP * (axes_beside - 1)
+    weights = [max(panels[at].weight for _, panels in alike) for at in range(axes_beside)]
+    plots = []
+    x = left
+    for at in range(axes_beside):
+        plot = max(30.0 * axes_beside, free) * weights[at] / sum(weights)
+        edge = x + plot + 8 + numbers[at]
+        plots.append((x, x + plot, edge, edge + counts[at]))
+        x = edge + counts[at] + GAP
+    cut = dict(zip(names, axes.fitted(names, room), strict=True))
+    return _Columns(cut, left, tuple(plots))
+
+
+class _Group:
+    """One group of rows, drawn."""
+
+    def __init__(
+        self, drawing: Drawing, made: Sequence[Block], panels: Sequence[Panel], columns: _Columns, tall: float
+    ) -> None:
+        self.drawing, self.blocks, self.panels, self.columns, self.tall = drawing, made, panels, columns, tall
+        self.scales = []
+        for at, panel in enumerate(panels):
+            places = [place for block in made for row in block.rows if (place := row.places[at]) is not None]
+            start, end, *_ = columns.plots[at]
+            self.scales.append(axes.placed(_domain(panel, places), start + 5, end - 5))
+
+    def draw(self, top: float) -> float:
+        drawing = self.drawing
+        y = self._titles(top)
+        tall = sum(len(block.rows) * self.tall + (HEAD if block.head else 0) for block in self.blocks)
+        bottom = below = y + tall + 4 * (len(self.blocks) - 1)
+        for scale, panel in zip(self.scales, self.panels, strict=True):
+            below = max(below, axes.axis(drawing, scale, y, bottom, panel.kind, panel.name, panel.zero))
+        for number, block in enumerate(self.blocks):
+            if number:
+                drawing.line((0, y + 2), (drawing.width, y + 2), ink="grid", width=0.5)
+                y += 4
+            if block.head:
+                cut = shortened(block.head, drawing.width, SIZE, bold=True)
+                axes.label(drawing, 0, y + 8.5, block.head, cut, bold=True)
+                y += HEAD
+            for row in block.rows:
+                self._row(row, y + self.tall / 2)
+                y += self.tall
+        return below
+
+    def _titles(self, y: float) -> float:
+        """What each axis shows, and what the numbers beside it are; the place below."""
+        drawing, alone = self.drawing, len(self.panels) == 1 and self.drawing.width < WIDE
+        lines = []
+        for panel, (start, _, _, end) in zip(self.panels, self.columns.plots, strict=True):
+            x = 0.0 if alone else start
+            lines.append((x, wrapped(panel.title, end - x, SMALL, bold=True)))
+        for x, title in lines:
+            for number, line in enumerate(title):
+                drawing.words(x, y + 7 + 8.5 * number, line, size=SMALL, bold=True)
+        y += 8.5 * max(len(title) for _, title in lines) + 9
+        for panel, (_, _, edge, end) in zip(self.panels, self.columns.plots, strict=True):
+            head = shortened(panel.number, 60, SMALL - 0.5)
+            drawing.words(edge, y - 2, head, size=SMALL - 0.5, ink="quiet", anchor="end")
+            drawing.words(end, y - 2, "n" if end > edge else "", size=SMALL - 0.5, ink="quiet", anchor="end")
+        return y + 1
+
+    def _row(self, row: Row, y: float) -> None:
+        drawing = self.drawing
+        axes.label(drawing, 0, y + 2.8, row.label, self.columns.cut[row.label])
+        for place, scale, (_, _, edge, end) in zip(row.places, self.scales, self.columns.plots, strict=True):
+            if place is None:
+                continue
+            if place.chance is not None:
+                axes.tick(drawing, scale, place.chance, y, self.tall / 2 - 0.3, f"guessing: {100 * place.chance:.0f} %")
+            several = len(place.spots)
+            offs = [(2 * n / (several - 1) - 1) * APART if several > 1 else 0.0 for n in range(several)]
+            known = [(scale(v), y + off) for s, off in zip(place.spots, offs, strict=True)
+                     if (v := s.estimate.value) is not None]  # fmt: skip
+            if place.joined and len(known) > 1:
+                drawing.add(Line((known[0], known[-1]), "quiet", 0.6))
+            for one, off in reversed(list(zip(place.spots, offs, strict=True))):  # the first lies on top
+                drawing.add(*axes.spot(scale, y + off, one, size=2.6 if several == 1 else 2.1))
+            if (told := place.number) is not None:
+                drawing.add(Words(edge, y + 2.6, told.short, size=SMALL, anchor="end", key=told.key, title=told.title))
+                drawing.words(end, y + 2.6, _n(told), size=SMALL - 0.5, anchor="end", ink="quiet", key=told.key)
+
+
+def _n(one: Spot) -> str:
+    return f"{one.estimate.scored:,}"
 
 
 def _domain(panel: Panel, places: Sequence[Place]) -> Scale:
     values = [one.estimate for place in places for one in place.spots]
-    return axes.domain([*values, *(place.chance for place in places)], panel.low, panel.high)
+    return axes.domain([*values, *(place.chance for place in places), panel.zero], panel.low, panel.high)
