@@ -48,6 +48,7 @@ class Turn(Struct, frozen=True, omit_defaults=True):
     reference: str = ""
     reference_audio: str = ""
     heard: str = ""  # the words as a recogniser wrote them down
+    given: str = ""  # the reply that the benchmark gives to it: it stands in the history, and none is asked for
 
 
 class Item(Struct, frozen=True, omit_defaults=True):
@@ -72,11 +73,12 @@ class Item(Struct, frozen=True, omit_defaults=True):
     context: str = ""  # text that comes before the first turn
     question: str = ""
     options: tuple[Option, ...] = ()
-    gold: str = ""  # the right letter; "" where the question has none
+    gold: str = ""  # the right letter; of a conversation what is wanted of the reply, e.g. a style; "" where nothing is
     references: tuple[str, ...] = ()  # reference transcript or reply
     reference_audio: str = ""  # path of the reference reply's sound, relative like a clip's
     part: str = ""  # of the benchmark, kept apart from its headline: false-cue, conflict, dialogue, control, fixed
     status: str = ""  # of the clip's cue: validated, unvalidated, or "" where the benchmark does not say
+    language: str = ""  # of the words and the reply: en, zh, …, mul (several); "" where the benchmark does not say
 
 
 class Condition(Struct, frozen=True, omit_defaults=True):

@@ -135,12 +135,13 @@ class Engine:
     async def _serve(self, ask: Ask, *, preflight: bool = False) -> None:
         """All turns of one ask that have no reply yet."""
         history: list[Message] = []
-        told = list(ask.replies)
-        for turn in range(len(ask.item.turns)):
+        stored = iter(ask.replies)
+        for turn, said in enumerate(ask.item.turns):
             try:
                 request, history = self._request(ask, turn, history)
-                if turn < len(told):
-                    history.append(Message("assistant", (told[turn],)))
+                known = said.given or next(stored, None)
+                if known is not None:
+                    history.append(Message("assistant", (known,)))
                     continue
                 reply, attempts, latency = await self.asker.attempt(request, preflight)
             except ModelFailure as failure:
@@ -151,7 +152,6 @@ class Engine:
             sent = _encode([{"role": m.role, "parts": [_record(p) for p in m.parts]} for m in request.messages])
             self.store.add_reply(ask, turn, reply, sent=sent, latency=latency, attempts=attempts)
             history.append(Message("assistant", (reply.text,)))
-            told.append(reply.text)
             self._soon_commit()
             preflight = False
         self.outcome.answered += 1

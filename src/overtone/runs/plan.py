@@ -68,17 +68,19 @@ def make_plan(settings: Settings) -> Plan:
                 if (item.id, name, repeat) in answered:
                     plan.already += 1
                     continue
+                asked = [turn for turn, said in enumerate(item.turns) if not said.given]
                 heard = [0.0] * len(item.turns)
                 if condition.sounds:
                     try:
                         heard = _seconds(item, benchmark.root, lengths)
                     except DataError:
-                        unreadable += len(item.turns)
+                        unreadable += len(asked)
                         continue
-                plan.requests += len(item.turns)
-                tasks[item.task] += len(item.turns)
+                plan.requests += len(asked)
+                tasks[item.task] += len(asked)
                 text = system_length + len(item.question) + sum(len(o.text) for o in item.options) + 40
-                for so_far in itertools.accumulate(heard):  # a later turn is sent with the turns before it
+                sums = list(itertools.accumulate(heard))
+                for so_far in (sums[turn] for turn in asked):  # a later turn is sent with the turns before it
                     plan.audio_seconds += so_far
                     low.add(settings.model, item, text, so_far, 0)
                     high.add(settings.model, item, text, so_far, 1)
