@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Literal, TypeVar
 
-from overtone.analysis.measures import METRICS, Estimate
-from overtone.analysis.parts import READINGS, UNREAD, Detection
+from overtone.analysis.measures import METRICS
+from overtone.analysis.parts import CONFLICT_CLIPS, READINGS, UNREAD, ConflictRow, Detection
 from overtone.analysis.summary import ConditionSummary
 from overtone.report.table import Cell, Line, PartTable
+from overtone.report.where import NONE, where
 
 R = TypeVar("R")
 NOT_VALIDATED = "cues not validated"
@@ -83,12 +85,13 @@ def wrong_answers(pairs: Pairs) -> PartTable:
     lines = []
     for run, c in pairs:
         for row in c.wrong:
-            shares = [
-                Cell(kind="text", text=_percent(row.wrong, row.answered), small=f"{row.wrong:,} of {row.answered:,}")
-            ]
+            key = partial(where, run, "wrong", condition=c.condition, style=row.style)
+            told = f"{row.wrong:,} of {row.answered:,}"
+            shares = [Cell(kind="text", text=_percent(row.wrong, row.answered), small=told, key=key())]
             for reading in used:
                 n = row.readings.get(reading, 0)
-                shares.append(Cell(kind="text", text=_percent(n, row.wrong), small=f"{n:,}"))
+                share = _percent(n, row.wrong)
+                shares.append(Cell(kind="text", text=share, small=f"{n:,}", key=key(reading=reading or NONE)))
             lines.append(Line(run, c.condition, (row.style,), tuple(shares)))
     return PartTable(
         "wrong",
@@ -111,10 +114,17 @@ def _rows(pairs: Pairs, read: Callable[[ConditionSummary], list[R]]) -> Iterator
 
 
 def _false_cues(pairs: Pairs) -> PartTable:
-    def cells(d: Detection) -> tuple[Cell, ...]:
-        known = Cell(d.identification, small="" if d.chance is None else f"chance {100 * d.chance:.0f}")
-        numbers = (Cell(d.d_prime, "number"), Cell(d.criterion, "number"))
-        return (Cell(d.hit), Cell(d.false_alarm), *numbers, known, Cell(kind="text", text=f"{d.unread:,}"))
+    def cells(run: int, c: ConditionSummary, d: Detection) -> tuple[Cell, ...]:
+        key = partial(where, run, "false-cue", condition=c.condition, over=d.basis)
+        chance = "" if d.chance is None else f"chance {100 * d.chance:.0f}"
+        return (
+            Cell(d.hit, key=key(clips="cued")),
+            Cell(d.false_alarm, key=key(clips="neutral")),
+            Cell(d.d_prime, "number", key=key()),
+            Cell(d.criterion, "number", key=key()),
+            Cell(d.identification, small=chance, key=key(clips="cued")),
+            Cell(kind="text", text=f"{d.unread:,}", key=key(read="unparsed")),
+        )
 
     return PartTable(
         "false-cue",
@@ -122,7 +132,10 @@ def _false_cues(pairs: Pairs) -> PartTable:
         HINTS["false-cue"],
         ("Cues",),
         ("Hits ↑", "False alarms ↓", "d′ ↑", "Criterion", "Right cue named ↑", "Not readable"),
-        tuple(Line(run, c.condition, (OVER[d.basis],), cells(d)) for run, c, d in _rows(pairs, lambda c: c.detection)),
+        tuple(
+            Line(run, c.condition, (OVER[d.basis],), cells(run, c, d))
+            for run, c, d in _rows(pairs, lambda c: c.detection)
+        ),
     )
 
 
@@ -139,9 +152,13 @@ def _conflicts(pairs: Pairs) -> PartTable:
     rows = list(_rows(pairs, lambda c: c.conflict))
     used = [m for m in columns if any(m in row.measures for _, _, row in rows)]
 
-    def cell(clip: str, measure: str, found: Estimate | None) -> Cell:
-        # On a congruent twin the words' answer is the right one: no dominance to speak of.
-        return Cell() if clip == "congruent" and measure == "dominance" else Cell(found)
+    styles = {clip: style for style, clip in CONFLICT_CLIPS.items()}
+
+    def cell(run: int, c: ConditionSummary, row: ConflictRow, measure: str) -> Cell:
+        if row.clip == "congruent" and measure == "dominance":
+            return Cell()  # on a congruent twin the words' answer is the right one: no dominance to speak of
+        about = {"condition": c.condition, "over": row.basis, "style": styles[row.clip], "score": measure}
+        return Cell(row.measures.get(measure), key=where(run, "conflict", **about))
 
     return PartTable(
         "conflict",
@@ -152,7 +169,7 @@ def _conflicts(pairs: Pairs) -> PartTable:
         tuple(
             Line(
                 run, c.condition, (OVER[row.basis], row.clip),
-                tuple(cell(row.clip, m, row.measures.get(m)) for m in used),
+                tuple(cell(run, c, row, m) for m in used),
             )
             for run, c, row in rows
         ),
@@ -171,7 +188,9 @@ def _dialogues(pairs: Pairs) -> PartTable:
             kind: Literal["percent", "number", "points"] = "number"
             if metric in METRICS:
                 kind = "points" if "−" in row.variant else "percent"
-            cells[metric, row.turn] = Cell(found, kind)
+            about = {"condition": c.condition, "over": row.basis, "score": metric, "turn": str(row.turn)}
+            key = where(run, "dialogue", **about, style="" if "−" in row.variant else row.variant)
+            cells[metric, row.turn] = Cell(found, kind, key=key)
     labels = {"semsim": "Reply SemSim", "bertscore": "BERTScore"}
     return PartTable(
         "dialogue",
@@ -194,7 +213,15 @@ def _controls(pairs: Pairs) -> PartTable:
         (),
         ("Same answer, other voice ↑", "Same answer, other cue ↓"),
         tuple(
-            Line(run, c.condition, (), (Cell(c.control.same), Cell(c.control.moved)))
+            Line(
+                run,
+                c.condition,
+                (),
+                tuple(
+                    Cell(e, key=where(run, "control", condition=c.condition, read=how))
+                    for how, e in (("same", c.control.same), ("moved", c.control.moved))
+                ),
+            )
             for run, c in pairs
             if c.control is not None
         ),
@@ -209,7 +236,15 @@ def _fixed(pairs: Pairs) -> PartTable:
         (),
         ("Right ÷ answered ↑", "Chance"),
         tuple(
-            Line(run, c.condition, (), (Cell(c.fixed.questions), Cell(kind="text", text=_chance(c.fixed.chance))))
+            Line(
+                run,
+                c.condition,
+                (),
+                (
+                    Cell(c.fixed.questions, key=(key := where(run, "fixed", condition=c.condition))),
+                    Cell(kind="text", text=_chance(c.fixed.chance), key=key),
+                ),
+            )
             for run, c in pairs
             if c.fixed is not None
         ),

@@ -29,8 +29,11 @@ from overtone.report import replies, tables
 from overtone.report.ends import ends
 from overtone.report.media import Media
 from overtone.report.pack import pack, to_json
+from overtone.report.sets import Sets
+from overtone.report.where import Under, read, where
 from overtone.version import __version__
 
+SCRIPTS = ("page.js", "list.js", "case.js", "links.js")  # one after the other, in one scope
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -53,12 +56,13 @@ def write_report(runs: list[Path], out: Path, embed_audio: bool = False, calibra
     labels = run_labels(readings)
     corrected = [calibrated_means(reading, calibrated) for reading in readings] if calibrated else []
     index, chunks = pack(readings, labels, media)
+    links = Links(readings, [row[0] for row in index["cases"]], corrected)
     context = _context(readings, labels, corrected)
     shown = zip(context["runs"], (run["summary"] for run in context["runs"]), readings, strict=True)
     context["ends"], index["ends"] = ends(shown, media)
     media.check_size()
     page = (
-        _environment()
+        _environment(links)
         .get_template("report.html.j2")
         .generate(
             **context,
@@ -102,7 +106,30 @@ def _model_name(spec: str) -> str:
     return f"{kind}{colon}{Path(name).name if name.startswith(('/', '.', '~')) else name}"
 
 
-def _environment() -> jinja2.Environment:
+class Links:
+    """Numbers as links to the cases under them. Asked for while the page is written; the sets stand at its end."""
+
+    def __init__(self, readings: list[Reading], ids: list[str], corrected: list[list[Calibrated]]) -> None:
+        self.sets = Sets(ids, readings)
+        people = [{(row.metric, row.condition): row.cases for row in rows} for rows in corrected]
+        self._under = [Under(r, people[n] if people else None) for n, r in enumerate(readings)]
+
+    def linked(self, text: str, key: str, tag: str = "v") -> Markup:
+        """A number, a link where cases stand under it. `tag` is how it is set: v(alue), s(mall), b(old), i(nline)."""
+        number = self.number(key) if key and text != fmt.NONE else None
+        if number is None:
+            return Markup('<span class="{0}">{1}</span>').format(tag, visible(text))
+        return Markup('<a class="{0}" href="#{1}" data-s="{2}">{3}</a>').format(tag, key, number, visible(text))
+
+    def number(self, key: str) -> int | None:
+        run = int(read(key)["run"]) - 1
+        return self.sets.once(key, lambda: self.sets.place(self._under[run].cases(key), [run]))
+
+    def json(self) -> Markup:
+        return Markup(to_json(self.sets.json()))
+
+
+def _environment(links: Links) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("overtone.report", "."),
         autoescape=True,
@@ -119,6 +146,9 @@ def _environment() -> jinja2.Environment:
         between=fmt.between,
         value_of=fmt.written,
         whisker=whisker,
+        where=where,
+        linked=links.linked,
+        sets=links.json,
     )
     return environment
 
@@ -140,10 +170,10 @@ def policy(css: str, js: str) -> str:
 
 
 def _context(readings: list[Reading], labels: list[str], corrected: list[list[Calibrated]]) -> dict[str, Any]:
-    css, js = _asset("app.css"), _asset("app.js")
+    css, js = _asset("app.css"), f'"use strict";\n(function () {{\n{"".join(map(_asset, SCRIPTS))}}})();\n'
     summaries = [summarise_reading(reading) for reading in readings]
     several = len({s.benchmark for s in summaries}) > 1
-    runs = [_run(s, label, several) for s, label in zip(summaries, labels, strict=True)]
+    runs = [_run(n, s, label, several) for n, (s, label) in enumerate(zip(summaries, labels, strict=True))]
     names = ", ".join(dict.fromkeys(s.benchmark for s in summaries if s.benchmark)) or "run"
     title = f"{names}: {labels[0]}" if len(runs) == 1 else f"{names}: {len(runs)} runs"
     return {
@@ -158,6 +188,7 @@ def _context(readings: list[Reading], labels: list[str], corrected: list[list[Ca
         "version": __version__,
         "written": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "calibrated": replies.calibrated(corrected, summaries),
+        "signed_following": lambda line: summaries[line.run].signatures.get("style_margin", ""),
         **tables.tables(runs),
     }
 
@@ -182,9 +213,10 @@ def _warnings(summaries: list[Summary]) -> list[str]:
     return lines
 
 
-def _run(summary: Summary, label: str, several: bool) -> dict[str, Any]:
+def _run(number: int, summary: Summary, label: str, several: bool) -> dict[str, Any]:
     asked = max(1, summary.asked)
     return {
+        "number": number,
         "label": label,
         "summary": summary,
         "bar": [round(100 * summary.answered / asked, 2), round(100 * summary.failed / asked, 2)],

@@ -8,13 +8,15 @@ from typing import Literal
 from overtone.analysis.agreeing import AgreementRow
 from overtone.analysis.alignment import Aligned
 from overtone.analysis.calibrated import Calibrated
-from overtone.analysis.judged import PANEL, Dimension, JudgedRow
+from overtone.analysis.judged import PANEL, Dimension, JudgedRow, Trouble
 from overtone.analysis.measures import METRICS, Estimate, from_interval
+from overtone.analysis.style import StyleRow
 from overtone.analysis.summary import ConditionSummary, Summary
 from overtone.analysis.voice import COLUMNS, Measured, VoiceRow
 from overtone.report.apart import OVER, Pairs
 from overtone.report.format import NONE
 from overtone.report.table import Cell, Line, PartTable
+from overtone.report.where import where
 
 ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓"}  # no line ends before an arrow
 UNVALIDATED = "unvalidated"
@@ -75,8 +77,8 @@ def _head(d: Dimension) -> str:
     return f"{d.label}{ARROWS.get(d.better, '')}" + (f" · {scale}" if scale else "")
 
 
-def _cell(d: Dimension, e: Estimate | None, small: str = "", title: str = "") -> Cell:
-    return Cell(e, "percent" if d.share else "number", small=small, title=title)
+def _cell(d: Dimension, e: Estimate | None, small: str = "", title: str = "", key: str = "") -> Cell:
+    return Cell(e, "percent" if d.share else "number", small=small, title=title, key=key)
 
 
 def _judge(label: str, rows: Sequence[JudgedRow]) -> str:
@@ -111,7 +113,8 @@ def _headline(pairs: Pairs) -> PartTable:
                     small.append(f"target alone {row.target.value:.2f}")
                 if row.unvalidated:
                     small.append(UNVALIDATED)
-                cells.append(_cell(d, row.headline, " · ".join(small), row.signature))
+                about = {"condition": c.condition, "over": basis, "rubric": key, "judge": judge}
+                cells.append(_cell(d, row.headline, " · ".join(small), row.signature, where(run, "judged", **about)))
             lines.append(Line(run, c.condition, (_basis(basis), _judge(judge, c.judged)), tuple(cells)))
     return PartTable(
         "judged", "Replies: judged", HINTS["judged"], ("Cues", "Judge"), tuple(map(_head, dimensions.values())),
@@ -128,8 +131,12 @@ def _styles(pairs: Pairs) -> PartTable:
         for (basis, judge), found in shown.items():
             styles = dict.fromkeys(style for row in found.values() for style in row.styles)
             for style in styles:
+                about = {"condition": c.condition, "over": basis, "judge": judge, "style": style}
                 cells = tuple(
-                    _cell(d, found[key].styles.get(style)) if key in found else Cell() for key, d in dimensions.items()
+                    _cell(d, found[key].styles.get(style), key=where(run, "judged", rubric=key, **about))
+                    if key in found
+                    else Cell()
+                    for key, d in dimensions.items()
                 )
                 lines.append(Line(run, c.condition, (_basis(basis), _judge(judge, c.judged), style), cells))
     return PartTable(
@@ -142,7 +149,10 @@ def _differences(pairs: Pairs) -> PartTable:
     lines = [
         Line(
             run, c.condition, (_basis(d.basis), d.dimension.label, f"{d.first} − {d.second}", d.judge or "panel"),
-            (Cell(d.by, "points" if d.dimension.share else "number"),),
+            (Cell(d.by, "points" if d.dimension.share else "number", key=where(
+                run, "differences", condition=c.condition, over=d.basis, kind=d.kind, rubric=d.dimension.key,
+                judge=d.judge,
+            )),),
         )
         for run, c in pairs
         for d in c.differences
@@ -159,9 +169,9 @@ def following(pairs: Pairs) -> PartTable:
         Line(
             run, c.condition, (OVER[row.basis], str(row.styles)),
             (
-                Cell(row.sensitivity, "number", digits=3),
-                Cell(row.assignment, small=f"chance {100 * row.chance:.1f}"),
-                Cell(kind="text", text=f"{row.left_out:,}"),
+                Cell(row.sensitivity, "number", digits=3, key=_square(run, c, row)),
+                Cell(row.assignment, small=f"chance {100 * row.chance:.1f}", key=_square(run, c, row)),
+                Cell(kind="text", text=f"{row.left_out:,}", key=_square(run, c, row, "left-out")),
             ),
         )
         for run, c in pairs
@@ -171,6 +181,11 @@ def following(pairs: Pairs) -> PartTable:
         "following", "Does the reply follow the voice?", HINTS["following"], ("Cues", "Styles"),
         ("Style sensitivity ↑", "True pairing found ↑ · %", "Scripts left out"), tuple(lines),
     )  # fmt: skip
+
+
+def _square(run: int, c: ConditionSummary, row: StyleRow, read: str = "") -> str:
+    about = {"condition": c.condition, "over": row.basis, "styles": str(row.styles), "read": read}
+    return where(run, "following", **about)
 
 
 def spoken(pairs: Pairs, *, brief: bool = False) -> list[PartTable]:
@@ -187,10 +202,14 @@ def spoken(pairs: Pairs, *, brief: bool = False) -> list[PartTable]:
         used = [m for m in columns if m.key in found]
         lines = []
         for run, c, row in rows:
+            about = {"condition": c.condition, "over": row.basis, "style": row.style}
             cells = tuple(
-                Cell(row.measures.get(m.key), "percent" if m.kind == "percent" else "number", digits=m.digits)
+                Cell(
+                    row.measures.get(m.key), "percent" if m.kind == "percent" else "number", digits=m.digits,
+                    key=where(run, "voice", **about, score=m.key),
+                )
                 for m in used
-            )
+            )  # fmt: skip
             if any(cell.estimate for cell in cells):
                 lines.append(Line(run, c.condition, (OVER[row.basis], row.style or "all"), cells))
         return PartTable(key, title, HINTS[key], ("Cues", "Clips"), tuple(map(head, used)), tuple(lines))
@@ -205,21 +224,22 @@ def spoken(pairs: Pairs, *, brief: bool = False) -> list[PartTable]:
 def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
     """How far judges agree, and what they left open."""
 
-    def share(x: float | None) -> Cell:
-        return Cell(kind="text", text=NONE if x is None else f"{100 * x:.1f}")
-
-    def cells(row: AgreementRow) -> tuple[Cell, ...]:
+    def cells(run: int, row: AgreementRow) -> tuple[Cell, ...]:
+        judge = row.who[0] if row.kind == "repeats" else ""
+        key = where(run, "agreement", rubric=row.dimension.key, judge=judge)
+        shares = (NONE if x is None else f"{100 * x:.1f}" for x in (row.exact, row.within_one))
         rho = NONE if row.spearman is None else f"{row.spearman:.2f}".replace("-", "−")
-        return (
-            Cell(row.alpha, "number"), share(row.exact), share(row.within_one), Cell(kind="text", text=rho),
-        )  # fmt: skip
+        return (Cell(row.alpha, "number", key=key), *(Cell(kind="text", text=x, key=key) for x in (*shares, rho)))
+
+    def trouble(run: int, t: Trouble, read: str) -> str:
+        return where(run, "troubles", rubric=t.dimension.key, judge=t.judge, read=read)
 
     agreed = [
         Line(
             run,
             "",
             (row.dimension.label, " and ".join(row.who) + (", again" if row.kind == "repeats" else "")),
-            cells(row),
+            cells(run, row),
         )
         for run, summary in enumerate(summaries)
         for row in summary.agreement
@@ -228,8 +248,8 @@ def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
         Line(
             run, "", (t.dimension.label, t.judge),
             (
-                Cell(kind="text", text=f"{t.unscored:,}", small=f"of {t.asked:,}"),
-                Cell(kind="text", text=f"{t.unread:,}"),
+                Cell(kind="text", text=f"{t.unscored:,}", small=f"of {t.asked:,}", key=trouble(run, t, "unscored")),
+                Cell(kind="text", text=f"{t.unread:,}", key=trouble(run, t, "unread")),
                 Cell(kind="text", text="", small="; ".join(f"{n} × {why}" for why, n in t.reasons.items())),
             ),
         )
@@ -250,12 +270,13 @@ def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
 def alignment(summaries: Sequence[Summary], *, brief: bool = False) -> list[PartTable]:
     """EmoAlign with chance, κ and the unknowns; `brief` leaves single styles out."""
 
-    def cells(row: Aligned) -> tuple[Cell, ...]:
+    def cells(run: int, metric: str, row: Aligned) -> tuple[Cell, ...]:
+        key = where(run, "emoalign", condition=row.condition, style=row.style, score=metric)
         kinds: tuple[Literal["percent", "number"], ...] = ("percent", "percent", "number", "percent", "percent")
         told = (row.rate, row.chance, row.kappa, row.reply_unknown, row.wanted_unknown)
         asked = row.rate.rows + row.unscored
         return tuple(
-            Cell(from_interval(found, found.low, found.high, asked), kind)
+            Cell(from_interval(found, found.low, found.high, asked), kind, key=key)
             for found, kind in zip(told, kinds, strict=True)
         )
 
@@ -264,7 +285,7 @@ def alignment(summaries: Sequence[Summary], *, brief: bool = False) -> list[Part
             run,
             row.condition,
             (METRICS[told.metric].label.removeprefix("EmoAlign "), row.style or "all"),
-            cells(row),
+            cells(run, told.metric, row),
         )
         for run, summary in enumerate(summaries)
         for told in summary.alignment
@@ -284,6 +305,7 @@ def calibrated(found: Sequence[Sequence[Calibrated]], summaries: Sequence[Summar
         for row in rows:
             d = known.get(row.dimension, Dimension(row.dimension, row.dimension))
             c = row.corrected
+            about = {"condition": row.condition, "score": row.metric}
             corrected = Estimate(c.value, c.low, c.high, c.labelled, c.rows)
             judge, people = (
                 from_interval(part, part.low, part.high, part.rows) for part in (c.judge_only, c.human_only)
@@ -293,7 +315,11 @@ def calibrated(found: Sequence[Sequence[Calibrated]], summaries: Sequence[Summar
                     run,
                     row.condition,
                     (d.label, row.judge),
-                    (_cell(d, corrected, row.note), _cell(d, judge), _cell(d, people)),
+                    (
+                        _cell(d, corrected, row.note, key=where(run, "calibrated", **about)),
+                        _cell(d, judge, key=where(run, "calibrated", **about, read="judge")),
+                        _cell(d, people, key=where(run, "calibrated", **about)),
+                    ),
                 )
             )
     return PartTable(

@@ -169,7 +169,8 @@ def _tasks(pairs: list[tuple[Run, ConditionSummary]]) -> dict[str, Any]:
             found = [
                 next((t.accuracy for t in c.tasks if (t.level, t.key) == (level, key)), None) for _, c in with_tasks
             ]
-            rows.append((label, next((a.chance for a in found if a is not None), None), found))
+            measure = "voice_accuracy" if level == 1 else "reasoning_accuracy"
+            rows.append((label, measure, key, next((a.chance for a in found if a is not None), None), found))
         if rows:
             bands.append((name, rows))
     return {"task_rows": bands, "task_columns": [(run, c.condition) for run, c in with_tasks]}

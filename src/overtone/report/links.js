@@ -1,0 +1,118 @@
+// Links into the case browser, and players outside of it.
+// ── players of the worst and best replies, made when they come into sight ──────────────────────────────────────
+
+const names = ["Clip", "Reply", "Reference reply"];
+const arrive = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (!entry.isIntersecting) continue;
+    arrive.unobserve(entry.target);
+    const [card, which] = entry.target.dataset.sound.split("-").map(Number);
+    const sound = player(index.ends[card][which], names[which], true);
+    if (sound) entry.target.append(sound);
+  }
+}, { rootMargin: "400px" });
+document.querySelectorAll("[data-sound]").forEach((place) => arrive.observe(place));
+
+// ── links: #case=ID opens a case; #where=… and #behind=KEY show the cases under a number ───────────────────────
+
+let packedSets = null; // read when the first number is asked for
+
+/** The cases of a set, as a flag for each case: steps between numbers, or one bit for each. */
+function unpacked(packed) {
+  const bytes = Uint8Array.from(atob(packed.slice(1)), (c) => c.charCodeAt(0));
+  const has = new Uint8Array(cases.length);
+  if (packed[0] === "b") {
+    for (let i = 0; i < has.length; i++) has[i] = (bytes[i >> 3] >> (i & 7)) & 1;
+    return has;
+  }
+  for (let i = 0, at = -1; i < bytes.length;) {
+    let step = 0, shift = 0;
+    do step |= (bytes[i] & 127) << shift, shift += 7; while (bytes[i++] & 128);
+    at += step + 1;
+    has[at] = 1;
+  }
+  return has;
+}
+
+const tidy = (node) => (node ? node.textContent.replace(/\s+/g, " ").trim() : "");
+
+/** What a link's number is called: by its picture, its sentence, or its row and column. */
+function nameOf(link) {
+  const cell = link.closest("td"), table = link.closest("table");
+  if (link.closest("svg")) return tidy(link.querySelector("title"));
+  if (!cell || !table) return link.dataset.name || tidy(link.closest("p, li")).slice(0, 160);
+  const row = cell.parentElement;
+  const head = table.tHead && table.tHead.rows[0].cells[cell.cellIndex];
+  const parts = [];
+  for (const part of head ? head.childNodes : []) if (!part.classList || !part.classList.contains("s") || part.tagName === "CODE") parts.push(tidy(part));
+  const names = [...row.cells].filter((one) => one.cellIndex < cell.cellIndex && (one.tagName === "TH" || !one.classList.contains("num")));
+  for (const one of names) parts.push(...(one.children.length ? [...one.children].map(tidy) : [tidy(one)]));
+  const caption = link.closest("[data-of]") || table.caption;
+  if (caption && caption.dataset && caption.dataset.of) parts.push(caption.dataset.of);
+  else if (table.classList.contains("heat")) parts.push(tidy(table.caption).replace(/:[^:]*$/, ""));
+  else if (table.classList.contains("ledger")) parts.push(tidy(table.caption));
+  return parts.filter(Boolean).join(" · ");
+}
+
+/** Show only these cases, and say which they are; null shows all again. */
+function showUnder(found) {
+  under = found;
+  const line = byId("under");
+  line.hidden = !found;
+  if (!found) return line.replaceChildren();
+  const clear = attrs(el("button", "quiet", "Clear"), { type: "button" });
+  clear.addEventListener("click", () => {
+    showUnder(null);
+    filter();
+    history.replaceState(null, "", "#cases");
+    listBox.focus();
+  });
+  line.replaceChildren(el("span", "chip", "Cases under: ", el("b", "", visible(found.name))), " ", clear);
+}
+
+/** The link of a number as it stands on the page, and its set. */
+function numberLink(key, hash) {
+  packedSets = packedSets || json("sets");
+  const links = [...document.querySelectorAll(key === "where" ? "a[data-s]" : "a[href^='#behind=']")];
+  const link = links.find((one) => one.getAttribute("href") === hash);
+  let value = hash.slice(hash.indexOf("=") + 1);
+  try { value = decodeURIComponent(value); } catch { /* names nothing, then */ }
+  const number = key === "behind" ? packedSets.behind[value] : link && Number(link.dataset.s);
+  return number === undefined ? null : { name: (link && nameOf(link)) || value, has: unpacked(packedSets.sets[number]) };
+}
+
+function go(number) {
+  const hash = "#case=" + encodeURIComponent(cases[number].id);
+  if (location.hash === hash) open(number, true);
+  else location.hash = hash;
+}
+
+function toList() {
+  setTimeout(() => { filter(); byId("cases").scrollIntoView(); listBox.focus({ preventScroll: true }); });
+}
+
+function follow() {
+  const [, key, raw] = /^#(case|cue|where|behind)=(.*)$/.exec(location.hash) || [];
+  if (!key) return;
+  let value = raw;
+  try { value = decodeURIComponent(raw); } catch { /* a broken link names nothing; say so below */ }
+  if (key === "where" || key === "behind") {
+    const found = numberLink(key, location.hash);
+    if (found) {
+      byId("filters").reset();
+      showUnder(found);
+      toList();
+    } else byId("case").replaceChildren(el("p", "empty", "This report has no number “" + visible(value) + "”."));
+  } else if (key === "cue" && selects.cue) {
+    byId("filters").reset();
+    const found = index.cues.indexOf(value === "neutral" ? "" : value);
+    selects.cue.value = found < 0 ? "" : String(found);
+    toList();
+  } else if (numberOf.has(value)) open(numberOf.get(value), true);
+  else byId("case").replaceChildren(el("p", "empty", "This report has no case “" + visible(value) + "”."));
+}
+
+addEventListener("hashchange", follow);
+filter();
+follow();
+root.dataset.ready = "yes";
