@@ -26,7 +26,9 @@ FILE = Path(__file__).with_name("versions.json")
 TOLD = "what the judge is told"
 CONTRACT = "judges/contract.py"
 DESCRIPTION = ("judges/describe.py", "audio/_measure.py", "audio/_pitch.py")
-TEXTS = ("cue", "topic", "words", "context", "reply", "reference", "reply_a", "reply_b")
+TEXTS = (
+    "cue", "topic", "words", "context", "question", "options", "answer", "reply", "reference", "reply_a", "reply_b",
+)  # fmt: skip
 
 
 class Stamp(msgspec.Struct, frozen=True):

@@ -139,6 +139,8 @@ def test_the_example_in_the_docs_is_a_rubric(tmp_path: Path) -> None:
         ("scale = [1, 3]", 'scale = [1, 3]\n[dimension.anchors]\n4 = "x"', "anchors for answers it does not allow: 4"),
         ('shows = ["words", "reply"]', "shows = []", "puts nothing before the judge"),
         ('shows = ["words", "reply"]', 'shows = ["words"]\nsubject = "pair"', "choices A and B"),
+        ('system = "Judge."', 'system = "Judge."\nagainst = "reference"', "needs subject"),
+        ('system = "Judge."', 'system = "Judge."\ntasks = ["chose"]', "did you mean 'choose'"),
         ('title = "Brevity"', 'titel = "Brevity"', "titel"),
         ("version = 3", 'version = "three"', "int"),
         ("version = 3", "version = ", "line 2"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,7 @@ def _shown(settings: Settings, plan: Plan) -> str:
         f"  price        {price}",
         f"  time         {_time(plan.seconds[0])} to {_time(plan.seconds[1])} at {settings.max_connections} at once",
     ]
-    lines += [_judged(judge, plan.by_task.get("converse", 0)) for judge in check((), settings.judges)]
+    lines += [_judged(judge, plan.by_task, settings.benchmark) for judge in check((), settings.judges)]
     for name, budget, need in (
         ("--budget-requests", settings.budget_requests, plan.requests),
         ("--budget-usd", settings.budget_usd, plan.usd[0] if plan.usd else None),
@@ -83,13 +84,17 @@ def _shown(settings: Settings, plan: Plan) -> str:
     return "\n".join([*lines, *(f"  warning: {w}" for w in plan.warnings)])
 
 
-def _judged(judge: Judge, replies: int) -> str:
+def _judged(judge: Judge, replies: Mapping[str, int], benchmark: str) -> str:
     """How often a judge will be asked at most: a rubric that is for some styles only is asked less."""
+    from overtone.judges.over_run import with_own_rubrics
     from overtone.judges.rubric import load
 
-    rubrics = [load(name) for name in judge.rubrics]
-    calls = sum(len(r.dimensions) if judge.policy.calls == "apart" else 1 for r in rubrics if r.subject == "reply")
-    most = replies * calls * judge.policy.repeats
+    rubrics = [load(name) for name in with_own_rubrics(judge, benchmark).rubrics]
+    most = 0
+    for one in rubrics:
+        calls = len(one.dimensions) if judge.policy.calls == "apart" else 1
+        orders = 2 if one.subject == "pair" and judge.policy.swap else 1
+        most += sum(replies.get(task, 0) for task in one.tasks) * calls * orders * judge.policy.repeats
     return f"  judge        {judge.label}: up to {most:,} requests ({', '.join(r.name for r in rubrics)})"
 
 

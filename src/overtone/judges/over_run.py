@@ -7,28 +7,32 @@ answered is in the run's `verdicts.db` and not asked for again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from overtone import registry
 from overtone.errors import OvertoneError, UsageError
 from overtone.judges import record, rubric
 from overtone.judges.cache import Verdicts
 from overtone.judges.panel import Judgement, Outcome, Sitting, signature
-from overtone.judges.policy import Judge
+from overtone.judges.policy import STANDARD, Judge
 from overtone.judges.rubric import Rubric
 from overtone.judges.subject import Subject
 from overtone.paths import inside
 from overtone.runs.asking import Policy as Retries
 from overtone.runs.store import Ask, Store
 from overtone.schema import Item, Key, Score
+from overtone.suite import Suite
 from overtone.tasks import heard
 
 FILE = "verdicts.db"
-TEXTS = ("cue", "topic", "words", "context", "reply", "reference")  # what a stored reply offers a rubric
+TEXTS = (  # what a stored reply offers a rubric
+    "cue", "topic", "words", "context", "question", "options", "answer", "reply", "reference", "reply_a", "reply_b",
+)  # fmt: skip
 SOUNDS = ("clip", "reply")
 NO_CUE = "nothing in particular: an ordinary voice, no background sound"
 
@@ -51,6 +55,7 @@ class Bench:
         self.store = store
         self.sittings = sittings
         self.rubrics: dict[str, list[Rubric]] = {j.label: [rubric.load(name) for name in j.rubrics] for j in judges}
+        self.tasks = {task for found in self.rubrics.values() for one in found for task in one.tasks}
         root = store.meta().get("root")
         self.root = Path(root) if root else None
         self.queues: list[asyncio.Queue[Reply | None]] = [asyncio.Queue() for _ in sittings]
@@ -90,19 +95,24 @@ class Bench:
     async def _work(self, sitting: Sitting, queue: asyncio.Queue[Reply | None]) -> None:
         while (reply := await queue.get()) is not None:
             for one in self.rubrics[sitting.judge.label]:
-                if one.subject == "reply" and any(d.asked(style(reply.item)) for d in one.dimensions):
+                if reply.item.task in one.tasks and any(d.asked(style(reply.item)) for d in one.dimensions):
                     await self._judge(sitting, one, reply)
 
     async def _judge(self, sitting: Sitting, one: Rubric, reply: Reply) -> None:
         subject = self._subject(reply)
-        if "reply" in one.shows and not reply.text.strip() and reply.audio:
+        asked = [d for d in one.dimensions if d.asked(subject.style)]
+        if one.against and not subject.texts["reply_b"].strip():
+            why = "there is no reference reply to put beside it"
+            self._keep(reply, [_unscored(sitting.judge, one, d, why) for d in asked])
+            return
+        if {"reply", "reply_a"} & set(one.shows) and not reply.text.strip() and reply.audio:
             try:
                 words = await self._heard(reply.audio)
             except OvertoneError as error:
-                asked = [d for d in one.dimensions if d.asked(subject.style)]
                 self._keep(reply, [_unscored(sitting.judge, one, d, str(error)) for d in asked])
                 return
-            subject = msgspec.structs.replace(subject, texts={**subject.texts, "reply": words}, transcript=True)
+            said = {**subject.texts, "reply": words, "reply_a": words}
+            subject = msgspec.structs.replace(subject, texts=said, transcript=True)
         judgement = await sitting.judgement(one, subject)
         self._keep(reply, scores(sitting.judge, one, judgement))
 
@@ -131,13 +141,19 @@ class Bench:
 def texts(reply: Reply) -> dict[str, str]:
     """What a stored reply offers a rubric to show, by the names of TEXTS."""
     item, said = reply.item, reply.item.turns[-1]
+    reference = said.reference or (item.references[0] if item.references else "")
     return {
         "cue": heard(item, len(item.turns) - 1) or NO_CUE,
         "topic": item.topic.replace("_", " "),
         "words": said.words,
         "context": _context(reply),
+        "question": item.question,
+        "options": "\n".join(f"{o.letter}. {o.text}" for o in item.options if o.text),
+        "answer": next((f"{o.letter}. {o.text}" for o in item.options if o.letter == item.gold), ""),
         "reply": reply.text,
-        "reference": said.reference or (item.references[0] if item.references else ""),
+        "reference": reference,
+        "reply_a": reply.text,  # of a pair whose other half is the reference
+        "reply_b": reference,
     }
 
 
@@ -194,11 +210,24 @@ def _unscored(judge: Judge, one: Rubric, d: rubric.Dimension, why: str) -> Score
 def check_suits(one: Rubric) -> None:
     """UsageError for a rubric that asks for more than a run's replies offer."""
     lacking = [name for name in one.shows if name not in TEXTS] + [name for name in one.hears if name not in SOUNDS]
-    if one.subject != "reply" or lacking:
-        why = f"it needs {', '.join(lacking)}" if one.subject == "reply" else "it compares two replies"
+    compares = one.subject == "pair" and not one.against
+    if compares or lacking:
+        why = "it compares two replies" if compares else f"it needs {', '.join(lacking)}"
         raise UsageError(
             f"the rubric {one.name} cannot judge the replies of a run: {why}; 'overtone judge' may, with a label file"
         )
+
+
+def with_own_rubrics(judge: Judge, benchmark: str) -> Judge:
+    """The judge with the rubrics that the benchmark names, where it names any and the user named none."""
+    if judge.rubrics != STANDARD:
+        return judge
+    try:
+        suite = getattr(registry.find("benchmarks", benchmark), "SUITE", None)
+    except UsageError:  # a plug-in that is not here
+        suite = None
+    own = suite.rubrics if isinstance(suite, Suite) else ()
+    return msgspec.structs.replace(judge, rubrics=own or STANDARD)
 
 
 # ── the whole run ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -213,6 +242,7 @@ async def opened(
     log: Callable[[str], None] | None = None,
 ) -> AsyncIterator[Bench]:
     """Judges ready to work on an open store; closed with what they started, whatever happens."""
+    judges = [with_own_rubrics(judge, store.meta().get("benchmark", "")) for judge in judges]
     labels = [j.label for j in judges]
     for label in labels:
         if labels.count(label) > 1:
@@ -235,7 +265,7 @@ class _Beside:
         self._bench = bench
 
     def answered(self, ask: Ask) -> None:
-        if ask.item.task == "converse":
+        if ask.item.task in self._bench.tasks:
             keys = [ask.key(turn) for turn in range(len(ask.item.turns))]
             found = [stored for key in keys if (stored := self._bench.store.reply(key)) is not None]
             if len(found) == len(keys):
@@ -275,20 +305,20 @@ async def judge_run(
     retries: Retries | None = None,
     log: Callable[[str], None] | None = None,
 ) -> dict[str, Outcome]:
-    """Judge every answered conversation of a run; returns how it went for each judge."""
+    """Judge every answered reply of a run that a rubric is for; returns how it went for each judge."""
     async with opened(store, judges, retries=retries, log=log) as bench:
-        for reply in replies(store):
+        for reply in replies(store, bench.tasks):
             bench.answered(reply)
         await bench.finish()
         return {sitting.judge.label: sitting.outcome for sitting in bench.sittings}
 
 
-def replies(store: Store) -> list[Reply]:
-    """The last reply of every answered conversation."""
+def replies(store: Store, tasks: Collection[str] = ("converse",)) -> list[Reply]:
+    """The last reply of everything answered of these tasks."""
     before: list[str] = []
     found = []  # all of them before the first is judged: scores are written to the store that is read here
     for ask, turn, text, audio, _, _ in store.answered():
-        if ask.item.task != "converse":
+        if ask.item.task not in tasks:
             continue
         before = before if turn else []
         if turn < len(ask.item.turns) - 1:

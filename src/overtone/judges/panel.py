@@ -18,7 +18,7 @@ from overtone.judges import describe
 from overtone.judges.cache import Verdicts
 from overtone.judges.contract import Contract, Unread
 from overtone.judges.policy import Judge
-from overtone.judges.rubric import Dimension, Rubric
+from overtone.judges.rubric import Dimension, Rubric, twin
 from overtone.judges.subject import Subject
 from overtone.models import Model
 from overtone.runs.asking import Asker, Stopped
@@ -123,8 +123,9 @@ class Sitting:
                     if isinstance(found, str):
                         problems.append(found)
                     else:
-                        values |= {k: _SWAPPED.get(v, v) if swapped else v for k, v in found[0].items()}
-                        reasons |= found[1]
+                        turned = {d.key: twin(d.key) if swapped and d.scale else d.key for d in dimensions}
+                        values |= {turned[k]: _SWAPPED.get(v, v) if swapped else v for k, v in found[0].items()}
+                        reasons |= {turned[k]: why for k, why in found[1].items()}
                 draws.append(Draw(repeat, swapped, values, reasons, "; ".join(dict.fromkeys(problems))))
         return Judgement(subject, rubric.name, self.judge.label, tuple(draws))
 

@@ -19,6 +19,7 @@ from overtone.spec import suggest
 FOLDER = Path(__file__).parent / "rubrics"
 _KEY = re.compile(r"[a-z][a-z0-9_]*")
 _MOST_BYTES = 100_000
+TASKS = ("converse", "choose", "transcribe")
 
 
 class Dimension(Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,6 +70,8 @@ class Rubric(Struct, frozen=True):
     system: str
     headings: dict[str, str]
     dimensions: tuple[Dimension, ...]
+    tasks: tuple[str, ...] = ("converse",)  # of a run: the replies to which tasks it judges
+    against: Literal["", "reference"] = ""  # of a run: what a pair's B is; its A is the model's reply
 
     @property
     def sha256(self) -> str:
@@ -100,6 +103,8 @@ class _File(Struct, forbid_unknown_fields=True):
     shows: tuple[str, ...] = ()
     hears: tuple[str, ...] = ()
     headings: dict[str, str] = {}
+    tasks: tuple[str, ...] = ("converse",)
+    against: Literal["", "reference"] = ""
 
 
 def listing() -> dict[str, str]:
@@ -131,6 +136,18 @@ def load(name: str) -> Rubric:
     return rubric
 
 
+def twin(key: str) -> str:
+    """The key of the same question about the other of a pair; "" where a question is about both."""
+    ends = {"_a": "_b", "_b": "_a"}
+    return key[:-2] + ends[key[-2:]] if key[-2:] in ends else ""
+
+
+def _fits_pair(d: Dimension, dimensions: tuple[Dimension, ...]) -> bool:
+    if d.scale is None:
+        return set(d.choices) >= {"A", "B"}
+    return any(other.key == twin(d.key) and other.scale == d.scale for other in dimensions)
+
+
 def _check(rubric: Rubric, where: str) -> None:
     def wrong(what: str) -> UsageError:
         return UsageError(f"rubric {where}: {what}")
@@ -153,8 +170,15 @@ def _check(rubric: Rubric, where: str) -> None:
             raise wrong(f"dimension {d.key!r}: values must say what each of its different choices counts")
         if strange := d.anchors.keys() - {str(answer) for answer in d.menu}:
             raise wrong(f"dimension {d.key!r} has anchors for answers it does not allow: {', '.join(sorted(strange))}")
-    if rubric.subject == "pair" and not all(set(d.choices) >= {"A", "B"} for d in rubric.dimensions):
-        raise wrong("of a pair one is chosen: every dimension needs the choices A and B")
+    if rubric.subject == "pair" and not all(_fits_pair(d, rubric.dimensions) for d in rubric.dimensions):
+        raise wrong(
+            "of a pair one is chosen, or both are rated: a dimension needs the choices A and B, or a scale and a key "
+            "that ends in _a or _b with its twin beside it"
+        )
+    if rubric.against and rubric.subject != "pair":
+        raise wrong('against names what the reply is paired with: it needs subject = "pair"')
+    if unknown := [task for task in rubric.tasks if task not in TASKS]:
+        raise wrong(f"there is no task {unknown[0]!r}{suggest(unknown[0], TASKS)}; known: {', '.join(TASKS)}")
     both = {"reply_a", "reply_b"} <= set(rubric.shows) or {"a", "b"} <= set(rubric.hears)
     if rubric.subject == "pair" and not both:
         raise wrong("of a pair both are put before the judge: shows reply_a and reply_b, or hears a and b")
