@@ -35,7 +35,7 @@ class Column(Struct, frozen=True):
     key: str
     label: str
     score: str = ""  # the mean of this score, unless `reduce` says otherwise
-    only: Mapping[str, tuple[str, ...]] = {}  # field of an item → the values that count
+    only: Mapping[str, tuple[str | int, ...]] = {}  # field of an item → the values that count
     reduce: Reduce | None = None  # of all replies that count, scored or not, by group
     kind: Literal["percent", "number"] = "percent"
     digits: int = 2  # of a number
@@ -90,6 +90,7 @@ class Release(Struct, frozen=True):
     licence: str
     host: Literal["hub", "github"] = "hub"  # a dataset hub, or a repository's files
     folders: tuple[str, ...] = ()  # only what lies below these, where not all of it is wanted
+    also: tuple[Release, ...] = ()  # the rest of it, where it is published in several places
 
 
 class Suite(Struct, frozen=True):

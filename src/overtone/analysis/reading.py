@@ -129,7 +129,7 @@ def _lightened(item: Item) -> Item:
         id="",
         turns=tuple(Turn(None) for _ in item.turns) if len(item.turns) > 1 else (),
         question="",
-        topic="",
+        topic=sys.intern(item.topic),
         context="",
         cue_text="",
         other_cue="",
