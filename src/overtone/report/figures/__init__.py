@@ -28,7 +28,9 @@ class NothingToDraw(UsageError):
 
 
 class Source:
-    """What pictures are drawn from: the runs, their labels, and their findings, made when first asked for, once."""
+    """What pictures are drawn from: the runs, their labels, and their findings, made when first asked for, once.
+
+    Runs `beside` are not shown: they only tell what the words alone give (see `Settings.deaf`)."""
 
     def __init__(
         self,
@@ -36,6 +38,7 @@ class Source:
         labels: Sequence[str] = (),
         settings: Settings | None = None,
         arena: Standings | None = None,
+        beside: Sequence[Reading] = (),
     ) -> None:
         from overtone.analysis.findings import Settings
 
@@ -45,6 +48,7 @@ class Source:
             raise ValueError(f"{len(self.labels)} labels for {len(self.readings)} runs")
         self.settings = settings or Settings()
         self.arena = arena
+        self.beside = list(beside)
         self._found: dict[str, list[Finding]] = {}
         self._conditions: list[str] | None = None
 
@@ -53,7 +57,9 @@ class Source:
         from overtone.analysis.findings import findings
 
         if name not in self._found:
-            self._found[name] = findings(self.readings, [name], self.settings)
+            every = [*self.readings, *(self.beside if name == "text-only" else ())]
+            made = findings(every, [name], self.settings)
+            self._found[name] = [one for one in made if one.about.of == "all" or one.runs[0] < len(self.readings)]
         return self._found[name]
 
     @property

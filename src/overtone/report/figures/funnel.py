@@ -80,7 +80,7 @@ def _places(source: Source, finding: Finding, row: StageRow) -> tuple[Place, Pla
     before = LABELS[row.step.after]
     given = Spot(row.step.given, f"{name}, of cases that {before}", f"{key}/given", ink, shape)
     otherwise = Spot(row.step.otherwise, f"{name}, of cases that did not", f"{key}/otherwise", ink, shape, hollow=True)
-    apart = Spot(row.step.difference, f"{name}, given that it {before}: difference", key, kind="points")
+    apart = Spot(row.step.difference, f"{name}, given that it {before}: difference", f"{key}/step", kind="points")
     return reached, Place((given, otherwise), apart)
 
 

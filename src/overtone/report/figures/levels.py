@@ -22,6 +22,11 @@ NAMED = {"cctxfit": "C1: context fit", "cspeechrel": "C4: speech relevance", "ve
 
 
 def draw(source: Source, width: float) -> Drawing:
+    benchmarks = list(dict.fromkeys(reading.benchmark for reading in source.readings))
+    if len(benchmarks) > 1:
+        raise NothingToDraw(
+            f"levels do not average over benchmarks ({', '.join(benchmarks)}); give runs of one of them"
+        )
     finding = source.findings("levels")[0]
     found = finding.found
     assert isinstance(found, Levels)

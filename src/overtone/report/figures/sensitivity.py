@@ -105,7 +105,7 @@ def _places(
             spots.append(Spot(_rest(other.stays), told, finding.prefix + other.key, *look))
             more = f"{name}, how much more often answers to the same questions change with the voice ({words} beside)"
             if apart is None or apart.estimate.value is None:
-                apart = Spot(other.excess, more, finding.prefix + other.key, kind="points")
+                apart = Spot(other.excess, more, f"{finding.prefix}{other.key}/excess", kind="points")
     missing = Spot(Estimate(None, None, None, row.changed.scored, row.changed.asked), f"{name}, difference", key)
     direction = f"{name}, right on both clips less the wrong way round"
     return (
@@ -134,8 +134,10 @@ def _cue(source: Source, finding: Finding, row: FalseCueRow) -> tuple[Place, Pla
     ink, shape = series(number)
     key, name = finding.prefix + row.key, source.labels[number]
     told = row.detection
-    hit = Spot(told.hit, f"{name}, a cue named on clips with one", key, ink, shape)
-    alarm = Spot(told.false_alarm, f"{name}, a cue named on clips without one", key, ink, shape, hollow=True)
+    hit = Spot(told.hit, f"{name}, a cue named on clips with one", f"{key}/hit", ink, shape)
+    alarm = Spot(
+        told.false_alarm, f"{name}, a cue named on clips without one", f"{key}/false-alarm", ink, shape, hollow=True
+    )
     return Place((hit, alarm)), Place((Spot(told.d_prime, f"{name}, d′", key, ink, shape, kind="number"),))
 
 
