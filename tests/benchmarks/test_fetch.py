@@ -1,19 +1,25 @@
-"""Fetching, against a real local server that speaks the hub's protocol and misbehaves on request."""
+"""Fetching, against real local servers that speak the hub's and GitHub's protocols and misbehave on request."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import pytest_asyncio
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from overtone.benchmarks.fetch import fetch
-from overtone.errors import DataError
+from overtone import registry
+from overtone.benchmarks.fetch import fetch, release_of
+from overtone.cli import data as command
+from overtone.errors import DataError, UsageError
+from overtone.suite import Facts, Release, Suite
 
 REPO = "hlt-cuhksz/EchoMind"
 
@@ -248,3 +254,236 @@ async def test_without_network_the_error_says_how_to_go_on(tmp_path: Path, monke
         DataError, match=r"network unreachable.*copy the folder from a machine with network and pass --data"
     ):
         await fetch("echomind", tmp_path, say=str, pause=0)
+
+
+# ── GitHub ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def sha1(body: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()
+
+
+class Repository:
+    """What GitHub's two hosts do for a repository. `most` entries go into one list; the rest is cut off."""
+
+    def __init__(self) -> None:
+        self.files = {
+            "README.md": b"read me",
+            "data/Animal/metadata.json": b"{}",
+            "data/Animal/audio/dog 1#.wav": bytes(range(256)) * 2000,
+            "code/run.py": b"print()",
+        }
+        self.most = 1000
+        self.extra: list[dict[str, object]] = [
+            {"path": "data/link", "mode": "120000", "type": "blob", "sha": "1" * 40, "size": 9},
+            {"path": "vendored", "mode": "160000", "type": "commit", "sha": "2" * 40},
+        ]
+        self.tokens: dict[str, list[str]] = {"api": [], "raw": []}
+        self.asked: list[tuple[str, str]] = []
+        self.break_at: dict[str, int] = {}
+        self.lists = 0
+        self.limited = False
+        self.wrong = ""  # the path of a file whose bytes are not those listed
+
+    def folder(self, prefix: str) -> list[dict[str, object]]:
+        """What lies right in a folder."""
+        found: dict[str, dict[str, object]] = {}
+        for path, body in self.files.items():
+            if path.startswith(prefix):
+                name, below, _ = path[len(prefix) :].partition("/")
+                sha = hashlib.sha1((prefix + name).encode()).hexdigest() if below else sha1(body)
+                found[name] = {"path": name, "mode": "040000" if below else "100644", "sha": sha}
+                found[name] |= {"type": "tree"} if below else {"type": "blob", "size": len(body)}
+        return list(found.values())
+
+    async def tree(self, request: web.Request) -> web.StreamResponse:
+        self.lists += 1
+        self.tokens["api"].append(request.headers.get("Authorization", ""))
+        if self.limited:
+            return web.Response(status=403, headers={"X-RateLimit-Remaining": "0"})
+        asked = request.match_info["sha"]
+        folders = {"": "HEAD"} | {
+            "/".join(path.split("/")[:n]) + "/": "" for path in self.files for n in range(1, path.count("/") + 1)
+        }
+        prefix = next(
+            (f for f in folders if asked in ("HEAD", "v2") or hashlib.sha1(f[:-1].encode()).hexdigest() == asked), None
+        )
+        if prefix is None:
+            return web.Response(status=404)
+        entries = self.folder(prefix)
+        if "recursive" in request.query:
+            entries = [
+                {"path": p[len(prefix) :], "mode": "100644", "type": "blob", "sha": sha1(b), "size": len(b)}
+                for p, b in self.files.items()
+                if p.startswith(prefix)
+            ] + self.extra
+        cut = entries[: self.most]
+        return web.json_response({"sha": asked, "tree": cut, "truncated": len(cut) < len(entries)})
+
+    async def raw(self, request: web.Request) -> web.StreamResponse:
+        self.tokens["raw"].append(request.headers.get("Authorization", ""))
+        path, wanted = request.match_info["path"], request.headers.get("Range", "")
+        self.asked.append((path, wanted))
+        body = b"X" * len(self.files[path]) if path == self.wrong else self.files[path]
+        start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0
+        answer = web.StreamResponse(status=206 if start else 200)
+        if start:
+            answer.headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
+        answer.content_length = len(body) - start
+        await answer.prepare(request)
+        if path in self.break_at:
+            await answer.write(body[start : start + self.break_at.pop(path)])
+            await asyncio.sleep(0.02)
+            assert request.transport is not None
+            request.transport.close()
+            return answer
+        await answer.write(body[start:])
+        await answer.write_eof()
+        return answer
+
+
+FACTS = Facts("Toy", "", "", "", "", "one", "", "a drawer", "", "")
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """A benchmark whose release is in a repository, but for its code."""
+    module = ModuleType("toy_benchmark")
+    module.SUITE = Suite(FACTS, Release("me/toy", "MIT: keep the notice", "github", ("data", "README.md")))  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "toy_benchmark", module)
+    monkeypatch.setitem(registry._plugins["benchmarks"], "toy", module)
+    yield module
+
+
+@pytest_asyncio.fixture
+async def github(monkeypatch: pytest.MonkeyPatch, toy: ModuleType) -> AsyncIterator[Repository]:
+    one = Repository()
+    api, raw = web.Application(), web.Application()
+    api.router.add_get("/repos/me/toy/git/trees/{sha}", one.tree)
+    raw.router.add_get("/me/toy/{rev}/{path:.+}", one.raw)
+    async with TestServer(api) as first, TestServer(raw, host="localhost") as second:
+        monkeypatch.setenv("GITHUB_ENDPOINT", str(first.make_url("/")))
+        monkeypatch.setenv("GITHUB_RAW_ENDPOINT", str(second.make_url("/")))
+        monkeypatch.delenv("GITHUB_TOKEN", raising=False)
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        yield one
+
+
+WANTED = ("README.md", "data/Animal/metadata.json", "data/Animal/audio/dog 1#.wav")
+
+
+async def test_a_repositorys_wanted_files_arrive_whole_and_a_rerun_downloads_nothing(
+    github: Repository, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    result = await fetch("toy", tmp_path, say=said.append, pause=0)
+    assert {str(p.relative_to(tmp_path)): p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == {
+        path: github.files[path] for path in WANTED
+    }, "neither its code, nor a link, nor another repository"
+    assert (result.files, result.new_files, github.lists) == (3, 3, 1)
+    assert "me/toy: 3 files" in said[0] and "MIT" in said[0]
+    github.asked.clear()
+    assert (await fetch("toy", tmp_path, say=str, pause=0)).new_files == 0 and github.asked == []
+
+
+async def test_a_repository_too_large_for_one_list_is_listed_by_folder(github: Repository, tmp_path: Path) -> None:
+    github.most = 3
+    assert (await fetch("toy", tmp_path, say=str, pause=0)).files == 3
+    assert github.lists > 2 and all((tmp_path / path).read_bytes() == github.files[path] for path in WANTED)
+
+
+async def test_a_file_of_a_repository_is_resumed_where_it_broke(github: Repository, tmp_path: Path) -> None:
+    path = "data/Animal/audio/dog 1#.wav"
+    github.break_at[path] = 300_000
+    await fetch("toy", tmp_path, say=str, pause=0)
+    assert [bool(wanted) for asked, wanted in github.asked if asked == path] == [False, True]
+    assert (tmp_path / path).read_bytes() == github.files[path]
+
+
+async def test_bytes_without_the_digest_git_names_are_never_kept(github: Repository, tmp_path: Path) -> None:
+    github.wrong = "data/Animal/metadata.json"
+    with pytest.raises(DataError, match="digest"):
+        await fetch("toy", tmp_path, say=str, pause=0)
+    assert not (tmp_path / github.wrong).exists()
+
+
+async def test_githubs_token_goes_to_its_interface_and_not_to_where_files_are(
+    github: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "secret-token")
+    monkeypatch.setenv("HF_TOKEN", "another-secret")
+    await fetch("toy", tmp_path, say=str, pause=0)
+    assert set(github.tokens["api"]) == {"Bearer secret-token"}
+    assert github.tokens["raw"] and set(github.tokens["raw"]) == {""}
+
+
+async def test_a_path_outside_the_folder_is_refused_of_a_repository_too(github: Repository, tmp_path: Path) -> None:
+    github.extra = [{"path": "data/../../evil", "mode": "100644", "type": "blob", "sha": "4" * 40, "size": 4}]
+    with pytest.raises(DataError, match="leaves its folder"):
+        await fetch("toy", tmp_path / "out", say=str, pause=0)
+    assert github.asked == [] and list(tmp_path.iterdir()) == []
+
+
+async def test_who_asks_github_too_often_is_told_to_set_a_token(github: Repository, tmp_path: Path) -> None:
+    github.limited = True
+    with pytest.raises(DataError, match="GITHUB_TOKEN"):
+        await fetch("toy", tmp_path, say=str, pause=0)
+
+
+async def test_pointers_to_git_lfs_are_named(github: Repository, tmp_path: Path) -> None:
+    github.files["data/big.wav"] = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+    said: list[str] = []
+    await fetch("toy", tmp_path, say=said.append, pause=0)
+    assert "1 files only point to Git LFS (big.wav" in said[-1]
+
+
+async def test_a_release_in_two_places_is_one_folder_and_the_first_has_precedence(
+    github: Repository, hub: Hub, toy: ModuleType, tmp_path: Path
+) -> None:
+    hub.files["README.md"] = b"the hub's"
+    second = Release(REPO, "CC BY-NC 4.0")
+    toy.SUITE = Suite(FACTS, Release("me/toy", "MIT", "github", ("README.md",), (second,)))  # type: ignore[attr-defined]
+    said: list[str] = []
+    result = await fetch("toy", tmp_path, revision="v2", say=said.append, pause=0)
+    assert (tmp_path / "README.md").read_bytes() == b"read me"
+    assert (tmp_path / "dataset/audio/a b.wav").is_file()
+    assert result.files == 4 and "MIT" in said[0] and "CC BY-NC" in said[1]
+
+
+# ── terms ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def call(*argv: str) -> int:
+    parser = argparse.ArgumentParser()
+    command.add(parser)
+    return command.main(parser.parse_args(["fetch", *argv]))
+
+
+def test_without_accepting_the_licence_nothing_is_downloaded(
+    toy: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GITHUB_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(UsageError, match=r"--accept.*MIT: keep the notice"):
+        call("toy", "--out", str(tmp_path / "out"))
+    assert "MIT: keep the notice" in capsys.readouterr().out
+    with pytest.raises(DataError, match="network unreachable"):
+        call("toy", "--out", str(tmp_path / "out"), "--accept")
+
+
+@pytest.mark.parametrize(("typed", "error"), [("yes", "network unreachable"), ("no", "not accepted"), ("", "not")])
+def test_at_a_terminal_one_is_asked(
+    toy: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, error: str
+) -> None:
+    monkeypatch.setenv("GITHUB_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda question: typed)
+    with pytest.raises((UsageError, DataError), match=error):
+        call("toy", "--out", str(tmp_path / "out"))
+
+
+def test_a_benchmark_without_a_release_says_where_it_comes_from(toy: ModuleType) -> None:
+    toy.SUITE = Suite(FACTS)  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match=r"a drawer.*there is one of: .*echomind"):
+        release_of("toy")

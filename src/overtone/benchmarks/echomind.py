@@ -18,6 +18,7 @@ from overtone.cues import find_cue
 from overtone.errors import DataError
 from overtone.paths import shown
 from overtone.schema import STYLES, Clip, Item, Style, Turn
+from overtone.suite import Facts, Release, Suite
 
 T = TypeVar("T")
 
@@ -68,6 +69,23 @@ def published() -> Published:
     """What the paper reports, to show beside a run."""
     path = Path(__file__).with_name("echomind_published.json")
     return msgspec.json.decode(path.read_bytes(), type=Published)
+
+
+SUITE = Suite(
+    Facts(
+        title="EchoMind",
+        cues="all 39: speaker, voice, surroundings",
+        tasks="transcribe, choose (voice, reasoning), converse; the same scripts in three vocal styles",
+        hears="audio, or its transcript, both or silence",
+        answers="text, a letter, speech",
+        turns="one",
+        metrics="WER, SemSim, accuracy; BLEU, ROUGE-L, METEOR, BERTScore; C1–C4, VES; NISQA, DNSMOS, EmoAlign",
+        data="hlt-cuhksz/EchoMind (hub)",
+        licence="CC BY-NC-SA 4.0",
+        offline="loading, asking local models, all scores but those of judges and measuring models",
+    ),
+    release=Release("hlt-cuhksz/EchoMind", "CC BY-NC-SA 4.0: non-commercial, share alike, name the authors"),
+)
 
 
 class EchoMind:

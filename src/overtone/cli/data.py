@@ -32,7 +32,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     fetch = actions.add_parser("fetch", help="download a benchmark's official release, resumable and verified")
     fetch.add_argument("benchmark", metavar="BENCHMARK", help="which release, e.g. echomind")
     fetch.add_argument("--out", metavar="DIR", type=Path, help="where to put it (default: data/BENCHMARK)")
-    fetch.add_argument("--revision", metavar="REV", default="main", help="branch, tag or commit (default: main)")
+    fetch.add_argument("--revision", metavar="REV", default="", help="branch, tag or commit (default: the newest)")
+    fetch.add_argument("--accept", action="store_true", help="accept the licence, which is shown first")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -135,9 +136,10 @@ _COLOURS = {"error": "red", "warning": "yellow", "info": "dim"}
 def _fetch(args: argparse.Namespace) -> int:
     import asyncio
 
-    from overtone.benchmarks.fetch import fetch
+    from overtone.benchmarks.fetch import fetch, release_of, terms_of
     from overtone.paths import shown
 
+    _agreed(terms_of(release_of(args.benchmark)), args.accept)
     out = args.out or Path("data") / args.benchmark
     last = -1
 
@@ -152,3 +154,16 @@ def _fetch(args: argparse.Namespace) -> int:
     print(f"{result.files} files in {shown(str(out))}, {result.new_files} of them new.")
     print(f"Next: overtone data check {shown(str(out))}")
     return EXIT_OK
+
+
+def _agreed(terms: str, accepted: bool) -> None:
+    """Show the terms; UsageError where nobody agrees to them."""
+    from overtone.errors import UsageError
+
+    print(f"Licence\n{terms}", flush=True)
+    if accepted:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(f"nothing is downloaded before its licence is accepted: add --accept ({terms})")
+    if input("Do you accept it? Type yes: ").strip().casefold() not in ("yes", "y"):
+        raise UsageError("the licence was not accepted; nothing was downloaded")
