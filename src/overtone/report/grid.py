@@ -87,5 +87,5 @@ def _words(cell: Cell, notes: dict[str, int], *, counted: bool) -> Words:
         return Words(fmt.NONE, "", small, numbers)
     ends = fmt.between(e, cell.kind, cell.digits) if e.value is not None else ""
     missing = fmt.bounds(e, cell.kind, cell.digits) if e.value is not None else ""
-    below = ([fmt.counted(e)] if counted else []) + ([f"bounds {missing}"] if missing else [])
+    below = ([fmt.counted(e)] if counted and e.asked else []) + ([f"bounds {missing}"] if missing else [])
     return Words(fmt.written(e, cell.kind, cell.digits), f"[{ends}]" if ends else "", (*below, *small), numbers)

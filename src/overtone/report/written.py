@@ -34,11 +34,11 @@ ENDS = str.maketrans({"\u00a0": " "})
 def make_console(file: IO[str] | None = None, width: int | None = None) -> Console:
     """A console that writes no escape codes unless a terminal reads them; a log gets wide, unfolded lines, or as many
     columns as COLUMNS says."""
-    console = Console(file=file, highlight=False, width=width)
+    console = Console(file=file, highlight=False, emoji=False, width=width)
     if not console.is_terminal and width is None:
         told = os.environ.get("COLUMNS", "")
         width = int(told) if told.isascii() and told.isdigit() and int(told) > 0 else WIDE
-        console = Console(file=file, highlight=False, width=width, color_system=None)
+        console = Console(file=file, highlight=False, emoji=False, width=width, color_system=None)
     return console
 
 
@@ -61,46 +61,76 @@ def to_terminal(
 
 def _draw(console: Console, g: Grid) -> None:
     title, g = _hoisted(g)
-    width = console.width
-    left = _left_widths(g, width)
-    room = width - sum(left) - GAP * len(left)
-    below = False
-    widths = _cell_widths(g, below, room)
-    if sum(widths) + GAP * len(widths) > room + GAP:
-        below = True
-        widths = _cell_widths(g, below, room)
+    headings = 0  # so many of the columns that name a row stand above their rows, for want of room beside them
+    left, widths, room = _measured(g, 0, console.width, below=False)
+    if _span(widths) > room:
+        headings = _repeating(g)
+        left, widths, room = _measured(g, headings, console.width, below=False)
+    if below := _span(widths) > room:
+        left, widths, room = _measured(g, headings, console.width, below=True)
     console.print(safe(title), style="bold")
-    for number, part in enumerate(_pieces(widths, room + GAP)):
+    for number, part in enumerate(_pieces(widths, room)):
         if number:
             console.print()
-        table = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
-        for head, w in zip(g.left, left, strict=True):
-            table.add_column(_wrapped(head, w), width=w, overflow="fold", vertical="top")
-        for at in part:
-            table.add_column(_wrapped(g.heads[at], widths[at]), justify="right", width=widths[at], overflow="fold")
+        heads = [*zip(g.left[headings:], left, strict=True)]
+        numbers = [(g.heads[at], widths[at]) for at in part]
+        group: list[str] | None = None
+        table = _rich(heads, numbers, header=True)
         previous: list[str] = []
         for names, cells in g.rows:
-            new = [n for n, name in enumerate(names) if names[: n + 1] != previous[: n + 1]]
-            kept = [safe(name) if n in new or n == len(names) - 1 else "" for n, name in enumerate(names)]
+            if headings and names[:headings] != group:
+                console.print(table)
+                if group is not None:
+                    console.print()
+                console.print(safe(" · ".join(filter(None, names[:headings]))), style="italic")
+                group, previous = names[:headings], []
+                table = _rich(heads, numbers, header=False)
+            own = names[headings:]
+            new = [n for n in range(len(own)) if n == len(own) - 1 or own[: n + 1] != previous[: n + 1]]
+            kept = [safe(name) if n in new else "" for n, name in enumerate(own)]
             table.add_row(*kept, *("\n".join(map(safe, _lines(cells[at], below))) for at in part))
-            previous = names
+            previous = own
         console.print(table)
     for number, note in enumerate(g.notes, 1):
         console.print(f"{Words('', notes=(number,)).mark} {safe(note)}")
 
 
+def _rich(left: Sequence[tuple[str, int]], numbers: Sequence[tuple[str, int]], *, header: bool) -> RichTable:
+    table = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=header)
+    for head, width in left:
+        table.add_column(_wrapped(head, width), width=width, overflow="fold")
+    for head, width in numbers:
+        table.add_column(_wrapped(head, width), width=width, overflow="fold", justify="right")
+    return table
+
+
 def _hoisted(g: Grid) -> tuple[str, Grid]:
-    """A run or condition that is the same in every row stands in the title instead."""
-    title, left, rows = g.title, list(g.left), [(list(names), cells) for names, cells in g.rows]
-    for head in ("run", "condition"):
-        at = left.index(head) if head in left else -1
-        said = {names[at] for names, _ in rows} if at >= 0 else set()
-        if len(said) == 1:
-            title = f"{title} · {said.pop()}"
-            del left[at]
-            for names, _ in rows:
-                del names[at]
-    return title, Grid(title, g.hint, left, g.heads, rows, g.notes)
+    """What is the same in every row stands in the title instead; the last name stays."""
+    last = len(g.left) - (0 if g.left[-1:] in (["run"], ["condition"]) else 1)
+    same = [at for at in range(last) if len({names[at] for names, _ in g.rows}) == 1]
+    kept = [at for at in range(len(g.left)) if at not in same]
+    title = " · ".join(filter(None, (g.title, *(g.rows[0][0][at] for at in same))))
+    rows = [([names[at] for at in kept], cells) for names, cells in g.rows]
+    return title, Grid(title, g.hint, [g.left[at] for at in kept], g.heads, rows, g.notes)
+
+
+def _repeating(g: Grid) -> int:
+    """How many of the first columns, but not the last, name several rows at a time."""
+    for count in range(len(g.left) - 1, 0, -1):
+        if 2 * len({tuple(names[:count]) for names, _ in g.rows}) <= len(g.rows):
+            return count
+    return 0
+
+
+def _measured(g: Grid, headings: int, width: int, *, below: bool) -> tuple[list[int], list[int], int]:
+    """The widths of the columns of names and of cells, and the room that there is for the cells."""
+    left = _left_widths(g, headings, width)
+    room = width - sum(left) - GAP * len(left) + GAP  # the last column needs no gap behind it
+    return left, _cell_widths(g, below, room), room
+
+
+def _span(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * len(widths)
 
 
 def _lines(words: Words, below: bool) -> list[str]:
@@ -113,14 +143,14 @@ def _lines(words: Words, below: bool) -> list[str]:
     return [*first, *words.below]
 
 
-def _left_widths(g: Grid, width: int) -> list[int]:
+def _left_widths(g: Grid, headings: int, width: int) -> list[int]:
     """Columns of names: as wide as their longest, and together at most 45 of 100 columns."""
     wanted = [
-        max(_longest_word(head), *(cell_len(shown(names[n])) for names, _ in g.rows)) if g.rows else len(head)
-        for n, head in enumerate(g.left)
+        max(_longest_word(g.left[n]), *(cell_len(shown(names[n])) for names, _ in g.rows))
+        for n in range(headings, len(g.left))
     ]
     most = max(45 * width // 100, 12 * len(wanted))
-    while sum(wanted) + GAP * len(wanted) > most and max(wanted) > 12:
+    while wanted and sum(wanted) + GAP * len(wanted) > most and max(wanted) > 12:
         wanted[wanted.index(max(wanted))] -= 1
     return wanted
 
