@@ -167,7 +167,8 @@ def axis(
     """A horizontal axis: hair lines from top to bottom, round numbers and a name below; the place below all that.
 
     `zero` is where a firmer line stands: that of no difference."""
-    ticks = scale.ticks(about or max(2, round(abs(scale.end - scale.start) / 26)))
+    wanted = about or max(2, round(abs(scale.end - scale.start) / 26))
+    ticks = next((t for n in range(wanted, wanted + 5) if len(t := scale.ticks(n)) > 1), scale.ticks(wanted))
     step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
     shown_step = step if kind == "number" else 100 * step
     digits = next((n for n in range(4) if abs(round(shown_step, n) - shown_step) < 1e-6), 4)

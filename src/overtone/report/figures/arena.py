@@ -38,7 +38,7 @@ def draw(source: Source, width: float) -> Drawing:
         y,
         [grid.Block(_head(one), tuple(_row(p, inks, one) for p in one.places)) for one in ranked],
         [
-            grid.Panel("Rating", "number", "points", zero=1000.0, weight=1.6),
+            grid.Panel("Rating", "number", "points", zero=1000.0, weight=1.3),
             grid.Panel("Wins and ties", "percent", "percent of own comparisons", low=0.0),
         ],
     )

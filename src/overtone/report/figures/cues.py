@@ -10,18 +10,11 @@ from msgspec import Struct
 from overtone import cues
 from overtone.analysis.funnel import LABELS, Funnel, StageRow
 from overtone.analysis.funnel_stages import ORDER
-from overtone.report.drawing import SIZE, Box, Drawing, Words, on, ramp, width_of
+from overtone.report.drawing import SIZE, Box, Drawing, Words, on, ramp, width_of, wrapped
 from overtone.report.figures import NothingToDraw, Source
 from overtone.report.figures._axes import SMALL, Spot, close, fitted, hatched, label, page
 
 HEADS = {
-    "words": ("words", "heard"),
-    "cue": ("voice", "question"),
-    "reasoned": ("reason-", "ing"),
-    "used": ("used in", "reply"),
-    "sounded": ("sounded", "right"),
-}
-TURNED = {
     "words": "words heard",
     "cue": "voice question",
     "reasoned": "reasoning",
@@ -29,7 +22,7 @@ TURNED = {
     "sounded": "sounded right",
 }
 SMALLEST = 14.0  # points a cell needs to hold its value
-UPRIGHT, WITH_N, WITH_INTERVAL = 33.0, 28.0, 68.0  # and its head, the number of cases, and the interval as well
+WITH_N, WITH_INTERVAL = 31.0, 68.0  # and the number of cases, and the interval as well
 GAP = 8.0  # between runs
 
 Place = tuple[str, str, bool]  # by, name, whether the cue is not validated
@@ -83,8 +76,9 @@ def draw(source: Source, width: float) -> Drawing:
     for start in range(0, len(blocks), across):
         pairs = list(zip(blocks, shown, strict=True))[start : start + across]
         y = _band(drawing, y, pairs, places, grid) + 8
-    found = source.findings("funnel")[0].found
-    return close(drawing, y - 8, _notes(blocks, places, grid), found.signature if isinstance(found, Funnel) else "")
+    found = [f.found for f in source.findings("funnel")]
+    signatures = dict.fromkeys(one.signature for one in found if isinstance(one, Funnel))
+    return close(drawing, y - 8, _notes(blocks, places, grid), "; ".join(signatures))
 
 
 # ── which numbers ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -150,19 +144,23 @@ def _scale(drawing: Drawing, y: float) -> float:
 def _band(
     drawing: Drawing, y: float, pairs: Sequence[tuple[_Block, str]], places: Sequence[Place], grid: _Grid
 ) -> float:
-    turned = grid.cell < UPRIGHT
-    top = y + 11 + (max(width_of(TURNED[s], SMALL) for s in grid.stages) + 4 if turned else 19)
+    heads = [wrapped(HEADS[stage], grid.cell - 2, SMALL) for stage in grid.stages]
+    turned = any(len(lines) > 2 for lines in heads) or any(
+        width_of(line, SMALL) > grid.cell for lines in heads for line in lines
+    )
+    lines_high = max(map(len, heads))
+    top = y + 11 + (max(width_of(HEADS[s], SMALL) for s in grid.stages) + 4 if turned else 8 * lines_high + 4)
     for number, (block, cut) in enumerate(pairs):
         x = grid.left + number * (grid.cell * len(grid.stages) + GAP)
-        label(drawing, x, y + 8, block.label, cut, bold=False)
+        label(drawing, x, y + 8, block.label, cut)
         drawing.line((x, y + 11), (x + grid.cell * len(grid.stages), y + 11), ink="quiet", width=0.5)
         for at, stage in enumerate(grid.stages):
             middle = x + (at + 0.5) * grid.cell
             if turned:
-                drawing.words(middle + 2.5, top - 3, TURNED[stage], size=SMALL, turn=-90)
-            else:
-                for line, text in enumerate(HEADS[stage]):
-                    drawing.words(middle, y + 19 + 8 * line, text, size=SMALL, anchor="middle")
+                drawing.words(middle + 2.5, top - 3, HEADS[stage], size=SMALL, turn=-90)
+                continue
+            for line, text in enumerate(heads[at]):
+                drawing.words(middle, y + 19 + 8 * line, text, size=SMALL, anchor="middle")
     cut_names = fitted([_name(p) for p in places], grid.left - 6)
     y = top
     for place, name in zip(places, cut_names, strict=True):
@@ -202,7 +200,7 @@ def _cell(drawing: Drawing, x: float, y: float, block: _Block, place: Place, sta
     if not small:
         drawing.add(Words(x + wide / 2, base, value, ink, size, "middle", whole, key=spot.key, title=spot.title))
         return
-    edge = x + (20 if grid.cell >= WITH_INTERVAL else 15)
+    edge = x + (20 if grid.cell >= WITH_INTERVAL else 17)
     drawing.add(Words(edge, base, value, ink, size, "end", whole, key=spot.key, title=spot.title))
     drawing.add(Words(x + wide - 2, base, small, ink, 5.2, "end"))
 
@@ -213,7 +211,7 @@ def _notes(blocks: Sequence[_Block], places: Sequence[Place], grid: _Grid) -> li
     if grid.cell >= WITH_INTERVAL:
         notes.append("Beside each value its 95 % interval, clustered by script, and the cases it is of.")
     elif counts:
-        of = f"{min(counts):,} to {max(counts):,} cases" if min(counts) < max(counts) else f"{counts[0]:,} cases"
+        of = f"{min(counts):,} to {max(counts):,} cases" if max(counts) > 1 else "one case"
         small = " (the small number)" if grid.cell >= WITH_N else ""
         notes.append(f"A value of one cue is of {of}{small}: of few cases it is rough; intervals are in the tables.")
     chances = sorted(
@@ -227,10 +225,11 @@ def _notes(blocks: Sequence[_Block], places: Sequence[Place], grid: _Grid) -> li
     if chances:
         between = f"{chances[0]} to {chances[-1]}" if len(chances) > 1 else f"{chances[0]}"
         notes.append(f"Blind guessing passes the voice question in {between} percent of cases.")
-    missing = [TURNED[s] for s in ORDER if s not in grid.stages]
+    missing = [HEADS[s] for s in ORDER if s not in grid.stages]
     if missing:
         notes.append(f"Not scored in these runs: {', '.join(missing)}.")
     if any(unsure for _, _, unsure in places):
         notes.append("° The cue is not validated: listeners or checks did not confirm that these clips carry it.")
-    notes.append(f"Replies under {', '.join(dict.fromkeys(b.condition for b in blocks))}.")
+    if {"used", "sounded"} & set(grid.stages):
+        notes.append(f"Replies under {', '.join(dict.fromkeys(b.condition for b in blocks))}.")
     return notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from overtone.analysis.leaderboard import SIGNATURE, Board, Leaderboard, Place
-from overtone.report.drawing import Dot, Drawing, Scale, Words, series, width_of, wrapped
+from overtone.report.drawing import Dot, Drawing, Scale, Words, series, shortened, width_of, wrapped
 from overtone.report.figures import NothingToDraw, Source
 from overtone.report.figures._axes import (
     SMALL,
@@ -70,15 +70,19 @@ def _board(drawing: Drawing, y: float, board: Board, source: Source) -> float:
     number = max(width_of(f"{p.score.value or 0:.{digits}f}", SMALL, bold=True) for p in places)
     rank = max(width_of(text, SMALL) for text in ranks) + 5
     room = min(max(width_of(n, SMALL, bold=True) for n in names), 0.36 * drawing.width)
-    cut = fitted(names, room, SMALL)
+    own = fitted(source.labels, room, 1.13 * SMALL)  # bold ones are wider
+    cut = [
+        shortened(n, room, SMALL, middle=True) if p.entrant.run is None else own[p.entrant.run]
+        for p, n in zip(places, names, strict=True)
+    ]
     scale = placed(domain([p.score for p in places]), rank + room + 10, drawing.width - number - 8)
     unit = "percent" if digits == 1 else "rating, 1 to 5"
     below = axis(drawing, scale, y, y + ROW * len(places), "number", unit)
     for place, told, name, short in zip(places, ranks, names, cut, strict=True):
         middle = y + ROW / 2
-        own = place.entrant.run is not None
+        ours = place.entrant.run is not None
         drawing.words(rank - 5, middle + 2.5, told, size=SMALL, ink="quiet", anchor="end")
-        label(drawing, rank, middle + 2.5, name, short, size=SMALL, bold=own, ink="ink" if own else "quiet")
+        label(drawing, rank, middle + 2.5, name, short, size=SMALL, bold=ours, ink="ink" if ours else "quiet")
         _place(drawing, middle, place, board, scale, f"{name}, rank {place.rank} of {len(places)}", digits)
         y += ROW
     return below

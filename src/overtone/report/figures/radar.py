@@ -153,10 +153,10 @@ def _apart(drawing: Drawing, y: float, runs: Sequence[Entrant], axes: tuple[_Axi
     """Small ones with short names; the scales are told once, below."""
     names = [SHORT.get(a.key, a.label) for a in axes]
     side = max(width_of(name, SMALL - 1) for name in names) + 5
-    across = max(1, int(drawing.width // (2 * side + 62)))
+    across = max(1, min(3, int(drawing.width // (2 * side + 50))))
     room = drawing.width / across
     radius = min(room / 2 - side, 60.0)
-    shown = fitted([source.labels[e.run or 0] for e in runs], room - 8, SMALL)
+    shown = fitted([source.labels[e.run or 0] for e in runs], room - 8, 1.13 * SMALL)  # bold
     tall = 2 * radius + 46
     for number, entrant in enumerate(runs):
         left, top = room * (number % across), y + tall * (number // across)

@@ -38,25 +38,7 @@ def draw(source: Source, width: float) -> Drawing:
     sources = list(dict.fromkeys(name for _, row in shown for name in row.sources))
     looks = {name: series(number) for number, name in enumerate(sources)}
     y = legend(drawing, 0, y, width, [Entry(name, *looks[name], hollow=n > 0) for n, name in enumerate(sources)])
-    pairs = list(dict.fromkeys(row.sources for _, row in shown))
-    single = len(found) == 1 or len({f.runs for f, _ in shown}) == 1
-    for kind, gap, unit, measures in _kinds(shown):
-        blocks = []
-        if single:
-            rows = [_row(_name(row, pairs, out.label(row.measure)), f, row, source, looks, kind, gap)
-                    for f, row in shown if row.measure in measures]  # fmt: skip
-            blocks.append(grid.Block("", tuple(rows)))
-        else:
-            for measure in measures:
-                rows = [_row(_name(row, pairs, _who(f, source)), f, row, source, looks, kind, gap)
-                        for f, row in shown if row.measure == measure]  # fmt: skip
-                blocks.append(grid.Block(_measure(measure), tuple(rows)))
-        first, second = pairs[0][0], pairs[0][1] if len(pairs) == 1 else "the other"
-        panels = [
-            grid.Panel(f"Both sources (numbers: {first})", kind, unit),
-            grid.Panel(f"Difference: {first} less {second}", gap, "points" if gap == "points" else unit, zero=0.0),
-        ]
-        y = grid.rows(drawing, y, blocks, panels) + 8
+    y = grid.groups(drawing, y, _groups(shown, source, looks))
     drawing.text = " ".join(s.text for f in found for s in f.sentences[:2])
     scripts = max(f.found.scripts for f in found if isinstance(f.found, Sources))
     notes = [f"At most {scripts:,} scripts are in both sources. n: cases. People's recordings differ in more than the "
@@ -64,7 +46,31 @@ def draw(source: Source, width: float) -> Drawing:
     notes += [note for f in found for note in f.notes]
     if any(row.basis == "unvalidated" for _, row in shown):
         notes.append("Over cues that are not validated, where there are no others.")
-    return close(drawing, y - 8, notes, SIGNATURE)
+    return close(drawing, y, notes, SIGNATURE)
+
+
+def _groups(
+    shown: list[tuple[Finding, SourceRow]], source: Source, looks: dict[str, tuple[str, str]]
+) -> list[grid.Group]:
+    pairs = list(dict.fromkeys(row.sources for _, row in shown))
+    first, second = pairs[0][0], pairs[0][1] if len(pairs) == 1 else "the other"
+    alone = len({f.runs for f, _ in shown}) == 1
+    made: list[grid.Group] = []
+    for kind, gap, unit, measures in _kinds(shown):
+        blocks = []
+        for heads in [measures] if alone else [[measure] for measure in measures]:
+            rows = []
+            for f, row in ((f, row) for f, row in shown if row.measure in heads):
+                name = _measure(row.measure) if alone else _who(f, source)
+                name = name if len(pairs) == 1 else f"{name}, {row.sources[1]}"
+                rows.append(_row(name, f, row, source, looks, kind, gap))
+            blocks.append(grid.Block("" if alone else _measure(heads[0]), tuple(rows)))
+        panels = [
+            grid.Panel("Both sources", kind, unit, number=first),
+            grid.Panel(f"{first} less {second}", gap, "points" if gap == "points" else "difference", zero=0.0),
+        ]
+        made.append((blocks, panels))
+    return made
 
 
 def _overall(finding: Finding, source: Source) -> list[SourceRow]:
@@ -97,11 +103,6 @@ def _measure(name: str) -> str:
 
 def _who(finding: Finding, source: Source) -> str:
     return " + ".join(dict.fromkeys(source.labels[n] for n in finding.runs))
-
-
-def _name(row: SourceRow, pairs: list[tuple[str, str]], text: str) -> str:
-    text = text + (" ↓" if text == out.label(row.measure) and _measure(row.measure).endswith("↓") else "")
-    return text if len(pairs) == 1 else f"{text}, {row.sources[1]}"
 
 
 def _row(

@@ -70,7 +70,10 @@ def draw(source: Source, width: float) -> Drawing:
 def _of_cues(found: Sequence[Finding], lead: str) -> list[str]:
     rows = [row for f in found for row in _by_cue(f, lead).values()]
     counts = [row.gain.scored for row in rows]
-    of = f"; of a cue {min(counts):,} to {max(counts):,}" if counts else ""
+    span = (
+        f"{min(counts):,} to {max(counts):,}" if counts and min(counts) < max(counts) else f"{max(counts, default=0):,}"
+    )
+    of = f"; of a cue {span}" if counts else ""
     notes = [f"Lines are 95 % intervals by script; n: replies{of}."]
     if any(row.gain.low is None for row in rows):
         notes.append("A value without a line is of too few scripts to have an interval.")
@@ -101,34 +104,31 @@ def _lead(shown: Sequence[tuple[Finding, UpperRow]]) -> str:
 def _measures(drawing: Drawing, y: float, shown: Sequence[tuple[Finding, UpperRow]], source: Source) -> float:
     models = list(dict.fromkeys(f.runs for f, _ in shown))
     names = [n for n in MEASURES if any(row.measure == n for _, row in shown)]
-    if len(models) > MANY:
+    if len(models) > (MANY if drawing.width >= grid.WIDE else 1):
         names = [n for n in names if n in (out.C4, out.VES)] or names[:2]
     rated = [n for n in names if n in RATED]
     kinds: list[tuple[Kind, Kind, str, list[str]]] = [("number", "number", "rating, 1 to 5", rated)] if rated else []
     if percent := [n for n in names if n in out.PERCENT]:
         kinds.append(("percent", "points", "percent", percent))
     kinds += [("number", "number", out.label(n), [n]) for n in names if n not in rated and n not in percent]
+    made: list[grid.Group] = []
     for kind, gap, unit, measures in kinds:
-        if len(models) == 1:
-            rows = [_row(out.label(row.measure), f, row, source, kind, gap) for f, row in shown
-                    if row.measure in measures]  # fmt: skip
-            blocks = [grid.Block("", tuple(rows))]
-        else:
-            blocks = [
-                grid.Block(
-                    out.label(n),
-                    tuple(_row(_who(f, source), f, row, source, kind, gap) for f, row in shown if row.measure == n),
-                )
-                for n in measures
+        blocks = []
+        for heads in [measures] if len(models) == 1 else [[measure] for measure in measures]:
+            rows = [
+                _row(out.label(row.measure) if len(models) == 1 else _who(f, source), f, row, source, kind, gap)
+                for f, row in shown
+                if row.measure in heads
             ]
+            blocks.append(grid.Block("" if len(models) == 1 else out.label(heads[0]), tuple(rows)))
         panels = [
-            grid.Panel("Replies (numbers: told the cue)", kind, unit),
+            grid.Panel("Replies", kind, unit, number="told the cue"),
             grid.Panel(
-                "Difference from not told (numbers: gain)", gap, "points" if gap == "points" else unit, zero=0.0
+                "Less those not told", gap, "points" if gap == "points" else "difference", zero=0.0, number="gain"
             ),
         ]
-        y = grid.rows(drawing, y, blocks, panels) + 8
-    return y
+        made.append((blocks, panels))
+    return grid.groups(drawing, y, made) + 8
 
 
 def _row(label: str, finding: Finding, row: UpperRow, source: Source, kind: Kind, gap: Kind) -> grid.Row:
@@ -183,7 +183,7 @@ def _cues(drawing: Drawing, y: float, found: Sequence[Finding], measure: str, so
     scale = domain(_reach(every), 0.0)
     drawing.words(0, y + 8, f"{out.label(measure)} cue by cue: difference from not told", size=SMALL, bold=True)
     y += 13
-    labels = fitted([_who(f, source) for f, _ in columns], room, SMALL)
+    labels = fitted([_who(f, source) for f, _ in columns], room, 1.13 * SMALL)  # bold
     for start in range(0, len(columns), across):
         band = list(zip(columns, labels, strict=True))[start : start + across]
         top = y + (12 if len(columns) > 1 else 3)
