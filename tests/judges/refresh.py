@@ -27,7 +27,8 @@ TOLD = "what the judge is told"
 CONTRACT = "judges/contract.py"
 DESCRIPTION = ("judges/describe.py", "audio/_measure.py", "audio/_pitch.py")
 TEXTS = (
-    "cue", "topic", "words", "context", "question", "options", "answer", "reply", "reference", "reply_a", "reply_b",
+    "cue", "topic", "words", "context", "question", "options", "answer", "wanted", "reply", "reference", "references",
+    "reply_a", "reply_b",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Dialogues in which the benchmark gives some of the replies: they stand in the history, and only the others are asked."""
+"""Dialogues of which the benchmark gives some replies: they stand in the history, and only the others are asked."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ TURNS = (
 
 class Toy:
     name = "toy-given"
-    warnings: list[str] = []
-    prompts: dict[str, str] = {}
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.warnings: list[str] = []
+        self.prompts: dict[str, str] = {}
 
     def items(self, levels: frozenset[int], styles: frozenset[str], asr: str) -> Iterator[Item]:
         yield Item("toy-given/1", self.name, 3, "converse", "talk", "1", "1", "target", TURNS)

@@ -36,6 +36,7 @@ class Dimension(Struct, frozen=True):
     high: float | None = None
     better: str = "higher"
     styles: tuple[str, ...] = ()
+    only: dict[str, tuple[str, ...]] = {}  # field of an item → the values of items it is asked about, all where empty
     rubric: str = ""
     unvalidated: dict[str, bool] = {}  # judge's label → whether it has still to prove itself
 
@@ -134,6 +135,8 @@ def by_status(asked: list[Answer]) -> list[tuple[str, list[Answer]]]:
 
 def scope_of(dimension: Dimension, judges: Sequence[str], answers: Sequence[Answer]) -> list[Answer]:
     """The replies a dimension is asked about: by its styles, or where these are not known those with a score."""
+    for field, allowed in dimension.only.items():
+        answers = [a for a in answers if getattr(a.item, field, None) in allowed]
     if dimension.styles:
         return [a for a in answers if a.item.style in dimension.styles]
     names = {f"{dimension.key}@{label}" for label in judges}

@@ -7,7 +7,7 @@ answered is in the run's `verdicts.db` and not asked for again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
@@ -31,7 +31,8 @@ from overtone.tasks import heard
 
 FILE = "verdicts.db"
 TEXTS = (  # what a stored reply offers a rubric
-    "cue", "topic", "words", "context", "question", "options", "answer", "reply", "reference", "reply_a", "reply_b",
+    "cue", "topic", "words", "context", "question", "options", "answer", "wanted", "reply", "reference", "references",
+    "reply_a", "reply_b",
 )  # fmt: skip
 SOUNDS = ("clip", "reply")
 NO_CUE = "nothing in particular: an ordinary voice, no background sound"
@@ -45,7 +46,8 @@ class Reply(Struct, frozen=True):
     item: Item
     text: str
     audio: str = ""
-    before: tuple[str, ...] = ()  # the model's replies to earlier turns
+    before: tuple[str, ...] = ()  # the replies to earlier turns: the model's, or given by the benchmark
+    before_audio: tuple[str, ...] = ()  # their sounds; "" where there is none
 
 
 class Bench:
@@ -95,29 +97,43 @@ class Bench:
     async def _work(self, sitting: Sitting, queue: asyncio.Queue[Reply | None]) -> None:
         while (reply := await queue.get()) is not None:
             for one in self.rubrics[sitting.judge.label]:
-                if reply.item.task in one.tasks and any(d.asked(style(reply.item)) for d in one.dimensions):
+                asked = any(d.asked(style(reply.item), reply.item) for d in one.dimensions)
+                if reply.item.task in one.tasks and asked:
                     await self._judge(sitting, one, reply)
 
     async def _judge(self, sitting: Sitting, one: Rubric, reply: Reply) -> None:
         subject = self._subject(reply)
-        asked = [d for d in one.dimensions if d.asked(subject.style)]
+        asked = [d for d in one.dimensions if d.asked(subject.style, reply.item)]
         if one.against and not subject.texts["reply_b"].strip():
             why = "there is no reference reply to put beside it"
             self._keep(reply, [_unscored(sitting.judge, one, d, why) for d in asked])
             return
-        if {"reply", "reply_a"} & set(one.shows) and not reply.text.strip() and reply.audio:
+        if {"reply", "reply_a"} & set(one.shows) and (one.transcribes or not reply.text.strip()) and reply.audio:
             try:
-                words = await self._heard(reply.audio)
+                reply = await self._transcribed(reply, one.transcribes)
             except OvertoneError as error:
                 self._keep(reply, [_unscored(sitting.judge, one, d, str(error)) for d in asked])
                 return
-            said = {**subject.texts, "reply": words, "reply_a": words}
-            subject = msgspec.structs.replace(subject, texts=said, transcript=True)
+            subject = msgspec.structs.replace(subject, texts=texts(reply), transcript=True)
+        if one.wordless is not None and not reply.text.strip():
+            self._keep(reply, [_wordless(sitting.judge, one, d, subject.transcript) for d in asked])
+            return
         judgement = await sitting.judgement(one, subject)
         self._keep(reply, scores(sitting.judge, one, judgement))
 
-    async def _heard(self, audio: str) -> str:
+    async def _transcribed(self, reply: Reply, all_turns: bool) -> Reply:
+        """The reply as a recogniser hears it, and with `all_turns` those before it too."""
+        language = reply.item.language
+        before = reply.before
+        if all_turns:
+            sounds = zip(before, reply.before_audio, strict=True)
+            before = tuple([await self._heard(audio, language) if audio else text for text, audio in sounds])
+        return msgspec.structs.replace(reply, text=await self._heard(reply.audio, language), before=before)
+
+    async def _heard(self, audio: str, language: str) -> str:
         """A transcript of a reply's sound, made once however many judges and rubrics want it."""
+        if language not in ("", "en"):
+            raise OvertoneError(f"the offline recogniser hears English alone, and this reply is in {language!r}")
         if audio not in self._transcripts:
             work = asyncio.to_thread(transcript, self.store.audio_path(audio))
             self._transcripts[audio] = asyncio.ensure_future(work)
@@ -135,7 +151,7 @@ class Bench:
         if reply.audio:
             sounds["reply"] = self.store.audio_path(reply.audio)
         name = f"{reply.key.item}|{reply.key.condition}|{reply.key.repeat}|{reply.key.turn}"
-        return Subject(name, reply.item.group, texts(reply), sounds, style(reply.item))
+        return Subject(name, reply.item.group, texts(reply), sounds, style(reply.item), item=reply.item)
 
 
 def texts(reply: Reply) -> dict[str, str]:
@@ -150,8 +166,10 @@ def texts(reply: Reply) -> dict[str, str]:
         "question": item.question,
         "options": "\n".join(f"{o.letter}. {o.text}" for o in item.options if o.text),
         "answer": next((f"{o.letter}. {o.text}" for o in item.options if o.letter == item.gold), ""),
+        "wanted": "" if item.options else item.gold,
         "reply": reply.text,
         "reference": reference,
+        "references": _references(item),
         "reply_a": reply.text,  # of a pair whose other half is the reference
         "reply_b": reference,
     }
@@ -173,8 +191,15 @@ def _context(reply: Reply) -> str:
     return "\n".join(lines)
 
 
+def _references(item: Item) -> str:
+    """All reference replies: to each turn of a dialogue, or those that were written for one turn."""
+    if len(item.turns) > 1:
+        return "\n".join(f"{number}. {turn.reference}" for number, turn in enumerate(item.turns, 1) if turn.reference)
+    return " / ".join(item.references)
+
+
 def transcript(path: Path) -> str:
-    """The words of a reply that came without text."""
+    """The words of a reply's sound."""
     from overtone.audio import read
     from overtone.embedded.recogniser import transcribe
 
@@ -185,7 +210,7 @@ def scores(judge: Judge, one: Rubric, judgement: Judgement) -> list[Score]:
     """A judgement as scores, one for each dimension that was asked."""
     found = []
     for d in one.dimensions:
-        if not d.asked(judgement.subject.style):
+        if not d.asked(judgement.subject.style, judgement.subject.item):
             continue
         read = [draw for draw in judgement.draws if d.key in draw.values]
         problems = "; ".join(dict.fromkeys(x.problem for x in judgement.draws if x.problem))[:1000]
@@ -205,6 +230,11 @@ def scores(judge: Judge, one: Rubric, judgement: Judgement) -> list[Score]:
 
 def _unscored(judge: Judge, one: Rubric, d: rubric.Dimension, why: str) -> Score:
     return Score(f"{d.key}@{judge.label}", signature(judge, one, d, transcript=True), None, why)
+
+
+def _wordless(judge: Judge, one: Rubric, d: rubric.Dimension, transcript: bool) -> Score:
+    told = signature(judge, one, d, transcript=transcript)
+    return Score(f"{d.key}@{judge.label}", told, one.wordless, "", {"why": "the reply has no words", "draws": 0})
 
 
 def check_suits(one: Rubric) -> None:
@@ -266,12 +296,10 @@ class _Beside:
 
     def answered(self, ask: Ask) -> None:
         if ask.item.task in self._bench.tasks:
-            keys = [ask.key(turn) for turn in range(len(ask.item.turns))]
-            found = [stored for key in keys if (stored := self._bench.store.reply(key)) is not None]
-            if len(found) == len(keys):
-                *before, last = found
-                said = tuple(stored.text for stored in before)
-                self._bench.answered(Reply(ask.id, last.key, ask.item, last.text, last.audio, said))
+            stored = {turn: self._bench.store.reply(ask.key(turn)) for turn in range(len(ask.item.turns))}
+            said = {turn: (reply.text, reply.audio) for turn, reply in stored.items() if reply is not None}
+            if (found := _reply(ask, said)) is not None:
+                self._bench.answered(found)
 
     def stop(self, why: str) -> None:
         self._bench.stop(why)
@@ -315,17 +343,27 @@ async def judge_run(
 
 def replies(store: Store, tasks: Collection[str] = ("converse",)) -> list[Reply]:
     """The last reply of everything answered of these tasks."""
-    before: list[str] = []
     found = []  # all of them before the first is judged: scores are written to the store that is read here
+    said: dict[int, tuple[str, str]] = {}
+    last = -1
     for ask, turn, text, audio, _, _ in store.answered():
         if ask.item.task not in tasks:
             continue
-        before = before if turn else []
-        if turn < len(ask.item.turns) - 1:
-            before.append(text)
-        else:
-            found.append(Reply(ask.id, ask.key(turn), ask.item, text, audio, tuple(before)))
+        said = said if ask.id == last else {}
+        said[turn], last = (text, audio), ask.id
+        if turn == len(ask.item.turns) - 1 and (reply := _reply(ask, said)) is not None:
+            found.append(reply)
     return found
+
+
+def _reply(ask: Ask, said: Mapping[int, tuple[str, str]]) -> Reply | None:
+    """The last reply with those before it, which are stored or given; None where one is missing."""
+    known = {turn: (one.given, "") for turn, one in enumerate(ask.item.turns) if one.given} | dict(said)
+    if len(known) < len(ask.item.turns):
+        return None
+    *before, last = (known[turn] for turn in sorted(known))
+    words, sounds = tuple(text for text, _ in before), tuple(audio for _, audio in before)
+    return Reply(ask.id, ask.key(len(ask.item.turns) - 1), ask.item, *last, words, sounds)
 
 
 def _about(store: Store, judges: Iterable[Judge], rubrics: dict[str, list[Rubric]]) -> str:
@@ -348,6 +386,7 @@ def _about(store: Store, judges: Iterable[Judge], rubrics: dict[str, list[Rubric
                     "high": d.ends[1],
                     "better": d.better,
                     "styles": d.styles,
+                    "only": d.only,
                     "rubric": one.identity,
                     "unvalidated": unvalidated,
                 }

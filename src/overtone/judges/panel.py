@@ -109,7 +109,7 @@ class Sitting:
     async def judgement(self, rubric: Rubric, subject: Subject) -> Judgement:
         """Every draw of the policy; nothing that was answered before is asked again. Failures are problems of draws."""
         policy = self.judge.policy
-        asked = [d for d in rubric.dimensions if d.asked(subject.style)]
+        asked = [d for d in rubric.dimensions if d.asked(subject.style, subject.item)]
         orders = (False, True) if rubric.subject == "pair" and policy.swap else (False,)
         calls = [[d] for d in asked] if policy.calls == "apart" else [asked]
         draws = []

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from overtone.errors import UsageError
 from overtone.paths import read_plain
+from overtone.schema import Item
 from overtone.spec import suggest
 
 FOLDER = Path(__file__).parent / "rubrics"
@@ -33,6 +34,7 @@ class Dimension(Struct, frozen=True, forbid_unknown_fields=True):
     values: dict[str, float] = {}  # what each choice counts
     better: Literal["higher", "lower", "neither"] = "higher"
     styles: tuple[str, ...] = ()  # clips it is asked about; empty: all
+    only: dict[str, tuple[str, ...]] = {}  # field of an item → the values of items it is asked about; empty: all
     anchors: dict[str, str] = {}
 
     @property
@@ -50,8 +52,10 @@ class Dimension(Struct, frozen=True, forbid_unknown_fields=True):
         """What an answer from the menu counts."""
         return float(answer) if self.scale else self.values[str(answer)]
 
-    def asked(self, style: str) -> bool:
-        """Whether it is asked about clips of this style; a subject without a style is asked everything."""
+    def asked(self, style: str, item: Item | None = None) -> bool:
+        """Whether it is asked about this item's clip of this style; a subject without either is asked everything."""
+        if item is not None and not all(getattr(item, field) in allowed for field, allowed in self.only.items()):
+            return False
         return not style or not self.styles or style in self.styles
 
 
@@ -72,10 +76,13 @@ class Rubric(Struct, frozen=True):
     dimensions: tuple[Dimension, ...]
     tasks: tuple[str, ...] = ("converse",)  # of a run: the replies to which tasks it judges
     against: Literal["", "reference"] = ""  # of a run: what a pair's B is; its A is the model's reply
+    transcribes: bool = False  # of a run: a reply with audio is judged by what a recogniser hears in it
+    wordless: float | None = None  # of a run: what a reply without a word counts, for which no judge is asked
 
     @property
     def sha256(self) -> str:
-        told = (self.subject, self.shows, self.hears, self.system, self.headings, self.dimensions)
+        dimensions = [{k: v for k, v in msgspec.to_builtins(d).items() if k != "only"} for d in self.dimensions]
+        told = (self.subject, self.shows, self.hears, self.system, self.headings, dimensions)
         return hashlib.sha256(msgspec.json.encode(told, order="sorted")).hexdigest()
 
     @property
@@ -105,6 +112,8 @@ class _File(Struct, forbid_unknown_fields=True):
     headings: dict[str, str] = {}
     tasks: tuple[str, ...] = ("converse",)
     against: Literal["", "reference"] = ""
+    transcribes: bool = False
+    wordless: float | None = None
 
 
 def listing() -> dict[str, str]:
@@ -168,6 +177,8 @@ def _check(rubric: Rubric, where: str) -> None:
             raise wrong(f"dimension {d.key!r}: its scale goes from a smaller to a greater whole number")
         if d.choices and (set(d.values) != set(d.choices) or len(set(d.choices)) != len(d.choices)):
             raise wrong(f"dimension {d.key!r}: values must say what each of its different choices counts")
+        if strange := d.only.keys() - set(Item.__struct_fields__):
+            raise wrong(f"dimension {d.key!r}: only names {', '.join(sorted(strange))}, which no item has")
         if strange := d.anchors.keys() - {str(answer) for answer in d.menu}:
             raise wrong(f"dimension {d.key!r} has anchors for answers it does not allow: {', '.join(sorted(strange))}")
     if rubric.subject == "pair" and not all(_fits_pair(d, rubric.dimensions) for d in rubric.dimensions):

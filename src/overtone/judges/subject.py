@@ -6,6 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from overtone.schema import Item
+
 
 class Subject(Struct, frozen=True):
     """One reply, or one pair of replies. `group` is what is not independent of it: its script."""
@@ -16,3 +18,4 @@ class Subject(Struct, frozen=True):
     sounds: dict[str, Path] = {}
     style: str = ""  # of the clip; "" where every dimension is to be asked
     transcript: bool = False  # the reply's text is a transcript of its audio
+    item: Item | None = None  # what it replies to; None where every dimension is to be asked

@@ -1,0 +1,215 @@
+"""SD-Eval: one spoken utterance, one reply; does the reply heed the emotion, accent, age or background that was heard?
+
+Its four files (test-emo, test-acc, test-age, test-env) are read as released. Most of its sounds belong to other corpora
+and must be fetched from there; what is not in the copy is left out, with the corpus to get it from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from msgspec import Struct
+
+from overtone.benchmarks._files import Fields, Warnings, kind_of, read_objects, text
+from overtone.cues import find_cue
+from overtone.errors import DataError
+from overtone.paths import inside, shown
+from overtone.schema import Clip, Item, Turn
+from overtone.suite import Column, Facts, Groups, Headline, Release, Suite
+
+
+class Subset(Struct, frozen=True):
+    file: str
+    dimension: str
+    heeds: str
+
+
+SUBSETS = {
+    "emotion": Subset("test-emo", "paralinguistic", "the user's emotion"),
+    "accent": Subset("test-acc", "speaker", "the user's accent"),
+    "age": Subset("test-age", "speaker", "the user's age"),
+    "environment": Subset("test-env", "environment", "the sound in the background"),
+}
+CORPORA = {  # the files' name of a corpus → where its sounds are
+    "RAVDESS-Speech": "RAVDESS (zenodo.org/record/1188976) into RAVDESS-Speech/Actor_NN/",
+    "JL_corpus": "the JL corpus (kaggle.com/datasets/tli725/jl-corpus) into JL_corpus/",
+    "MEAD": "MEAD (wywu.github.io/projects/MEAD), its m4a made wav, into MEAD/MEAD_wav/",
+    "VCTK": "VCTK (datashare.ed.ac.uk/handle/10283/2651) into VCTK/",
+    "common_voice": "Common Voice 16.1 (commonvoice.mozilla.org) into common_voice/",
+    "myst": "MyST (boulderlearning.com) into myst/",
+    "synthesized": "the archives of amphion/SD-Eval (overtone data fetch sd-eval), unpacked",
+}
+CUES = {  # its words for what is one of our cues under another name; those that may be either of two are none
+    "driving": "car",
+    "sea beach": "waves",
+    "children's voice": "children",
+    "bus or subway": "subway",
+}
+FOLDERS = ("", "audio_data/", "audio/", "archive/", "data/")
+ENDINGS = (".wav", ".flac", ".mp3")
+
+
+def balanced(groups: Groups) -> float | None:
+    """The mean of the subsets' means: the accent set alone is more than half of all utterances."""
+    found: dict[str, list[float]] = {}
+    for reply in (reply for group in groups for reply in group):
+        value = reply.values.get(f"rating_{reply.item.category}")
+        if value is not None:
+            found.setdefault(reply.item.category, []).append(value)
+    return sum(sum(v) / len(v) for v in found.values()) / len(found) if found else None
+
+
+SUITE = Suite(
+    Facts(
+        title="SD-Eval",
+        cues="emotion (5), accent, age (child, adult), background sound (7)",
+        tasks="converse",
+        hears="one utterance",
+        answers="text or speech",
+        turns="one",
+        metrics="judge 1–10, one question per subset",
+        data="amphionspace/SD-Eval (repository), amphion/SD-Eval (hub), six speech corpora",
+        licence="CC BY-NC 4.0; each corpus its own",
+        offline="loading, asking and reference metrics; the rating needs a judge",
+    ),
+    release=Release("amphion/SD-Eval", "CC BY-NC 4.0: non-commercial, name the authors"),
+    headlines=(
+        Headline(
+            "sd-eval",
+            "SD-Eval",
+            (
+                Column("mean", "Mean of subsets", reduce=balanced, kind="number", help="Ours: each subset counts once"),
+                *(
+                    Column(
+                        name, name.capitalize(), f"rating_{name}", {"category": (name,)}, kind="number",
+                        help=f"Mean rating, 1–10: a good reply that heeds {subset.heeds}. There, a rating without "
+                        "brackets is read by its first digit alone, 10 as 1; here every rating is read whole.",
+                    )
+                    for name, subset in SUBSETS.items()
+                ),
+            ),
+            hint="Ratings of a judge that reads the words, the label and the reply's text, from 1 to 10.",
+        ),
+        Headline(
+            "sd-eval-cues",
+            "SD-Eval, by what was heard",
+            tuple(
+                Column(name, name.capitalize(), f"rating_{name}", {"category": (name,)}, kind="number")
+                for name in SUBSETS
+            ),
+            rows="cue",
+        ),
+    ),
+    rubrics=("sd-eval",),
+)  # fmt: skip
+
+
+class SdEval:
+    """A folder with any of the four files, in it or in its `data/`, and what there is of the sounds."""
+
+    name = "sd-eval"
+
+    def __init__(self, data: Path) -> None:
+        if not data.is_dir():
+            raise DataError(f"{shown(str(data))}: no such folder; give the one that holds test-emo.json and the like")
+        self.root = data.resolve()
+        self.prompts: dict[str, str] = {}
+        self._met = Warnings()
+        self._folders = [folder for folder in FOLDERS if (self.root / folder).is_dir()]
+        self._items: list[Item] = []
+        files = {}
+        for category, subset in SUBSETS.items():
+            for name in (f"data/{subset.file}.json", f"{subset.file}.json"):
+                if (self.root / name).exists():
+                    files[category] = inside(self.root, name)
+        if not files:
+            wanted = ", ".join(f"{subset.file}.json" for subset in SUBSETS.values())
+            raise DataError(f"{shown(str(data))}: holds none of {wanted}; give a copy of the repository or its data/")
+        for category, path in files.items():
+            self._items += self._read(category, path)
+        self.warnings = self._met.lines()
+
+    def items(self, levels: frozenset[int], styles: frozenset[str], asr: Literal["target", "all"]) -> Iterator[Item]:
+        """Every utterance whose sound is here, by subset, in the order of the files; all of them are conversation."""
+        yield from self._items if 3 in levels else ()
+
+    def _read(self, category: str, path: Path) -> Iterator[Item]:
+        rows = list(read_objects(path))
+        where = [f"{shown(str(path))}: position {position}" for position in range(len(rows))]
+        paths = [text(row, ("wav_path",), at) for row, at in zip(rows, where, strict=True)]
+        stems = Counter(PurePosixPath(named).stem for named in paths)
+        seen: set[str] = set()
+        for fields, named, at in zip(rows, paths, where, strict=True):
+            name = text(fields, ("utt_id",), at)
+            if not name or not named:
+                raise DataError(f"{at}: no {'utt_id' if not name else 'wav_path'!r}; fetch the file again")
+            if name in seen:
+                raise DataError(f"{at}: the utt_id {shown(name)!r} comes twice; fetch the file again")
+            seen.add(name)
+            clip = self._find(named, stems[PurePosixPath(named).stem] == 1, at)
+            corpus = text(fields, ("dataset_name",), at)
+            if clip is None:
+                get = CORPORA.get(corpus, f"the corpus {shown(corpus)}")
+                self._met.add(f"{category}: clips that are not here are left out; get {get}", named)
+                continue
+            yield self._item(category, name, corpus, clip, fields, at)
+
+    def _item(self, category: str, name: str, corpus: str, clip: str, fields: Fields, where: str) -> Item:
+        words = text(fields, ("transcript",), where)
+        label = text(fields, ("info",), where)
+        if not words or not label:
+            raise DataError(f"{where}: no {'transcript' if not words else 'info'!r}; fetch the file again")
+        cue = find_cue(CUES.get(label.casefold(), label))
+        slug = cue.slug if cue else ""
+        said = hashlib.sha256(words.casefold().encode()).hexdigest()[:12]
+        return Item(
+            id=f"{self.name}/{category}/{name}",
+            benchmark=self.name,
+            level=3,
+            task="converse",
+            category=category,
+            case=f"{category}/{name}",
+            group=f"{category}/{said}",  # the same words come in other voices, emotions and places
+            style="",
+            turns=(Turn(Clip(clip), words, slug),),
+            cue=slug,
+            cue_text=label,
+            dimension=SUBSETS[category].dimension,
+            source=corpus,
+            references=_replies(fields.get("target"), where),
+            language="en",
+        )
+
+    def _find(self, named: str, alone: bool, where: str) -> str | None:
+        """Where a sound lies: under the path the file gives, in another format too; or flat in a folder, by its bare
+        name, where no other utterance of the subset has that name (MEAD calls hundreds of files 001.wav)."""
+        pure = PurePosixPath(named.replace("\\", "/"))
+        stems = [str(pure.with_suffix(""))] + ([pure.stem] if alone else [])
+        endings = dict.fromkeys((pure.suffix, *ENDINGS))
+        for stem in stems:
+            for folder in self._folders:
+                for ending in endings:
+                    try:
+                        real = inside(self.root, f"{folder}{stem}{ending}")
+                    except DataError as error:
+                        raise DataError(f"{where}: {error}") from None
+                    if real.is_file():
+                        return f"{folder}{stem}{ending}"
+        return None
+
+
+def _replies(given: object, where: str) -> tuple[str, ...]:
+    """The five replies that were written for it; the emotion they were meant to carry is not scored there either."""
+    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        raise DataError(f"{where}: 'target' holds {kind_of(given)}, but a list of replies is expected")
+    found = [text(one, ("reply",), where) for one in given]
+    return tuple(reply for reply in found if reply)
+
+
+def load(data: Path) -> SdEval:
+    """The copy that lies in `data`."""
+    return SdEval(data)

@@ -1,0 +1,187 @@
+"""SD-Eval: its four files as released, sounds that lie elsewhere or nowhere, and its ratings by subset."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from overtone.analysis.reading import open_run
+from overtone.analysis.suites import suite_tables
+from overtone.benchmarks.sd_eval import SUITE, balanced, load
+from overtone.cli import main
+from overtone.errors import DataError
+from overtone.schema import Item
+from overtone.suite import Scored
+from tests.judges.server import JudgeServer
+from tests.servers import OpenAIServer, tone
+
+LEVELS = frozenset({1, 2, 3})
+SHARED = Path(os.environ.get("OVERTONE_SHARED", Path(__file__).parents[3] / "shared")) / "data" / "sd_eval"
+
+
+def utterance(name: str, info: str, wav: str, words: str = "Kids are talking.", **more: object) -> dict[str, object]:
+    target = [{"reply": f"Reply {n} to {name}.", "reply_emotion": "joy"} for n in range(5)]
+    fields = {"wav_path": wav, "transcript": words, "utt_id": name, "target": target, "info": info}
+    return {**fields, "dataset_name": "RAVDESS-Speech", **more}
+
+
+def write(folder: Path, file: str, rows: list[dict[str, object]], sounds: bool = True) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{file}.json").write_text(json.dumps(rows))
+    for number, row in enumerate(rows if sounds else []):
+        path = folder / str(row["wav_path"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(tone(number, 0.2, 16_000))
+    return folder
+
+
+def items(folder: Path) -> list[Item]:
+    return list(load(folder).items(LEVELS, frozenset({"target"}), "target"))
+
+
+def test_an_utterance_has_its_label_words_and_five_references(tmp_path: Path) -> None:
+    write(tmp_path, "test-emo", [utterance("a", "sad", "RAVDESS-Speech/Actor_01/a.wav")])
+    (one,) = items(tmp_path)
+    assert (one.id, one.task, one.level, one.category) == ("sd-eval/emotion/a", "converse", 3, "emotion")
+    assert (one.cue, one.cue_text, one.dimension, one.source) == ("sad", "sad", "paralinguistic", "RAVDESS-Speech")
+    assert one.turns[0].words == "Kids are talking." and one.turns[0].clip is not None
+    assert one.turns[0].clip.path == "RAVDESS-Speech/Actor_01/a.wav"
+    assert one.references == tuple(f"Reply {n} to a." for n in range(5))
+
+
+def test_labels_that_are_one_of_our_cues_are_it_and_others_keep_their_word(tmp_path: Path) -> None:
+    told = {"driving": "car", "sea beach": "waves", "children's voice": "children", "bells": "", "sports center": ""}
+    rows = [utterance(f"e{n}", label, f"test-env/{n}.wav") for n, label in enumerate(told)]
+    write(tmp_path, "test-env", rows)
+    write(tmp_path, "test-age", [utterance("c", "child", "myst/c.flac"), utterance("d", "adult", "adult/c.wav")])
+    write(tmp_path, "test-acc", [utterance("p225", "Scottish", "VCTK/p225.flac")])
+    found = items(tmp_path)
+    assert {i.cue_text: i.cue for i in found if i.category == "environment"} == told
+    assert {i.cue_text: i.cue for i in found if i.category == "age"} == {"child": "child", "adult": "adult"}
+    assert [(i.cue_text, i.cue, i.dimension) for i in found if i.category == "accent"] == [("Scottish", "", "speaker")]
+    assert [i.category for i in found] == ["accent", "age", "age", *["environment"] * 5]
+
+
+def test_the_same_words_in_another_voice_are_not_independent(tmp_path: Path) -> None:
+    rows = [
+        utterance("a", "sad", "x/a.wav"),
+        utterance("b", "happy", "x/b.wav"),
+        utterance("c", "sad", "x/c.wav", "No."),
+    ]
+    write(tmp_path, "test-emo", rows)
+    a, b, c = items(tmp_path)
+    assert a.group == b.group != c.group and a.case != b.case
+
+
+def test_a_missing_clip_is_a_warning_with_its_corpus(tmp_path: Path) -> None:
+    rows = [utterance("m1", "sad", "MEAD/MEAD_wav/W021/audio/sad/level_3/001.wav", dataset_name="MEAD")]
+    rows.append(utterance("a", "sad", "RAVDESS-Speech/a.wav"))
+    write(tmp_path, "test-emo", rows, sounds=False)
+    (tmp_path / "RAVDESS-Speech").mkdir()
+    (tmp_path / "RAVDESS-Speech" / "a.flac").write_bytes(tone())
+    found = load(tmp_path)
+    assert [i.id for i in found.items(LEVELS, frozenset(), "all")] == ["sd-eval/emotion/a"]
+    (line,) = found.warnings
+    assert "get MEAD" in line and "(1: MEAD/MEAD_wav/W021/audio/sad/level_3/001.wav)" in line
+
+
+def test_a_sound_is_found_flat_only_where_its_name_can_mean_nothing_else(tmp_path: Path) -> None:
+    """A child and an adult say the same under one file name; MEAD has hundreds of 001.wav."""
+    rows = [utterance("c", "child", "myst/s1.flac"), utterance("d", "adult", "adult/s1.wav")]
+    write(tmp_path, "test-age", [*rows, utterance("e", "child", "myst/s2.flac")], sounds=False)
+    (tmp_path / "audio").mkdir()
+    for name in ("s1", "s2"):
+        (tmp_path / "audio" / f"{name}.wav").write_bytes(tone())
+    assert [(i.id, i.turns[0].clip.path) for i in items(tmp_path) if i.turns[0].clip] == [
+        ("sd-eval/age/e", "audio/s2.wav")
+    ]
+
+
+def test_a_copy_of_the_repository_is_read_with_sounds_in_audio_data(tmp_path: Path) -> None:
+    write(tmp_path / "data", "test-emo", [utterance("a", "sad", "RAVDESS-Speech/a.wav")], sounds=False)
+    sound = tmp_path / "audio_data" / "RAVDESS-Speech" / "a.wav"
+    sound.parent.mkdir(parents=True)
+    sound.write_bytes(tone())
+    assert [i.turns[0].clip.path for i in items(tmp_path) if i.turns[0].clip] == ["audio_data/RAVDESS-Speech/a.wav"]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"wav_path": "../../etc/passwd"}, "position 1"),
+        ({"wav_path": "/etc/passwd"}, "absolute"),
+        ({"utt_id": "a"}, "comes twice"),
+        ({"utt_id": ""}, "no 'utt_id'"),
+        ({"transcript": ["no"]}, "holds a list"),
+        ({"info": ""}, "no 'info'"),
+        ({"target": "hello"}, "'target' holds text"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, change: dict[str, object], problem: str) -> None:
+    rows = [utterance("a", "sad", "x/a.wav"), utterance("b", "sad", "x/b.wav")]
+    write(tmp_path, "test-emo", rows)
+    (tmp_path / "test-emo.json").write_text(json.dumps([rows[0], {**rows[1], **change}]))
+    with pytest.raises(DataError, match=problem):
+        load(tmp_path)
+
+
+def test_a_folder_without_its_files_says_what_to_give(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"test-emo\.json"):
+        load(tmp_path)
+    with pytest.raises(DataError, match="no such folder"):
+        load(tmp_path / "none")
+
+
+def test_the_mean_counts_each_subset_once(tmp_path: Path) -> None:
+    rows = [utterance("a", "sad", "x/a.wav"), utterance("b", "sad", "x/b.wav")]
+    write(tmp_path, "test-emo", rows)
+    write(tmp_path, "test-env", [utterance("c", "bells", "y/c.wav")])
+    a, b, c = items(tmp_path)
+    ratings = {a.id: 4.0, b.id: 7.0, c.id: 10.0}
+    scored = [Scored(i, "zero/audio", 0, {f"rating_{i.category}": ratings[i.id]}) for i in (a, b, c)]
+    assert balanced([scored]) == pytest.approx((5.5 + 10) / 2)
+    assert balanced([]) is None
+
+
+def test_a_run_is_rated_by_the_question_of_each_subset(tmp_path: Path) -> None:
+    data, out = tmp_path / "data", tmp_path / "run"
+    write(data, "test-emo", [utterance("a", "sad", "x/a.wav"), utterance("b", "happy", "x/b.wav", "No.")])
+    write(data, "test-age", [utterance("c", "child", "myst/c.flac", "Yes.")])
+    given = {"Sad": 3, "sad": 3, "happy": 8, "child": 10}
+
+    def verdict(asked: object) -> dict[str, int | str]:
+        text = str(getattr(asked, "text", ""))
+        key = "rating_age" if '"rating_age"' in text else "rating_emotion"
+        return {key: next(n for word, n in given.items() if f"\n{word}\n" in text)}
+
+    with OpenAIServer(speech=False) as model, JudgeServer(verdict=verdict) as judge:
+        spec = f"openai:any?base_url={model.base_url}&speech=no"
+        flags = ["--data", str(data), "--out", str(out), "--model", spec, "--prompt", "zero", "-q"]
+        assert main(["run", "sd-eval", *flags, "--judge", judge.spec("seed=1337")]) == 0
+        assert judge.count == 3, "one question about each reply"
+        assert all(asked.body["temperature"] == 0 and asked.body["seed"] == 1337 for asked in judge.asked)
+        assert all("rating_environment" not in asked.text for asked in judge.asked)
+    reading = open_run(out)
+    assert reading.notes == []
+    main_table, by_cue = suite_tables(reading)
+    cells = dict(zip([c.key for c in SUITE.headlines[0].columns], main_table.rows[0].cells, strict=True))
+    values = {key: cell.value if cell else None for key, cell in cells.items()}
+    assert values == {"mean": (5.5 + 10) / 2, "emotion": 5.5, "accent": None, "age": 10, "environment": None}
+    assert {row.name for row in by_cue.rows} == {"sad", "happy", "child"}
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no SD-Eval sample; set OVERTONE_SHARED to the folder that holds data/")
+def test_the_real_files_load_and_name_what_is_missing() -> None:
+    found = load(SHARED)
+    real = list(found.items(LEVELS, frozenset(), "all"))
+    assert len(real) == 80 and Counter(i.cue for i in real) == dict.fromkeys(
+        ("happy", "sad", "angry", "disgust", "fear"), 16
+    )
+    assert all(len(i.references) == 5 for i in real)
+    left = "\n".join(found.warnings)
+    assert all(f"({count}:" in left for count in (384, 825, 507, 690))
