@@ -1,0 +1,128 @@
+"""`overtone table`: its names, its formats, where it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from bench.findings_runs import make_runs
+from overtone.analysis.findings import FINDINGS
+from overtone.analysis.reading import open_run
+from overtone.analysis.summary import summarise_reading
+from overtone.cli import main
+from overtone.report.results import RESULTS, result_tables
+from tests.analysis.small import Maker, item
+from tests.report.fake_run import make_run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return [str(folder) for folder in make_runs(tmp_path_factory.mktemp("runs"), runs=2, scripts=6)]
+
+
+def out(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(["table", *words]) == code
+    told = capsys.readouterr()
+    return told.out if code == 0 else told.err
+
+
+def test_without_a_name_all_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = out(capsys).splitlines()
+    assert [line.split()[0] for line in lines] == [*FINDINGS, *RESULTS, "published-levels"]
+    assert all(len(line.split()) > 3 for line in lines)
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "csv"])
+def test_every_finding_is_a_table_in_every_format(
+    name: str, form: str, runs: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = out(capsys, name, *runs, "--format", form)
+    assert len(text) > 200
+    if form == "csv":
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert all(float(row["value"]) is not None for row in rows if row["low"])
+        assert all(row["key"] for row in rows if row["scored"])
+
+
+def test_results_are_tables_too(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    summaries = [summarise_reading(open_run(Path(run), light=True)) for run in runs]
+    for name in RESULTS:
+        tables = result_tables(name, summaries)
+        assert tables, name
+        told = {line.run for table in tables for line in table.lines}
+        assert told == ({None} if name == "published" else {0, 1}), name
+    text = out(capsys, "results", *runs, "--format", "csv")
+    assert {row["run"] for row in csv.DictReader(io.StringIO(text))} == {"made-up:chain", "made-up:deaf"}
+
+
+def test_the_headline_is_that_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run(tmp_path / "run", scripts=6, failures=False, audio=False)
+    rows = list(csv.DictReader(io.StringIO(out(capsys, "tasks", str(run), "--format", "csv"))))
+    assert {row["Level"] for row in rows} == {"understanding", "reasoning"}
+    cues = out(capsys, "cues", str(run), "--format", "markdown")
+    assert "| Category | Cue |" in cues and "Voice ACC ↑" in cues
+
+
+@pytest.mark.parametrize("name", ["leaderboard", "published", "published-levels"])
+def test_what_was_published_needs_no_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, name)
+    assert ("GPT-4o-Audio" in text) == (name != "published-levels")
+    assert ("0.72¹ [" in text) == (name == "published-levels")
+
+
+def test_the_files_ending_says_the_format(tmp_path: Path, runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    for ending, begins in ((".md", "## "), (".tex", "% \\usepackage"), (".csv", "table,run"), (".txt", "The funnel")):
+        path = tmp_path / "new" / f"t{ending}"
+        assert out(capsys, "funnel", runs[0], "-o", str(path)) == f"{path}\n"
+        assert path.read_text().startswith(begins)
+    assert out(capsys, "funnel", runs[0], "-o", str(path), "--format", "csv")  # written over
+    assert path.read_text().startswith("table,run")
+
+
+def test_breakdowns_are_chosen(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "funnel", runs[0], "--by", "dimension")
+    assert "speaker" in text and "paralinguistic" in text
+    refused = out(capsys, "prompts", runs[0], "--by", "cue", code=2)
+    assert "prompts has no breakdown by cue; it has overall" in refused
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["funel"], "did you mean 'funnel'"),
+        (["funnel"], "is made of runs: overtone table funnel RUN"),
+        (["published-levels", "RUN"], "is of the paper alone"),
+        (["funnel", "nowhere"], "nowhere"),
+        (["funnel", "RUN", "RUN"], "given twice"),
+        (["funnel", "RUN", "-o", "FOLDER"], "is a folder"),
+        (["funnel", "RUN", "--stage", "used=9"], "from 1 to 5"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(
+    words: list[str], says: str, tmp_path: Path, runs: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = [{"RUN": runs[0], "FOLDER": str(tmp_path)}.get(word, word) for word in words]
+    text = out(capsys, *real, code=2)
+    assert says in text and text.count("\n") == 1
+
+
+def test_a_table_that_runs_have_nothing_for_says_what_to_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    maker = Maker(tmp_path / "run")
+    maker.transcript(item("t", "transcribe"), 1, 4)
+    run = str(maker.done())
+    assert "run with --prompt enhance,oracle,oracle-false" in out(capsys, "upper", run, code=2)
+    assert "nothing for the table judged" in out(capsys, "judged", run, code=2)
+
+
+def test_a_file_that_cannot_be_written_is_a_clear_error(
+    tmp_path: Path, runs: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    text = out(capsys, "published", "-o", str(tmp_path / "file" / "t.md"), code=2)
+    assert "cannot write" in text and "choose another file" in text
