@@ -1,0 +1,313 @@
+"""SAKURA: one recording, two questions. What is heard (single-hop), and what follows from it (multi-hop)?
+
+Four tracks, each a folder with `metadata.csv`, `metadata.json` and `audio/`; the two tables must say the same. The
+point is in the pair: a model that hears the animal and still cannot say what it eats does not use what it heard.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overtone.benchmarks._files import lowered, text
+from overtone.benchmarks._recordings import Recordings, cue_of
+from overtone.errors import DataError
+from overtone.paths import inside, read_plain, shown
+from overtone.schema import Clip, Item, Option, Turn
+from overtone.suite import Column, Facts, Groups, Headline, Published, Reduce, Release, Suite
+
+TRACKS = ("gender", "language", "emotion", "animal")
+HOPS = {"single": 1, "multi": 2}  # → level
+FIELDS = ("attribute_label", "single_instruction", "single_answer", "multi_instruction", "multi_answer")
+_MAX_BYTES = 100_000_000
+_MARK = re.compile(r"(?:(?<=\s)|^)\(([a-z])\)\s*")
+_ANSWER = re.compile(r"\(([a-z])\)\s*(.*)", re.S)
+
+
+# ── the numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def used(score: str) -> Reduce:
+    """Of the recordings whose single-hop question is right: how often the multi-hop question is right too."""
+
+    def reduce(groups: Groups) -> float | None:
+        both: list[float] = []
+        for group in groups:
+            heard = {reply.repeat for reply in group if reply.item.level == 1 and reply.values.get(score) == 1}
+            for reply in group:
+                value = reply.values.get(score)
+                if reply.item.level == 2 and reply.repeat in heard and value is not None:
+                    both.append(value)
+        return sum(both) / len(both) if both else None
+
+    return reduce
+
+
+def over_tracks(score: str, level: int) -> Reduce:
+    """Every track counts the same."""
+
+    def reduce(groups: Groups) -> float | None:
+        by_track: dict[str, list[float]] = {}
+        for group in groups:
+            for reply in group:
+                value = reply.values.get(score)
+                if reply.item.level == level and value is not None:
+                    by_track.setdefault(reply.item.category, []).append(value)
+        means = [sum(values) / len(values) for values in by_track.values()]
+        return sum(means) / len(means) if means else None
+
+    return reduce
+
+
+_BY = {"accuracy": "read by rule", "sakura_correct": "by a judge that is told the right answer, as in the paper"}
+
+
+def _three(score: str) -> tuple[Column, ...]:
+    how = _BY[score]
+    return (
+        Column("single", "Single-hop", score, {"level": (1,)}, help=f"what is heard; {how}"),
+        Column("multi", "Multi-hop", score, {"level": (2,)}, help=f"what follows from it; {how}"),
+        Column(
+            "used", "Multi-hop where single-hop is right", score, reduce=used(score),
+            help=f"facts heard and used: only recordings whose single-hop question is right; {how}",
+        ),
+    )  # fmt: skip
+
+
+def _as_printed() -> Iterator[Column]:
+    for track in TRACKS:
+        for hop, level in HOPS.items():
+            only: dict[str, tuple[str | int, ...]] = {"category": (track,), "level": (level,)}
+            yield Column(f"{track}_{hop}", f"{track.capitalize()}, {hop}", "sakura_correct", only)
+    for hop, level in HOPS.items():
+        yield Column(
+            f"average_{hop}", f"Average, {hop}", "sakura_correct", {"level": (level,)},
+            over_tracks("sakura_correct", level), help="the mean of the tracks that were asked",
+        )  # fmt: skip
+
+
+SUITE = Suite(
+    Facts(
+        title="SAKURA",
+        cues="gender, emotion (5), language (8), animal (9)",
+        tasks="choose: what is heard, and what follows from it, about one recording",
+        hears="audio",
+        answers="a letter or words",
+        turns="one",
+        metrics="accuracy single-hop, multi-hop, and multi-hop where single-hop is right; by rule and by a judge",
+        data="ckyang1124/SAKURA (GitHub)",
+        licence="none stated",
+        offline="loading and scoring by rule; its sounds must be fetched",
+    ),
+    release=Release(
+        "ckyang1124/SAKURA",
+        "none is stated: the authors keep all rights, and the recordings' corpora have their own. Read its page first",
+        "github",
+        ("data",),
+    ),
+    headlines=(
+        Headline("sakura", "SAKURA", _three("accuracy"), hint="Replies read by rule; every question counts the same."),
+        Headline("sakura-tracks", "SAKURA by track", _three("accuracy"), rows="category"),
+        Headline("sakura-judged", "SAKURA, judged", _three("sakura_correct")),
+        Headline(
+            "sakura-paper",
+            "SAKURA, as its authors print it",
+            tuple(_as_printed()),
+            hint="By a judge (rubric sakura). The average is the mean of the tracks, not of the questions.",
+        ),
+    ),
+    published=(
+        Published(
+            "SAKURA, single- and multi-hop accuracy",
+            "SAKURA's leaderboard (arXiv 2505.13237)",
+            {f"{track}_{hop}": f"{track.capitalize()}, {hop}" for track in (*TRACKS, "average") for hop in HOPS},
+            (
+                ("LTU-AS", (52.4, 19.6, 16.8, 11.4, 28.6, 19.6, 65.6, 21.8, 40.9, 18.1)),
+                ("GAMA-IT", (76.4, 39.8, 5.6, 19.4, 5.6, 24.2, 85.2, 51.4, 43.2, 33.7)),
+                ("SALMONN", (59.8, 48.6, 21.8, 29.6, 19.8, 28.2, 68.6, 34.6, 42.5, 35.3)),
+                ("DeSTA2", (88.4, 85.2, 94.2, 75.4, 34.8, 36.4, 34.4, 31.2, 63.0, 57.1)),
+                ("Qwen-Audio-Chat", (49.6, 43.8, 87.6, 40.6, 63.2, 37.0, 92.2, 66.0, 73.2, 46.9)),
+                ("Qwen2-Audio-Instruct", (88.0, 47.2, 83.8, 48.0, 64.2, 39.8, 88.8, 61.4, 81.2, 49.1)),
+                ("GPT-4o Audio", (None, None, 95.2, 83.6, 38.2, 23.8, 80.6, 55.4, 71.3, 54.3)),
+                ("Gemini-1.5-flash", (77.0, 24.2, 98.2, 79.8, 24.6, 19.4, 27.2, 16.2, 56.8, 34.9)),
+                ("Gemini-1.5-pro", (74.0, 43.4, 97.2, 90.6, 39.2, 24.0, 42.0, 28.6, 63.1, 46.6)),
+            ),
+            comparable="the judge was gpt-4o-2024-11-20 with the authors' own words, and the options stood within the "
+            "question; set a run beside these only where it was judged with rubric sakura",
+        ),
+    ),
+    rubrics=("sakura",),
+)
+
+
+# ── the files ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Sakura(Recordings):
+    """A folder that holds track folders, or the repository's folder above it."""
+
+    name = "sakura"
+
+    def __init__(self, data: Path) -> None:
+        super().__init__(data, "the tracks (Animal/, Emotion/, Gender/, Language/)")
+        home = next((h for h in ("", "data/", "SAKURA/data/") if self._tracks(h)), None)
+        if home is None:
+            raise DataError(
+                f"{shown(str(data))}: no folder here holds a metadata.csv or .json; give the release's data folder"
+            )
+        for folder in self._tracks(home):
+            self._read(folder, f"{home}{folder.name}/")
+
+    def _tracks(self, home: str) -> list[Path]:
+        root = self.root / home
+        folders = sorted(f for f in root.iterdir() if f.is_dir()) if root.is_dir() else []
+        return [f for f in folders if any((f / f"metadata.{kind}").is_file() for kind in ("csv", "json"))]
+
+    def _read(self, folder: Path, prefix: str) -> None:
+        track = folder.name.lower()
+        if track not in TRACKS:
+            self.met.add(f"tracks other than {', '.join(TRACKS)} are asked under their own name", folder.name)
+        tables = {
+            path: read(path)
+            for kind, read in (("csv", _read_csv), ("json", _read_json))
+            if (path := inside(self.root, f"{prefix}metadata.{kind}")).is_file()
+        }
+        _check_agree(tables)
+        for name, (where, fields) in next(iter(tables.values())).items():
+            clip = self.clip(name, (f"{prefix}audio/", prefix), where)
+            if clip is not None:
+                for hop, level in HOPS.items():
+                    self._add(track, name, clip, hop, level, fields, where)
+
+    def _add(
+        self, track: str, name: str, clip: str, hop: str, level: int, fields: Mapping[str, str], where: str
+    ) -> None:
+        stem, options = _split(fields[f"{hop}_instruction"])
+        identity = f"sakura/{track}/{name}/{hop}"
+        if len(options) < 2:
+            self.met.add("questions without two options, (a) … (b) …, are left out", identity)
+            return
+        gold = _gold(fields[f"{hop}_answer"], options)
+        if not gold:
+            self.met.add("questions whose answer is none of their options are asked and not scored", identity)
+        label = fields["attribute_label"]
+        cue, dimension = cue_of(label)
+        self.found.append(
+            Item(
+                id=identity,
+                benchmark=self.name,
+                level=level,
+                task="choose",
+                category=track,
+                case=f"{track}/{name}",
+                group=f"{track}/{name}",
+                style="",
+                turns=(Turn(Clip(clip), cue=cue),),
+                cue=cue,
+                cue_text=label,
+                dimension=dimension,
+                question=stem,
+                options=options,
+                gold=gold,
+            )
+        )
+
+
+Rows = dict[str, tuple[str, dict[str, str]]]  # a recording's name → where it stands, and what is said of it
+
+
+def _read_csv(path: Path) -> Rows:
+    name = shown(str(path))
+    try:
+        written = read_plain(path, _MAX_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: not UTF-8 text (byte {error.start}); fetch the file again") from None
+    reader = csv.DictReader(io.StringIO(written, newline=""), strict=True)
+    rows: Rows = {}
+    try:
+        missing = {"file", *FIELDS} - set(reader.fieldnames or ())
+        if missing:
+            raise DataError(f"{name}: has no column {', '.join(sorted(missing))}; fetch the file again")
+        for row in reader:
+            where = f"{name}, line {reader.line_num}"
+            if None in row or None in row.values():
+                raise DataError(f"{where}: has not as many cells as the first line; fetch the file again")
+            _keep(rows, row["file"], row, where)
+    except csv.Error as error:
+        raise DataError(f"{name}, line {reader.line_num}: not usable CSV ({error}); fetch the file again") from None
+    return rows
+
+
+def _read_json(path: Path) -> Rows:
+    name = shown(str(path))
+    try:
+        tree: Any = msgspec.json.decode(read_plain(path, _MAX_BYTES).removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"{name}: not valid JSON: {error}; fetch the file again") from None
+    if not isinstance(tree, dict) or not all(isinstance(fields, dict) for fields in tree.values()):
+        raise DataError(f"{name}: an object of recordings is expected, each with its questions; fetch the file again")
+    rows: Rows = {}
+    for key, fields in tree.items():
+        # The keys are paths within the repository: data/Animal/audio/dog27.wav.
+        before, audio, file = key.rpartition("/audio/")
+        _keep(rows, file if audio and ".." not in before else key, lowered(fields), f"{name}: {shown(key)}")
+    return rows
+
+
+def _keep(rows: Rows, file: str, fields: Mapping[str, Any], where: str) -> None:
+    if not file:
+        raise DataError(f"{where}: names no recording")
+    if file in rows:
+        raise DataError(f"{where}: {shown(file)} comes twice; keep one")
+    told = {field: text(dict(fields), (field,), where) for field in FIELDS}
+    if empty := [field for field, value in told.items() if not value]:
+        raise DataError(f"{where}: {empty[0]!r} is missing or empty; fetch the file again")
+    rows[file] = (where, told)
+
+
+def _check_agree(tables: Mapping[Path, Rows]) -> None:
+    """DataError where the two tables of a track differ: one of them is damaged, and which cannot be known."""
+    if len(tables) < 2:
+        return
+    (_, first), (other, second) = tables.items()
+    for file in [*first, *second]:
+        if file not in first or file not in second:
+            where = (first if file in first else second)[file][0]
+            raise DataError(f"{where}: {shown(file)} is in one of the two tables only; fetch both again")
+        (where, told), (_, again) = first[file], second[file]
+        if differs := [field for field in FIELDS if told[field] != again[field]]:
+            raise DataError(f"{where}: {differs[0]!r} is another than in {shown(other.name)}; fetch both again")
+
+
+def _split(instruction: str) -> tuple[str, tuple[Option, ...]]:
+    """A question and its options, which stand within it: `Which animal? (a) pig (b) crow`."""
+    marks: list[re.Match[str]] = []
+    for mark in _MARK.finditer(instruction):
+        if mark[1] == chr(ord("a") + len(marks)):
+            marks.append(mark)
+    ends = [*(mark.start() for mark in marks[1:]), len(instruction)]
+    texts = [instruction[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=False)]
+    if not marks or not all(texts):
+        return instruction.strip(), ()
+    options = tuple(Option(mark[1].upper(), words) for mark, words in zip(marks, texts, strict=True))
+    return instruction[: marks[0].start()].strip(), options
+
+
+def _gold(answer: str, options: tuple[Option, ...]) -> str:
+    """The right letter; "" where letter and words do not belong to one option."""
+    found = _ANSWER.fullmatch(answer.strip())
+    if found is None:
+        return ""
+    letter, words = found[1].upper(), found[2].strip()
+    return next((o.letter for o in options if o.letter == letter and o.text.casefold() == words.casefold()), "")
+
+
+def load(data: Path) -> Sakura:
+    """SAKURA in `data`: its data folder, or the folder above it."""
+    return Sakura(data)
