@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 import pytest
 
+from overtone.analysis.findings import findings
+from overtone.analysis.findings import under as under_finding
 from overtone.analysis.reading import open_run
 from overtone.report.html import write_report
 from overtone.report.sets import Sets, packed
@@ -41,7 +44,8 @@ class Numbers(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = dict(attrs)
         if tag == "td":
-            self._cell, self._text = [], ""
+            self._cell, self._text, self._linked = [], "", False
+        self._linked |= tag == "a"
         if tag == "a" and "data-s" in found:
             link = {"key": str(found["href"])[1:], "set": int(str(found["data-s"])), "n": None}
             self.links.append(link)
@@ -57,7 +61,7 @@ class Numbers(HTMLParser):
         scored = re.search(r"^n (\d+)$|([\d,]+) of [\d,]+$", self._text, flags=re.M)
         for link in self._cell:
             link["n"] = int((scored[1] or scored[2]).replace(",", "")) if scored else None
-        if scored and not self._cell and not self._text.lstrip().startswith("–"):
+        if scored and not self._linked and not self._text.lstrip().startswith(("–", "0.0\n")):
             self.unlinked.append(" ".join(self._text.split()))
         self._cell = None
 
@@ -210,6 +214,13 @@ def test_every_link_of_the_page_shows_as_many_cases_as_stand_under_it(driver: An
         cases = under[int(read(key)["run"]) - 1].cases(key)
         assert shown[f"#{key}"][0] == len(cases), key
         assert shown[f"#{key}"][1].startswith("Cases under: "), key
+    readings = [under_run.reading for under_run in under]
+    behind = {key: cases for one in findings(readings) for key, cases in under_finding(readings, one)}
+    asked = {unquote(href.removeprefix("#behind=")): href for href in shown if href.startswith("#behind=")}
+    assert len(asked) > 50
+    for key, href in asked.items():
+        if "compare/" not in key:
+            assert shown[href][0] == len(set(behind[key])), key
     assert driver.get_log("browser") == []
 
 

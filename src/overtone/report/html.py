@@ -10,7 +10,6 @@ import base64
 import datetime as dt
 import hashlib
 import os
-import re
 import tempfile
 from importlib import resources
 from pathlib import Path
@@ -27,19 +26,16 @@ from overtone.errors import StoreError, UsageError
 from overtone.report import format as fmt
 from overtone.report import replies, tables
 from overtone.report.ends import ends
+from overtone.report.figures import Source
+from overtone.report.findings_page import sections
+from overtone.report.links import Links, visible
 from overtone.report.media import Media
 from overtone.report.pack import pack, to_json
-from overtone.report.sets import Sets
-from overtone.report.where import Under, read, where
+from overtone.report.table import PartTable
+from overtone.report.where import where
 from overtone.version import __version__
 
 SCRIPTS = ("page.js", "list.js", "case.js", "links.js")  # one after the other, in one scope
-_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-
-
-def visible(text: str) -> str:
-    """Text with control and direction-changing characters written out, as the page's script does for its own."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def write_report(runs: list[Path], out: Path, embed_audio: bool = False, calibrated: Path | None = None) -> Path:
@@ -58,6 +54,7 @@ def write_report(runs: list[Path], out: Path, embed_audio: bool = False, calibra
     index, chunks = pack(readings, labels, media)
     links = Links(readings, [row[0] for row in index["cases"]], corrected)
     context = _context(readings, labels, corrected)
+    context["findings"] = sections(Source(readings, labels), links)
     shown = zip(context["runs"], (run["summary"] for run in context["runs"]), readings, strict=True)
     context["ends"], index["ends"] = ends(shown, media)
     media.check_size()
@@ -106,29 +103,6 @@ def _model_name(spec: str) -> str:
     return f"{kind}{colon}{Path(name).name if name.startswith(('/', '.', '~')) else name}"
 
 
-class Links:
-    """Numbers as links to the cases under them. Asked for while the page is written; the sets stand at its end."""
-
-    def __init__(self, readings: list[Reading], ids: list[str], corrected: list[list[Calibrated]]) -> None:
-        self.sets = Sets(ids, readings)
-        people = [{(row.metric, row.condition): row.cases for row in rows} for rows in corrected]
-        self._under = [Under(r, people[n] if people else None) for n, r in enumerate(readings)]
-
-    def linked(self, text: str, key: str, tag: str = "v") -> Markup:
-        """A number, a link where cases stand under it. `tag` is how it is set: v(alue), s(mall), b(old), i(nline)."""
-        number = self.number(key) if key and text != fmt.NONE else None
-        if number is None:
-            return Markup('<span class="{0}">{1}</span>').format(tag, visible(text))
-        return Markup('<a class="{0}" href="#{1}" data-s="{2}">{3}</a>').format(tag, key, number, visible(text))
-
-    def number(self, key: str) -> int | None:
-        run = int(read(key)["run"]) - 1
-        return self.sets.once(key, lambda: self.sets.place(self._under[run].cases(key), [run]))
-
-    def json(self) -> Markup:
-        return Markup(to_json(self.sets.json()))
-
-
 def _environment(links: Links) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("overtone.report", "."),
@@ -148,7 +122,10 @@ def _environment(links: Links) -> jinja2.Environment:
         whisker=whisker,
         where=where,
         linked=links.linked,
+        cases=links.cases,
+        picture=links.picture,
         sets=links.json,
+        footnotes=footnotes,
     )
     return environment
 
@@ -224,6 +201,11 @@ def _run(number: int, summary: Summary, label: str, several: bool) -> dict[str, 
         "notes": summary.notes,
         "prefix": f"{summary.benchmark}/" if several else "",
     }
+
+
+def footnotes(table: PartTable) -> list[str]:
+    """What a reader must know beside the numbers of a table, each once."""
+    return list(dict.fromkeys(note for line in table.lines for cell in line.cells for note in cell.told))
 
 
 def whisker(e: Estimate, chance: float | None) -> Markup:

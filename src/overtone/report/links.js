@@ -40,7 +40,7 @@ const tidy = (node) => (node ? node.textContent.replace(/\s+/g, " ").trim() : ""
 function nameOf(link) {
   const cell = link.closest("td"), table = link.closest("table");
   if (link.closest("svg")) return tidy(link.querySelector("title"));
-  if (!cell || !table) return link.dataset.name || tidy(link.closest("p, li")).slice(0, 160);
+  if (!cell || !table) return link.dataset.name || tidy(link.closest("p, li")).replace(tidy(link), "").slice(0, 160);
   const row = cell.parentElement;
   const head = table.tHead && table.tHead.rows[0].cells[cell.cellIndex];
   const parts = [];

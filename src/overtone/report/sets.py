@@ -22,6 +22,7 @@ class Sets:
         self._known: dict[tuple[int, ...], int] = {}
         self._resolved: dict[str, int | None] = {}
         self.packed: list[str] = []
+        self.sizes: list[int] = []
         self.behind: dict[str, int] = {}  # full key of a finding → set
 
     def place(self, cases: Iterable[str], runs: Iterable[int]) -> list[int]:
@@ -37,6 +38,7 @@ class Sets:
         if known not in self._known:
             self._known[known] = len(self.packed)
             self.packed.append(packed(known, len(self._numbers)))
+            self.sizes.append(len(known))
         return self._known[known]
 
     def once(self, key: str, cases: Callable[[], Sequence[int]]) -> int | None:

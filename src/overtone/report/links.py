@@ -1,0 +1,78 @@
+"""Numbers, sentences and pictures as links to the cases behind them, and text of others that cannot do harm.
+
+A page asks for its links while it is written; the sets of cases they open stand at its end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from urllib.parse import quote
+
+import msgspec
+from markupsafe import Markup
+
+from overtone.analysis.calibrated import Calibrated
+from overtone.analysis.reading import Reading
+from overtone.report import format as fmt
+from overtone.report.drawing import Drawing, svg
+from overtone.report.pack import to_json
+from overtone.report.sets import Sets
+from overtone.report.where import Under, read
+
+_NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'  # a page knows it, and names no address
+_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """Text with control and direction-changing characters written out, as the page's script does for its own."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class Links:
+    """What a report's links open: `#where=…` of the plain tables, `#behind=KEY` of findings and comparisons."""
+
+    def __init__(self, readings: Sequence[Reading], ids: Sequence[str], corrected: Sequence[list[Calibrated]]) -> None:
+        self.sets = Sets(ids, readings)
+        people = [{(row.metric, row.condition): row.cases for row in rows} for rows in corrected]
+        self._under = [Under(r, people[n] if people else None) for n, r in enumerate(readings)]
+
+    def take(self, found: Iterable[tuple[str, list[str]]], wanted: Collection[str], runs: Sequence[int]) -> None:
+        """Keep the cases under the keys that are wanted, of all the keys there are."""
+        for key, cases in found:
+            if key in wanted and (numbers := self.sets.place(cases, runs)):
+                self.sets.behind[key] = self.sets.add(numbers)
+
+    def number(self, key: str) -> int | None:
+        """The set under a number, None where there is none."""
+        if not key.startswith("where="):
+            return self.sets.behind.get(key)
+        run = int(read(key)["run"]) - 1
+        return self.sets.once(key, lambda: self.sets.place(self._under[run].cases(key), [run]))
+
+    def linked(self, text: str, key: str, tag: str = "v") -> Markup:
+        """A number, a link where cases stand under it. `tag` is how it is set: v(alue), s(mall), b(old), i(nline)."""
+        number = self.number(key) if key and text != fmt.NONE else None
+        if number is None:
+            return Markup('<span class="{0}">{1}</span>').format(tag, visible(text))
+        if key.startswith("where="):
+            return Markup('<a class="{0}" href="#{1}" data-s="{2}">{3}</a>').format(tag, key, number, visible(text))
+        return Markup('<a class="{0}" href="#behind={1}">{2}</a>').format(tag, quote(key), visible(text))
+
+    def cases(self, key: str) -> Markup:
+        """`26 cases`, a link to them; nothing where none stand behind a key."""
+        number = self.number(key) if key else None
+        if number is None:
+            return Markup("")
+        size = self.sets.sizes[number]
+        text = f"{size:,} case{'' if size == 1 else 's'}"
+        return Markup(' <a class="cases" href="#behind={0}">{1}</a>').format(quote(key), text)
+
+    def picture(self, drawing: Drawing) -> Markup:
+        """A drawing inline, its marks linked where cases stand behind them."""
+        marks = [m if self.number(m.key) is not None else msgspec.structs.replace(m, key="") for m in drawing.marks]
+        text = svg(msgspec.structs.replace(drawing, marks=marks), inline=True)
+        return Markup(visible(text.replace(_NAMESPACE, "", 1)))
+
+    def json(self) -> Markup:
+        return Markup(to_json(self.sets.json()))
