@@ -65,6 +65,7 @@ class Published(Struct, frozen=True):
     source: str
     columns: Mapping[str, str]
     rows: tuple[tuple[str, tuple[float | None, ...]], ...]
+    digits: Mapping[str, int] = {}  # after the point, of the columns where zeros at the end are printed
     comparable: str = ""
 
 

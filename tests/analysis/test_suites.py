@@ -11,7 +11,7 @@ import pytest
 
 from overtone import registry
 from overtone.analysis.reading import open_run
-from overtone.analysis.suites import suite_of, suite_tables
+from overtone.analysis.suites import suite_of, suite_tables, under
 from overtone.schema import Score
 from overtone.suite import Column, Facts, Groups, Headline, Suite
 from tests.analysis.small import Maker, item
@@ -69,6 +69,9 @@ def test_a_headline_is_made_of_the_replies_that_count(toy: None, tmp_path: Path)
         "happy": pytest.approx(1.0),
         "sad": pytest.approx(2 / 3),
     }
+    cases = dict(under(open_run(tmp_path / "run")))
+    assert cases["suite/by-cue/task/audio/sad/acc"] == [f"synthesis/s{n}/target" for n in (1, 2, 3)]
+    assert len(cases["suite/main/task/audio/acc"]) == 3 and cases["suite/main/task/audio/rating"] == []
 
 
 def test_a_group_that_is_drawn_twice_counts_as_two(toy: None, tmp_path: Path) -> None:

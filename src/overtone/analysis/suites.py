@@ -73,15 +73,32 @@ def _scored(answer: Answer, judges: dict[str, list[str]]) -> Scored:
     return Scored(answer.item, answer.condition, answer.repeat, values, told)
 
 
-def _rows(headline: Headline, scored: Sequence[Scored]) -> Iterator[SuiteRow]:
+def under(reading: Reading) -> Iterator[tuple[str, list[str]]]:
+    """Every number of the headline tables by its key, ROW/COLUMN, with the cases of the replies that count for it."""
+    suite = suite_of(reading.benchmark) if reading.benchmark else None
+    scored = read_scored(reading) if suite is not None else []
+    for headline in suite.headlines if suite is not None else ():
+        for key, _, _, rows in _parts(headline, scored):
+            for column in headline.columns:
+                counted = [r for r in rows if column.counts(r.item)]
+                known = [r for r in counted if not column.score or r.values.get(column.score) is not None]
+                yield f"{key}/{column.key}", list(dict.fromkeys(r.item.case for r in known))
+
+
+def _parts(headline: Headline, scored: Sequence[Scored]) -> Iterator[tuple[str, str, str, list[Scored]]]:
+    """(key, condition, name, replies) of every line."""
     parts: dict[tuple[str, str], list[Scored]] = {}
     for one in scored:
         name = str(getattr(one.item, headline.rows)) if headline.rows else ""
         parts.setdefault((one.condition, name), []).append(one)
     for (condition, name), rows in parts.items():
+        yield f"suite/{headline.key}/{condition}" + (f"/{name}" if headline.rows else ""), condition, name, rows
+
+
+def _rows(headline: Headline, scored: Sequence[Scored]) -> Iterator[SuiteRow]:
+    for key, condition, name, rows in _parts(headline, scored):
         cells = tuple(number(column, [r for r in rows if column.counts(r.item)]) for column in headline.columns)
         if any(cell is not None for cell in cells):
-            key = f"suite/{headline.key}/{condition}" + (f"/{name}" if headline.rows else "")
             yield SuiteRow(key, condition, name, cells)
 
 

@@ -94,6 +94,7 @@ SUITE = Suite(
                 ("Qwen2.5-Omni-7B", (249, 35, 0.389, 0.381, 0.420)),
                 ("Qwen2.5-Omni-3B", (248, 34, 0.386, 0.367, 0.460)),
             ),
+            digits={"final": 3, "final_context": 3, "final_tone": 3},
         ),
     ),
 )

@@ -1,0 +1,70 @@
+"""A benchmark's own tables beside a run, and the results its authors published, for terminal and page alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from overtone.analysis.measures import Estimate
+from overtone.analysis.reading import Reading
+from overtone.analysis.suites import SuiteTable, suite_of, suite_tables
+from overtone.report.format import NONE
+from overtone.report.replies import ARROWS
+from overtone.report.table import Cell, Line, PartTable
+from overtone.suite import Column, Published
+
+
+def headlines(readings: Sequence[Reading]) -> list[PartTable]:
+    """The headline tables of every benchmark among the runs; runs of one benchmark share theirs."""
+    found: dict[tuple[str, str], list[tuple[int, SuiteTable]]] = {}
+    for number, reading in enumerate(readings):
+        for table in suite_tables(reading):
+            found.setdefault((reading.benchmark, table.headline.key), []).append((number, table))
+    return [_table(benchmark, key, tables) for (benchmark, key), tables in found.items()]
+
+
+def _table(benchmark: str, key: str, tables: Sequence[tuple[int, SuiteTable]]) -> PartTable:
+    headline = tables[0][1].headline
+    lines = []
+    for number, table in tables:
+        for row in table.rows:
+            cells = [
+                _cell(column, cell, f"{number + 1}:{row.key}/{column.key}")
+                for column, cell in zip(headline.columns, row.cells, strict=True)
+            ]
+            lines.append(Line(number, row.condition, (row.name,) if headline.rows else (), tuple(cells)))
+    heads = tuple(column.label + ARROWS.get(column.better, "") for column in headline.columns)
+    names = (headline.rows.capitalize(),) if headline.rows else ()
+    return PartTable(f"suite-{benchmark}-{key}", headline.title, headline.hint, names, heads, tuple(lines))
+
+
+def _cell(column: Column, found: Estimate | None, key: str) -> Cell:
+    if found is None:
+        return Cell(None, column.kind)
+    shown = key if found.scored else ""
+    return Cell(found, column.kind, digits=column.digits, title=column.help, key=shown)
+
+
+def published(benchmarks: Sequence[str]) -> list[PartTable]:
+    """What was published of these benchmarks, as printed."""
+    made = []
+    for name in dict.fromkeys(benchmarks):
+        suite = suite_of(name)
+        for number, one in enumerate(suite.published if suite is not None else ()):
+            made.append(_published(f"published-{name}-{number}", one))
+    return made
+
+
+def _published(key: str, one: Published) -> PartTable:
+    hint = f"{one.source}." + (f" Not comparable: {one.comparable}." if one.comparable else "")
+    digits = [one.digits.get(column) for column in one.columns]
+    lines = []
+    for model, values in one.rows:
+        cells = [Cell(kind="text", text=_printed(x, n)) for x, n in zip(values, digits, strict=True)]
+        lines.append(Line(None, "", (model,), tuple(cells)))
+    return PartTable(key, one.title, hint, ("Model",), tuple(one.columns.values()), tuple(lines))
+
+
+def _printed(x: float | None, digits: int | None) -> str:
+    if x is None:
+        return NONE
+    return f"{x:g}" if digits is None else f"{x:.{digits}f}"

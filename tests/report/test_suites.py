@@ -1,0 +1,34 @@
+"""A benchmark's own tables as tables: keys, arrows, and what was published as printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from overtone.analysis.reading import open_run
+from overtone.analysis.suites import under
+from overtone.report.suites import headlines, published
+from tests.analysis.small import Maker, item
+
+
+def test_the_headline_of_a_benchmark_has_a_key_under_every_number(tmp_path: Path) -> None:
+    made = Maker(tmp_path / "run")
+    for n in range(4):
+        one = item(f"q{n}", "choose", level=2, category="tone", script=f"g{n // 2}", benchmark="empathyeval")
+        made.choice(one, "A" if n else "B")
+    made.store.set_meta({"benchmark": "empathyeval"})
+    made.store.commit()
+    reading = open_run(tmp_path / "run")
+    (table,) = headlines([reading])
+    assert table.heads[:3] == ("Final\u00a0↑", "Acc\u00a0↑", "Bonus\u00a0↑") and len(table.lines) == 1
+    final, right, whole = table.lines[0].cells[:3]
+    assert final.estimate is not None and final.estimate.value == (3 + 1) / (4 + 2)
+    assert right.estimate is not None and right.estimate.value == 3
+    assert whole.estimate is not None and whole.estimate.value == 1
+    known = {f"1:{key}" for key, _ in under(reading)}
+    assert {cell.key for cell in table.lines[0].cells if cell.key} <= known
+
+
+def test_published_results_stand_as_printed() -> None:
+    (table,) = published(["empathyeval", "open", "empathyeval"])
+    row = next(line for line in table.lines if line.names == ("Qwen2.5-Omni-7B",))
+    assert [cell.text for cell in row.cells] == ["249", "35", "0.389", "0.381", "0.420"]
