@@ -7,6 +7,7 @@ colours, which people with any colour vision can tell apart, and each has a shap
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Literal
 from urllib.parse import quote
@@ -198,10 +199,10 @@ def shortened(text: str, room: float, size: float = SIZE, *, bold: bool = False,
 
 
 def wrapped(text: str, room: float, size: float = SIZE, bold: bool = False) -> list[str]:
-    """The text in lines that have room; a word that is longer than a line is broken."""
+    """The text in lines that have room; a word that is longer than a line is broken. ● and ○ stay with their word."""
     lines: list[str] = []
     line = ""
-    for word in shown(text).split():
+    for word in re.findall(r"\S+(?: [●○]\S*)*", " ".join(shown(text).split())):
         while width_of(word, size, bold) > room and len(word) > 1:
             if line:
                 lines.append(line)

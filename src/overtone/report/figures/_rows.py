@@ -94,7 +94,8 @@ def groups(drawing: Drawing, top: float, several: Sequence[Group]) -> float:
     y = top
     many = sum(len(block.rows) for made, _ in parts for block in made) > MANY
     for made, panels in parts:
-        columns = _columns(drawing, [part for part in parts if len(part[1]) == len(panels)], len(panels))
+        alike = [part for part in parts if len(part[1]) == len(panels)] if drawing.width >= WIDE else [(made, panels)]
+        columns = _columns(drawing, alike, len(panels))
         y = _Group(drawing, made, panels, columns, TIGHT if many else ROW).draw(y) + 9
     return y - 9 if parts else top
 
@@ -120,7 +121,7 @@ class _Columns(Struct, frozen=True):
 def _columns(drawing: Drawing, alike: Sequence[Group], axes_beside: int) -> _Columns:
     every = [row for made, _ in alike for block in made for row in block.rows]
     names = list(dict.fromkeys(row.label for row in every))
-    most = drawing.width * (0.3 if drawing.width < WIDE else 0.24)
+    most = drawing.width * (0.28 if drawing.width < WIDE else 0.24)
     room = min(max((width_of(name, SIZE) for name in names), default=0.0), most)
     left = room + 6 if room else 0.0
     numbers, counts = [], []

@@ -16,7 +16,7 @@ from overtone.report.figures._axes import Entry, Spot
 from overtone.report.figures._rows import Panel, Place, blocks, rows
 
 TITLE = "Where the voice is lost"
-PASSED, AFTER = "Cases that pass ●, corrected for guessing ○", "Having passed the stage before ●, failed it ○"
+PASSED, AFTER = "Cases that pass ●, corrected for guessing ○", "Passed the stage before ●, failed it ○"
 PANELS = (
     Panel(PASSED, "percent", "% of cases", 0.0, 1.0, number="%"),
     Panel(AFTER, "percent", "% that pass", 0.0, 1.0, number="difference"),

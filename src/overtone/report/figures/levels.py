@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from overtone.analysis import said
 from overtone.analysis.levels import SIGNATURE, LevelRow, Levels
-from overtone.analysis.outcomes import label
-from overtone.report.drawing import INKS, Box, Drawing, Line, Scale, Words, on, shortened, width_of
+from overtone.analysis.outcomes import C1, C4, VES, label
+from overtone.report.drawing import INKS, Box, Drawing, Words, on, width_of, wrapped
 from overtone.report.figures import NothingToDraw, Source
 from overtone.report.figures import _axes as axes
 from overtone.report.figures._axes import SMALL, Spot
@@ -18,7 +18,11 @@ NOTHING = (
     "the runs have fewer than two measures in common cases: ask more levels ('overtone run … --levels 1,2,3'), score "
     "and judge the replies"
 )
-NAMED = {"cctxfit": "C1: context fit", "cspeechrel": "C4: speech relevance", "ves": "VES: vocal empathy"}
+TALL, NARROWEST = 26.0, 33.0  # of a cell
+CHIEF = ("voice_accuracy", "reasoning_accuracy", C4, VES, C1, "style_margin", "reply_semsim", "semsim")
+NAMED = {C1: "C1: context fit", C4: "C4: speech relevance", VES: "VES: vocal empathy"}
+
+Rows = dict[tuple[str, str, frozenset[str]], LevelRow]
 
 
 def draw(source: Source, width: float) -> Drawing:
@@ -32,44 +36,62 @@ def draw(source: Source, width: float) -> Drawing:
     assert isinstance(found, Levels)
     bases = dict.fromkeys(row.basis for row in found.rows)
     basis = next((b for b in bases if b != "unvalidated"), next(iter(bases), ""))
-    rows = {(row.level, row.scope, frozenset((row.first, row.second))): row for row in found.rows if row.basis == basis}
+    rows: Rows = {
+        (row.level, row.scope, frozenset((row.first, row.second))): row for row in found.rows if row.basis == basis
+    }
     names = [n for n in found.measures if any(n in pair for *_, pair in rows)]
     if len(names) < 2:
         raise NothingToDraw(NOTHING)
-    models = len(set(source.labels))
-    between = any(
-        row.scope == "between" and row.level == "model" and row.pearson.value is not None for row in rows.values()
-    )
+    models = len({reading.meta.get("model", "") or reading.name for reading in source.readings})
+    between = any((r.level, r.scope) == BETWEEN and r.pearson.value is not None for r in rows.values())
     drawing, y = axes.page(width, TITLE, _subtitle(basis, between))
-    labels = [label(name) for name in names]
-    room = min(max(width_of(text) for text in labels), width * 0.32)
-    cell = min(46.0, (width - room - 6) / (len(names) + 0.6))
-    tall = max(14.0, min(cell, 26.0))
-    cut = axes.fitted(labels, room)
-    steep = cell < 34
-    short = [shortened(text, 84, SMALL, middle=True) for text in labels]
-    y += max(width_of(text, SMALL) for text in short) * (1.0 if steep else 0.643) + (3 if steep else SMALL)
-    left = room + 6
-    for n, text in enumerate(short):
-        x = left + (n + 0.5) * cell + (2.5 if steep else 0)
-        drawing.add(Words(x, y - 3, text, size=SMALL, turn=-90.0 if steep else -40.0, title=labels[n]))
-    texts = [_r(row.pearson.value) for row in rows.values() if row.pearson.value is not None]
-    size = next((x for x in (SMALL, 6.5, 6.0, 5.5) if all(width_of(t, x, bold=True) <= cell for t in texts)), 5.0)
-    for i, first in enumerate(names):
-        axes.label(drawing, room, y + i * tall + tall / 2 + 2.8, labels[i], cut[i], anchor="end")
-        for j, second in enumerate(names):
-            box = (left + j * cell, y + i * tall, cell, tall)
-            if i == j:
-                drawing.add(Box(*box, fill="grid"))
-                continue
-            if i < j and not between:
-                continue
-            level, scope = WITHIN if i > j else BETWEEN
-            _cell(drawing, box, rows.get((level, scope, frozenset((first, second)))), size)
-    bottom = y + len(names) * tall
-    y = _scale(drawing, left, bottom + 8, min(len(names) * cell, 150.0))
     drawing.text = " ".join(sentence.text for sentence in finding.sentences)
-    return axes.close(drawing, y, _notes(found, between, models), SIGNATURE)
+    kept = _kept(names, width)
+    y = _matrix(drawing, y, kept, rows, between)
+    notes = _notes(found, kept, between, models)
+    if left := [label(name) for name in names if name not in kept]:
+        notes.append(f"Left out for want of room: {', '.join(left)}.")
+    return axes.close(drawing, y, notes, SIGNATURE)
+
+
+def _kept(names: Sequence[str], width: float) -> list[str]:
+    """The measures whose cells have room for a number and its interval, the chief ones first to be kept."""
+    most = int((width - _side(names)) / NARROWEST)
+    chief = sorted(names, key=lambda name: CHIEF.index(name) if name in CHIEF else len(CHIEF))
+    return [name for name in names if name in chief[: max(2, most)]]
+
+
+def _side(names: Sequence[str]) -> float:
+    """How wide the labels beside the matrix are, a word on a line."""
+    return max(width_of(word) for name in names for word in label(name).split()) + 6
+
+
+def _matrix(drawing: Drawing, y: float, names: Sequence[str], rows: Rows, between: bool) -> float:
+    """Labels, cells and the colours' scale; the place below."""
+    labels = [label(name) for name in names]
+    room = drawing.width - _side(names)
+    wide = width_of(labels[-1], SMALL) * 0.766 if drawing.width > 340 else 0.0
+    cell = min(46.0, (room - max(0.0, wide - 20)) / len(names))
+    upright = drawing.width <= 340
+    left = drawing.width - room
+    if room - cell * len(names) > 60:  # labels on one line where there is room for them
+        left = max(width_of(text) for text in labels) + 6
+    y += max(width_of(text, SMALL) for text in labels) * (1.0 if upright else 0.643) + (3 if upright else SMALL)
+    for n, text in enumerate(labels):
+        x = left + (n + 0.5) * cell + (2.5 if upright else 0)
+        drawing.words(x, y - 3, text, size=SMALL, turn=-90.0 if upright else -40.0)
+    for i, first in enumerate(names):
+        lines = wrapped(labels[i], left - 5)
+        for n, line in enumerate(lines):
+            base = y + i * TALL + TALL / 2 + 2.8 + (n - (len(lines) - 1) / 2) * 9
+            drawing.words(left - 6, base, line, anchor="end")
+        for j, second in enumerate(names):
+            box = Box(left + j * cell, y + i * TALL, cell, TALL, "grid")
+            if i == j:
+                drawing.add(box)
+            elif i > j or between:
+                _cell(drawing, box, rows.get((*(WITHIN if i > j else BETWEEN), frozenset((first, second)))))
+    return _scale(drawing, left, y + len(names) * TALL + 8, min(len(names) * cell, 150.0))
 
 
 def _subtitle(basis: str, between: bool) -> str:
@@ -81,29 +103,27 @@ def _subtitle(basis: str, between: bool) -> str:
     )
 
 
-def _cell(drawing: Drawing, box: tuple[float, float, float, float], row: LevelRow | None, size: float) -> None:
-    x, y, width, height = box
+def _cell(drawing: Drawing, box: Box, row: LevelRow | None) -> None:
+    """A correlation and its interval; grey where it has none, hatched where there is no value."""
+    x, y, width, height = box.x, box.y, box.width, box.height
     if row is None or row.pearson.value is None:
         why = "" if row is None else _spot(row).title
         axes.hatched(drawing, Box(x, y, width, height, "paper", "grid", key=row.key if row else "", title=why))
         return
     one = _spot(row)
     value, low, high = row.pearson.value, row.pearson.low, row.pearson.high
-    known = low is not None and high is not None
-    fill = shade(value) if known else "paper"
-    ink = on(fill) if known else "quiet"
-    drawing.add(Box(x, y, width, height, fill, "paper" if known else "grid", key=one.key, title=one.title))
-    ends = f"{_r(low)} to {_r(high)}" if low is not None and high is not None else ""
-    roomy = height >= 20 and width_of(ends, 5.5) <= width - 2
-    base = y + height / 2 + (-0.5 if roomy and ends else 2.6)
-    bold = said.tells(row.pearson)
-    drawing.add(Words(x + width / 2, base, _r(value), ink, size, "middle", bold, key=one.key, title=one.title))
-    if roomy:
-        drawing.add(Words(x + width / 2, base + 7.5, ends, ink, 5.5, "middle", key=one.key, title=one.title))
-    elif low is not None and high is not None:  # no room for numbers: a line from −1 to 1
-        place = Scale(-1, 1, x + 1, x + width - 1)
-        at = y + height - 2.5
-        drawing.add(Line(((place(low), at), (place(high), at)), ink, 0.9, key=one.key, title=one.title))
+    if low is None or high is None:
+        drawing.add(Box(x, y, width, height, "paper", "grid", key=one.key, title=one.title))
+        place = (x + width / 2, y + height / 2 + 2.6)
+        drawing.add(Words(*place, _r(value), "quiet", SMALL, "middle", key=one.key, title=one.title))
+        return
+    fill = shade(value)
+    ink, base, bold = on(fill), y + height / 2 - 0.5, said.tells(row.pearson)
+    drawing.add(Box(x, y, width, height, fill, "paper", key=one.key, title=one.title))
+    drawing.add(Words(x + width / 2, base, _r(value), ink, SMALL, "middle", bold, key=one.key, title=one.title))
+    ends = f"{_r(low)} to {_r(high)}"
+    size = next((size for size in (5.5, 5.0) if width_of(ends, size) <= width - 1), 4.5)
+    drawing.add(Words(x + width / 2, base + 7.5, ends, ink, size, "middle", key=one.key, title=one.title))
 
 
 def _spot(row: LevelRow) -> Spot:
@@ -138,12 +158,12 @@ def _scale(drawing: Drawing, x: float, y: float, room: float) -> float:
     return y + 15
 
 
-def _notes(found: Levels, between: bool, models: int) -> list[str]:
+def _notes(found: Levels, kept: Sequence[str], between: bool, models: int) -> list[str]:
     notes = list(found.notes)
     if not between:
         notes.append(f"Between models: needs at least three, here {models}.")
     told: Sequence[str] = sorted({c for c in found.conditions if c})
     if told:
         notes.append(f"Replies of {', '.join(told)}.")
-    named = [NAMED[name] for name in found.measures if name in NAMED]
+    named = [NAMED[name] for name in kept if name in NAMED]
     return [*notes, f"{'; '.join(named)}, as judges rate them."] if named else notes
