@@ -1,0 +1,119 @@
+"""`overtone figure`: what it names, writes and refuses."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bench.findings_runs import make_runs
+from overtone.analysis.measures import Estimate
+from overtone.arena.standings import Place, Standing, Standings
+from overtone.cli import main
+from tests.analysis.small import Maker
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return [str(run) for run in make_runs(tmp_path_factory.mktemp("made-up"), runs=2, scripts=12)]
+
+
+def test_without_a_name_every_picture_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["figure"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines][:2] == ["funnel", "cues"]
+    assert all(len(line.split()) > 5 for line in lines)
+
+
+def test_a_picture_is_written_at_the_width_asked_for(
+    runs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "new folder" / "x.svg"
+    assert main(["figure", "funnel", *runs, "-o", str(out)]) == 0
+    assert capsys.readouterr().out.strip() == str(out)
+    assert 'width="481.89pt"' in out.read_text()
+    assert main(["figure", "funnel", *runs, "-o", str(out), "--width", "84"]) == 0
+    assert 'width="238.11pt"' in out.read_text()
+
+
+def test_labels_stages_and_input_are_those_given(runs: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "x.svg"
+    flags = ["--label", "First <b>", "--label", "Second", "--stage", "words=0.4", "--input", "transcript"]
+    assert main(["figure", "funnel", *runs, "-o", str(out), *flags]) == 0
+    text = out.read_text()
+    assert "First &lt;b&gt;" in text and "wer&lt;=0.4" in text and "/transcript/" in text
+
+
+@pytest.mark.parametrize("ending", ["pdf", "png"])
+def test_print_formats_are_written(ending: str, runs: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    out = tmp_path / f"x.{ending.upper()}"
+    assert main(["figure", "text-only", runs[0], "-o", str(out)]) == 0
+    assert out.read_bytes().startswith({"pdf": b"%PDF", "png": b"\x89PNG"}[ending])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["funel", "RUN", "-o", "x.svg"], "did you mean 'funnel'"),
+        (["RUN", "-o", "x.svg"], "name the picture before the runs"),
+        (["funnel", "RUN"], "-o funnel.svg"),
+        (["funnel", "-o", "x.svg"], "name the runs"),
+        (["funnel", "RUN", "-o", "x.gif"], "name a .svg, .pdf or .png file"),
+        (["funnel", "RUN", "-o", "."], "is a folder"),
+        (["funnel", "nowhere", "-o", "x.svg"], "nowhere is not a run"),
+        (["funnel", "RUN", "RUN", "-o", "x.svg"], "given twice"),
+        (["funnel", "RUN", "-o", "x.svg", "--width", "5"], "60 to 1000 mm"),
+        (["funnel", "RUN", "-o", "x.svg", "--width", "nan"], "60 to 1000 mm"),
+        (["funnel", "RUN", "-o", "x.svg", "--dpi", "300"], "--dpi is of .png"),
+        (["funnel", "RUN", "-o", "x.svg", "--label", "a", "--label", "b"], "2 labels for 1 runs"),
+        (["funnel", "RUN", "-o", "x.svg", "--stage", "word=1"], "did you mean 'words'"),
+        (["arena", "RUN", "-o", "x.svg"], "--arena DIR"),
+        (["arena", "RUN", "-o", "x.svg", "--arena", "."], "holds no standings.json"),
+    ],
+)
+def test_a_wrong_word_is_told_in_one_line(
+    words: list[str], told: str, runs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert main(["figure", *(runs[0] if word == "RUN" else word for word in words)]) == 2
+    error = capsys.readouterr().err
+    assert told in error and error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_without_the_data_is_told_what_to_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    maker = Maker(tmp_path / "run")
+    assert main(["figure", "text-only", str(maker.done()), "-o", str(tmp_path / "x.svg")]) == 2
+    assert "run the benchmark first" in capsys.readouterr().err
+
+
+def test_pdf_without_matplotlib_names_what_to_install(
+    runs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["figure", "funnel", runs[0], "-o", str(tmp_path / "x.pdf")]) == 2
+    assert "pip install 'overtone[figures]'" in capsys.readouterr().err
+    assert main(["figure", "funnel", runs[0], "-o", str(tmp_path / "x.svg")]) == 0
+
+
+def test_an_arena_is_drawn_from_its_folder_without_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def rate(value: float) -> Estimate:
+        return Estimate(value, value - 0.1, value + 0.1, 20, 20)
+
+    places = tuple(
+        Place(f"people/run/{name}", name, n, (1, 2), Estimate(1000 - 50 * n, 900.0, 1100.0, 20, 20), None, 1000.0,
+              rate(0.5), rate(0.5), rate(0.1), 20)
+        for n, name in enumerate(("a", "<b>"), 1)
+    )  # fmt: skip
+    one = Standing("people", "people", 20, 20, 10, 2, places, {}, ())
+    (tmp_path / "standings.json").write_bytes(msgspec.json.encode(Standings("arena|v1", ("a", "<b>"), (one,), ())))
+    out = tmp_path / "x.svg"
+    assert main(["figure", "arena", "--arena", str(tmp_path), "-o", str(out)]) == 0
+    assert "&lt;b&gt;" in out.read_text()
+    (tmp_path / "standings.json").write_text("{}")
+    assert main(["figure", "arena", "--arena", str(tmp_path), "-o", str(out)]) == 2
+    assert "cannot be read" in capsys.readouterr().err
