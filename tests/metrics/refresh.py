@@ -22,6 +22,7 @@ from overtone.metrics import (
     emoalign,
     lengths,
     meteor,
+    mmau,
     nisqa,
     prosody,
     rouge,
@@ -46,6 +47,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "prosody": (prosody.SIGNATURE,),
     "style": (style.NAME,),
     "consistency": (consistency.NAME,),
+    "mmau": (mmau.NAME,),
     "emoalign": tuple(f"{name}|v{emoalign.VERSION}" for name in emoalign.NAMES),
     **{m.load().name: tuple(map(m.load().signature, m.NAMES)) for m in (nisqa, utmos, dnsmos, distillmos)},
 }
@@ -67,6 +69,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "bertscore": ("metrics/bertscore.py", "workers/bertscore.py"),
     "prosody": ("metrics/prosody.py", "audio/_measure.py", "audio/_pitch.py"),
     "style": ("metrics/style.py", "metrics/semsim.py"),
+    "mmau": ("metrics/mmau.py",),
     "consistency": ("metrics/consistency.py", "metrics/normalise.py", "metrics/_numbers.py"),
     "emoalign": (
         "metrics/emoalign.py",

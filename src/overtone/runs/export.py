@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from overtone.errors import MissingExtra
+from overtone import registry
+from overtone.errors import MissingExtra, UsageError
 from overtone.runs.store import ANSWERED, FAILED, Failure, Store, StoredReply
 from overtone.schema import Score
 
@@ -87,6 +88,29 @@ def export(store: Store, form: str, out: Path) -> int:
     finally:
         temporary.unlink(missing_ok=True)
     return count
+
+
+def export_predictions(store: Store, out: Path, condition: str | None = None) -> int:
+    """Write the replies in the form the benchmark's own evaluation takes; returns how many. A benchmark that has one
+    says so by a function `predictions(root, replies)` in its file."""
+    name, root = store.meta().get("benchmark", ""), store.meta().get("root", "")
+    make = getattr(registry.find("benchmarks", name), "predictions", None)
+    if make is None:
+        raise UsageError(f"{name} has no form of its own for predictions; use --format jsonl")
+    found = [
+        (ask, text) for ask, turn, text, *_ in store.answered() if not ask.repeat and turn == len(ask.item.turns) - 1
+    ]
+    names = sorted({ask.condition for ask, _ in found})
+    if condition is None and len(names) > 1:
+        raise UsageError(f"the run has several conditions; name one: --condition {' or --condition '.join(names)}")
+    if condition is not None and condition not in names:
+        raise UsageError(f"the run has no replies under {condition!r}; it has {', '.join(names)}")
+    made = make(Path(root), [(ask.item, text) for ask, text in found if condition in (None, ask.condition)])
+    temporary = out.with_name(out.name + ".part")
+    temporary.unlink(missing_ok=True)
+    temporary.write_bytes(msgspec.json.format(msgspec.json.encode(made)) + b"\n")
+    temporary.replace(out)
+    return len(made)
 
 
 def _jsonl(store: Store, metrics: list[str], out: Path) -> int:
