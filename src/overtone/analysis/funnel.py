@@ -25,6 +25,7 @@ from overtone.analysis.reading import Reading
 from overtone.analysis.said import Sentence
 from overtone.schema import STYLES
 from overtone.stats import cluster
+from overtone.stats.many import Parts
 
 _Values = npt.NDArray[np.float64]
 _Rows = npt.NDArray[np.intp]
@@ -98,11 +99,10 @@ class Funnel(Struct, frozen=True):
 def funnel(reading: Reading, stages: Stages = DEFAULT) -> Funnel:
     """Every stage and step overall and by dimension, cue and style. Neutral clips carry no cue: they stand by style."""
     tables, judged = read_tables(reading, stages)
-    rows = [_row(chosen, stage) for table in tables.values() for chosen in _selections(table) for stage in ORDER]
     return Funnel(
         run=reading.name,
         signature=signature(stages, judged),
-        rows=rows,
+        rows=[row for table in tables.values() for row in _rows(table)],
         gains=[_gain(pair, stage) for pair in _pairs(tables) for stage in TOLD if _has(pair, stage)],
         notes=_notes(tables, judged),
     )
@@ -251,46 +251,84 @@ def _pairs(tables: dict[str, Table]) -> Iterator[_Pair]:
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _row(chosen: _Chosen, stage: str) -> StageRow:
-    table, at = chosen.table, ORDER.index(stage)
-    known, chances = table.known[chosen.rows], table.chance[chosen.rows, at]
-    groups = [table.items[row].group for row in chosen.rows]
-    reached = _rate(known[:, at], groups)
-    scored = ~np.isnan(known[:, at])
-    guessed = chances[scored & ~np.isnan(chances)]
-    chance = float(guessed.mean()) if guessed.size else None
+class _Rates:
+    """Rates over many selections of one table at once."""
+
+    def __init__(self, table: Table, selections: Sequence[_Rows]) -> None:
+        self.sizes = [rows.size for rows in selections]
+        self._parts = Parts(selections, cluster.codes([item.group for item in table.items])[0])
+
+    def of(self, values: _Values, asked: Sequence[int] | None = None) -> list[Estimate]:
+        """The share of ones in each selection. `asked` is how many it is of, where that is not the whole selection."""
+        found = []
+        for rate, size in zip(self._parts.proportions(values), asked or self.sizes, strict=True):
+            right = rate.value * rate.rows if rate.rows else 0.0
+            best, worst = ((right + size - rate.rows) / size, right / size) if size else (None, None)
+            found.append(from_interval(rate, rate.low, rate.high, size, best, worst))
+        return found
+
+    def differences(self, values: _Values, first: npt.NDArray[np.bool_]) -> list[Estimate]:
+        found = zip(self._parts.differences(values, first), self.sizes, strict=True)
+        return [from_interval(gap, gap.low, gap.high, size) for gap, size in found]
+
+    def count(self, kept: npt.NDArray[np.bool_]) -> list[int]:
+        """How many rows of each selection are among those kept."""
+        ends = np.cumsum([0, *self.sizes])
+        held = np.concatenate([[0], np.cumsum(kept[self._parts.rows])])
+        return [int(n) for n in held[ends[1:]] - held[ends[:-1]]]
+
+
+def _rows(table: Table) -> list[StageRow]:
+    """Every stage of every selection."""
+    chosen = list(_selections(table))
+    rates = _Rates(table, [one.rows for one in chosen])
+    columns = [_column(table, at, rates) for at in range(len(ORDER))]
+    rows = []
+    for number, one in enumerate(chosen):
+        for at, stage in enumerate(ORDER):
+            reached, through, steps = columns[at]
+            chances = table.chance[one.rows, at]
+            guessed = chances[~np.isnan(table.known[one.rows, at]) & ~np.isnan(chances)]
+            chance = float(guessed.mean()) if guessed.size else None
+            rows.append(
+                StageRow(
+                    key=f"{one.key}/{stage}",
+                    condition=table.condition,
+                    basis=one.basis,
+                    by=one.by,
+                    name=one.name,
+                    stage=stage,
+                    reached=reached[number],
+                    corrected=None if chance is None else correct(reached[number], chance),
+                    chance=chance,
+                    through=through[number],
+                    step=steps[number] if steps else None,
+                )
+            )
+    return rows
+
+
+def _column(table: Table, at: int, rates: _Rates) -> tuple[list[Estimate], list[Estimate], list[Step]]:
+    """One stage of every selection: how often it is reached, reached through all before, and its steps."""
     here = _before(table, at)
-    path = known[:, [*here, at]]
+    path = table.known[:, [*here, at]]
     through = np.where(np.isnan(path).any(axis=1), np.nan, path.min(axis=1))
-    return StageRow(
-        key=f"{chosen.key}/{stage}",
-        condition=table.condition,
-        basis=chosen.basis,
-        by=chosen.by,
-        name=chosen.name,
-        stage=stage,
-        reached=reached,
-        corrected=None if chance is None else correct(reached, chance),
-        chance=chance,
-        through=_rate(through, groups),
-        step=_step(ORDER[here[-1]], known[:, here[-1]], known[:, at], groups) if here and table.has[at] else None,
-    )
+    now = table.known[:, at]
+    steps = []
+    if here and table.has[at]:
+        before = table.known[:, here[-1]]
+        given, otherwise = (
+            rates.of(np.where(before == side, now, np.nan), rates.count(before == side)) for side in (1, 0)
+        )
+        gaps = rates.differences(np.where(np.isnan(before), np.nan, now), before == 1)
+        after = ORDER[here[-1]]
+        steps = [Step(after, *three) for three in zip(given, otherwise, gaps, strict=True)]
+    return rates.of(now), rates.of(through), steps
 
 
 def _before(table: Table, at: int) -> list[int]:
     """The stages before that the run has."""
     return [i for i in range(at) if table.has[i]]
-
-
-def _step(after: str, before: _Values, now: _Values, groups: Sequence[str]) -> Step:
-    both = ~np.isnan(before) & ~np.isnan(now)
-    labels = [group for group, kept in zip(groups, both, strict=True) if kept]
-    return Step(
-        after=after,
-        given=_rate(now[before == 1], [g for g, passed in zip(groups, before == 1, strict=True) if passed]),
-        otherwise=_rate(now[before == 0], [g for g, failed in zip(groups, before == 0, strict=True) if failed]),
-        difference=_difference(now[both], before[both] == 1, labels, len(groups)),
-    )
 
 
 def _gain(pair: _Pair, stage: str) -> Gain:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -103,10 +104,11 @@ def read_tables(reading: Reading, stages: Stages) -> tuple[dict[str, Table], boo
     if not replies:
         replies = {f"task/{given}": {} for given in asked}
     judges = {key: judges_of(key, reading.signatures) for key in (SPEECH, VES)}
-    tables = {
-        condition: _table(condition, asked.get(condition.partition("/")[2], {}), told, stages, judges)
-        for condition, told in replies.items()
-    }
+    heard = {given: {key: _heard(found, stages) for key, found in cases.items()} for given, cases in asked.items()}
+    tables = {}
+    for condition, told in replies.items():
+        given = condition.partition("/")[2]
+        tables[condition] = _table(condition, asked.get(given, {}), heard.get(given, {}), told, stages, judges)
     return tables, bool(judges[SPEECH])
 
 
@@ -117,9 +119,22 @@ def _category(item: Item, stages: Stages) -> str:
     return cue.task if cue is not None else ""
 
 
+class _Heard(NamedTuple):
+    """What the questions about one clip say, and what blind guessing would."""
+
+    words: float
+    cue: tuple[float, float]
+    reasoned: tuple[float, float]
+
+
+def _heard(asked: _Asked, stages: Stages) -> _Heard:
+    return _Heard(_words(asked.words, stages), share(asked.cue, 1.0), share(asked.reasoned, stages.reasoned))
+
+
 def _table(
     condition: str,
     asked: dict[Key, _Asked],
+    heard: dict[Key, _Heard],
     replies: dict[Key, Answer],
     stages: Stages,
     judges: dict[str, list[str]],
@@ -128,10 +143,9 @@ def _table(
     known = np.full((len(keys), len(ORDER)), np.nan)
     chance = np.full((len(keys), len(ORDER)), np.nan)
     for row, key in enumerate(keys):
-        if (questions := asked.get(key)) is not None:
-            known[row, 0] = _words(questions.words, stages)
-            known[row, 1], chance[row, 1] = share(questions.cue, 1.0)
-            known[row, 2], chance[row, 2] = share(questions.reasoned, stages.reasoned)
+        if (told := heard.get(key)) is not None:
+            known[row, :3] = told.words, told.cue[0], told.reasoned[0]
+            chance[row, 1:3] = told.cue[1], told.reasoned[1]
         if (reply := replies.get(key)) is not None:
             known[row, 3] = _used(reply, stages, judges[SPEECH])
             known[row, 4] = _at_least(value(reply, VES, PANEL, judges[VES]), stages.sounded)
@@ -166,13 +180,14 @@ def share(questions: Sequence[Answer], least: float) -> tuple[float, float]:
     values = [answer.value("accuracy") for answer in questions]
     right, missing = sum(v == 1 for v in values), sum(v is None for v in values)
     needed = least * len(questions) - 1e-9
-    chance = _chance([1 / len(a.item.options) for a in questions if a.item.options], needed)
+    chance = _chance(tuple(1 / len(a.item.options) for a in questions if a.item.options), needed)
     if right >= needed:
         return 1.0, chance
     return (0.0 if right + missing < needed else np.nan), chance
 
 
-def _chance(odds: Sequence[float], needed: float) -> float:
+@functools.lru_cache
+def _chance(odds: tuple[float, ...], needed: float) -> float:
     """How likely at least `needed` of independent guesses are right."""
     counts = [1.0]  # how likely 0, 1, … of the guesses so far are right
     for p in odds:

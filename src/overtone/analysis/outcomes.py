@@ -37,11 +37,14 @@ PERCENT = frozenset(
 
 def outcomes(reading: Reading) -> dict[str, Measure]:
     """Name → measure, of everything that was scored in the core of this run."""
-    scored: dict[str, set[str]] = {}  # metric → styles of the replies it has scored
+    by_style: dict[str, set[str]] = {}  # style → metrics that scored replies of it
     for answer in reading.answers:
-        if answer.item.task == "converse" and not answer.item.part:
-            for name in answer.scores:
-                scored.setdefault(name, set()).add(answer.item.style)
+        if answer.item.task == "converse" and not answer.item.part and answer.scores:
+            by_style.setdefault(answer.item.style, set()).update(answer.scores)
+    scored: dict[str, set[str]] = {}  # metric → styles of the replies it has scored
+    for style, names in by_style.items():
+        for name in names:
+            scored.setdefault(name, set()).add(style)
     found = {m.name: _of_core(m) for m in MEASURES if m.name != "reply_semsim" or "semsim" in scored}
     for key, dimension in read_dimensions(reading.meta, scored).items():
         found[key] = _judged(dimension, judges_of(key, scored), scored)

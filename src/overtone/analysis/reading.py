@@ -5,10 +5,12 @@ Everything else in this room works on a `Reading`, so that a summary and a case 
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -85,28 +87,36 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
     shared: dict[Item, Item] = {}
     answers = {}
     items = set()
+    last: Item | None = None
     for ask, state in store.asks(case=case):
-        items.add(ask.item.id)
-        item, content = ask.item, hash(ask.item)
-        if light:
-            item = _lightened(item)
-            item = shared.setdefault(item, item)
+        if last is not ask.item:
+            last = item = ask.item
+            items.add(last.id)
+            content = hash(last)
+            if light:
+                item = _lightened(last)
+                item = shared.setdefault(item, item)
         answers[ask.id] = Answer(ask.id, item, sys.intern(ask.condition), ask.repeat, state)
-        answers[ask.id].item_id, answers[ask.id].content = ask.item.id, content
-    for reply in store.replies():
-        if reply.ask not in answers:
-            continue
-        if not light or reply.refused or reply.notes or answers[reply.ask].item.task == "converse":
+        answers[ask.id].item_id, answers[ask.id].content = last.id, content
+    for reply in store.replies(light=light):
+        if reply.ask in answers:
             answers[reply.ask].replies.append(reply)
     for failure in store.failures():
         if failure.ask in answers:
             answers[failure.ask].failure = failure
 
-    found = Counter((s.metric, s.signature) for ask, s in store.scores() if ask in answers)
-    signatures, notes = _choose_signatures(found)
+    found: Counter[tuple[str, str]] = Counter()
     for ask_id, score in store.scores():
-        if ask_id in answers and same_signature(signatures[score.metric], score.signature):
-            answers[ask_id].scores[score.metric] = score
+        if (answer := answers.get(ask_id)) is not None:
+            found[score.metric, score.signature] += 1
+            answer.scores[score.metric] = score
+    signatures, notes = _choose_signatures(found)
+    if len(found) > len(signatures):  # a metric has scores of several signatures: only the chosen one's stay
+        for answer in answers.values():
+            answer.scores.clear()
+        for ask_id, score in store.scores():
+            if ask_id in answers and same_signature(signatures[score.metric], score.signature):
+                answers[ask_id].scores[score.metric] = score
     for ask_id, turn, score in store.turn_scores():
         if ask_id in answers and same_signature(signatures.get(score.metric, ""), score.signature):
             answers[ask_id].earlier.setdefault(turn, {})[score.metric] = score
@@ -142,8 +152,20 @@ def _lightened(item: Item) -> Item:
 
 def open_run(folder: Path, *, light: bool = False) -> Reading:
     """Read a run folder. A damaged or foreign store is a StoreError."""
-    with Store.read(folder) as store:
+    with Store.read(folder) as store, uncollected():
         return read(store, light=light)
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Without a search for garbage meanwhile: among millions of records it finds none and takes a quarter of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _choose_signatures(found: Counter[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:

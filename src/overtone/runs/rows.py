@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -121,8 +122,11 @@ class Rows:
                 out.append(Ask(ask, item, condition, repeat, told))
         return out
 
-    def replies(self) -> Iterator[StoredReply]:
-        return self._replies("ORDER BY r.ask, r.turn")
+    def replies(self, *, light: bool = False) -> Iterator[StoredReply]:
+        """Every reply in the order of the asks; of a `light` reading those in conversations, refusals and such with
+        notes: of other replies nothing is needed beside their scores."""
+        which = "WHERE i.task = 'converse' OR r.refused OR r.notes <> x'5b5d' " if light else ""
+        return self._replies(f"{which}ORDER BY r.ask, r.turn")
 
     def reply(self, key: Key) -> StoredReply | None:
         """The reply under a key, or None."""
@@ -174,9 +178,12 @@ class Rows:
             "SELECT a.id, i.body, a.condition, a.repeat, a.state FROM asks a JOIN items i ON i.seq = a.item "
             f"{where} ORDER BY a.id"
         )
+        body, item = b"", None
         with reading(self.folder):
             for row in select(self.db, tuple[int, bytes, str, int, int], sql, args):
-                yield Ask(row[0], decode_item(row[1]), row[2], row[3]), row[4]
+                if item is None or row[1] != body:  # the asks of one item stand together
+                    body, item = row[1], decode_item(row[1])
+                yield Ask(row[0], item, row[2], row[3]), row[4]
 
     def answered(self) -> Iterator[tuple[Ask, int, str, str, str, bool]]:
         """Every answered ask with the reply to each of its turns: turn, text, audio, finish, refused."""
@@ -231,16 +238,24 @@ class Rows:
 
     def _scores(self, which: str) -> Iterator[tuple[int, str, Score]]:
         known: dict[tuple[Any, ...], Score] = {}
+        details: dict[bytes, dict[str, float | int | str | None]] = {}
         sql = (
-            "SELECT s.subject, s.kind, s.metric, g.text, s.value, s.reason, s.detail FROM scores s "
-            f"JOIN signatures g ON g.id = s.signature WHERE {which} ORDER BY s.subject, s.kind, s.metric, g.id"
+            "SELECT s.subject, s.kind, s.metric, s.signature, s.value, s.reason, s.detail FROM scores s "
+            f"WHERE {which} ORDER BY s.kind, s.subject, s.metric, s.signature"
         )
         with reading(self.folder):
-            for row in select(self.db, tuple[int, str, str, str, Finite | None, str, bytes], sql):
+            texts = dict(select(self.db, tuple[int, str], "SELECT id, text FROM signatures"))
+            for row in select(self.db, tuple[int, str, str, int, Finite | None, str, bytes], sql):
                 told = row[2:]
                 score = known.get(told)
                 if score is None:
-                    score = known[told] = Score(*told[:4], _detail_decoder.decode(told[4]))
+                    metric, signature, value, reason, body = told
+                    if (detail := details.get(body)) is None:
+                        detail = details[body] = _detail_decoder.decode(body)
+                    if signature not in texts:
+                        raise ValueError("a score without a signature")
+                    score = known[told] = Score(sys.intern(metric), texts[signature], value, reason, detail)
                     if len(known) > 20_000:
                         known.clear()
+                        details.clear()
                 yield row[0], row[1], score

@@ -8,6 +8,7 @@ own cluster the formulas become the textbook ones.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ def mean(values: Numbers, clusters: Labels, *, level: float = 0.95) -> Interval:
         return _nothing()
     centre = float(x.mean())
     error = _clustered_error((x - centre) / x.size, ids, count)
-    return _student(centre, error, x.size, count, level)
+    return student(centre, error, x.size, count, level)
 
 
 def proportion(values: Numbers, clusters: Labels, *, level: float = 0.95) -> Interval:
@@ -56,15 +57,19 @@ def proportion(values: Numbers, clusters: Labels, *, level: float = 0.95) -> Int
     if x.min() < 0 or x.max() > 1:
         raise ValueError("a proportion's values lie between 0 and 1")
     p = float(x.mean())
-    error = _clustered_error((x - p) / x.size, ids, count)
-    if count < 2:
-        return Interval(p, math.nan, math.nan, math.nan, x.size, count)
-    effective = min(p * (1 - p) / error**2, float(x.size)) if error > 0 else float(count)
-    z = student_quantile(0.5 + level / 2, count - 1)
+    return wilson(p, _clustered_error((x - p) / x.size, ids, count), x.size, count, level)
+
+
+def wilson(p: float, error: float, rows: int, clusters: int, level: float) -> Interval:
+    """The interval of `proportion` from a share and its clustered error."""
+    if clusters < 2:
+        return Interval(p, math.nan, math.nan, math.nan, rows, clusters)
+    effective = min(p * (1 - p) / error**2, float(rows)) if error > 0 else float(clusters)
+    z = student_quantile(0.5 + level / 2, clusters - 1)
     denominator = 1 + z**2 / effective
     middle = (p + z**2 / (2 * effective)) / denominator
     half = z / denominator * math.sqrt(p * (1 - p) / effective + z**2 / (4 * effective**2))
-    return Interval(p, error, max(0.0, min(p, middle - half)), min(1.0, max(p, middle + half)), x.size, count)
+    return Interval(p, error, max(0.0, min(p, middle - half)), min(1.0, max(p, middle + half)), rows, clusters)
 
 
 def difference(values: Numbers, first: Sequence[bool], clusters: Labels, *, level: float = 0.95) -> Interval:
@@ -78,14 +83,18 @@ def difference(values: Numbers, first: Sequence[bool], clusters: Labels, *, leve
     if here.shape != x.shape:
         raise ValueError(f"{x.size} values but {here.size} sides")
     sides = [proportion(x[at], ids[at].tolist(), level=level) for at in (here, ~here)]
-    a, b = sides
-    if math.isnan(a.error) or math.isnan(b.error):
-        return Interval(a.value - b.value, math.nan, math.nan, math.nan, x.size, count)
     pulls = [
-        np.bincount(ids, weights=np.where(at, x - side.value, 0.0) / side.rows, minlength=count)
+        np.bincount(ids, weights=np.where(at, x - side.value, 0.0) / max(side.rows, 1), minlength=count)
         for at, side in zip((here, ~here), sides, strict=True)
     ]
-    shared = count / (count - 1) * float(pulls[0] @ pulls[1])
+    return newcombe(sides[0], sides[1], float(pulls[0] @ pulls[1]), x.size, count)
+
+
+def newcombe(a: Interval, b: Interval, shared: float, rows: int, clusters: int) -> Interval:
+    """The interval of `difference` from its two sides and Σ over clusters of the product of their pulls."""
+    if math.isnan(a.error) or math.isnan(b.error):
+        return Interval(a.value - b.value, math.nan, math.nan, math.nan, rows, clusters)
+    shared *= clusters / (clusters - 1)
     together = max(-1.0, min(1.0, shared / (a.error * b.error))) if a.error > 0 and b.error > 0 else 0.0
 
     def reach(one: float, other: float) -> float:
@@ -94,7 +103,7 @@ def difference(values: Numbers, first: Sequence[bool], clusters: Labels, *, leve
     value = a.value - b.value
     error = math.sqrt(max(0.0, a.error**2 + b.error**2 - 2 * shared))
     low, high = reach(a.value - a.low, b.high - b.value), reach(a.high - a.value, b.value - b.low)
-    return Interval(value, error, max(-1.0, value - low), min(1.0, value + high), x.size, count)
+    return Interval(value, error, max(-1.0, value - low), min(1.0, value + high), rows, clusters)
 
 
 def ratio(numerators: Numbers, denominators: Numbers, clusters: Labels, *, level: float = 0.95) -> Interval:
@@ -108,7 +117,7 @@ def ratio(numerators: Numbers, denominators: Numbers, clusters: Labels, *, level
         return _nothing()
     value = float(top.sum()) / total
     error = _clustered_error((top - value * bottom) / total, ids, count)
-    return _student(value, error, top.size, count, level)
+    return student(value, error, top.size, count, level)
 
 
 def mean_of_means(values: Numbers, strata: Labels, clusters: Labels, *, level: float = 0.95) -> Interval:
@@ -122,9 +131,10 @@ def mean_of_means(values: Numbers, strata: Labels, clusters: Labels, *, level: f
     sizes = np.bincount(within, minlength=strata_count)
     means = np.bincount(within, weights=x, minlength=strata_count) / sizes
     influence = (x - means[within]) / (sizes[within] * strata_count)
-    return _student(float(means.mean()), _clustered_error(influence, ids, count), x.size, count, level)
+    return student(float(means.mean()), _clustered_error(influence, ids, count), x.size, count, level)
 
 
+@functools.lru_cache(maxsize=10_000)
 def student_quantile(p: float, df: int) -> float:
     """The quantile of Student's t, after Hill (1970): exact for 1 and 2 degrees of freedom, else to five digits."""
     if not 0.5 < p < 1 or df < 1:
@@ -190,7 +200,8 @@ def _clustered_error(influence: npt.NDArray[np.float64], ids: npt.NDArray[np.int
     return math.sqrt(count / (count - 1) * float(sums @ sums))
 
 
-def _student(value: float, error: float, rows: int, clusters: int, level: float) -> Interval:
+def student(value: float, error: float, rows: int, clusters: int, level: float) -> Interval:
+    """The interval of a value with its clustered error."""
     if math.isnan(error):
         return Interval(value, math.nan, math.nan, math.nan, rows, clusters)
     half = student_quantile(0.5 + level / 2, clusters - 1) * error
