@@ -7,7 +7,6 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
-from overtone import cues
 from overtone.analysis import outcomes as out
 from overtone.analysis.findings import Finding, Settings
 from overtone.analysis.measures import METRICS, Estimate
@@ -61,8 +60,6 @@ def over(row: _Row) -> str:
         return ALL
     if row.by == "category":
         return LABELS.get(row.name, row.name)
-    if row.by == "cue" and row.name in cues.BY_SLUG:
-        return cues.BY_SLUG[row.name].phrase
     return row.name
 
 
@@ -123,6 +120,11 @@ def kind_of(measure: str, *, difference: bool = False) -> Kind:
     if measure not in out.PERCENT:
         return "number"
     return "points" if difference else "percent"
+
+
+def digits_of(measure: str) -> int:
+    """A style margin is small."""
+    return 3 if measure == "style_margin" else 2
 
 
 def head(measure: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from overtone.analysis.findings import Finding, Settings
 from overtone.analysis.prompts import KINDS, SHOWN, Prompts
-from overtone.report.findings._cells import ALL, DEFAULT, basis, cell, head, kind_of, label, named
+from overtone.report.findings._cells import ALL, DEFAULT, basis, cell, digits_of, head, kind_of, label, named
 from overtone.report.table import Cell, Line, PartTable
 
 BYS = ("overall",)
@@ -24,7 +24,7 @@ def tables(finding: Finding, *, by: str = "overall", settings: Settings = DEFAUL
     found = finding.found
     assert isinstance(found, Prompts)
     everything = by == ALL
-    return [_fixed(finding, found, everything), _choices(finding, found), _failures(finding, found, everything)]
+    return [make(finding, found, everything) for make in (_fixed, _choices, _failures)]
 
 
 def _fixed(finding: Finding, found: Prompts, everything: bool) -> PartTable:
@@ -34,7 +34,10 @@ def _fixed(finding: Finding, found: Prompts, everything: bool) -> PartTable:
     lines = [
         Line(
             finding.runs[0], "", (basis(row.basis), row.prompt),
-            tuple(cell(finding, row.measures.get(name), f"{row.key}/{name}", kind_of(name)) for name in order),
+            tuple(
+                cell(finding, row.measures.get(name), f"{row.key}/{name}", kind_of(name), digits=digits_of(name))
+                for name in order
+            ),
         )
         for row in found.rows
     ]  # fmt: skip
@@ -42,17 +45,17 @@ def _fixed(finding: Finding, found: Prompts, everything: bool) -> PartTable:
     return named(PartTable("prompts", "Under each prompt", HINTS["prompts"], ("Cues", "Prompt"), heads, tuple(lines)))
 
 
-def _choices(finding: Finding, found: Prompts) -> PartTable:
+def _choices(finding: Finding, found: Prompts, everything: bool) -> PartTable:
     lines = []
     for choice in found.choices:
         first, second = choice.halves
         picked = first if first == second else f"{first}, {second}"
-        for name in choice.fair:
-            key = f"{choice.key}/{name}"
+        for name in (n for n in choice.fair if everything or n in choice.by):
+            key, digits = f"{choice.key}/{name}", digits_of(name)
             cells = (
-                cell(finding, choice.fair[name], key, kind_of(name), small=picked),
-                cell(finding, choice.in_sample[name], key, kind_of(name), small=choice.overall),
-                cell(finding, choice.optimism[name], key, kind_of(name, difference=True)),
+                cell(finding, choice.fair[name], key, kind_of(name), digits=digits, small=picked),
+                cell(finding, choice.in_sample[name], key, kind_of(name), digits=digits, small=choice.overall),
+                cell(finding, choice.optimism[name], key, kind_of(name, difference=True), digits=digits),
             )
             by = " and ".join(map(label, choice.by))
             lines.append(Line(finding.runs[0], "", (basis(choice.basis), by, label(name)), cells))

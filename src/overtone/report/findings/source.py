@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from overtone.analysis.findings import Finding, Settings
 from overtone.analysis.source import Sources
-from overtone.report.findings._cells import DEFAULT, basis, cell, chosen, head, kind_of, named, over, standing
+from overtone.report.findings._cells import (
+    DEFAULT,
+    basis,
+    cell,
+    chosen,
+    digits_of,
+    head,
+    kind_of,
+    named,
+    over,
+    standing,
+)
 from overtone.report.table import Line, PartTable
 
 BYS = ("overall", "dimension", "style")
@@ -19,9 +30,9 @@ def tables(finding: Finding, *, by: str = "overall", settings: Settings = DEFAUL
     assert isinstance(found, Sources)
     lines: dict[tuple[str, str], list[Line]] = {}
     shown = standing([row.condition for row in found.rows], by, settings)
-    for row in (r for r in chosen(found.rows, by) if r.condition in shown):
+    for row in (r for r in chosen(found.rows, by) if r.condition in shown and r.difference.scored):
         gap = kind_of(row.measure, difference=True)
-        digits = 3 if row.measure == "style_margin" else 2
+        digits = digits_of(row.measure)
         cells = (
             cell(finding, row.first, f"{row.key}/first", kind_of(row.measure), digits=digits),
             cell(finding, row.second, f"{row.key}/second", kind_of(row.measure), digits=digits),

@@ -11,6 +11,7 @@ from overtone.report.findings._cells import (
     cell,
     chance,
     chosen,
+    digits_of,
     named,
     over,
     p_cell,
@@ -48,7 +49,7 @@ def _pairs(finding: Finding, found: TextOnly, by: str, settings: Settings) -> Pa
             continue
         kind: Kind = "percent" if row.measure in LEVELS else "number"
         gap: Kind = "points" if row.measure in LEVELS else "number"
-        digits = 3 if row.measure == "style_margin" else 2
+        digits = digits_of(row.measure)
         cells = (
             cell(finding, row.audio, row.key, kind, digits=digits),
             cell(finding, row.text, row.key, kind, digits=digits),

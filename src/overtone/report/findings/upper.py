@@ -5,7 +5,19 @@ from __future__ import annotations
 from overtone.analysis.findings import Finding, Settings
 from overtone.analysis.measures import Estimate
 from overtone.analysis.upper import Upper
-from overtone.report.findings._cells import ALL, DEFAULT, Kind, basis, cell, chosen, head, kind_of, named, over
+from overtone.report.findings._cells import (
+    ALL,
+    DEFAULT,
+    Kind,
+    basis,
+    cell,
+    chosen,
+    digits_of,
+    head,
+    kind_of,
+    named,
+    over,
+)
 from overtone.report.table import Cell, Line, PartTable
 
 BYS = ("overall", "dimension", "cue")
@@ -22,13 +34,13 @@ SHARE = "Share of the gain that a wrong cue gives · %"
 def tables(finding: Finding, *, by: str = "overall", settings: Settings = DEFAULT) -> list[PartTable]:
     found = finding.found
     assert isinstance(found, Upper)
-    rows = chosen(found.rows, by)
+    rows = [row for row in chosen(found.rows, by) if row.gain.scored]
     share = by == ALL
     wrong = any(row.wrong is not None for row in rows)
     lines = []
     for row in rows:
         kind, gap = kind_of(row.measure), kind_of(row.measure, difference=True)
-        digits = 3 if row.measure == "style_margin" else 2
+        digits = digits_of(row.measure)
         told: list[tuple[Estimate | None, Kind]] = [(row.base, kind), (row.right, kind), (row.gain, gap)]
         if wrong:
             told += [(row.wrong, kind), (row.survives, gap), (row.beyond, gap)]
