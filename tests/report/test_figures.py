@@ -234,6 +234,12 @@ def test_labels_that_look_alike_when_cut_are_numbered() -> None:
     assert len(set(cut)) == 2 and all(width_of(text) <= 80 for text in cut)
 
 
+def test_a_single_run_is_named_in_its_picture(readings: list[Reading]) -> None:
+    for name in MINE:
+        drawing = draw(name, Source(readings[:1], ["The only one"]))
+        assert any(isinstance(mark, Words) and mark.text.startswith("The only one: ") for mark in drawing.marks)
+
+
 def test_findings_are_made_once_and_only_for_the_runs_shown(readings: list[Reading]) -> None:
     source = Source(readings[:1], beside=readings[1:2], settings=Settings(deaf=(1,)))
     assert source.findings("text-only") is source.findings("text-only")

@@ -52,6 +52,10 @@ class Source:
         self._found: dict[str, list[Finding]] = {}
         self._conditions: list[str] | None = None
 
+    def told(self, text: str) -> str:
+        """What is said of a picture, after the name of a single run; several are named beside their values."""
+        return f"{self.labels[0]}: {text}" if len(self.labels) == 1 else text[:1].upper() + text[1:]
+
     def findings(self, name: str) -> list[Finding]:
         """The findings of one name: one of each run, of each model, or one of all (see `Finding.runs`)."""
         from overtone.analysis.findings import findings

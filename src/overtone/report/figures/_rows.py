@@ -14,9 +14,9 @@ from overtone.report.figures import _axes as axes
 from overtone.report.figures._axes import SMALL, Kind, Spot
 
 WIDE = 340.0  # points from which axes stand beside each other
-ROW, TIGHT, HEAD, GAP = 11.0, 9.5, 12.0, 10.0
-MANY = 30  # rows from which they stand tight
-APART = 2.4  # how far two values of one row stand from its middle
+HEAD, GAP = 12.0, 10.0
+TALL = ((12, 13.0), (30, 11.0), (10**9, 9.5))  # up to so many rows each is so tall
+APART = 0.2  # how far two values of one row stand from its middle, of its height
 
 
 class Panel(Struct, frozen=True):
@@ -92,11 +92,12 @@ def groups(drawing: Drawing, top: float, several: Sequence[Group]) -> float:
         else:
             parts += [(kept, [panel]) for at, panel in enumerate(panels) if (kept := _only(made, at))]
     y = top
-    many = sum(len(block.rows) for made, _ in parts for block in made) > MANY
+    many = sum(len(block.rows) for made, _ in parts for block in made)
+    tall = next(height for most, height in TALL if many <= most)
     for made, panels in parts:
         alike = [part for part in parts if len(part[1]) == len(panels)] if drawing.width >= WIDE else [(made, panels)]
         columns = _columns(drawing, alike, len(panels))
-        y = _Group(drawing, made, panels, columns, TIGHT if many else ROW).draw(y) + 9
+        y = _Group(drawing, made, panels, columns, tall).draw(y) + 9
     return y - 9 if parts else top
 
 
@@ -203,7 +204,7 @@ class _Group:
             if place.chance is not None:
                 axes.tick(drawing, scale, place.chance, y, self.tall / 2 - 0.3, f"guessing: {100 * place.chance:.0f} %")
             several = len(place.spots)
-            offs = [(2 * n / (several - 1) - 1) * APART if several > 1 else 0.0 for n in range(several)]
+            offs = [(2 * n / (several - 1) - 1) * APART * self.tall if several > 1 else 0.0 for n in range(several)]
             known = [(scale(v), y + off) for s, off in zip(place.spots, offs, strict=True)
                      if (v := s.estimate.value) is not None]  # fmt: skip
             if place.joined and len(known) > 1:

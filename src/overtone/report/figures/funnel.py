@@ -42,7 +42,7 @@ def draw(source: Source, width: float) -> Drawing:
     ]
     told = sorted({row.condition for of in chosen.values() for row in of.values()})
     drawing, y = axes.page(
-        width, TITLE, f"Replies of {', '.join(told)}; lines are 95 % intervals, clustered by script."
+        width, TITLE, source.told(f"replies of {', '.join(told)}; lines are 95 % intervals, clustered by script.")
     )
     if any(row.chance is not None for of in chosen.values() for row in of.values()):
         y = axes.legend(drawing, 0, y, width, [Entry("blind guessing", "quiet", "dashed")])

@@ -44,7 +44,7 @@ def draw(source: Source, width: float) -> Drawing:
         raise NothingToDraw(NOTHING)
     models = len({reading.meta.get("model", "") or reading.name for reading in source.readings})
     between = any((r.level, r.scope) == BETWEEN and r.pearson.value is not None for r in rows.values())
-    drawing, y = axes.page(width, TITLE, _subtitle(basis, between))
+    drawing, y = axes.page(width, TITLE, source.told(_subtitle(basis, between)))
     drawing.text = " ".join(sentence.text for sentence in finding.sentences)
     kept = _kept(names, width)
     y = _matrix(drawing, y, kept, rows, between)
@@ -98,7 +98,7 @@ def _subtitle(basis: str, between: bool) -> str:
     upper = " Above: r between models." if between else ""
     unsure = " Cues not validated." if basis == "unvalidated" else ""
     return (
-        f"Below the diagonal: Pearson’s r from case to case within a model.{upper} Bold: the 95 % interval excludes 0. "
+        f"below the diagonal: Pearson’s r from case to case within a model.{upper} Bold: the 95 % interval excludes 0. "
         f"Grey: without an interval. Hatched: cannot be told.{unsure}"
     )
 

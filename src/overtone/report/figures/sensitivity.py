@@ -48,7 +48,7 @@ def draw(source: Source, width: float) -> Drawing:
     replies = _replies(source, found)
     if not answers and not cued and not replies:
         raise NothingToDraw(NOTHING)
-    drawing, y = axes.page(width, TITLE, "Lines are 95 % intervals, clustered by script.")
+    drawing, y = axes.page(width, TITLE, source.told("lines are 95 % intervals, clustered by script."))
     y = axes.legend(drawing, 0, y, width, [LEGEND[name] for name in _shown(found, answers, replies)])
     several = ((answers, ANSWERS), ([("False cues", cued)] if cued else [], CUES), (replies, REPLIES))
     y = groups(drawing, y, [(blocks(width, source.labels, shown), panels) for shown, panels in several if shown])

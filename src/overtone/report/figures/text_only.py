@@ -57,7 +57,7 @@ def draw(source: Source, width: float) -> Drawing:
     if not any(parts for parts, _ in shown):
         raise NothingToDraw(NOTHING)
     drawing, y = axes.page(
-        width, TITLE, "The same items and model both ways; lines are 95 % intervals, clustered by script."
+        width, TITLE, source.told("the same items and model both ways; lines are 95 % intervals, clustered by script.")
     )
     chances = [place.chance for _, of_runs in unsolved for _, places in of_runs for place in places if place]
     if any(chance is not None for chance in chances):
