@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from overtone.analysis import counterfactual, funnel, leaderboard, levels, prompts, source, text_only, upper
 from overtone.analysis.cases_under import Under
 from overtone.analysis.funnel_stages import DEFAULT, NAMES, Stages
-from overtone.analysis.reading import Reading
+from overtone.analysis.reading import Reading, uncollected
 from overtone.analysis.said import Sentence
 from overtone.errors import UsageError
 from overtone.spec import suggest
@@ -85,10 +85,11 @@ def findings(readings: Sequence[Reading], names: Iterable[str] = (), settings: S
     settings = settings or Settings()
     wanted = check_names(names)
     found = []
-    for name in wanted:
-        for runs in _together(name, readings):
-            one, sentences = _find(name, readings, runs, settings)
-            found.append(Finding(name, runs, one, tuple(sentences)))
+    with uncollected():
+        for name in wanted:
+            for runs in _together(name, readings):
+                one, sentences = _find(name, readings, runs, settings)
+                found.append(Finding(name, runs, one, tuple(sentences)))
     return found
 
 

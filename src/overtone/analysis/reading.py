@@ -158,7 +158,7 @@ def open_run(folder: Path, *, light: bool = False) -> Reading:
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Without a search for garbage meanwhile: among millions of records it finds none and takes a quarter of the time."""
+    """Without a search for garbage meanwhile: among millions of records it finds none, and costs a quarter."""
     was = gc.isenabled()
     gc.disable()
     try:

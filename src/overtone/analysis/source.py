@@ -105,8 +105,11 @@ def _compared(
         for first, second in itertools.combinations(names, 2):
             if first != FIRST and FIRST in names:
                 continue
+            shared = _shared(found, first, second)
             for name in (n for n in MEASURES if n in measures):
-                for condition, pairs in _pairs(found, measures[name], first, second).items():
+                for condition, pairs in _pairs(
+                    shared.get(out.task_of(name), ()), measures[name], first, second
+                ).items():
                     yield basis, condition, name, (first, second), pairs
 
 
@@ -151,14 +154,26 @@ def sentences(found: Sources) -> list[Sentence]:
     return told
 
 
-def _pairs(answers: Iterable[Answer], measure: Measure, first: str, second: str) -> dict[str, list[Pair]]:
+def _shared(answers: Iterable[Answer], first: str, second: str) -> dict[str, list[tuple[Place, Answer]]]:
+    """By task: the answers, with their places, of all places that both sources were asked anything in."""
+    placed: dict[str, list[tuple[Place, Answer]]] = {first: [], second: []}
+    for answer in answers:
+        if (side := placed.get(answer.item.source)) is not None:
+            side.append(((script_of(answer), answer.item.style, answer.condition), answer))
+    common = {place for place, _ in placed[first]} & {place for place, _ in placed[second]}
+    found: dict[str, list[tuple[Place, Answer]]] = {}
+    for place, answer in itertools.chain(*placed.values()):
+        if place in common:
+            found.setdefault(answer.item.task, []).append((place, answer))
+    return found
+
+
+def _pairs(answers: Iterable[tuple[Place, Answer]], measure: Measure, first: str, second: str) -> dict[str, list[Pair]]:
     """By condition: the case means of the cases both sources were asked."""
     sides: dict[str, dict[Place, list[Answer]]] = {first: {}, second: {}}
-    for answer in answers:
-        item = answer.item
-        if item.source in sides and measure.belongs(item):
-            place = (script_of(answer), item.style, answer.condition)
-            sides[item.source].setdefault(place, []).append(answer)
+    for place, answer in answers:
+        if measure.belongs(answer.item):
+            sides[answer.item.source].setdefault(place, []).append(answer)
     found: dict[str, list[Pair]] = {}
     for place, here in sides[first].items():
         there = sides[second].get(place)

@@ -43,19 +43,32 @@ class StyleRow(Struct, frozen=True):
 
 def sensitivity(square: Square) -> float:
     """Mean of the diagonal minus mean of the rest, after row and column means are taken off: 0 where rows are alike."""
-    centred = square - square.mean(0) - square.mean(1, keepdims=True) + square.mean()
-    own = np.eye(len(square), dtype=bool)
-    return float(centred[own].mean() - centred[~own].mean())
+    return float(_sensitivities(square[None])[0])
+
+
+def _sensitivities(squares: Square) -> Square:
+    """Of many squares at once, (squares, replies, references)."""
+    rows, columns = squares.mean(1, keepdims=True), squares.mean(2, keepdims=True)
+    centred = squares - rows - columns + squares.mean((1, 2), keepdims=True)
+    own = np.eye(squares.shape[1], dtype=bool)
+    found: Square = centred[:, own].mean(1) - centred[:, ~own].mean(1)
+    return found
 
 
 def assigned(square: Square) -> float:
     """1 where the true pairing of replies and references is the most similar of all, 0 where another is; where several
     are, the share that a blind choice among them gives the true one."""
-    n = len(square)
-    sums = [float(square[range(n), list(order)].sum()) for order in itertools.permutations(range(n))]
-    best = max(sums)
-    tied = [found for found in sums if found > best - TIE * n]
-    return 1 / len(tied) if sums[0] > best - TIE * n else 0.0  # the first permutation is the true one
+    return float(_all_assigned(square[None])[0])
+
+
+def _all_assigned(squares: Square) -> Square:
+    """Of many squares at once."""
+    n = squares.shape[1]
+    orders = itertools.permutations(range(n))
+    sums = np.stack([squares[:, range(n), list(order)].sum(1) for order in orders], axis=1)
+    tied = sums > sums.max(1, keepdims=True) - TIE * n
+    found: Square = np.where(tied[:, 0], 1 / tied.sum(1), 0.0)  # the first permutation is the true one
+    return found
 
 
 def style_rows(answers: Iterable[Answer]) -> list[StyleRow]:
@@ -103,14 +116,18 @@ def square_of(told: dict[str, Answer]) -> Square | None:
 
 
 def _row(basis: str, size: int, squares: Sequence[tuple[str, Square | None]]) -> StyleRow:
-    def read(function: Callable[[Square], float]) -> list[tuple[float | None, str]]:
-        return [(None if square is None else function(square), group) for group, square in squares]
+    known = [square for _, square in squares if square is not None]
+    stacked = np.stack(known) if known else np.empty((0, size, size))
+
+    def read(function: Callable[[Square], Square]) -> list[tuple[float | None, str]]:
+        values = iter(function(stacked).tolist())
+        return [(None if square is None else next(values), group) for group, square in squares]
 
     return StyleRow(
         basis=basis,
         styles=size,
-        sensitivity=estimate(read(sensitivity)),
-        assignment=estimate(read(assigned), kind="proportion", good=1.0, bad=0.0),
+        sensitivity=estimate(read(_sensitivities)),
+        assignment=estimate(read(_all_assigned), kind="proportion", good=1.0, bad=0.0),
         chance=1 / math.factorial(size),
         squares=sum(square is not None for _, square in squares),
         left_out=sum(square is None for _, square in squares),
