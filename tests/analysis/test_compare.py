@@ -41,6 +41,21 @@ def test_difference_and_p_are_those_worked_out_by_hand(tmp_path: Path) -> None:
     assert (found.shared, found.only_first, found.only_second) == (8, 0, 0)
 
 
+def test_a_difference_that_only_rounding_makes_is_none(tmp_path: Path) -> None:
+    for name, noise in (("a", 0.0), ("b", 4e-8)):
+        run = Maker(tmp_path / name)
+        for number in range(8):
+            moved = 0.25 if name == "b" and number == 7 else noise
+            run.answered(talked(number), "well", Score("semsim", "semsim|v1", 0.5 + moved), condition=ZERO)
+        run.done()
+    found = compare(*opened(tmp_path / "a", tmp_path / "b"), ["reply_semsim"])
+    (row,), (flips,) = found.tables[0].rows, found.flips
+    assert (row.improved, row.worse) == (1, 0)
+    assert row.by.value == pytest.approx(0.25 / 8, abs=1e-12) and row.p == 1.0
+    assert [flip.item for flip in flips.improved] == ["c7"] and flips.worse == ()
+    assert "|unchanged:below 1e-06 of the scale" in found.signature
+
+
 def test_turning_the_runs_round_turns_the_sign_and_nothing_else(tmp_path: Path) -> None:
     a, b = opened(answers(tmp_path / "a", FIRST), answers(tmp_path / "b", SECOND))
     (there,), (back,) = compare(a, b).tables[0].rows, compare(b, a).tables[0].rows

@@ -25,9 +25,10 @@ from overtone.stats import multiple, paired
 SEED = 7
 DRAWS = 10_000
 LEVEL = 0.95
+TIE = 1e-6  # of a measure's scale: embeddings of one text differ by less from batch to batch
 SIGNATURE = (
     f"compare|v1|pair:item,condition,repeat|cluster:script|test:sign-flips|draws:{DRAWS}|seed:{SEED}"
-    f"|level:{LEVEL}|adjust:holm-by-table"
+    f"|level:{LEVEL}|adjust:holm-by-table|unchanged:below {TIE:g} of the scale"
 )
 LARGEST = 10  # changes of a score that are listed in each direction
 ALL = "all"
@@ -218,10 +219,16 @@ def _by_cue(pairs: Pairs) -> list[tuple[str, Pairs]]:
 
 
 def values(measure: Named, pairs: Pairs) -> tuple[list[float], list[float], list[str]]:
-    """The values of both sides where both have one, and their scripts."""
+    """The values of both sides where both have one, and their scripts. What has not changed is equal."""
     read = ((measure.read(a), measure.read(b), a.item.group) for a, b in pairs)
-    found = [(x, y, group) for x, y, group in read if x is not None and y is not None]
+    tie = _tie(measure)
+    found = [(x, x if abs(y - x) < tie else y, group) for x, y, group in read if x is not None and y is not None]
     return [x for x, _, _ in found], [y for _, y, _ in found], [group for *_, group in found]
+
+
+def _tie(measure: Named) -> float:
+    """Differences below it are none. A scale without ends is taken as 1 long."""
+    return TIE if measure.low is None or measure.high is None else TIE * (measure.high - measure.low)
 
 
 def _change(measure: Named, condition: str, basis: str, cue: str, pairs: Pairs) -> Change:
@@ -281,9 +288,10 @@ def _with(row: Change, adjusted: float | None) -> Change:
 
 def _flips(row: Change, measure: Named, pairs: Pairs) -> Flips:
     found = []
+    tie = _tie(measure)
     for a, b in pairs:
         x, y = measure.read(a), measure.read(b)
-        if x is not None and y is not None and x != y:
+        if x is not None and y is not None and abs(y - x) >= tie:
             found.append(Flip(a.item_id, a.item.case, a.condition, a.repeat, a.item.cue, x, y, chosen(a), chosen(b)))
     sign = -1 if measure.better == "lower" else 1
     found.sort(key=lambda f: (sign * (f.second - f.first), f.item, f.repeat))
