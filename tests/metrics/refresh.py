@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from overtone.metrics import (
+    air_bench,
     bertscore,
     bleu,
     choice,
@@ -48,6 +49,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "style": (style.NAME,),
     "consistency": (consistency.NAME,),
     "mmau": (mmau.NAME,),
+    "air-bench": (air_bench.NAME,),
     "emoalign": tuple(f"{name}|v{emoalign.VERSION}" for name in emoalign.NAMES),
     **{m.load().name: tuple(map(m.load().signature, m.NAMES)) for m in (nisqa, utmos, dnsmos, distillmos)},
 }
@@ -70,6 +72,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "prosody": ("metrics/prosody.py", "audio/_measure.py", "audio/_pitch.py"),
     "style": ("metrics/style.py", "metrics/semsim.py"),
     "mmau": ("metrics/mmau.py",),
+    "air-bench": ("metrics/air_bench.py",),
     "consistency": ("metrics/consistency.py", "metrics/normalise.py", "metrics/_numbers.py"),
     "emoalign": (
         "metrics/emoalign.py",
