@@ -176,7 +176,7 @@ def test_a_deaf_run_solves_what_the_words_give_and_is_not_told_of(
         "synthesis/s1/target", "synthesis/s2/target",
     ]  # fmt: skip
     among = msgspec.json.decode(out(capsys, a, deaf, "--deaf", deaf, "--format", "json"))
-    assert len(among["runs"]) == 2
+    assert len(among["runs"]) == 2 and among["settings"]["deaf"] == [2]
 
 
 def test_a_strangers_label_is_neither_markup_nor_an_emoji(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

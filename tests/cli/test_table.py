@@ -100,6 +100,8 @@ def test_breakdowns_are_chosen(runs: list[str], capsys: pytest.CaptureFixture[st
         (["funnel", "RUN", "RUN"], "given twice"),
         (["funnel", "RUN", "-o", "FOLDER"], "is a folder"),
         (["funnel", "RUN", "--stage", "used=9"], "from 1 to 5"),
+        (["RUN"], "name the table before the runs"),
+        (["results", "RUN", "--by", "cue"], "has no breakdown"),
     ],
 )
 def test_what_cannot_be_made_is_refused(

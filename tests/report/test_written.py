@@ -108,7 +108,7 @@ def unescaped(text: str) -> str:
     return re.sub(r"\\[\\{}$&#%_]", "", text)
 
 
-@pytest.mark.parametrize("name", [EVIL, HOSTILE, CONTROL, "ü–é 日本", "\\", "}{", "a%b", "&&", "^^^"])
+@pytest.mark.parametrize("name", [EVIL, HOSTILE, CONTROL, "ü–é 日本", "\\", "}{", "a%b", "&&", "^^^", "*", "[x]"])
 def test_latex_is_balanced_and_every_special_character_is_escaped(name: str) -> None:
     made = latex([table(number(), number(n=20), name=name)], (name, "other"))
     for environment in ("table", "tabular"):

@@ -37,6 +37,10 @@ def main(args: argparse.Namespace) -> int:
         width = max(map(len, names))
         print("\n".join(f"{name:<{width}}  {line}" for name, line in names.items()))
         return EXIT_OK
+    if args.name not in names and Path(args.name).is_dir():
+        raise UsageError(
+            f"name the table before the runs: overtone table NAME {args.name}; without anything they are named"
+        )
     if args.name not in names:
         raise UsageError(f"no table is called {args.name!r}{suggest(args.name, names)}; known: {', '.join(names)}")
     if args.output is not None and args.output.is_dir():
@@ -81,6 +85,10 @@ def _of_findings(args: argparse.Namespace) -> tuple[list[PartTable], list[str]]:
 
 
 def _of_results(args: argparse.Namespace) -> tuple[list[PartTable], list[str]]:
+    if args.by != "overall":
+        raise UsageError(
+            f"--by is of findings; {args.name} has no breakdown: cues, tasks and results are tables by name"
+        )
     from overtone.analysis.summary import summarise_reading
     from overtone.report.html import run_labels
     from overtone.report.results import result_tables

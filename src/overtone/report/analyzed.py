@@ -173,7 +173,7 @@ def to_json(found: Analyzed) -> str:
     """Everything: runs with the signatures of their scores, settings, and every finding with keys that can be asked."""
     told = {
         "runs": [_run(label, reading) for label, reading in zip(found.labels, found.readings, strict=True)],
-        "settings": found.settings,
+        "settings": {**msgspec.to_builtins(found.settings), "deaf": [n + 1 for n in found.settings.deaf]},
         "notes": found.notes,
         "findings": [_finding(finding) for finding in found.findings],
     }

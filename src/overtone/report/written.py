@@ -229,7 +229,7 @@ def plain(text: str) -> str:
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}", "'": "'", "[": "{[}", "]": "{]}",
+    "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}", "*": "{*}", "[": "{[}", "]": "{]}",
     "↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", "▸": r"$\triangleright$", "−": r"$-$",
     "–": "--", "—": "---", "’": "'", "‘": "`", "“": "``", "”": "''", "…": r"\dots{}", "·": r"$\cdot$", "′": r"$'$",
     "±": r"$\pm$", "×": r"$\times$", "÷": r"$\div$", "≥": r"$\geq$", "≤": r"$\leq$", "½": r"$\frac{1}{2}$",

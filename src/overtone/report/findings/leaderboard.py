@@ -21,11 +21,12 @@ HINT = (
 def tables(finding: Finding, *, by: str = "overall", settings: Settings = DEFAULT) -> list[PartTable]:
     found = finding.found
     assert isinstance(found, Leaderboard)
-    made = [_board(board) for board in found.boards]
-    return [*made, _entrants(found)] if by == "all" else made
+    called = _names(found)
+    made = [_board(board, called) for board in found.boards]
+    return [*made, _entrants(found, called)] if by == "all" else made
 
 
-def _board(board: Board) -> PartTable:
+def _board(board: Board, called: dict[str, str]) -> PartTable:
     columns = [c for c in COLUMNS if c.key in board.columns]
     parts = columns if len(columns) > 1 else []
     runs = any(place.entrant.run is not None for place in board.places)
@@ -34,7 +35,7 @@ def _board(board: Board) -> PartTable:
         entrant = place.entrant
         ranks = (_ranks(board, place),) if runs else ()
         cells = (_score(board, place), *ranks, *(_entry(entrant, c.key) for c in parts))
-        lines.append(Line(None, "", (str(place.rank), _name(entrant)), cells))
+        lines.append(Line(None, "", (str(place.rank), called[entrant.key]), cells))
     score = "Mean ↑" if parts else columns[0].title
     absent = f" Without these numbers: {', '.join(board.absent)}." if board.absent else ""
     heads = (score, *(("Ranks left open",) if runs else ()), *(c.title for c in parts))
@@ -76,18 +77,25 @@ def _ranks(board: Board, place: Place) -> Cell:
     return Cell(kind="text", text=words, key=f"{place.entrant.key}/{board.key}")
 
 
-def _name(entrant: Entrant) -> str:
-    return entrant.name if entrant.run is None else f"▸ {entrant.name}" + _under(entrant)
+def _names(found: Leaderboard) -> dict[str, str]:
+    """What each row is called: a run by its name, or by what tells it apart, with the prompt its replies are under."""
+    given = [entrant.name for entrant in found.entrants if entrant.run is not None]
+    names = {}
+    for entrant in found.entrants:
+        name = entrant.name
+        if entrant.run is not None:
+            prompt = entrant.condition.partition("/")[0]
+            own = name if given.count(name) == 1 else entrant.key.rpartition("/")[2]
+            name = f"▸ {own}" + (f", {prompt}" if prompt else "")
+        names[entrant.key] = name
+    return names
 
 
-def _under(entrant: Entrant) -> str:
-    prompt = entrant.condition.partition("/")[0]
-    return f", {prompt}" if prompt else ""
-
-
-def _entrants(found: Leaderboard) -> PartTable:
+def _entrants(found: Leaderboard, called: dict[str, str]) -> PartTable:
     """Every column of the paper, for every row."""
-    lines = [Line(None, "", (_name(e),), tuple(_entry(e, column.key) for column in COLUMNS)) for e in found.entrants]
+    lines = [
+        Line(None, "", (called[e.key],), tuple(_entry(e, column.key) for column in COLUMNS)) for e in found.entrants
+    ]
     heads = tuple(column.title for column in COLUMNS)
     title = "All columns of the paper"
     return PartTable("leaderboard/columns", title, HINT, ("Model",), heads, tuple(lines))
