@@ -172,10 +172,14 @@ def axis(
     step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
     shown_step = step if kind == "number" else 100 * step
     digits = next((n for n in range(4) if abs(round(shown_step, n) - shown_step) < 1e-6), 4)
-    for tick in ticks:
+    texts = [_one(tick, kind, digits) for tick in ticks]
+    room = 2 + max((width_of(text, SMALL - 0.5) for text in texts), default=0.0)
+    every = math.ceil(room / max(0.1, abs(scale(step) - scale(0.0)))) if len(ticks) > 1 else 1
+    for number, (tick, text) in enumerate(zip(ticks, texts, strict=True)):
         x = scale(tick)
         drawing.line((x, top), (x, bottom), ink="grid", width=0.5)
-        drawing.words(x, bottom + 8, _one(tick, kind, digits), size=SMALL - 0.5, anchor="middle", ink="quiet")
+        if number % every == 0:
+            drawing.words(x, bottom + 8, text, size=SMALL - 0.5, anchor="middle", ink="quiet")
     if zero is not None:
         drawing.line((scale(zero), top), (scale(zero), bottom), ink="quiet", width=0.6)
     y = bottom + 8

@@ -130,14 +130,14 @@ def _name(place: Place) -> str:
 
 def _scale(drawing: Drawing, y: float) -> float:
     """The colours from 0 to 100."""
-    steps, wide = 25, 100.0
+    steps, wide = 25, min(100.0, drawing.width - 130)
     for n in range(steps):
         # A little over the next one, so that no paper shows between them.
-        drawing.add(Box(14 + n * wide / steps, y, wide / steps + 0.3, 6, ramp((n + 0.5) / steps)))
-    drawing.words(10, y + 5.6, "0", size=SMALL, anchor="end", ink="quiet")
-    drawing.words(18 + wide, y + 5.6, "100 %", size=SMALL, ink="quiet")
-    hatched(drawing, Box(150, y - 0.5, 12, 7, "paper", "grid"))
-    drawing.words(166, y + 5.6, "nothing scored", size=SMALL, ink="quiet")
+        drawing.add(Box(9 + n * wide / steps, y, wide / steps + 0.3, 6, ramp((n + 0.5) / steps)))
+    drawing.words(5, y + 5.6, "0", size=SMALL, anchor="end", ink="quiet")
+    drawing.words(12 + wide, y + 5.6, "100 %", size=SMALL, ink="quiet")
+    hatched(drawing, Box(wide + 48, y - 0.5, 12, 7, "paper", "grid"))
+    drawing.words(wide + 63, y + 5.6, "nothing scored", size=SMALL, ink="quiet")
     return y + 15
 
 

@@ -11,7 +11,7 @@ from overtone.analysis import outcomes as out
 from overtone.analysis.findings import Finding
 from overtone.analysis.measures import Estimate
 from overtone.analysis.upper import MEASURES, SIGNATURE, Upper, UpperRow
-from overtone.report.drawing import Drawing, Line, Scale, width_of
+from overtone.report.drawing import Drawing, Line, Scale, width_of, wrapped
 from overtone.report.figures import NothingToDraw, Source
 from overtone.report.figures import _rows as grid
 from overtone.report.figures._axes import (
@@ -181,8 +181,11 @@ def _cues(drawing: Drawing, y: float, found: Sequence[Finding], measure: str, so
     kind: Kind = "points" if measure in out.PERCENT else "number"
     every = [s.estimate for f, rows in columns for row in rows.values() for s in _gains(f, row, "", kind)]
     scale = domain(_reach(every), 0.0)
-    drawing.words(0, y + 8, f"{out.label(measure)} cue by cue: difference from not told", size=SMALL, bold=True)
-    y += 13
+    title = f"{out.label(measure)} cue by cue: difference from not told"
+    for line in wrapped(title, drawing.width, SMALL, bold=True):
+        y += 8.5
+        drawing.words(0, y, line, size=SMALL, bold=True)
+    y += 5
     labels = fitted([_who(f, source) for f, _ in columns], room, 1.13 * SMALL)  # bold
     for start in range(0, len(columns), across):
         band = list(zip(columns, labels, strict=True))[start : start + across]
