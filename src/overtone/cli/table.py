@@ -38,9 +38,7 @@ def main(args: argparse.Namespace) -> int:
         print("\n".join(f"{name:<{width}}  {line}" for name, line in names.items()))
         return EXIT_OK
     if args.name not in names and Path(args.name).is_dir():
-        raise UsageError(
-            f"name the table before the runs: overtone table NAME {args.name}; without anything they are named"
-        )
+        raise UsageError(f"name the table before the runs: overtone table NAME {args.name} ({', '.join(names)})")
     if args.name not in names:
         raise UsageError(f"no table is called {args.name!r}{suggest(args.name, names)}; known: {', '.join(names)}")
     if args.output is not None and args.output.is_dir():
@@ -85,14 +83,12 @@ def _of_findings(args: argparse.Namespace) -> tuple[list[PartTable], list[str]]:
 
 
 def _of_results(args: argparse.Namespace) -> tuple[list[PartTable], list[str]]:
-    if args.by != "overall":
-        raise UsageError(
-            f"--by is of findings; {args.name} has no breakdown: cues, tasks and results are tables by name"
-        )
     from overtone.analysis.summary import summarise_reading
     from overtone.report.html import run_labels
     from overtone.report.results import result_tables
 
+    if args.by != "overall":
+        raise UsageError(f"--by is of findings; {args.name} has no breakdown, but cues and tasks are tables by name")
     readings, _, told = read(args)
     tables = result_tables(args.name, [summarise_reading(reading) for reading in readings[:told]])
     if not tables:
