@@ -198,6 +198,7 @@ SUITE = Suite(
             ),
             comparable="another judge in other words; and the averages of Next-gpt and Macaw-LLM are not the means of "
             "their columns",
+            digits=dict.fromkeys(("speech", "sound", "music", "mixed", "average"), 2),
         ),
         Published(
             "AIR-Bench, foundation: the nine tasks of speech",
@@ -214,6 +215,7 @@ SUITE = Suite(
                 ("Whisper+GPT 4", (35.0, 96.8, 21.9, 59.5, 41.1, 69.8, 87.7, 30.0, 40.5)),
             ),
             comparable="replies without a letter were mapped to one by another model, at random where none fitted",
+            digits={slug(task): 1 for task in FOUNDATION["speech"]},
         ),
     ),
     rubrics=("air-bench",),

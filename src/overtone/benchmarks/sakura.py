@@ -140,6 +140,7 @@ SUITE = Suite(
             ),
             comparable="the judge was gpt-4o-2024-11-20 with the authors' own words, and the options stood within the "
             "question; set a run beside these only where it was judged with rubric sakura",
+            digits={f"{track}_{hop}": 1 for track in (*TRACKS, "average") for hop in HOPS},
         ),
     ),
     rubrics=("sakura",),
