@@ -25,6 +25,7 @@ from tests.analysis.small import Maker, item
 
 MINE = ("funnel", "levels", "sensitivity", "text-only")
 WIDTHS = (170 * MM, 84 * MM)
+ALL_WIDTHS = (*WIDTHS, 70 * MM, 121 * MM, 400 * MM)
 ODD = ("<script>alert(1)</script>", "emoji 😀 中文 $x_1$ & \x1b[31m\u202e", "a-very-long-name-" * 5)
 
 
@@ -191,7 +192,7 @@ def _extent(mark: Words) -> tuple[float, float]:
     return start, start + wide
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", ALL_WIDTHS)
 @pytest.mark.parametrize("runs", [1, 2, 10])
 @pytest.mark.parametrize("name", MINE)
 def test_pictures_hold_on_their_page_with_few_runs_and_many(
@@ -285,7 +286,7 @@ def test_levels_do_not_average_over_benchmarks(readings: list[Reading], bare: So
 def test_an_unknown_name_or_width_is_refused(source: Source) -> None:
     with pytest.raises(UsageError, match="did you mean 'funnel'"):
         draw("funel", source)
-    with pytest.raises(UsageError, match="60 to 1000 mm"):
+    with pytest.raises(UsageError, match="70 to 1000 mm"):
         draw("funnel", source, 10)
     with pytest.raises(NothingToDraw, match="at least one run"):
         draw("funnel", Source([]))

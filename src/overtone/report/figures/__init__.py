@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MM = 72 / 25.4  # points
 WIDTH = 170 * MM  # of a printed page; 84 mm are one of its two columns
-NARROWEST, WIDEST = 60 * MM, 1000 * MM
+NARROWEST, WIDEST = 70 * MM, 1000 * MM
 _ORDER = ("funnel", "cues", "levels", "sensitivity", "text-only", "radar", "arena", "prompts", "source", "upper")
 
 

@@ -14,6 +14,7 @@ from overtone.report.figures import _axes as axes
 from overtone.report.figures._axes import SMALL, Kind, Spot
 
 WIDE = 340.0  # points from which axes stand beside each other
+LEAST = 40.0  # points of an axis
 HEAD, GAP = 12.0, 10.0
 TALL = ((12, 13.0), (30, 11.0), (10**9, 9.5))  # up to so many rows each is so tall
 APART = 0.2  # how far two values of one row stand from its middle, of its height
@@ -83,14 +84,11 @@ def rows(drawing: Drawing, top: float, made: Sequence[Block], panels: Sequence[P
 
 def groups(drawing: Drawing, top: float, several: Sequence[Group]) -> float:
     """Groups of rows with axes of their own below each other, their columns in line; the place below."""
-    parts: list[Group] = []
-    for made, panels in several:
-        if not made:
-            continue
-        if len(panels) == 1 or drawing.width >= WIDE * len(panels) / 2:
-            parts.append((made, panels))
-        else:
-            parts += [(kept, [panel]) for at, panel in enumerate(panels) if (kept := _only(made, at))]
+    parts = [(made, panels) for made, panels in several if made]
+    if not all(_fits(drawing, parts, panels) for _, panels in parts):
+        parts = [
+            (kept, [panel]) for made, panels in parts for at, panel in enumerate(panels) if (kept := _only(made, at))
+        ]
     y = top
     many = sum(len(block.rows) for made, _ in parts for block in made)
     tall = next(height for most, height in TALL if many <= most)
@@ -99,6 +97,15 @@ def groups(drawing: Drawing, top: float, several: Sequence[Group]) -> float:
         columns = _columns(drawing, alike, len(panels))
         y = _Group(drawing, made, panels, columns, tall).draw(y) + 9
     return y - 9 if parts else top
+
+
+def _fits(drawing: Drawing, parts: Sequence[Group], panels: Sequence[Panel]) -> bool:
+    """Whether axes stand beside each other with room for what they show."""
+    if len(panels) == 1:
+        return True
+    alike = [part for part in parts if len(part[1]) == len(panels)]
+    plots = _columns(drawing, alike, len(panels)).plots
+    return drawing.width >= WIDE * len(panels) / 2 and all(end - start >= LEAST + 10 for start, end, *_ in plots)
 
 
 def _only(made: Sequence[Block], at: int) -> list[Block]:
@@ -124,7 +131,6 @@ def _columns(drawing: Drawing, alike: Sequence[Group], axes_beside: int) -> _Col
     names = list(dict.fromkeys(row.label for row in every))
     most = drawing.width * (0.28 if drawing.width < WIDE else 0.24)
     room = min(max((width_of(name, SIZE) for name in names), default=0.0), most)
-    left = room + 6 if room else 0.0
     numbers, counts = [], []
     for at in range(axes_beside):
         told = [one for row in every if (place := row.places[at]) is not None and (one := place.number) is not None]
@@ -132,12 +138,15 @@ def _columns(drawing: Drawing, alike: Sequence[Group], axes_beside: int) -> _Col
         texts = [*(one.short for one in told), *(shortened(head, 60, SMALL - 0.5) for head in heads)]
         numbers.append(max((width_of(text, SMALL) for text in texts), default=0.0))
         counts.append(max((width_of(_n(one), SMALL - 0.5) for one in told), default=-7.0) + 7)
-    free = drawing.width - left - sum(numbers) - sum(counts) - 8 * axes_beside - GAP * (axes_beside - 1)
+    free = drawing.width - sum(numbers) - sum(counts) - 8 * axes_beside - GAP * (axes_beside - 1)
+    room = max(min(room, free - 6 - LEAST * axes_beside), min(room, 24.0))
+    left = room + 6 if room else 0.0
+    free -= left
     weights = [max(panels[at].weight for _, panels in alike) for at in range(axes_beside)]
     plots = []
     x = left
     for at in range(axes_beside):
-        plot = max(30.0 * axes_beside, free) * weights[at] / sum(weights)
+        plot = max(LEAST * axes_beside, free) * weights[at] / sum(weights)
         edge = x + plot + 8 + numbers[at]
         plots.append((x, x + plot, edge, edge + counts[at]))
         x = edge + counts[at] + GAP
