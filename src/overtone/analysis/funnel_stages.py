@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -12,8 +12,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from overtone import cues
-from overtone.analysis.judged import PANEL, SPEECH, judges_of, value
-from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.judged import SPEECH, judges_of
+from overtone.analysis.reading import Answer, Reading, reader
 from overtone.schema import Item
 
 ORDER = ("words", "cue", "reasoned", "used", "sounded")
@@ -21,6 +21,7 @@ VERSION = 1
 MARGIN, VES = "style_margin", "ves"
 
 Key = tuple[str, int]  # case, repeat
+Rated = Callable[[Answer], float | None]  # what judges gave a reply
 Array = npt.NDArray[np.float64]
 
 
@@ -104,11 +105,12 @@ def read_tables(reading: Reading, stages: Stages) -> tuple[dict[str, Table], boo
     if not replies:
         replies = {f"task/{given}": {} for given in asked}
     judges = {key: judges_of(key, reading.signatures) for key in (SPEECH, VES)}
+    rated = {key: reader([f"{key}@{label}" for label in labels]) for key, labels in judges.items() if labels}
     heard = {given: {key: _heard(found, stages) for key, found in cases.items()} for given, cases in asked.items()}
     tables = {}
     for condition, told in replies.items():
         given = condition.partition("/")[2]
-        tables[condition] = _table(condition, asked.get(given, {}), heard.get(given, {}), told, stages, judges)
+        tables[condition] = _table(condition, asked.get(given, {}), heard.get(given, {}), told, stages, rated)
     return tables, bool(judges[SPEECH])
 
 
@@ -137,9 +139,10 @@ def _table(
     heard: dict[Key, _Heard],
     replies: dict[Key, Answer],
     stages: Stages,
-    judges: dict[str, list[str]],
+    rated: dict[str, Rated],
 ) -> Table:
     keys = list(dict.fromkeys([*replies, *asked]))
+    sounds = rated.get(VES)
     known = np.full((len(keys), len(ORDER)), np.nan)
     chance = np.full((len(keys), len(ORDER)), np.nan)
     for row, key in enumerate(keys):
@@ -147,8 +150,8 @@ def _table(
             known[row, :3] = told.words, told.cue[0], told.reasoned[0]
             chance[row, 1:3] = told.cue[1], told.reasoned[1]
         if (reply := replies.get(key)) is not None:
-            known[row, 3] = _used(reply, stages, judges[SPEECH])
-            known[row, 4] = _at_least(value(reply, VES, PANEL, judges[VES]), stages.sounded)
+            known[row, 3] = _used(reply, stages, rated.get(SPEECH))
+            known[row, 4] = _at_least(sounds(reply), stages.sounded) if sounds is not None else np.nan
     items = [replies[key].item if key in replies else asked[key].item for key in keys]
     has = tuple(bool(x) for x in (~np.isnan(known)).any(axis=0))
     return Table(NAMES[stages.cue], condition, keys, items, known, chance, has)
@@ -159,9 +162,9 @@ def _words(transcripts: Sequence[Answer], stages: Stages) -> float:
     return np.nan if rate is None else float(rate <= stages.words)
 
 
-def _used(reply: Answer, stages: Stages, judges: Sequence[str]) -> float:
-    if judges:
-        return _at_least(value(reply, SPEECH, PANEL, judges), stages.used)
+def _used(reply: Answer, stages: Stages, relates: Rated | None) -> float:
+    if relates is not None:
+        return _at_least(relates(reply), stages.used)
     margin = reply.value(MARGIN)
     return np.nan if margin is None else float(margin > stages.margin)
 

@@ -7,12 +7,12 @@ the replies' words and voices. All are of the benchmark's core; parts kept apart
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from overtone.analysis import said
-from overtone.analysis.judged import ORDER, PANEL, Dimension, judges_of, read_dimensions, value
+from overtone.analysis.judged import ORDER, Dimension, judges_of, read_dimensions
 from overtone.analysis.measures import MEASURES, METRICS, Estimate, Measure
-from overtone.analysis.reading import Answer, Reading, same_signature
+from overtone.analysis.reading import Answer, Reading, reader, same_signature
 from overtone.errors import UsageError
 from overtone.schema import Item
 
@@ -52,7 +52,7 @@ def outcomes(reading: Reading) -> dict[str, Measure]:
         if name in scored:
             about = METRICS[name]
             ends = (about.high, about.low) if about.better == "higher" else (about.low, about.high)
-            found[name] = Measure(name, label(name), _is_reply, _value(name), "mean", *ends)
+            found[name] = Measure(name, label(name), _is_reply, reader([name]), "mean", *ends)
     return found
 
 
@@ -162,13 +162,8 @@ def _judged(dimension: Dimension, judges: list[str], scored: dict[str, set[str]]
         return item.task == "converse" and not item.part and item.style in asked
 
     text = SHORT.get(dimension.key, dimension.label)
-    panel = len(judges) != 1
-    read = (lambda a: value(a, dimension.key, PANEL, judges)) if panel else _value(f"{dimension.key}@{judges[0]}")
+    read = reader([f"{dimension.key}@{judge}" for judge in judges])
     return Measure(dimension.key, text, belongs, read, "mean", *ends)
-
-
-def _value(name: str) -> Callable[[Answer], float | None]:
-    return lambda answer: answer.value(name)
 
 
 def safe_key(text: str) -> str:

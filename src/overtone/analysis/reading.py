@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import re
 import sys
 from collections import Counter
@@ -148,6 +149,31 @@ def _lightened(item: Item) -> Item:
         options=tuple(Option(o.letter, "" if o.provenance else sys.intern(o.text), o.provenance) for o in item.options),
         references=item.references if item.task == "transcribe" else (),
     )
+
+
+def reader(names: Sequence[str]) -> Callable[[Answer], float | None]:
+    """Reads the mean of an answer's scores of these names; None where one of them has no value, or there are none."""
+    if len(names) == 1:
+        (only,) = names
+
+        def read_one(answer: Answer) -> float | None:
+            score = answer.scores.get(only)
+            return None if score is None or answer.state != ANSWERED else score.value
+
+        return read_one
+
+    def read_mean(answer: Answer) -> float | None:
+        if answer.state != ANSWERED or not names:
+            return None
+        scores, values = answer.scores, []
+        for name in names:
+            score = scores.get(name)
+            if score is None or score.value is None:
+                return None
+            values.append(score.value)
+        return math.fsum(values) / len(values)
+
+    return read_mean
 
 
 def open_run(folder: Path, *, light: bool = False) -> Reading:

@@ -85,12 +85,12 @@ def permutation(
     close = 1e-9 * float(np.abs(sums).sum() + abs(null) * rows)  # equal sums in another order differ in the last digits
     greater = less = patterns = 0 if exact else 1  # beside the draws, the signs as they are
     means = []
-    for flipped in _flips(count, exact, draws, seed):
-        part = flipped @ np.stack([shifted, sizes], axis=1)
+    table = np.stack([shifted, sizes], axis=1)
+    for part in _flipped(table, exact, draws, seed):
         # Σ flipped ≤ 0 is the same as "the total with these signs is at least the one seen"
         greater += int((part[:, 0] <= close).sum())
         less += int((part[:, 0] >= -close).sum())
-        patterns += len(flipped)
+        patterns += len(part)
         some = part[:, 1] > 0
         means.append(part[some, 0] / part[some, 1] + null)
     p = {
@@ -151,23 +151,24 @@ def mcnemar(values_a: Numbers, values_b: Numbers) -> Discordant:
     return Discordant(only_a, only_b, a.size, difference, p if a.size else math.nan)
 
 
-def _flips(count: int, exact: bool, draws: int, seed: int) -> Iterator[Array]:
-    """Which clusters have their sign flipped, (patterns, clusters): all patterns, or draws.
+def _flipped(table: Array, exact: bool, draws: int, seed: int) -> Iterator[Array]:
+    """The sums of the table's rows (clusters) whose sign is flipped, (patterns, columns): all patterns, or draws.
 
     A draw's opposite is as good a draw, and costs nothing.
     """
+    count, whole = len(table), table.sum(0)
     if exact:
         every = np.arange(2**count, dtype=np.uint32)
-        yield ((every[:, None] >> np.arange(count, dtype=np.uint32)) & 1).astype(np.float64)
+        yield ((every[:, None] >> np.arange(count, dtype=np.uint32)) & 1).astype(np.float64) @ table
         return
     rng = np.random.default_rng(seed)
     half, block = (draws + 1) // 2, max(1, _CELLS // count)
     for start in range(0, half, block):
         rows = min(block, half - start)
         bits = rng.integers(0, 256, size=(rows, (count + 7) // 8), dtype=np.uint8)
-        flipped = np.unpackbits(bits, axis=1, count=count).astype(np.float64)
-        yield flipped
-        yield 1 - flipped
+        part = np.unpackbits(bits, axis=1, count=count).astype(np.float64) @ table
+        yield part
+        yield whole - part
 
 
 def _edges(means: Array, patterns: int, level: float) -> tuple[float, float]:
