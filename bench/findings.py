@@ -62,11 +62,11 @@ def main() -> None:
 
 def measure(runs: Sequence[Path], scratch: Path) -> None:
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    print("the step alone, after opening the runs; MB: the most the process ever held")
-    print(f"{'step':<34}{'opening s':>10}{'step s':>9}{'MB':>7}")
+    print("seconds on the clock (of the processor); a step's are without opening the runs; MB: the most it ever held")
+    print(f"{'step':<34}{'opening':>14}{'step':>14}{'MB':>7}")
     for name in STEPS:
         found = json.loads(_run([sys.executable, "-m", "bench.findings", "step", name, *map(str, runs)]))
-        print(f"{found['what']:<34}{found['opening']:>10.1f}{found['seconds']:>9.1f}{found['megabytes']:>7.0f}")
+        print(f"{found['what']:<34}{found['opening']:>14}{found['step']:>14}{found['megabytes']:>7.0f}")
     some = list(map(str, runs[:REPORTED]))
     page = scratch / "report.html"
     _whole(f"overtone report, {len(some)} runs", ["report", *some, "-o", str(page)])
@@ -81,11 +81,16 @@ def _whole(what: str, arguments: Sequence[str]) -> tuple[float, float]:
     code = (
         "import resource, subprocess, sys, time; began = time.perf_counter();"
         "subprocess.run([sys.executable, '-m', 'overtone', *sys.argv[1:]], stdout=subprocess.DEVNULL, check=True);"
-        "print(time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)"
+        "used = resource.getrusage(resource.RUSAGE_CHILDREN);"
+        "print(time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)"
     )
-    seconds, megabytes = map(float, _run([sys.executable, "-c", code, *arguments]).split())
-    print(f"{what:<34}{'':>10}{seconds:>9.1f}{megabytes:>7.0f}")
+    seconds, processor, megabytes = map(float, _run([sys.executable, "-c", code, *arguments]).split())
+    print(f"{what:<34}{'':>14}{_both(seconds, processor):>14}{megabytes:>7.0f}", flush=True)
     return seconds, megabytes
+
+
+def _both(seconds: float, processor: float) -> str:
+    return f"{seconds:.1f} ({processor:.1f})"
 
 
 def _run(command: Sequence[str]) -> str:
@@ -140,14 +145,14 @@ STEPS: dict[str, Callable[[list[Any]], None]] = {
 def _step(name: str, runs: Sequence[Path]) -> dict[str, float | str]:
     from overtone.analysis.reading import open_run
 
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.process_time()
     readings = [open_run(run, light=True) for run in runs]
-    opened = time.perf_counter()
+    opened, open_used = time.perf_counter(), time.process_time()
     STEPS[name](readings)
     return {
         "what": STEPS[name].__doc__ or name,
-        "opening": opened - began,
-        "seconds": time.perf_counter() - opened,
+        "opening": _both(opened - began, open_used - used),
+        "step": _both(time.perf_counter() - opened, time.process_time() - open_used),
         "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 
