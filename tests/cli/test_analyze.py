@@ -75,6 +75,12 @@ def test_json_holds_everything_and_each_key_leads_to_cases(runs: list[str], caps
     assert set(passed) | set(failed) == set(cases)
 
 
+def test_a_number_of_the_plain_tables_leads_to_its_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = toy(tmp_path / "a"), toy(tmp_path / "b")
+    key = "where=run:2,condition:task/audio,measure:voice_accuracy"
+    assert out(capsys, a, b, "--behind", key).split() == ["synthesis/s1/target", "synthesis/s2/target"]
+
+
 def test_markdown_has_the_same_numbers(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, runs[0], "--finding", "upper", "--format", "markdown")
     assert "## Told the cue" in text and "### Told the cue" in text
@@ -110,6 +116,9 @@ def test_stages_are_named_parameters(runs: list[str], capsys: pytest.CaptureFixt
         (["--behind", "funnel/nothing"], "no number is called"),
         (["--behind", "9:funnel/nothing"], "there is no such run"),
         (["--behind", "nonsense"], "is no key of a finding"),
+        (["--behind", "where=run:2,condition:task/audio,measure:wer_raw"], "is of no run given"),
+        (["--behind", "where=run:1,measure:wer_raw"], "condition is missing"),
+        (["--behind", "where=nonsense"], "no number is named"),
     ],
 )
 def test_what_is_misspelt_is_refused_with_the_nearest(

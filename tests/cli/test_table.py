@@ -14,6 +14,8 @@ from overtone.analysis.reading import open_run
 from overtone.analysis.summary import summarise_reading
 from overtone.cli import main
 from overtone.report.results import RESULTS, result_tables
+from overtone.report.table import Cell
+from overtone.report.where import Under
 from tests.analysis.small import Maker, item
 from tests.report.fake_run import make_run
 
@@ -57,6 +59,18 @@ def test_results_are_tables_too(runs: list[str], capsys: pytest.CaptureFixture[s
         assert told == ({None} if name == "published" else {0, 1}), name
     text = out(capsys, "results", *runs, "--format", "csv")
     assert {row["run"] for row in csv.DictReader(io.StringIO(text))} == {"made-up:chain", "made-up:deaf"}
+
+
+def test_every_number_of_the_results_leads_to_its_replies(runs: list[str]) -> None:
+    reading = open_run(Path(runs[0]), light=True)
+    under = Under(reading)
+    for name in ("results", "tasks", "cues"):
+        cells = [c for t in result_tables(name, [summarise_reading(reading)]) for line in t.lines for c in line.cells]
+        assert cells
+        for cell in cells:
+            if cell.estimate is not None:
+                assert len(under.answers(cell.key)) == cell.estimate.scored, cell.key
+            assert cell.key or cell == Cell()
 
 
 def test_the_headline_is_that_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,8 @@ def main(args: argparse.Namespace) -> int:
     names = check_names(args.finding)
     readings, settings, told = read(args)
     if args.behind:
-        print("\n".join(map(shown, analyzed.behind(readings, args.behind, settings, told))))
+        for case in analyzed.behind(readings, args.behind, settings, told):
+            print(shown(case))
         return EXIT_OK
     found = analyzed.analyze(readings, names, settings, told)
     if args.format == "json":

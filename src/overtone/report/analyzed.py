@@ -14,6 +14,7 @@ from overtone.analysis.funnel import TOLD
 from overtone.analysis.reading import Reading
 from overtone.analysis.said import Sentence
 from overtone.errors import UsageError
+from overtone.report import where
 from overtone.report.findings import breakdowns, joined, tables_of
 from overtone.report.findings._cells import ALL, standing
 from overtone.report.findings.advice import advice
@@ -64,10 +65,24 @@ def analyze(readings: list[Reading], names: Sequence[str], settings: Settings, t
 
 
 def behind(readings: list[Reading], key: str, settings: Settings, told: int | None = None) -> list[str]:
-    """The cases under one number of these findings."""
+    """The cases under one number of these findings, or of a run's plain tables."""
     told = len(readings) if told is None else told
+    if key.startswith("where="):
+        return _where(readings[:told], key)
     name = key.rpartition(":")[2].partition("/")[0]
     return fnd.behind(_readings_for(name, readings, told), key, settings)
+
+
+def _where(readings: Sequence[Reading], key: str) -> list[str]:
+    """The cases under a number of the plain tables."""
+    fields = where.read(key)
+    run = fields.get("run", "1" if len(readings) == 1 else "")
+    if not run.isascii() or not run.isdigit() or not 1 <= int(run) <= len(readings):
+        raise UsageError(f"{key!r} is of no run given; write run:1 for the first of the {len(readings)}")
+    try:
+        return where.Under(readings[int(run) - 1]).cases(key)
+    except KeyError as missing:
+        raise UsageError(f"no number is named {key!r}: {missing.args[0]} is missing or not known") from None
 
 
 def _readings_for(name: str, readings: list[Reading], told: int) -> list[Reading]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec import Struct
 
-from overtone.analysis.measures import Accuracy, Estimate
+from overtone.analysis.measures import Estimate
 from overtone.analysis.published import COLUMNS, published
-from overtone.analysis.summary import ConditionSummary, Conversation, Summary
+from overtone.analysis.summary import ConditionSummary, Conversation, Summary, TaskRow
 from overtone.report import format as fmt
 from overtone.report.apart import NOT_VALIDATED, Pairs, apart, wrong_answers
 from overtone.report.replies import agreement, alignment, following, judged_tables, plain, spoken, without_column
 from overtone.report.table import Cell, Line, PartTable
 from overtone.report.tables import HEAT, TalkColumn, conversations, hearing, talk_columns
+from overtone.report.where import where
 
 HINTS = {
     "hearing": "Percent; in brackets the 95 % interval by script; n scored of n asked; bounds if any is missing.",
@@ -25,12 +27,13 @@ HINTS = {
     "cues": "Every measure by the cue of the clip, cues that are not validated too.",
 }
 LEVELS = {1: "understanding", 2: "reasoning"}
+MEASURED = {1: "voice_accuracy", 2: "reasoning_accuracy"}
 
 
 def hearing_table(pairs: Pairs) -> PartTable:
     """The headline of hearing and reasoning."""
     lines = [
-        Line(run, c.condition, (over,), tuple(Cell(measures.get(column.measure)) for column in fmt.HEARING))
+        Line(run, c.condition, (over,), _measured(run, c, measures, fmt.HEARING, over=_basis(over)))
         for run, c in pairs
         for over, measures in hearing(c)
     ]
@@ -44,19 +47,26 @@ def conversation_table(pairs: Pairs, *, brief: bool = False) -> PartTable:
     rows = [(run, c, over, t) for run, c in pairs for over, t in conversations(c)]
     measured = [m for m in talk_columns(t for *_, t in rows) if not brief or not m.more]
     heads = ("Replies", *(m.label for m in measured), "Words", "Spoken", "Latency, median", "95 %")
-    lines = tuple(Line(run, c.condition, (over,), _talk(t, measured)) for run, c, over, t in rows)
-    return _over(PartTable("conversation", "Conversation", HINTS["conversation"], ("Cues",), heads, lines))
+    lines = []
+    for run, c, over, t in rows:
+        key = partial(where, run, "replies", condition=c.condition, over=_basis(over))
+        lines.append(Line(run, c.condition, (over,), _talk(t, measured, key)))
+    return _over(PartTable("conversation", "Conversation", HINTS["conversation"], ("Cues",), heads, tuple(lines)))
 
 
-def _talk(t: Conversation, measured: Sequence[TalkColumn]) -> tuple[Cell, ...]:
+def _talk(t: Conversation, measured: Sequence[TalkColumn], key: Callable[..., str]) -> tuple[Cell, ...]:
     return (
-        _text(f"{t.replies:,} of {t.asked:,}"),
-        *(Cell(t.measures.get(m.name), m.kind, digits=m.digits) for m in measured),
-        _text(fmt.NONE if t.words is None else f"{t.words:.1f}"),
-        _text(f"{t.with_audio:,}"),
-        _text(fmt.seconds(t.latency_median)),
-        _text(fmt.seconds(t.latency_p95)),
+        _text(f"{t.replies:,} of {t.asked:,}", key()),
+        *(Cell(t.measures.get(m.name), m.kind, digits=m.digits, key=key(score=m.name)) for m in measured),
+        _text(fmt.NONE if t.words is None else f"{t.words:.1f}", key()),
+        _text(f"{t.with_audio:,}", key(read="spoken")),
+        _text(fmt.seconds(t.latency_median), key()),
+        _text(fmt.seconds(t.latency_p95), key()),
     )
+
+
+def _basis(over: str) -> str:
+    return "unvalidated" if over else ""
 
 
 def _over(table: PartTable) -> PartTable:
@@ -72,12 +82,14 @@ def _voice(pairs: Pairs) -> list[PartTable]:
 
 
 def _tasks(pairs: Pairs) -> list[PartTable]:
-    def cells(found: Accuracy) -> tuple[Cell, ...]:
-        chance = _text(fmt.percent(found.chance))
-        return (Cell(found.questions), Cell(found.strict), Cell(found.corrected), chance)
+    def cells(run: int, c: ConditionSummary, t: TaskRow) -> tuple[Cell, ...]:
+        found = t.accuracy
+        key = partial(where, run, MEASURED.get(t.level, ""), condition=c.condition, category=t.key)
+        read = (Cell(found.questions, key=key()), Cell(found.strict, key=key(read="strict")))
+        return (*read, Cell(found.corrected, key=key()), _text(fmt.percent(found.chance), key()))
 
     lines = [
-        Line(run, c.condition, (LEVELS.get(t.level, str(t.level)), t.label), cells(t.accuracy))
+        Line(run, c.condition, (LEVELS.get(t.level, str(t.level)), t.label), cells(run, c, t))
         for run, c in pairs
         for t in c.tasks
     ]
@@ -92,16 +104,25 @@ def _cues(pairs: Pairs) -> list[PartTable]:
         return f"{label} (not validated)" if key in c.unvalidated_cues else label
 
     lines = [
-        Line(run, c.condition, (row.parent, name(c, row.key, row.label)), tuple(_measured(row.measures, used)))
+        Line(
+            run, c.condition, (row.parent, name(c, row.key, row.label)),
+            _measured(run, c, row.measures, used, over="core", cue=row.key),
+        )
         for run, c in pairs
         for row in c.cues
-    ]
+    ]  # fmt: skip
     heads = tuple(f"{m.label} {m.better}" for m in used)
     return [PartTable("cues", "Cues", HINTS["cues"], ("Category", "Cue"), heads, tuple(lines))]
 
 
-def _measured(measures: dict[str, Estimate], used: Sequence[fmt.Column]) -> list[Cell]:
-    return [Cell(measures.get(column.measure)) for column in used]
+def _measured(
+    run: int, c: ConditionSummary, measures: dict[str, Estimate], used: Sequence[fmt.Column], **more: str
+) -> tuple[Cell, ...]:
+    return tuple(
+        Cell(e, key=where(run, column.measure, condition=c.condition, **more)) if e is not None else Cell()
+        for column in used
+        for e in [measures.get(column.measure)]
+    )
 
 
 def published_table() -> PartTable:
@@ -118,8 +139,8 @@ def published_table() -> PartTable:
     )
 
 
-def _text(text: str) -> Cell:
-    return Cell(kind="text", text=text)
+def _text(text: str, key: str = "") -> Cell:
+    return Cell(kind="text", text=text, key=key)
 
 
 class Results(Struct, frozen=True):
