@@ -23,6 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="LABELS",
         help="people's labels of some of the replies: judges' means are shown corrected by them",
     )
+    parser.add_argument("--arena", metavar="DIR", help="the folder of an 'overtone arena': its standings are shown too")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -35,6 +36,7 @@ def main(args: argparse.Namespace) -> int:
     runs = [Path(run) for run in args.runs]
     default = runs[0] / "report.html" if len(runs) == 1 else Path("report.html")
     labels = Path(args.calibrated) if args.calibrated else None
-    out = write_report(runs, Path(args.output) if args.output else default, args.embed_audio, labels)
+    arena = Path(args.arena) if args.arena else None
+    out = write_report(runs, Path(args.output) if args.output else default, args.embed_audio, labels, arena)
     print(shown(str(out)))
     return EXIT_OK

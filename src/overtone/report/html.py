@@ -28,6 +28,8 @@ from overtone.report import replies, tables
 from overtone.report.ends import ends
 from overtone.report.figures import Source
 from overtone.report.findings_page import sections
+from overtone.report.flips import comparisons
+from overtone.report.ladder import ladder, read_standings
 from overtone.report.links import Links, visible
 from overtone.report.media import Media
 from overtone.report.pack import pack, to_json
@@ -38,15 +40,23 @@ from overtone.version import __version__
 SCRIPTS = ("page.js", "list.js", "case.js", "links.js")  # one after the other, in one scope
 
 
-def write_report(runs: list[Path], out: Path, embed_audio: bool = False, calibrated: Path | None = None) -> Path:
+def write_report(
+    runs: list[Path],
+    out: Path,
+    embed_audio: bool = False,
+    calibrated: Path | None = None,
+    arena: Path | None = None,
+) -> Path:
     """Write the report of `runs` to `out` and return it. Nothing is left behind when it fails.
 
-    `calibrated` is a file of people's labels; judges' means corrected by them are shown beside the judges' own.
+    `calibrated` is a file of people's labels; judges' means corrected by them are shown beside the judges' own. `arena`
+    is a folder of `overtone arena`, whose standings are shown too.
     """
     if not runs:
         raise UsageError("name at least one run folder")
     if out.is_dir():
         raise UsageError(f"{out} is a folder; give the report a file name, e.g. -o {out}/report.html")
+    standings = read_standings(arena) if arena else None
     readings = [open_run(folder) for folder in runs]
     media = Media(out, embed_audio)
     labels = run_labels(readings)
@@ -54,9 +64,12 @@ def write_report(runs: list[Path], out: Path, embed_audio: bool = False, calibra
     index, chunks = pack(readings, labels, media)
     links = Links(readings, [row[0] for row in index["cases"]], corrected)
     context = _context(readings, labels, corrected)
-    context["findings"] = sections(Source(readings, labels), links)
+    source = Source(readings, labels, arena=standings)
+    context["findings"] = sections(source, links)
+    context["arena"] = ladder(arena, standings, source, links) if arena and standings else None
     shown = zip(context["runs"], (run["summary"] for run in context["runs"]), readings, strict=True)
     context["ends"], index["ends"] = ends(shown, media)
+    context["compared"] = comparisons(readings, labels, links, media, index["ends"])
     media.check_size()
     page = (
         _environment(links)

@@ -7,7 +7,7 @@ const arrive = new IntersectionObserver((entries) => {
     if (!entry.isIntersecting) continue;
     arrive.unobserve(entry.target);
     const [card, which] = entry.target.dataset.sound.split("-").map(Number);
-    const sound = player(index.ends[card][which], names[which], true);
+    const sound = player(index.ends[card][which], entry.target.dataset.name || names[which], true);
     if (sound) entry.target.append(sound);
   }
 }, { rootMargin: "400px" });

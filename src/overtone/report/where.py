@@ -46,6 +46,8 @@ class Under:
         for answer in reading.answers:
             self._by_condition.setdefault(answer.condition, []).append(answer)
         self._parts: dict[tuple[str, ...], dict[str, list[Answer]]] = {}
+        self._replies: dict[str, dict[str, list[Answer]]] = {}  # condition → basis → replies
+        self._names: dict[str, set[str]] = {}  # condition → judges' scores
         self._ledger: dict[tuple[str, str], list[Answer]] | None = None
         self._dimensions = judged.read_dimensions(reading.meta, reading.signatures)
 
@@ -94,13 +96,19 @@ class Under:
 
     def replies(self, told: Fields) -> list[Answer]:
         """The replies of one basis that judges are asked about, or the voice is measured of."""
-        return dict(judged.by_status(judged.replies_of(self.asked(told)))).get(_basis(told), [])
+        condition = told["condition"]
+        if condition not in self._replies:
+            self._replies[condition] = dict(judged.by_status(judged.replies_of(self.asked(told))))
+        return self._replies[condition].get(_basis(told), [])
 
     def scope(self, told: Fields) -> tuple[list[Answer], list[str]]:
         """The replies a judged dimension is asked about, and its judges."""
-        key, every = told["rubric"], judged.replies_of(self.asked(told))
-        judges = judged.judges_of(key, {name for a in every for name in a.scores if "@" in name})
-        found = self.replies(told) if "condition" in told else every
+        key, condition = told["rubric"], told.get("condition", "")
+        if condition not in self._names:
+            every = judged.replies_of(self.asked(told))
+            self._names[condition] = {name for a in every for name in a.scores if "@" in name}
+        judges = judged.judges_of(key, self._names[condition])
+        found = self.replies(told) if condition else judged.replies_of(self.asked(told))
         scope = judged.scope_of(self._dimensions[key], judges, found)
         return [a for a in scope if told.get("style", a.item.style) == a.item.style], judges
 

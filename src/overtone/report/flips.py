@@ -1,0 +1,236 @@
+"""Runs compared on a page: each further run against the first of its benchmark, and what flipped, to be heard.
+
+Runs that do not compare are shown with the reason in place of numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from overtone.analysis import named
+from overtone.analysis.compare import Change, Comparison, Flip, Flips, compare, sentences, share
+from overtone.analysis.judged import by_status
+from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.said import Sentence
+from overtone.report.apart import OVER
+from overtone.report.compared import HINT, listed, tables
+from overtone.report.format import one
+from overtone.report.links import Links
+from overtone.report.media import Media
+from overtone.report.table import Line, PartTable
+
+SHOWN = 3  # cards each way; all the cases are a link away
+GROUPS = 4  # measures with cards; the table has links to what flipped under every one
+CUES = "Cues that differ"
+LONGEST = 280  # characters of a reply on a card
+
+
+class Half(NamedTuple):
+    """One way cases flipped: how many, the key of all of them, and some as cards."""
+
+    head: str
+    total: int
+    key: str
+    cards: list[dict[str, Any]]
+
+
+class Group(NamedTuple):
+    title: str
+    halves: list[Half]
+
+
+class Compared(NamedTuple):
+    """One run against another. Where they do not compare, `refused` says why and there is nothing else."""
+
+    first: str
+    second: str
+    refused: list[str]
+    told: list[Sentence]
+    tables: list[PartTable]
+    groups: list[Group]
+    notes: list[str]
+    prefix: str = ""  # before the names of cases, where the report is of several benchmarks
+
+
+def comparisons(
+    readings: Sequence[Reading], labels: Sequence[str], links: Links, media: Media, sounds: list[list[str]]
+) -> list[Compared]:
+    """Every run against the first of its benchmark. The sounds of cards are added to `sounds`."""
+    made = []
+    firsts: dict[str, int] = {}
+    for number, reading in enumerate(readings):
+        first = firsts.setdefault(reading.benchmark, number)
+        if first != number:
+            made.append(_compared(readings, labels, (first, number), links, media, sounds))
+    return made
+
+
+def _compared(
+    readings: Sequence[Reading],
+    labels: Sequence[str],
+    both: tuple[int, int],
+    links: Links,
+    media: Media,
+    sounds: list[list[str]],
+) -> Compared:
+    here, there = readings[both[0]], readings[both[1]]
+    names = labels[both[0]], labels[both[1]]
+    found = msgspec.structs.replace(compare(here, there), first=names[0], second=names[1])
+    if found.unlike or not found.shared:
+        why = [str(reason) for reason in found.unlike] or ["they share no item under one condition"]
+        return Compared(*names, why, [], [], [], [])
+    prefix = f"{both[1] + 1}:"
+    cards = _Cards(here, there, names, media, sounds)
+    telling = {row.key for table in found.tables[:1] for row in table.rows if row.verdict}
+    ordered = sorted(found.flips, key=lambda f: (f.key not in telling, not f.right_or_wrong))
+    groups = [_group(f, prefix, cards) for f in [f for f in ordered if f.worse_total or f.improved_total][:GROUPS]]
+    said = sorted(sentences(found), key=lambda s: s.key not in telling)
+    told = [Sentence(s.text, prefix + s.key if s.key else "") for s in said]
+    made = _tables(found, prefix)
+    wanted = {s.key for s in told} | {half.key for group in groups for half in group.halves}
+    wanted |= {cell.key for table in made for line in table.lines for cell in line.cells}
+    links.take(((prefix + key, cases) for key, cases in under(here, there)), wanted, both)
+    before = f"{here.benchmark}/" if len({r.benchmark for r in readings}) > 1 else ""
+    return Compared(*names, [], told, made, groups, [*found.notes, *_apart(found)], before)
+
+
+def _apart(found: Comparison) -> Iterator[str]:
+    if found.only_first or found.only_second:
+        yield (
+            f"{found.shared:,} asks are in both, {found.only_first:,} in {found.first} alone and {found.only_second:,} "
+            f"in {found.second} alone"
+        )
+    if found.conditions_apart:
+        yield f"not in both: {', '.join(found.conditions_apart)}"
+
+
+def under(first: Reading, second: Reading) -> Iterator[tuple[str, list[str]]]:
+    """Every row of a comparison by its key, with the cases it pairs; with /worse and /improved those that changed."""
+    by_condition: dict[str, list[tuple[Answer, Answer]]] = {}
+    for a, b in share(first, second)[0]:
+        by_condition.setdefault(a.condition, []).append((a, b))
+    for condition, pairs in by_condition.items():
+        for measure in named.headline([first, second]):
+            read = ((a, measure.read(a), measure.read(b)) for a, b in pairs if measure.belongs(a))
+            valued = [(a, x, y) for a, x, y in read if x is not None and y is not None]
+            parts: dict[str, list[tuple[Answer, float, float]]] = {}
+            basis = {a.ask: f"all/{name}" if name else "all" for name, part in _bases(pairs, measure) for a in part}
+            for a, x, y in valued:
+                parts.setdefault(basis[a.ask], []).append((a, x, y))
+                parts.setdefault(f"cue/{a.item.cue or 'neutral'}", []).append((a, x, y))
+            sign = -1 if measure.better == "lower" else 1
+            for name, part in parts.items():
+                key = f"compare/{condition}/{measure.name}/{name}"
+                yield key, _cases(a for a, _, _ in part)
+                yield f"{key}/worse", _cases(a for a, x, y in part if sign * (y - x) < 0)
+                yield f"{key}/improved", _cases(a for a, x, y in part if sign * (y - x) > 0)
+
+
+def _bases(pairs: Sequence[tuple[Answer, Answer]], measure: named.Named) -> list[tuple[str, list[Answer]]]:
+    return by_status([a for a, _ in pairs if measure.belongs(a)])
+
+
+def _cases(answers: Iterable[Answer]) -> list[str]:
+    return list(dict.fromkeys(answer.item.case for answer in answers))
+
+
+# ── the tables, with keys ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tables(found: Comparison, prefix: str) -> list[PartTable]:
+    """All shared items; then, of all the cues under all measures, those that differ: the others would fill a book."""
+    made = [
+        _keyed(shown, table.rows, prefix)
+        for shown, table in zip(tables(found), found.tables, strict=True)
+        if not any(row.cue for row in table.rows) or any(row.verdict for row in table.rows)
+    ]
+    by_cue = [table for table in made if table.names == ("cue",)]
+    if not by_cue:
+        return made
+    lines = tuple(
+        Line(None, line.condition, (name, *line.names), line.cells)
+        for table, name in ((t, t.title.partition(" by cue")[0]) for t in by_cue)
+        for line in table.lines
+        if line.cells[-1].text
+    )
+    hint = f"{HINT} Only cues that differ; all of them: overtone compare."
+    joined = PartTable(f"{prefix}compare/cues", CUES, hint, ("measure", "cue"), by_cue[0].heads, lines)
+    return [*(table for table in made if table.names != ("cue",)), joined]
+
+
+def _keyed(table: PartTable, rows: Sequence[Change], prefix: str) -> PartTable:
+    """A row's numbers lead to its pairs, what got worse and what improved to those cases."""
+    ends = {head: f"/{end}" for head, end in (("worse", "worse"), ("better", "improved"))}
+    lines = []
+    for line, row in zip(table.lines, rows, strict=True):
+        cells = tuple(
+            msgspec.structs.replace(cell, key=prefix + row.key + ends.get(head, "")) if head else cell
+            for head, cell in zip(table.heads, line.cells, strict=True)
+        )
+        lines.append(Line(None, line.condition, line.names, cells))
+    return msgspec.structs.replace(table, key=prefix + table.key, lines=tuple(lines))
+
+
+# ── what flipped ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _group(flips: Flips, prefix: str, cards: _Cards) -> Group:
+    halves = []
+    for head, cases, total in listed(flips):
+        end = "worse" if head in ("right → wrong", "largest losses") else "improved"
+        apart = list({flip.case: flip for flip in reversed(cases)}.values())[::-1]  # of a case its first
+        made = [cards.card(flip, flips) for flip in apart[:SHOWN]]
+        halves.append(Half(head, total, f"{prefix}{flips.key}/{end}", made))
+    over = f", {OVER[flips.basis]}" if flips.basis in OVER and flips.basis else ""
+    return Group(f"{flips.label}, {flips.condition}{over}", halves)
+
+
+class _Cards:
+    """Flipped cases as cards: the clip, and what each run said."""
+
+    def __init__(
+        self, first: Reading, second: Reading, names: tuple[str, str], media: Media, sounds: list[list[str]]
+    ) -> None:
+        self.readings, self.names, self.media, self.sounds = (first, second), names, media, sounds
+        self._asked = [{(a.item_id, a.condition, a.repeat): a for a in r.answers} for r in self.readings]
+
+    def card(self, flip: Flip, flips: Flips) -> dict[str, Any]:
+        both = [asked[flip.item, flip.condition, flip.repeat] for asked in self._asked]
+        item = both[0].item
+        clip = next((turn.clip.path for turn in item.turns if turn.clip), "")
+        self.sounds.append(
+            [self.media.clip(self.readings[0], clip) if clip else "", *map(self._sound, self.readings, both)]
+        )
+        values = (flip.first, flip.second)
+        sides = zip(self.names, both, values, (flip.was, flip.now), strict=True)
+        return {
+            "number": len(self.sounds) - 1,
+            "case": flip.case,
+            "cue": item.cue_text or flip.cue or "no cue",
+            "style": item.style,
+            "words": next((turn.words for turn in item.turns if turn.words), ""),
+            "question": item.question,
+            "sides": [
+                {
+                    "name": name,
+                    "right": value == 1 if flips.right_or_wrong else None,
+                    "value": "" if flips.right_or_wrong else one(value, "number"),
+                    "said": _said(answer, letter),
+                }
+                for name, answer, value, letter in sides
+            ],
+        }
+
+    def _sound(self, reading: Reading, answer: Answer) -> str:
+        name = next((reply.audio for reply in reversed(answer.replies) if reply.audio), "")
+        return self.media.reply(reading, name) if name else ""
+
+
+def _said(answer: Answer, letter: str) -> str:
+    """The option chosen, or the reply; what is long is cut."""
+    text = next((f"{o.letter}. {o.text}" for o in answer.item.options if o.letter == letter), "")
+    text = text or (answer.replies[-1].text if answer.replies else "")
+    return text if len(text) <= LONGEST else text[:LONGEST].rstrip() + " …"

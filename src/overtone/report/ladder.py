@@ -1,0 +1,82 @@
+"""The standings of an arena on a page: sentences, the ladder as a picture, tables, and the cases that were voted on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from overtone.arena.electorates import behind
+from overtone.arena.said import sentences
+from overtone.arena.standings import Standings
+from overtone.arena.table import FILE, Table
+from overtone.errors import DataError, UsageError
+from overtone.paths import shown
+from overtone.report.arena import tables
+from overtone.report.drawing import Drawing
+from overtone.report.figures import Source
+from overtone.report.figures.arena import PREFIX
+from overtone.report.findings_page import drawn
+from overtone.report.links import Links
+from overtone.report.table import Line, PartTable
+
+STANDINGS = "standings.json"
+
+
+class Ladder(NamedTuple):
+    told: list[str]
+    pictures: list[Drawing]
+    tables: list[PartTable]
+    notes: list[str]
+
+
+def read_standings(folder: Path) -> Standings:
+    """What `overtone arena` found, from its folder."""
+    path = folder / STANDINGS
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Standings)
+    except OSError as error:
+        raise UsageError(f"{shown(str(path))}: {error.strerror}; make it with 'overtone arena RUN RUN'") from None
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise DataError(f"{shown(str(path))} holds no standings of this Overtone: {error}") from None
+
+
+def ladder(folder: Path, found: Standings, source: Source, links: Links) -> Ladder:
+    """The section, its links kept."""
+    made = Ladder(
+        sentences(found),
+        drawn(["arena"], source),
+        [_keyed(table, found) for table in tables(found)],
+        [*(f"{one.name}: {note}" for one in found.electorates for note in one.notes), *found.notes],
+    )
+    wanted = {mark.key for picture in made.pictures for mark in picture.marks}
+    wanted |= {cell.key for table in made.tables for line in table.lines for cell in line.cells}
+    links.take(_under(folder, wanted - {""}), wanted, range(len(source.readings)))
+    return made
+
+
+def _under(folder: Path, wanted: set[str]) -> Iterator[tuple[str, list[str]]]:
+    if not (folder / FILE).is_file():
+        return
+    with Table(folder) as table:
+        pairs = {pair.id: pair for pair in table.pairs()}
+        votes = table.votes()
+    for key in wanted:
+        yield key, behind(votes, pairs, key.removeprefix(PREFIX))
+
+
+def _keyed(table: PartTable, found: Standings) -> PartTable:
+    """Rows of runs and raters lead to the cases that were voted on."""
+    kind, _, electorate = table.key.partition("/")
+    ends = {"places": "run", "raters": "rater", "effects": "effect"}
+    lines = []
+    for line in table.lines:
+        name = "" if kind == "effects" else f"/{line.names[0]}"
+        key = f"{PREFIX}{electorate}/{ends[kind]}{name}" if kind in ends else ""
+        cells = tuple(msgspec.structs.replace(cell, key=key) for cell in line.cells)
+        lines.append(Line(None, "", line.names, cells))
+    heads = tuple(head[:1].upper() + head[1:] for head in table.heads)
+    title = table.title[:1].upper() + table.title[1:]
+    return msgspec.structs.replace(table, key=f"arena-{table.key}", title=title, heads=heads, lines=tuple(lines))
