@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from overtone.report.drawing import SIZE, Drawing, Line, Scale, Words, shortened, width_of, wrapped
+from overtone.report.drawing import SIZE, Box, Drawing, Line, Scale, Words, shortened, width_of, wrapped
 from overtone.report.figures import _axes as axes
 from overtone.report.figures._axes import SMALL, Kind, Spot
 
@@ -180,6 +180,9 @@ class _Group:
                 y += 4
             if block.head:
                 cut = shortened(block.head, drawing.width, SIZE, bold=True)
+                # The lines of the axes end at a heading.
+                wide = min(drawing.width, width_of(cut, SIZE, bold=True) + 3)
+                drawing.add(Box(0, y + 1, wide, HEAD - 2, "paper"))
                 axes.label(drawing, 0, y + 8.5, block.head, cut, bold=True)
                 y += HEAD
             for row in block.rows:

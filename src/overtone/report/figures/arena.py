@@ -87,7 +87,8 @@ def _agreements(drawing: Drawing, y: float, found: Standings) -> float:
             continue
         spot = Spot(one.tau, "", kind="number")
         y += 11
-        text = f"{one.first} and {one.second} rank {one.runs} runs alike to τ = {spot.short}"
+        other = f"judge {one.second}" if one.key.startswith("agreement/judge/") else one.second
+        text = f"{one.first} and {other} rank {one.runs} runs alike to τ = {spot.short}"
         for line in wrapped(text, drawing.width, SIZE - 0.5):
             drawing.words(0, y, line, size=SIZE - 0.5, key=PREFIX + one.key)
             y += 9
