@@ -167,19 +167,10 @@ def axis(
     """A horizontal axis: hair lines from top to bottom, round numbers and a name below; the place below all that.
 
     `zero` is where a firmer line stands: that of no difference."""
-    wanted = about or max(2, round(abs(scale.end - scale.start) / 26))
-    ticks = next((t for n in range(wanted, wanted + 5) if len(t := scale.ticks(n)) > 1), scale.ticks(wanted))
-    step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
-    shown_step = step if kind == "number" else 100 * step
-    digits = next((n for n in range(4) if abs(round(shown_step, n) - shown_step) < 1e-6), 4)
-    texts = [_one(tick, kind, digits) for tick in ticks]
-    room = 2 + max((width_of(text, SMALL - 0.5) for text in texts), default=0.0)
-    every = math.ceil(room / max(0.1, abs(scale(step) - scale(0.0)))) if len(ticks) > 1 else 1
-    for number, (tick, text) in enumerate(zip(ticks, texts, strict=True)):
+    for tick, text in _round_numbers(scale, kind, about or 6):
         x = scale(tick)
         drawing.line((x, top), (x, bottom), ink="grid", width=0.5)
-        if number % every == 0:
-            drawing.words(x, bottom + 8, text, size=SMALL - 0.5, anchor="middle", ink="quiet")
+        drawing.words(x, bottom + 8, text, size=SMALL - 0.5, anchor="middle", ink="quiet")
     if zero is not None:
         drawing.line((scale(zero), top), (scale(zero), bottom), ink="quiet", width=0.6)
     y = bottom + 8
@@ -187,6 +178,25 @@ def axis(
         y += 8
         drawing.words((scale.start + scale.end) / 2, y, line, size=SMALL - 0.5, anchor="middle", ink="quiet")
     return y + 2
+
+
+def _round_numbers(scale: Scale, kind: Kind, most: int) -> list[tuple[float, str]]:
+    """Round numbers along an axis and how they are written: at most about so many, at least two where two fit."""
+    fitting: list[tuple[float, str]] = []
+    for about in range(max(most, 2), 0, -1):
+        ticks = scale.ticks(about)
+        step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
+        shown_step = step if kind == "number" else 100 * step
+        digits = next((n for n in range(4) if abs(round(shown_step, n) - shown_step) < 1e-6), 4)
+        found = [(tick, _one(tick, kind, digits)) for tick in ticks]
+        if len(found) < 2:
+            break
+        fitting = found
+        if max(width_of(text, SMALL - 0.5) for _, text in found) + 6 <= abs(scale(step) - scale(0.0)):
+            break
+    else:  # not even the fewest fit beside each other: the first and the last
+        fitting = [fitting[0], fitting[-1]] if fitting else []
+    return fitting or [(tick, _one(tick, kind, 2)) for tick in scale.ticks(1)[:1]]
 
 
 def spot(scale: Scale, at: float, one: Spot, *, size: float = 2.6, upright: bool = False) -> list[Mark]:
