@@ -194,7 +194,7 @@ def test_from_files_to_the_tables_with_the_judge_the_benchmark_names(tmp_path: P
         flags = ["--data", str(data), "--out", str(out), "--model", f"openai:any?base_url={model.base_url}", "-q"]
         code = main(["run", "sakura", *flags, "--judge", judge.spec()])
         assert (code, model.count, judge.count) == (0, 10, 10)
-    main_table, tracks, judged, paper = suite_tables(open_run(out, light=True))
+    main_table, tracks, judged, judged_tracks, paper = suite_tables(open_run(out, light=True))
     # Animal: heard dog and cow of three, used dog and cat; Gender: heard f of two, used none.
     assert cells(main_table) == {
         "single": pytest.approx(3 / 5), "multi": pytest.approx(2 / 5), "used": pytest.approx(1 / 3),
@@ -205,10 +205,19 @@ def test_from_files_to_the_tables_with_the_judge_the_benchmark_names(tmp_path: P
     }  # fmt: skip
     assert cells(tracks, 1) == {"single": 0.5, "multi": 0.0, "used": 0.0}
     assert cells(judged) == cells(main_table), "this judge knows the right letter"
+    assert [cells(judged_tracks, n) for n in (0, 1)] == [cells(tracks, n) for n in (0, 1)]
     printed = cells(paper)
     assert printed["average_single"] == pytest.approx((2 / 3 + 1 / 2) / 2)
     assert printed["average_multi"] == pytest.approx((2 / 3 + 0) / 2)
     assert printed["emotion_single"] is None
+
+
+def test_without_a_judge_only_what_was_read_by_rule_is_shown(tmp_path: Path) -> None:
+    data, out = write(tmp_path / "data", "Animal", animals()), tmp_path / "run"
+    with OpenAIServer(answer=reply) as model:
+        flags = ["--data", str(data), "--out", str(out), "--model", f"openai:any?base_url={model.base_url}", "-q"]
+        assert main(["run", "sakura", *flags]) == 0
+    assert [table.headline.key for table in suite_tables(open_run(out))] == ["sakura", "sakura-tracks"]
 
 
 def _right(asked: Asked) -> bool:

@@ -44,13 +44,16 @@ def suite_of(benchmark: str) -> Suite | None:
 
 
 def suite_tables(reading: Reading) -> list[SuiteTable]:
-    """The headline tables of the run's benchmark; none where it has none or nothing of them was asked."""
+    """The headline tables of the run's benchmark; none where it has none or nothing of them was asked. A table without
+    a single score, such as that of a judge nobody asked, is left out beside those that have some."""
     suite = suite_of(reading.benchmark) if reading.benchmark else None
     if suite is None:
         return []
     scored = read_scored(reading)
     tables = [SuiteTable(headline, tuple(_rows(headline, scored))) for headline in suite.headlines]
-    return [table for table in tables if table.rows]
+    asked = [table for table in tables if table.rows]
+    known = [table for table in asked if any(cell and cell.scored for row in table.rows for cell in row.cells)]
+    return known or asked
 
 
 def read_scored(reading: Reading) -> list[Scored]:

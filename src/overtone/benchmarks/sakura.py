@@ -115,6 +115,7 @@ SUITE = Suite(
         Headline("sakura", "SAKURA", _three("accuracy"), hint="Replies read by rule; every question counts the same."),
         Headline("sakura-tracks", "SAKURA by track", _three("accuracy"), rows="category"),
         Headline("sakura-judged", "SAKURA, judged", _three("sakura_correct")),
+        Headline("sakura-judged-tracks", "SAKURA by track, judged", _three("sakura_correct"), rows="category"),
         Headline(
             "sakura-paper",
             "SAKURA, as its authors print it",
