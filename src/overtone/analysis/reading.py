@@ -179,7 +179,9 @@ def reader(names: Sequence[str]) -> Callable[[Answer], float | None]:
 def open_run(folder: Path, *, light: bool = False) -> Reading:
     """Read a run folder. A damaged or foreign store is a StoreError."""
     with Store.read(folder) as store, uncollected():
-        return read(store, light=light)
+        found = read(store, light=light)
+        gc.freeze()  # records hold no circles: no later search for garbage has to walk through them again
+    return found
 
 
 @contextlib.contextmanager

@@ -193,7 +193,8 @@ class _Left(NamedTuple):
 
 def _core(reading: Reading, given: str) -> Iterator[Answer]:
     """The core's answers under one kind of input."""
-    return (a for a in reading.answers if not a.item.part and a.condition.partition("/")[2] == given)
+    wanted = {c for c in {a.condition for a in reading.answers} if c.partition("/")[2] == given}
+    return (a for a in reading.answers if a.condition in wanted and not a.item.part) if wanted else iter(())
 
 
 def _model(reading: Reading) -> str:
