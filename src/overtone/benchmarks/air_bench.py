@@ -6,9 +6,10 @@ Reads `Foundation/Foundation_meta.json` and `Chat/Chat_meta.json` as released, e
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -51,6 +52,7 @@ PROMPTS = {
 }
 
 
+@functools.cache
 def slug(task: str) -> str:
     return re.sub(r"[\W_]+", "-", task.lower()).strip("-")
 
@@ -272,9 +274,9 @@ class AirBench(Recordings):
 
     def _clip(self, named: str, folder: str, where: str) -> str | None:
         """Where the recording lies; some are kept as FLAC under a name that says WAV."""
-        if PurePosixPath(named).suffix != ".flac":
-            flac = f"{folder}{PurePosixPath(named).with_suffix('.flac')}"
-            if ".." not in flac and not (self.root / folder / named).is_file() and (self.root / flac).is_file():
+        if named.endswith(".wav") and not named.startswith("/") and ".." not in folder + named:
+            flac = f"{folder}{named[:-4]}.flac"
+            if not (self.root / folder / named).is_file() and (self.root / flac).is_file():
                 return self.clip(flac, ("",), where)
         return self.clip(named, (folder,), where)
 
