@@ -16,7 +16,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from overtone import registry
-from overtone.benchmarks.fetch import fetch, release_of
+from overtone.benchmarks._hosts import HOSTS
+from overtone.benchmarks.fetch import fetch, parts_of, release_of
 from overtone.cli import data as command
 from overtone.errors import DataError, UsageError
 from overtone.suite import Facts, Release, Suite
@@ -487,3 +488,14 @@ def test_a_benchmark_without_a_release_says_where_it_comes_from(toy: ModuleType)
     toy.SUITE = Suite(FACTS)  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match=r"a drawer.*there is one of: .*echomind"):
         release_of("toy")
+
+
+def test_every_built_in_release_has_a_known_host_and_terms() -> None:
+    found = {}
+    for name in registry.builtins("benchmarks"):
+        suite = getattr(registry.find("benchmarks", name), "SUITE", None)
+        if isinstance(suite, Suite) and suite.release is not None:
+            found[name] = list(parts_of(suite.release))
+    assert {"echomind", "sakura", "mmau", "air-bench"} <= set(found)
+    for parts in found.values():
+        assert all(part.host in HOSTS and part.licence and part.repo.count("/") == 1 for part in parts)
