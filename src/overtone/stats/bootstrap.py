@@ -134,7 +134,7 @@ def _bca(value: float, drawn: Array, without: Array, tails: tuple[float, float])
     """The shares of the draws to cut off: Efron's bias correction and acceleration (1987)."""
     close = 1e-12 * max(1.0, abs(value))  # means of the same rows in another order differ in the last digit
     below = float((drawn < value - close).mean() + (np.abs(drawn - value) <= close).mean() / 2)
-    if not 0 < below < 1:
+    if not 0 < below < 1 or without.size < 2:
         return tails
     shift = normal_quantile(below)
     pull = without.mean() - without
