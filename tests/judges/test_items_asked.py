@@ -9,11 +9,11 @@ import pytest
 
 from overtone.analysis.judged import judged, read_dimensions
 from overtone.analysis.reading import open_run
-from overtone.judges import over_run
+from overtone.judges import transcripts
 from overtone.judges.over_run import judge_run
 from overtone.judges.policy import parse_judge
 from overtone.runs.store import Ask, Store
-from overtone.schema import Clip, Item, Reply, Turn
+from overtone.schema import Clip, Item, Reply, Score, Turn
 from tests.judges.helpers import QUICK
 from tests.judges.server import JudgeServer
 from tests.servers import Asked, tone
@@ -97,7 +97,7 @@ def test_what_is_heard_is_judged_and_every_reference_and_earlier_reply_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sounds = {tone(number): f"Heard {number}." for number in range(3)}
-    monkeypatch.setattr(over_run, "transcript", lambda path: sounds[path.read_bytes()])
+    monkeypatch.setattr(transcripts, "transcript", lambda path: sounds[path.read_bytes()])
     said = [Reply("Text 0.", tone(0)), Reply("Text 1.", tone(1))]
     turns = (
         Turn(Clip("a.wav"), "Hello.", given="Given."),
@@ -116,7 +116,7 @@ def test_what_is_heard_is_judged_and_every_reference_and_earlier_reply_shown(
 def test_a_reply_without_a_word_counts_what_the_rubric_says_and_costs_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(over_run, "transcript", lambda path: "")
+    monkeypatch.setattr(transcripts, "transcript", lambda path: "")
     rows = [(item("a", "one"), [Reply("Written, but silent.", tone())]), (item("b", "one"), [Reply(" ")])]
     asked, values = judge(stored(tmp_path / "run", rows), tmp_path)
     assert asked == [] and values == {"a": {"first": 0}, "b": {"first": 0}}
@@ -132,6 +132,21 @@ def test_a_reply_in_another_language_is_not_transcribed_by_ear_for_english(tmp_p
     assert values == {"a": {"second": None}, "b": {"second": 4}}
     (score,) = open_run(tmp_path / "run").answers[0].scores.values()
     assert "hears English alone" in score.reason
+
+
+def test_what_another_recogniser_wrote_down_is_judged_under_its_name(tmp_path: Path) -> None:
+    turns = (Turn(Clip("a.wav"), "Hello."), Turn(Clip("a.wav"), "Bye."))
+    rows = [(item("d", "two", *turns, language="zh"), [Reply("一", tone(0)), Reply("二", tone(1))])]
+    folder = stored(tmp_path / "run", rows)
+    with Store.create(folder) as store:
+        for turn, heard in ((0, "第一"), (None, "第二")):
+            score = Score("consistency_wer", "consistency_wer|v1|recogniser:large-v3@1", 0.5, "", {"transcript": heard})
+            store.add_scores([(1, score)], turn=turn)
+        store.commit()
+    (asked,), values = judge(folder, tmp_path)
+    assert "The reply was: 第一" in asked.text and "<reply>\n第二\n</reply>" in asked.text
+    assert values["d"]["second"] == 4
+    assert any(s.endswith("|text:transcript:large-v3@1") for s in open_run(folder).signatures.values())
 
 
 def test_a_rubric_that_asks_about_a_field_no_item_has_is_refused(tmp_path: Path) -> None:

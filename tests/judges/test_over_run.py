@@ -252,7 +252,7 @@ def test_a_reply_without_text_is_judged_by_a_transcript_and_the_signature_says_s
         times.append(path)
         return f"heard in {path.stem[:6]}"
 
-    monkeypatch.setattr("overtone.judges.over_run.transcript", transcript)
+    monkeypatch.setattr("overtone.judges.transcripts.transcript", transcript)
     out = tmp_path / "run"
     with Silent() as model, JudgeServer() as server:
         asked_of(small, out, model)

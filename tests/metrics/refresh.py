@@ -29,6 +29,7 @@ from overtone.metrics import (
     rouge,
     semsim,
     style,
+    uro,
     utmos,
     wer,
 )
@@ -50,6 +51,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "consistency": (consistency.NAME,),
     "mmau": (mmau.NAME,),
     "air-bench": (air_bench.NAME,),
+    "uro": (uro.REPEAT, uro.EMOTION, uro.WER),
     "emoalign": tuple(f"{name}|v{emoalign.VERSION}" for name in emoalign.NAMES),
     **{m.load().name: tuple(map(m.load().signature, m.NAMES)) for m in (nisqa, utmos, dnsmos, distillmos)},
 }
@@ -73,7 +75,20 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "style": ("metrics/style.py", "metrics/semsim.py"),
     "mmau": ("metrics/mmau.py",),
     "air-bench": ("metrics/air_bench.py",),
-    "consistency": ("metrics/consistency.py", "metrics/normalise.py", "metrics/_numbers.py"),
+    "consistency": (
+        "metrics/consistency.py",
+        "metrics/_recogniser.py",
+        "metrics/normalise.py",
+        "metrics/_numbers.py",
+        "workers/whisper.py",
+    ),
+    "uro": (
+        "metrics/uro.py",
+        "metrics/_recogniser.py",
+        "metrics/wer.py",
+        "metrics/normalise.py",
+        "metrics/_numbers.py",
+    ),
     "emoalign": (
         "metrics/emoalign.py",
         "metrics/data/reply_emotions.tsv",

@@ -16,9 +16,10 @@ from msgspec import Struct
 
 from overtone.arena.pairs import Case, Pair
 from overtone.errors import DataError, StoreError, UsageError
-from overtone.judges.over_run import Reply, replies, texts, transcript
+from overtone.judges.over_run import Reply, replies, texts
 from overtone.judges.rubric import Rubric
 from overtone.judges.subject import Subject
+from overtone.judges.transcripts import transcript
 from overtone.paths import inside, shown
 from overtone.runs.store import Store
 from overtone.schema import Item

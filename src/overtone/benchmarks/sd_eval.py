@@ -76,7 +76,11 @@ SUITE = Suite(
         licence="CC BY-NC 4.0; each corpus its own",
         offline="loading, asking and reference metrics; the rating needs a judge",
     ),
-    release=Release("amphion/SD-Eval", "CC BY-NC 4.0: non-commercial, name the authors"),
+    release=Release(
+        "amphion/SD-Eval",
+        "CC BY-NC 4.0: non-commercial, name the authors",
+        also=(Release("amphionspace/SD-Eval", "CC BY-NC 4.0", host="github", folders=("data",)),),
+    ),
     headlines=(
         Headline(
             "sd-eval",

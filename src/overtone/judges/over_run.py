@@ -22,6 +22,7 @@ from overtone.judges.panel import Judgement, Outcome, Sitting, signature
 from overtone.judges.policy import STANDARD, Judge
 from overtone.judges.rubric import Rubric
 from overtone.judges.subject import Subject
+from overtone.judges.transcripts import Transcripts
 from overtone.paths import inside
 from overtone.runs.asking import Policy as Retries
 from overtone.runs.store import Ask, Store
@@ -62,7 +63,7 @@ class Bench:
         self.root = Path(root) if root else None
         self.queues: list[asyncio.Queue[Reply | None]] = [asyncio.Queue() for _ in sittings]
         self._workers: list[asyncio.Task[None]] = []
-        self._transcripts: dict[str, asyncio.Future[str]] = {}
+        self._transcripts = Transcripts(store)
 
     def answered(self, reply: Reply) -> None:
         """Judge this reply soon."""
@@ -110,34 +111,26 @@ class Bench:
             return
         if {"reply", "reply_a"} & set(one.shows) and (one.transcribes or not reply.text.strip()) and reply.audio:
             try:
-                reply = await self._transcribed(reply, one.transcribes)
+                reply, heard_by = await self._transcribed(reply, one.transcribes)
             except OvertoneError as error:
                 self._keep(reply, [_unscored(sitting.judge, one, d, str(error)) for d in asked])
                 return
-            subject = msgspec.structs.replace(subject, texts=texts(reply), transcript=True)
+            subject = msgspec.structs.replace(subject, texts=texts(reply), transcript=True, heard_by=heard_by)
         if one.wordless is not None and not reply.text.strip():
             self._keep(reply, [_wordless(sitting.judge, one, d, subject.transcript) for d in asked])
             return
         judgement = await sitting.judgement(one, subject)
         self._keep(reply, scores(sitting.judge, one, judgement))
 
-    async def _transcribed(self, reply: Reply, all_turns: bool) -> Reply:
-        """The reply as a recogniser hears it, and with `all_turns` those before it too."""
-        language = reply.item.language
-        before = reply.before
-        if all_turns:
-            sounds = zip(before, reply.before_audio, strict=True)
-            before = tuple([await self._heard(audio, language) if audio else text for text, audio in sounds])
-        return msgspec.structs.replace(reply, text=await self._heard(reply.audio, language), before=before)
-
-    async def _heard(self, audio: str, language: str) -> str:
-        """A transcript of a reply's sound, made once however many judges and rubrics want it."""
-        if language not in ("", "en"):
-            raise OvertoneError(f"the offline recogniser hears English alone, and this reply is in {language!r}")
-        if audio not in self._transcripts:
-            work = asyncio.to_thread(transcript, self.store.audio_path(audio))
-            self._transcripts[audio] = asyncio.ensure_future(work)
-        return await asyncio.shield(self._transcripts[audio])
+    async def _transcribed(self, reply: Reply, all_turns: bool) -> tuple[Reply, str]:
+        """The reply as a recogniser hears it, and with `all_turns` those before it too; and which recogniser."""
+        before = list(reply.before)
+        for turn, audio in enumerate(reply.before_audio if all_turns else ()):
+            if audio:
+                before[turn], _ = await self._transcripts.of(reply.ask, turn, audio, reply.item.language)
+        last = reply.ask, reply.key.turn, reply.audio
+        words, heard_by = await self._transcripts.of(*last, reply.item.language)
+        return msgspec.structs.replace(reply, text=words, before=tuple(before)), heard_by
 
     def _keep(self, reply: Reply, found: list[Score]) -> None:
         self.store.add_scores([(reply.ask, score) for score in found], keep_values=True)
@@ -198,14 +191,6 @@ def _references(item: Item) -> str:
     return " / ".join(item.references)
 
 
-def transcript(path: Path) -> str:
-    """The words of a reply's sound."""
-    from overtone.audio import read
-    from overtone.embedded.recogniser import transcribe
-
-    return transcribe(*read(path))
-
-
 def scores(judge: Judge, one: Rubric, judgement: Judgement) -> list[Score]:
     """A judgement as scores, one for each dimension that was asked."""
     found = []
@@ -223,7 +208,8 @@ def scores(judge: Judge, one: Rubric, judgement: Judgement) -> list[Score]:
             "unread": len(judgement.draws) - len(read),
             "problems": problems,
         }
-        told = signature(judge, one, d, transcript=judgement.subject.transcript)
+        subject = judgement.subject
+        told = signature(judge, one, d, transcript=subject.transcript, heard_by=subject.heard_by)
         found.append(Score(f"{d.key}@{judge.label}", told, value, reason, detail))
     return found
 

@@ -291,7 +291,7 @@ def _scale(d: Dimension) -> str:
     return "\n".join(lines)
 
 
-def signature(judge: Judge, rubric: Rubric, dimension: Dimension, *, transcript: bool) -> str:
+def signature(judge: Judge, rubric: Rubric, dimension: Dimension, *, transcript: bool, heard_by: str = "") -> str:
     """What a judge's score depends on, for its score on one dimension."""
     policy = judge.policy
     hears = {"audio": "audio", "description": describe.NAME, "nothing": "nothing"}[policy.hears]
@@ -307,7 +307,7 @@ def signature(judge: Judge, rubric: Rubric, dimension: Dimension, *, transcript:
         f"calls:{policy.calls}",
         f"format:{policy.format}",
         f"hears:{hears if rubric.hears else 'nothing'}",
-        f"text:{_text(rubric, transcript)}",
+        f"text:{_text(rubric, transcript)}{f':{heard_by}' if heard_by and transcript else ''}",
     ]
     if rubric.subject == "pair":
         fields.append(f"swap:{'yes' if policy.swap else 'no'}")

@@ -18,4 +18,5 @@ class Subject(Struct, frozen=True):
     sounds: dict[str, Path] = {}
     style: str = ""  # of the clip; "" where every dimension is to be asked
     transcript: bool = False  # the reply's text is a transcript of its audio
+    heard_by: str = ""  # which recogniser made it; "" for the package's own
     item: Item | None = None  # what it replies to; None where every dimension is to be asked

@@ -3,7 +3,8 @@
 The text is the reference, the embedded recogniser's transcript the hypothesis, both normalised; 0 is word for word, and
 lower is better. The recogniser makes errors of its own on perfect speech, so compare models, not one model with 0.
 Counts are kept, so that a corpus's rate is a quotient of sums. Audio without a word has 1. A reply without audio, or
-without text to compare it with, is unscored; so is everything where the recogniser is not installed.
+without text to compare it with, is unscored; so is everything where the recogniser is not installed. The option
+`recogniser=FOLDER_OR_ID` takes a Whisper in the measuring environment, which hears other languages too.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Sequence
 
 from overtone.errors import OvertoneError
 from overtone.metrics import Answered
+from overtone.metrics._recogniser import Recogniser, recogniser_of, units
 from overtone.metrics.normalise import NAME as NORMALISER
-from overtone.metrics.normalise import english
 from overtone.metrics.wer import align
 from overtone.schema import Item, Score
 
@@ -28,29 +29,27 @@ class Consistency:
     name = "consistency"
     version = VERSION
 
+    def __init__(self, recogniser: Recogniser) -> None:
+        self.recogniser = recogniser
+
     def applies(self, item: Item) -> bool:
         return item.task == "converse"
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        from overtone.embedded import present
-        from overtone.embedded.recogniser import identity
-
-        signature = f"{NAME}|recogniser:{identity() if present('moonshine_voice') else 'missing'}"
-        return [[_score(a, signature)] for a in answered]
+        signature = f"{NAME}|recogniser:{self.recogniser.identity()}"
+        return [[_score(a, signature, self.recogniser)] for a in answered]
 
 
-def _score(a: Answered, signature: str) -> Score:
-    from overtone.embedded.recogniser import transcribe
-
+def _score(a: Answered, signature: str, recogniser: Recogniser) -> Score:
     try:
         samples, rate = a.sound()
-        words = english(a.text).split()
+        words = units(a.text, a.item.language)
         if not words:
             return Score("consistency_wer", signature, None, "the reply has no words")
-        heard = transcribe(samples, rate)
+        heard = recogniser.transcribe(samples, rate, a.item.language)
     except OvertoneError as error:  # no sound, or no recogniser: one reply's reason, never the end of the others
         return Score("consistency_wer", signature, None, str(error))
-    found = align(words, english(heard).split())
+    found = align(words, units(heard, a.item.language))
     detail: dict[str, float | int | str | None] = {
         "hits": found.hits,
         "substitutions": found.substitutions,
@@ -62,5 +61,6 @@ def _score(a: Answered, signature: str) -> Score:
     return Score("consistency_wer", signature, found.rate, "", detail)
 
 
-def load() -> Consistency:
-    return Consistency()
+def load(*, recogniser: str = "") -> Consistency:
+    """The metric with the package's recogniser, or with the Whisper of that folder or id."""
+    return Consistency(recogniser_of(recogniser))

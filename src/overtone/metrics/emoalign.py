@@ -212,10 +212,15 @@ def _profiles() -> tuple[str, dict[str, str]]:
     return hashlib.sha256(text.encode()).hexdigest()[:8], table
 
 
-def load(*, predictor: str = "embedded", model: str = "iic/emotion2vec_plus_large", hub: str = "ms") -> EmoAlign:
-    """The metric with the predictor of that name."""
+def predictor_of(metric: str, predictor: str, model: str, hub: str) -> Predictor:
+    """The predictor of a name; `metric` is who wants it."""
     if predictor not in PREDICTORS:
         raise UsageError(
-            f"emoalign: no predictor {predictor!r}{suggest(predictor, PREDICTORS)}; known: {', '.join(PREDICTORS)}"
+            f"{metric}: no predictor {predictor!r}{suggest(predictor, PREDICTORS)}; known: {', '.join(PREDICTORS)}"
         )
-    return EmoAlign(Embedded() if predictor == "embedded" else Emotion2vec(model, hub))
+    return Embedded() if predictor == "embedded" else Emotion2vec(model, hub)
+
+
+def load(*, predictor: str = "embedded", model: str = "iic/emotion2vec_plus_large", hub: str = "ms") -> EmoAlign:
+    """The metric with the predictor of that name."""
+    return EmoAlign(predictor_of("emoalign", predictor, model, hub))

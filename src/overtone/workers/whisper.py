@@ -1,0 +1,78 @@
+"""Whisper of the Hugging Face library, run in the measuring environment: sounds in, the words one hears in them out.
+
+The option `model` is a folder or a hub id. A call's blobs are mono float32 sounds at 16 kHz; `language` is theirs, ""
+where it is to be told from the sound. Longer sounds than Whisper hears at once are cut into pieces of thirty seconds.
+Decoding is greedy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import transformers
+from transformers import WhisperForConditionalGeneration, WhisperProcessor
+
+if TYPE_CHECKING:
+    from overtone.workers import protocol
+else:
+    import protocol
+
+RATE = 16_000
+
+
+class Whisper:
+    """A loaded model as the wire calls it."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        name = str(options["model"])
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        dtype = torch.float16 if self.device == "cuda" else torch.float32
+        model: Any = WhisperForConditionalGeneration.from_pretrained(name, dtype=dtype, use_safetensors=True)
+        self.model = model.eval().to(self.device)
+        self.processor: Any = WhisperProcessor.from_pretrained(name)
+        self.piece = int(self.processor.feature_extractor.n_samples)
+        self.facts = {
+            "rate": RATE,
+            "model": _identity(name, str(getattr(model.config, "_commit_hash", None) or "")),
+            "device": self.device,
+            "versions": protocol.versions(("torch", "transformers")),
+        }
+
+    def __call__(self, header: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        return {"texts": [self.text(np.frombuffer(b, np.float32), str(header.get("language", ""))) for b in blobs]}, []
+
+    def text(self, sound: np.ndarray[Any, Any], language: str) -> str:
+        many = bool(getattr(self.model.generation_config, "is_multilingual", False))
+        told = {"task": "transcribe", **({"language": language} if language else {})} if many else {}
+        found = []
+        for start in range(0, len(sound), self.piece):
+            inputs = self.processor(sound[start : start + self.piece], sampling_rate=RATE, return_tensors="pt")
+            features = inputs.input_features.to(self.device, self.model.dtype)
+            with torch.inference_mode():
+                tokens = self.model.generate(features, do_sample=False, num_beams=1, **told)
+            found.append(self.processor.batch_decode(tokens, skip_special_tokens=True)[0].strip())
+        return " ".join(filter(None, found))
+
+
+def _identity(name: str, commit: str) -> str:
+    """The model's name and its bytes (a folder) or its commit (from the hub)."""
+    folder = Path(name)
+    if not folder.is_dir():
+        return f"{name}@{commit[:8] or 'unknown'}"
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")):
+        with path.open("rb") as file:
+            while part := file.read(1 << 20):
+                digest.update(part)
+    return f"{folder.resolve().name}@{digest.hexdigest()[:8]}"
+
+
+if __name__ == "__main__":
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    sys.exit(protocol.serve_calls(Whisper))
