@@ -1,4 +1,4 @@
-"""Judges of a run that rate a reply beside its reference, or judge answers to questions; and those a benchmark names."""
+"""Judges that rate a reply beside its reference, or judge answers to questions; and those that a benchmark names."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from overtone import registry
+from overtone.analysis.judged import read_dimensions
 from overtone.analysis.reading import open_run
 from overtone.errors import UsageError
 from overtone.judges import rubric
@@ -58,6 +59,8 @@ def test_a_reply_and_its_reference_are_rated_in_both_orders_and_averaged(tmp_pat
     assert found["air_b@scripted"].value == pytest.approx(2.5)
     assert found["air_a@scripted"].detail["values"] == "5,4"
     assert "|swap:yes" in found["air_a@scripted"].signature
+    labels = read_dimensions(open_run(tmp_path / "run").meta, found)
+    assert labels["air_a"].label == "Answer A, the reply" and labels["air_b"].label == "Answer B, the reference"
 
 
 def test_with_least_two_a_reply_rated_in_one_order_only_is_unscored(tmp_path: Path) -> None:

@@ -366,8 +366,10 @@ def _about(store: Store, judges: Iterable[Judge], rubrics: dict[str, list[Rubric
                 marks = entry.get("unvalidated")
                 unvalidated = dict(marks) if isinstance(marks, dict) else {}
                 unvalidated[judge.label] = held is None or bool(held.dimensions and d.key not in held.dimensions)
+                # The judge is not told whose answer is which; a reader of its ratings must be.
+                whose = {"_a": ", the reply", "_b": ", the reference"}.get(d.key[-2:], "") if one.against else ""
                 about[d.key] = {
-                    "label": d.label,
+                    "label": d.label + whose,
                     "low": d.ends[0],
                     "high": d.ends[1],
                     "better": d.better,
