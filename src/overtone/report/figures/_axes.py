@@ -190,7 +190,7 @@ def _round_numbers(scale: Scale, kind: Kind, most: int) -> list[tuple[float, str
         digits = next((n for n in range(4) if abs(round(shown_step, n) - shown_step) < 1e-6), 4)
         found = [(tick, _one(tick, kind, digits)) for tick in ticks]
         if len(found) < 2:
-            break
+            continue
         fitting = found
         if max(width_of(text, SMALL - 0.5) for _, text in found) + 6 <= abs(scale(step) - scale(0.0)):
             break
