@@ -42,6 +42,17 @@ class Column(Struct, frozen=True):
     scale: float = 1.0  # what is shown is so many times what was scored
     better: Literal["higher", "lower", "neither"] = "higher"
     help: str = ""  # what it is, and where its protocol misleads
+    # Instead of `score` and `reduce`, where each sub-task counts once whatever its size: the mean of the categories'
+    # means. Category → its score, and what that is multiplied by.
+    balance: Mapping[str, tuple[str, float]] = {}
+
+    def value(self, reply: Scored) -> float | None:
+        """What one reply counts, where the column is a mean of such."""
+        if not self.balance:
+            return reply.values.get(self.score)
+        score, times = self.balance.get(reply.item.category, ("", 1.0))
+        found = reply.values.get(score)
+        return None if found is None else times * found
 
     def counts(self, item: Item) -> bool:
         return all(getattr(item, field) in allowed for field, allowed in self.only.items())

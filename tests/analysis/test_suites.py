@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import msgspec
 import pytest
 
 from overtone import registry
 from overtone.analysis.reading import open_run
-from overtone.analysis.suites import suite_of, suite_tables, under
+from overtone.analysis.suites import number, suite_of, suite_tables, under
 from overtone.schema import Score
-from overtone.suite import Column, Facts, Groups, Headline, Suite
+from overtone.suite import Column, Facts, Groups, Headline, Scored, Suite
 from tests.analysis.small import Maker, item
 
 FACTS = Facts("Toy", "none", "choose", "audio", "text", "one", "accuracy", "made here", "none", "all")
@@ -103,3 +104,20 @@ def test_a_benchmark_without_a_suite_has_no_tables(tmp_path: Path) -> None:
     made.choice(item("q", "choose", benchmark="nothing-known"), "A")
     made.store.commit()
     assert suite_tables(open_run(tmp_path / "run")) == []
+
+
+def test_in_a_balanced_mean_each_category_counts_once_whatever_its_size_and_scale() -> None:
+    column = Column("all", "All", kind="number", balance={"a": ("one", 20.0), "b": ("two", 100.0), "c": ("one", 20.0)})
+    values = {"a": ("one", [1.0, 2.0, 3.0, 4.0]), "b": ("two", [1.0, 0.0]), "d": ("one", [9.0])}
+    rows = []
+    for category, (name, found) in values.items():
+        for n, value in enumerate(found):
+            made = item(f"{category}{n}", "converse", script=f"{category}{n}")
+            one = msgspec.structs.replace(made, category=category)
+            rows.append(Scored(one, "zero/audio", 0, {name: value, "other": 7.0}))
+    mean = number(column, rows)
+    assert mean is not None and mean.value == pytest.approx((20 * 2.5 + 100 * 0.5) / 2), "d is none of its categories"
+    assert (mean.scored, mean.asked, mean.scripts) == (6, 7, 7)
+    assert mean.low is not None and mean.high is not None and mean.low < mean.value < mean.high
+    nothing = number(column, [Scored(one, "zero/audio", 0, {})])
+    assert nothing is not None and nothing.value is None

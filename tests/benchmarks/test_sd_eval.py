@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from overtone.analysis.reading import open_run
-from overtone.analysis.suites import suite_tables
-from overtone.benchmarks.sd_eval import SUITE, balanced, load
+from overtone.analysis.suites import number, suite_tables
+from overtone.benchmarks.sd_eval import SUITE, load
 from overtone.cli import main
 from overtone.errors import DataError
 from overtone.schema import Item
@@ -32,10 +32,10 @@ def utterance(name: str, info: str, wav: str, words: str = "Kids are talking.", 
 def write(folder: Path, file: str, rows: list[dict[str, object]], sounds: bool = True) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{file}.json").write_text(json.dumps(rows))
-    for number, row in enumerate(rows if sounds else []):
+    for seed, row in enumerate(rows if sounds else []):
         path = folder / str(row["wav_path"])
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(tone(number, 0.2, 16_000))
+        path.write_bytes(tone(seed, 0.2, 16_000))
     return folder
 
 
@@ -143,8 +143,8 @@ def test_the_mean_counts_each_subset_once(tmp_path: Path) -> None:
     a, b, c = items(tmp_path)
     ratings = {a.id: 4.0, b.id: 7.0, c.id: 10.0}
     scored = [Scored(i, "zero/audio", 0, {f"rating_{i.category}": ratings[i.id]}) for i in (a, b, c)]
-    assert balanced([scored]) == pytest.approx((5.5 + 10) / 2)
-    assert balanced([]) is None
+    mean = number(SUITE.headlines[0].columns[0], scored)
+    assert mean is not None and mean.value == pytest.approx((5.5 + 10) / 2)
 
 
 def test_a_run_is_rated_by_the_question_of_each_subset(tmp_path: Path) -> None:

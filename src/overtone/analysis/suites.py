@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
 from msgspec import Struct
 
 from overtone import registry
@@ -12,7 +13,7 @@ from overtone.analysis.judged import PANEL, judges_of, value
 from overtone.analysis.measures import Estimate, estimate
 from overtone.analysis.reading import Answer, Reading
 from overtone.errors import UsageError
-from overtone.stats import bootstrap
+from overtone.stats import bootstrap, summed
 from overtone.suite import Column, Headline, Scored, Suite
 
 SEED = 13
@@ -84,7 +85,8 @@ def under(reading: Reading) -> Iterator[tuple[str, list[str]]]:
         for key, _, _, rows in _parts(headline, scored):
             for column in headline.columns:
                 counted = [r for r in rows if column.counts(r.item)]
-                known = [r for r in counted if not column.score or r.values.get(column.score) is not None]
+                every = not column.score and not column.balance
+                known = [r for r in counted if every or column.value(r) is not None]
                 yield f"{key}/{column.key}", list(dict.fromkeys(r.item.case for r in known))
 
 
@@ -110,8 +112,10 @@ def number(column: Column, replies: Sequence[Scored]) -> Estimate | None:
     if not replies:
         return None
     reduce, scale = column.reduce, column.scale
+    if column.balance:
+        return _balanced(column, replies)
     if reduce is None:
-        values = [reply.values.get(column.score) for reply in replies]
+        values = [column.value(reply) for reply in replies]
         return estimate(
             [(None if v is None else scale * v, r.item.group) for v, r in zip(values, replies, strict=True)]
         )
@@ -128,3 +132,22 @@ def number(column: Column, replies: Sequence[Scored]) -> Estimate | None:
     known = sum(reply.values.get(column.score) is not None for reply in replies) if column.score else len(replies)
     value, low, high = (None if math.isnan(x) else x for x in (found.value, found.low, found.high))
     return Estimate(value, low, high, known, len(replies), scripts=len(whole))
+
+
+def _balanced(column: Column, replies: Sequence[Scored]) -> Estimate:
+    """The mean of the categories' means, with an interval by leaving groups out."""
+    places = {name: place for place, name in enumerate(column.balance)}
+    valued = [(places[r.item.category], v, r.item.group) for r in replies if (v := column.value(r)) is not None]
+    rows = np.zeros((len(valued), 2 * len(places)))
+    for row, (place, counted, _) in zip(rows, valued, strict=True):
+        row[place], row[len(places) + place] = column.scale * counted, 1.0
+
+    def score(sums: summed.Sums) -> float:
+        totals, counts = sums[: len(places)], sums[len(places) :]
+        there = counts > 0.5  # a count, less one that was left out
+        return float((totals[there] / counts[there]).mean()) if there.any() else math.nan
+
+    found = summed.jackknife(rows, [group for _, _, group in valued], score)
+    ends = tuple(None if math.isnan(x) else x for x in (found.value, found.low, found.high))
+    scripts = len({reply.item.group for reply in replies})
+    return Estimate(ends[0], ends[1], ends[2], len(valued), len(replies), scripts=scripts)

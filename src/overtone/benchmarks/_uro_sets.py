@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from overtone.suite import Column, Groups, Headline, Published, Reduce
+from overtone.suite import Column, Headline, Published
 
 SCORES: dict[str, tuple[str, float]] = {  # how a set is scored → the score, and what it is multiplied by
     "open": ("uro_open", 20.0),
@@ -74,28 +74,6 @@ TABLES: dict[tuple[str, str], list[Set]] = {
     ),
 }  # fmt: skip
 SETS: tuple[Set, ...] = tuple(one for sets in TABLES.values() for one in sets)
-_OF = {one.name: SCORES[one.mode] for one in SETS}
-
-
-def overall(groups: Groups) -> float | None:
-    """The plain mean over the sets that have a score, whatever their size."""
-    return _over_sets(groups, _OF)
-
-
-def _over_sets(groups: Groups, scores: Mapping[str, tuple[str, float]]) -> float | None:
-    found: dict[str, list[float]] = {}
-    for reply in (reply for group in groups for reply in group):
-        name, scale = scores.get(reply.item.category, ("", 1.0))
-        value = reply.values.get(name)
-        if value is not None:
-            found.setdefault(reply.item.category, []).append(scale * value)
-    return sum(sum(v) / len(v) for v in found.values()) / len(found) if found else None
-
-
-def _side(score: str) -> Reduce:
-    """The mean over sets of one score that all of them may have."""
-    scores = dict.fromkeys(_OF, (score, 1.0))
-    return lambda groups: _over_sets(groups, scores)
 
 
 def headlines() -> tuple[Headline, ...]:
@@ -119,11 +97,18 @@ def _columns(sets: Sequence[Set]) -> list[Column]:
     names = tuple(one.name for one in sets)
     every: Mapping[str, tuple[str, ...]] = {"category": names}
     columns = [
-        Column("overall", "Overall", "", every, overall, "number", help="Mean of the sets that have a score"),
-        Column("utmos", "Avg. UTMOS", "", every, _side("utmos"), "number", help="With --metric utmos"),
         Column(
-            "asr_wer", "Avg. ASR-WER", "", every, _side("consistency_wer"), "number", scale=100.0, better="lower",
-            help="With --metric consistency: the reply's text against what is heard in it, %. Mean of sets",
+            "overall", "Overall", only=every, kind="number", help="Mean of the sets that have a score, however small",
+            balance={one.name: SCORES[one.mode] for one in sets},
+        ),
+        Column(
+            "utmos", "Avg. UTMOS", only=every, kind="number", help="Mean of sets; with --metric utmos",
+            balance=dict.fromkeys(names, ("utmos", 1.0)),
+        ),
+        Column(
+            "asr_wer", "Avg. ASR-WER", only=every, kind="number", better="lower",
+            help="The reply's text against what is heard in it, %, mean of sets; with --metric consistency",
+            balance=dict.fromkeys(names, ("consistency_wer", 100.0)),
         ),
     ]  # fmt: skip
     for one in sets:

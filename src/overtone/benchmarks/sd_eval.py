@@ -19,7 +19,7 @@ from overtone.cues import find_cue
 from overtone.errors import DataError
 from overtone.paths import inside, shown
 from overtone.schema import Clip, Item, Turn
-from overtone.suite import Column, Facts, Groups, Headline, Release, Suite
+from overtone.suite import Column, Facts, Headline, Release, Suite
 
 
 class Subset(Struct, frozen=True):
@@ -53,16 +53,6 @@ FOLDERS = ("", "audio_data/", "audio/", "archive/", "data/")
 ENDINGS = (".wav", ".flac", ".mp3")
 
 
-def balanced(groups: Groups) -> float | None:
-    """The mean of the subsets' means: the accent set alone is more than half of all utterances."""
-    found: dict[str, list[float]] = {}
-    for reply in (reply for group in groups for reply in group):
-        value = reply.values.get(f"rating_{reply.item.category}")
-        if value is not None:
-            found.setdefault(reply.item.category, []).append(value)
-    return sum(sum(v) / len(v) for v in found.values()) / len(found) if found else None
-
-
 SUITE = Suite(
     Facts(
         title="SD-Eval",
@@ -86,7 +76,10 @@ SUITE = Suite(
             "sd-eval",
             "SD-Eval",
             (
-                Column("mean", "Mean of subsets", reduce=balanced, kind="number", help="Ours: each subset counts once"),
+                Column(
+                    "mean", "Mean of subsets", kind="number", help="Ours: each subset counts once",
+                    balance={name: (f"rating_{name}", 1.0) for name in SUBSETS},
+                ),
                 *(
                     Column(
                         name, name.capitalize(), f"rating_{name}", {"category": (name,)}, kind="number",

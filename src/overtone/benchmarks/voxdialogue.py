@@ -24,7 +24,7 @@ from overtone.cues import find_cue
 from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
 from overtone.schema import Clip, Item, Turn
-from overtone.suite import Column, Facts, Groups, Headline, Release, Suite
+from overtone.suite import Column, Facts, Headline, Release, Suite
 
 ATTRIBUTES = {  # → dimension
     "gender": "speaker", "age": "speaker", "accent": "speaker", "language": "speaker",
@@ -54,16 +54,6 @@ class Line(Struct, frozen=True):
         return " ".join(_SOUND.sub(" ", _STRESS.sub(r"\1", self.said)).split())
 
 
-def _mean(groups: Groups) -> float | None:
-    """The mean of the attributes' means."""
-    found: dict[str, list[float]] = {}
-    for reply in (reply for group in groups for reply in group):
-        value = reply.values.get(f"vox_{reply.item.category}")
-        if value is not None:
-            found.setdefault(reply.item.category, []).append(value)
-    return sum(sum(v) / len(v) for v in found.values()) / len(found) if found else None
-
-
 _HELP = {
     "music": "Mean of the verdicts, 1–5. Asks how well the line fits, and nothing about the music: its own prompt does "
     "not either.",
@@ -90,7 +80,10 @@ SUITE = Suite(
             "voxdialogue",
             "VoxDialogue",
             (
-                Column("mean", "Mean", reduce=_mean, kind="number", help="Each attribute counts once"),
+                Column(
+                    "mean", "Mean", kind="number", help="Each attribute counts once",
+                    balance={name: (f"vox_{name}", 1.0) for name in ATTRIBUTES},
+                ),
                 *(
                     Column(
                         name, name.capitalize(), f"vox_{name}", {"category": (name,)}, kind="number",
