@@ -167,3 +167,23 @@ def test_colours_of_pictures_follow_the_theme(driver: Any, home: Path) -> None:
         driver.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
         seen.add(driver.execute_script(colour))
     assert len(seen) == 2
+
+
+@pytest.mark.browser
+def test_arrow_keys_walk_through_the_numbers_of_a_table_and_a_picture(driver: Any, home: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    go(driver, home / "two.html")
+    assert driver.execute_script("return document.querySelectorAll('td a.v:not([tabindex=\"-1\"])').length") == 0
+    table = driver.find_element("css selector", "#results .scroll")
+    table.send_keys(Keys.ARROW_RIGHT)
+    place = "const a = document.activeElement, td = a.closest('td'); return [td.parentElement.rowIndex, td.cellIndex]"
+    assert driver.execute_script(place) == [1, 1]
+    driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    assert driver.execute_script(place) == [2, 2]
+    driver.switch_to.active_element.send_keys(Keys.ARROW_LEFT, Keys.ENTER)
+    wait(driver, "return document.activeElement.id === 'list' && !document.getElementById('under').hidden")
+    picture = driver.find_element("css selector", "#findings .picture")
+    picture.send_keys(Keys.ARROW_DOWN)
+    assert driver.execute_script("return document.activeElement.closest('svg') !== null")

@@ -61,6 +61,24 @@ const seen = new IntersectionObserver((entries) => {
 }, { rootMargin: "-20% 0px -70% 0px" });
 document.querySelectorAll("main > section").forEach((section) => seen.observe(section));
 
+// Numbers are links, and there are thousands: Tab stops once at a table or picture, arrow keys move within.
+const NUMBERS = "td a.v, td a.s, td a.b, svg a";
+document.querySelectorAll(NUMBERS).forEach((link) => link.setAttribute("tabindex", "-1"));
+addEventListener("keydown", (event) => {
+  const box = event.target.closest && event.target.closest(".scroll, .picture");
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (!box || !step || event.ctrlKey || event.altKey || event.metaKey) return;
+  const numbers = [...box.querySelectorAll(NUMBERS)];
+  let to = numbers.indexOf(event.target) + (event.target === box && step < 0 ? 0 : step);
+  const cell = event.target.closest("td");
+  if (cell && /Up|Down/.test(event.key)) { // the same column, in the row above or below
+    while (numbers[to] && numbers[to].closest("td").cellIndex !== cell.cellIndex) to += step;
+  }
+  if (!numbers[to]) return;
+  numbers[to].focus();
+  event.preventDefault();
+});
+
 const picker = byId("map");
 if (picker) {
   const show = () => document.querySelectorAll(".map").forEach((map) => { map.hidden = map.id !== picker.value; });
