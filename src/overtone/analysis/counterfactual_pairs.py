@@ -9,12 +9,23 @@ from typing import NamedTuple
 from overtone.analysis.measures import meant
 from overtone.analysis.parts import by_basis, of_script
 from overtone.analysis.reading import Answer
+from overtone.schema import Item
 
 DELIVERIES = ("target", "alternative", "neutral")
 LEVELS = {1: "understanding", 2: "reasoning"}
 REPEAT, RENDERING = "repeat", "rendering"
 
-Question = dict[str, dict[int, Answer]]  # style → repeat → its answer
+
+class Asked(NamedTuple):
+    """One answer, read once."""
+
+    item: Item
+    right: str  # the reading under which the right option is right
+    offered: tuple[str, ...]  # the readings of all options, whatever their order
+    read: str | None  # what was chosen; "" where the reply cannot be read, None where there is none
+
+
+Question = dict[str, dict[int, Asked]]  # style → repeat → its answer
 
 
 class About(NamedTuple):
@@ -62,19 +73,19 @@ def gather(answers: Iterable[Answer]) -> Gathered:
     for basis, part in by_basis((a for a in asked if a.item.level in LEVELS), of_script(asked)):
         questions: dict[tuple[str, int, str], Question] = {}
         doubled = set()
-        for answer in part:
-            item = answer.item
+        for answer, read in _read(part):
+            item = read.item
             key = (item.group, item.level, item.category)
             of_clip = questions.setdefault(key, {}).setdefault(item.style, {})
             if answer.repeat in of_clip:
                 doubled.add(key)
-            of_clip[answer.repeat] = answer
+            of_clip[answer.repeat] = read
         for key, question in questions.items():
             if key in doubled:
                 twice += 1
                 continue
             styles = [s for s in DELIVERIES if s in question]
-            if len(styles) > 1 and not any(_right(_any(question[s])) for s in styles):
+            if len(styles) > 1 and not any(_any(question[s]).right for s in styles):
                 untold += 1
             found.moved.extend(_moved(question, styles, basis))
             found.still.extend(_rendered(question, styles, basis))
@@ -87,27 +98,26 @@ def gather(answers: Iterable[Answer]) -> Gathered:
     return found
 
 
-def _any(of_clip: dict[int, Answer]) -> Answer:
+def _read(answers: Iterable[Answer]) -> Iterator[tuple[Answer, Asked]]:
+    about: dict[int, tuple[str, tuple[str, ...]]] = {}  # equal items of a light reading are one object
+    for answer in answers:
+        item = answer.item
+        if (known := about.get(id(item))) is None:
+            right = next((o.provenance for o in item.options if o.letter == item.gold), "")
+            known = about[id(item)] = (right, tuple(sorted(o.provenance for o in item.options)))
+        yield answer, Asked(item, *known, None if answer.value("accuracy") is None else meant(answer))
+
+
+def _any(of_clip: dict[int, Asked]) -> Asked:
     return next(iter(of_clip.values()))
 
 
-def _right(answer: Answer) -> str:
-    """The reading under which the right option is right."""
-    return next((o.provenance for o in answer.item.options if o.letter == answer.item.gold), "")
-
-
-def _read(answer: Answer) -> str | None:
-    """What was chosen; "" where the reply cannot be read."""
-    return None if answer.value("accuracy") is None else meant(answer)
-
-
-def _moves(one: Answer, other: Answer) -> bool:
+def _moves(one: Asked, other: Asked) -> bool:
     """Whether both clips were asked the same and the right answer is another one."""
-    first, second = (sorted(o.provenance for o in a.item.options) for a in (one, other))
-    return first == second and "" not in (_right(one), _right(other)) and _right(one) != _right(other)
+    return bool(one.right and other.right and one.right != other.right and one.offered == other.offered)
 
 
-def _voice_pairs(question: Question, styles: Sequence[str]) -> Iterator[tuple[Answer, Answer]]:
+def _voice_pairs(question: Question, styles: Sequence[str]) -> Iterator[tuple[Asked, Asked]]:
     for one, other in itertools.combinations(styles, 2):
         for repeat, answer in question[one].items():
             twin = question[other].get(repeat)
@@ -118,7 +128,7 @@ def _voice_pairs(question: Question, styles: Sequence[str]) -> Iterator[tuple[An
 def _moved(question: Question, styles: Sequence[str], basis: str) -> Iterator[Moved]:
     for one, other in _voice_pairs(question, styles):
         about = _about([one, other], basis, f"{one.item.style}-{other.item.style}")
-        first, second = _read(one), _read(other)
+        first, second = one.read, other.read
         chance = 1 / len(one.item.options) / len(other.item.options)
         if first is None or second is None:
             yield Moved(about, None, None, None, chance)
@@ -126,8 +136,8 @@ def _moved(question: Question, styles: Sequence[str], basis: str) -> Iterator[Mo
         yield Moved(
             about,
             float(bool(first) and bool(second) and first != second),
-            float(first == _right(one) and second == _right(other)),
-            float(first == _right(other) and second == _right(one)),
+            float(first == one.right and second == other.right),
+            float(first == other.right and second == one.right),
             chance,
         )
 
@@ -135,10 +145,10 @@ def _moved(question: Question, styles: Sequence[str], basis: str) -> Iterator[Mo
 def _rendered(question: Question, styles: Sequence[str], basis: str) -> Iterator[Still]:
     for repeat, control in question.get("control", {}).items():
         twin = question.get("target" if control.item.cue else "neutral", {}).get(repeat)
-        if twin is None or _right(twin) != _right(control):
+        if twin is None or twin.right != control.right:
             continue
         others = [a for s in styles if (a := question[s].get(repeat)) is not None and _moves(twin, a)]
-        here, there = _read(twin), _read(control)
+        here, there = twin.read, control.read
         yield Still(
             _about([twin, control], basis, RENDERING),
             None if here is None or there is None else float(bool(here) and here == there),
@@ -151,7 +161,7 @@ def _repeated(question: Question, styles: Sequence[str], basis: str) -> Still | 
     again = [pair for s in styles for pair in itertools.combinations(question[s].values(), 2)]
     if not again:
         return None
-    both = [(x, y) for one, other in again if (x := _read(one)) is not None and (y := _read(other)) is not None]
+    both = [(x, y) for one, other in again if (x := one.read) is not None and (y := other.read) is not None]
     clips = [_any(question[s]) for s in styles]
     return Still(
         _about(clips, basis, REPEAT),
@@ -161,13 +171,13 @@ def _repeated(question: Question, styles: Sequence[str], basis: str) -> Still | 
     )
 
 
-def _differ(pairs: Sequence[tuple[Answer, Answer]]) -> float | None:
+def _differ(pairs: Sequence[tuple[Asked, Asked]]) -> float | None:
     """The share of pairs with two answers that differ."""
-    both = [(x, y) for one, other in pairs if (x := _read(one)) is not None and (y := _read(other)) is not None]
+    both = [(x, y) for one, other in pairs if (x := one.read) is not None and (y := other.read) is not None]
     return sum(x != y for x, y in both) / len(both) if both else None
 
 
-def _about(clips: Sequence[Answer], basis: str, kind: str) -> About:
+def _about(clips: Sequence[Asked], basis: str, kind: str) -> About:
     item = clips[0].item
     cases = tuple(a.item.case for a in clips)
     return About(item.group, basis, LEVELS[item.level], item.dimension, kind, cases)
