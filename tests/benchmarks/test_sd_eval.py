@@ -185,3 +185,20 @@ def test_the_real_files_load_and_name_what_is_missing() -> None:
     assert all(len(i.references) == 5 for i in real)
     left = "\n".join(found.warnings)
     assert all(f"({count}:" in left for count in (384, 825, 507, 690))
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no SD-Eval sample; set OVERTONE_SHARED to the folder that holds data/")
+def test_real_recordings_are_sent_and_rated(tmp_path: Path) -> None:
+    verdicts = iter((9, 6, 3, 4))
+    with (
+        OpenAIServer(speech=False) as model,
+        JudgeServer(verdict=lambda asked: {"rating_emotion": next(verdicts)}) as judge,
+    ):
+        spec = f"openai:any?base_url={model.base_url}&speech=no"
+        flags = ["--data", str(SHARED), "--out", str(tmp_path / "run"), "--model", spec, "--prompt", "zero", "-q"]
+        assert main(["run", "sd-eval", *flags, "--limit", "4", "--judge", judge.spec("connections=1")]) == 0
+        assert len({sound for asked in model.asked for sound in asked.sounds}) == 4
+        assert all("Kids are talking by the door" in a.text and "\nsad\n" in a.text for a in judge.asked)
+    mean, emotion, *_ = suite_tables(open_run(tmp_path / "run"))[0].rows[0].cells
+    assert emotion is not None and emotion.value == 5.5 and mean is not None and mean.value == 5.5

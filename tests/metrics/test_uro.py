@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
+import jiwer
 import msgspec
 import numpy as np
 import pytest
@@ -63,6 +65,17 @@ def test_errors_are_divided_by_the_reply_as_there_and_by_the_words_wanted_in_our
     assert rates("", "I love apples", "en") == (1.0, 1.0)
     assert rates("I do", "", "en") == (1.0, 1.0)
     assert list(rates("red blue green gold", "red", "en")) == pytest.approx([3 / 4, 3.0])
+
+
+def test_rates_are_those_of_jiwer_with_reply_and_reference_swapped() -> None:
+    rng = random.Random(3)
+    words = ["red", "blue", "green", "the", "cat", "sat", "I", "can't", "color", "colour", "twenty", "three", "5"]
+    for _ in range(300):
+        said, wanted = (" ".join(rng.choices(words, k=rng.randint(1, 12))) for _ in range(2))
+        one, other = (" ".join(units(text, "en")) for text in (said, wanted))
+        assert list(rates(said, wanted, "en")) == pytest.approx([jiwer.wer(one, other), jiwer.wer(other, one)])
+        said, wanted = ("".join(rng.choices("你好世界我们", k=rng.randint(1, 9))) for _ in range(2))
+        assert rates(said, f"{wanted}。", "zh")[0] == pytest.approx(jiwer.cer(said, wanted))
 
 
 def test_chinese_is_compared_by_letters_without_marks() -> None:
