@@ -17,6 +17,7 @@ from overtone.report.table import PartTable
 
 VISIBLE = 2  # sentences of a run; the others stand behind "more"
 TOGETHER = 3  # with more runs each has its sentences behind its name
+SEVERAL = "the runs are of several benchmarks, whose measures do not average: give runs of one"
 PICTURES = {"funnel": ("funnel", "cues"), "leaderboard": ("leaderboard", "radar")}  # the others have one of their name
 
 
@@ -65,7 +66,9 @@ def sections(source: Source, links: Links) -> list[Section]:
     made = []
     for name in FINDINGS:
         if name == "levels" and len({r.benchmark for r in source.readings}) > 1:
-            continue  # measures of two benchmarks do not average
+            told = [Told("", (), (SEVERAL,))]
+            made.append(Section(name, FINDINGS[name].title, FINDINGS[name].question, told, [], []))
+            continue
         found = source.findings(name)
         section = Section(
             name,
