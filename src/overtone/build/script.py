@@ -136,11 +136,13 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 HERE = Path(__file__).parent
+OTHER_TEXTS = frozenset({"aeq", "echat_eval"})  # folders of texts that are no scripts, spoken by modules of their own
 
 
 def sets() -> tuple[str, ...]:
     """The names of the script sets that come with the package: folders here with scripts and their licence."""
-    return tuple(sorted(p.parent.name for p in HERE.glob("*/LICENSE") if any(p.parent.glob("*.toml"))))
+    found = {p.parent.name for p in HERE.glob("*/LICENSE") if any(p.parent.glob("*.toml"))}
+    return tuple(sorted(found - OTHER_TEXTS))
 
 
 def read_set(name: str) -> tuple[Script, ...]:
