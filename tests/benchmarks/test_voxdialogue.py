@@ -147,6 +147,19 @@ def test_marks_in_the_text_are_the_label_and_no_words(
     assert one.turns[-1].clip is not None and one.turns[-1].clip.path.endswith("dialog_00000_000/002.wav")
 
 
+def test_a_generation_file_may_name_its_topics_as_keys(tmp_path: Path) -> None:
+    place = tmp_path / "language"
+    place.mkdir()
+    told = {k: v for k, v in SCRIPT.items() if k not in ("aspect_list", "history_turns")}
+    told |= {"history turns": ["A (female, neutral, normal)：你好。", "B (male, happy, normal): 你好！"]}
+    (place / "dialog_data.json").write_text(json.dumps({"快速 时尚": told}))
+    for number in range(1, 5):
+        record(place / "快速_时尚" / "dialog_00001_000" / f"{number:03d}.wav", number)
+    (one,) = items(tmp_path)
+    assert one.id == "voxdialogue/language/快速_时尚/dialog_00001_000" and one.language == "zh"
+    assert [(t.words, t.given) for t in one.turns] == [("你好。", "你好！"), ("Do you like it, dear?", "")]
+
+
 def test_both_shapes_of_one_dialogue_are_one_item(tmp_path: Path) -> None:
     root = audio(tmp_path, "emotion")
     history = [f"{one['speaker_id']} (female, happy, normal, normal): {one['content']}" for one in LINES[:4]]
