@@ -69,9 +69,9 @@ class Numbers(HTMLParser):
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("links")
-    make_run(home / "a", scripts=14, judges=JUDGES, voice=True)
-    make_run(home / "b", scripts=14, seed=3, skill=0.4, judges=JUDGES, voice=True, repeats=2, model="openai:other")
-    make_open_run(home / "open", scripts=40)
+    make_run(home / "a", scripts=8, judges=JUDGES, voice=True)
+    make_run(home / "b", scripts=8, seed=3, skill=0.4, judges=JUDGES, voice=True, repeats=2, model="openai:other")
+    make_open_run(home / "open", scripts=24)
     write_report([home / "a", home / "b"], home / "two.html")
     write_report([home / "open"], home / "open.html")
     write_report([home / "a", home / "open"], home / "mixed.html")
@@ -244,7 +244,7 @@ def test_a_number_is_named_filtered_further_and_let_go(driver: Any, home: Path) 
     assert 0 < after < before
     driver.find_element("css selector", "#under button").click()
     wait(driver, "return document.getElementById('under').hidden")
-    assert driver.execute_script(count) == 14, "the other filters stay"
+    assert driver.execute_script(count) == 8, "the other filters stay"
     assert driver.execute_script("return location.hash") == "#cases"
     go(driver, home / "two.html", "#where=run:9,measure:nothing")
     assert "no number" in driver.find_element("id", "case").text
