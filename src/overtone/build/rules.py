@@ -23,7 +23,7 @@ OVERALL = 0.05  # by how much they may then differ over the set, as a share of t
 def problems(scripts: Sequence[Script]) -> list[str]:
     """Every broken rule of a set, as `id: what is wrong`."""
     found = [f"{s.id}: {what}" for s in scripts for what in _of_script(s)]
-    return found + list(_of_pairs(scripts)) + list(_of_set(scripts))
+    return found + list(too_alike([(s.id, s.words) for s in scripts])) + list(_of_set(scripts))
 
 
 def _of_script(s: Script) -> Iterable[str]:
@@ -31,7 +31,7 @@ def _of_script(s: Script) -> Iterable[str]:
     if not WORDS[0] <= count <= WORDS[1]:
         yield f"{count} words; a script has {WORDS[0]} to {WORDS[1]}"
     for where, text in (("words", s.words), ("reply.neutral", s.reply.get("neutral", ""))):
-        for named in _cues_in(text):
+        for named in cues_in(text):
             yield f"{where} name the cue {named!r}"
     if ("neutral" in s.reply) == (BY_SLUG[s.cue].category == "gender"):
         yield "needs a neutral reply, unless it is about the speaker's sex"
@@ -41,7 +41,7 @@ def _of_script(s: Script) -> Iterable[str]:
     replies = list(s.reply.items())
     for i, (one, text) in enumerate(replies):
         for two, other in replies[:i]:
-            if _alike(text, other) >= ALIKE:
+            if alike(text, other) >= ALIKE:
                 yield f"the replies to {two} and {one} say almost the same"
     for r in s.reasoning:
         if r.category in TWO_WAY:
@@ -50,20 +50,21 @@ def _of_script(s: Script) -> Iterable[str]:
         sizes = [len(text) for text in options.values()]
         if max(sizes) > OPTION_RATIO * min(sizes):
             yield f"{r.category}: options of {sizes} characters; the longest may be {OPTION_RATIO} times the shortest"
-        for named in _cues_in(f"{r.question} {r.words}"):
+        for named in cues_in(f"{r.question} {r.words}"):
             yield f"{r.category}: the question or its words-alone option names the cue {named!r}"
 
 
-def _of_pairs(scripts: Sequence[Script]) -> Iterable[str]:
+def too_alike(texts: Sequence[tuple[str, str]]) -> Iterable[str]:
+    """Of (id, words): what begins or reads like one before it."""
     first: dict[str, str] = {}
-    for i, s in enumerate(scripts):
-        start = " ".join(s.words.lower().split()[:BEGINNING])
+    for i, (name, words) in enumerate(texts):
+        start = " ".join(words.lower().split()[:BEGINNING])
         if start in first:
-            yield f"{s.id}: begins like {first[start]} ({start!r})"
-        first.setdefault(start, s.id)
-        for other in scripts[:i]:
-            if _alike(s.words, other.words) >= ALIKE:
-                yield f"{s.id}: reads almost like {other.id}"
+            yield f"{name}: begins like {first[start]} ({start!r})"
+        first.setdefault(start, name)
+        for other, said in texts[:i]:
+            if alike(words, said) >= ALIKE:
+                yield f"{name}: reads almost like {other}"
 
 
 def _of_set(scripts: Sequence[Script]) -> Iterable[str]:
@@ -93,10 +94,12 @@ def _gap(given: Counter[str], answers: tuple[str, ...]) -> int:
     return abs(given[answers[0]] - given[answers[1]])
 
 
-def _cues_in(text: str) -> list[str]:
+def cues_in(text: str) -> list[str]:
+    """The slugs of the cues that a text names."""
     return [cue.slug for cue in BY_SLUG.values() if re.search(cue.pattern, text, re.I)]
 
 
-def _alike(one: str, two: str) -> float:
+def alike(one: str, two: str) -> float:
+    """Shared words ÷ all words of two texts."""
     a, b = (set(re.findall(r"\w+", text.lower())) for text in (one, two))
     return len(a & b) / len(a | b)

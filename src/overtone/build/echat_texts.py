@@ -1,0 +1,228 @@
+"""The texts of the open set for EChat-eval, as their author writes them, and the check that they keep the rules.
+
+Every sentence is said in two ways, and each way wants another reply; the words alone decide for neither. Labels are
+EChat's: emotion, age, gender and (sound) event, one of them in a category of its name, two or three in `multi`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from overtone.build import rules
+from overtone.build.gates._lexicon import tells
+from overtone.build.script import LONGEST, MAX_BYTES
+from overtone.build.voices import ROLES
+from overtone.cues import BY_SLUG, Cue
+from overtone.errors import DataError
+from overtone.paths import read_plain, shown
+
+FOLDER = Path(__file__).parent / "echat_eval"
+CATEGORIES = ("emotion", "age", "gender", "event", "multi")
+Emotion = Literal["happy", "sad", "angry", "fear", "surprise", "disgust", "neutral"]
+Age = Literal["child", "adult", "old"]
+Gender = Literal["male", "female"]
+
+EVENTS = {  # our cue → EChat's caption
+    # its eight vocal events; screaming, throat clearing and sneezing are none of our sounds, and a shout is no event
+    "laughter": "LAUGH",
+    "cough": "COUGH",
+    "sobbing": "CRY",
+    "sigh": "SIGH",
+    # the names of its fifty sound events are not published: these are the usual ones of a fifty-class set
+    "rain": "RAIN",
+    "thunder": "THUNDERSTORM",
+    "wind": "WIND",
+    "waves": "SEA WAVES",
+    "dog": "DOG",
+    "alarm": "CLOCK ALARM",
+    "honking": "CAR HORN",
+    "applause": "CLAPPING",
+    "subway": "TRAIN",
+}
+TAGS = {"angry": "ANGER"} | EVENTS  # label → EChat's tag where it is another word
+SLUGS = {"old": "elderly"}  # label → our cue where it is another word; neutral is none
+REPLY_WORDS = (15, 30)
+RUN = 6  # words in a row that no text shares with another set's
+LEAST = 40  # of each category
+
+
+class Said(Struct, frozen=True, forbid_unknown_fields=True):
+    """One way to say a query: what is heard besides the words, the reference reply, and how that is spoken."""
+
+    reply: str
+    reply_emotion: Emotion  # what the voice of a reply should carry
+    style: str
+    emotion: Emotion | Literal[""] = ""
+    age: Age | Literal[""] = ""
+    gender: Gender | Literal[""] = ""
+    event: str = ""  # slug of our cue, one of EVENTS
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Kind → label, of what it is about."""
+        named = {"emotion": self.emotion, "age": self.age, "gender": self.gender, "event": self.event}
+        return {kind: label for kind, label in named.items() if label}
+
+    @property
+    def cues(self) -> tuple[Cue, ...]:
+        """Our cues of its labels, in the order of CATEGORIES; a neutral voice carries none."""
+        return tuple(BY_SLUG[SLUGS.get(label, label)] for label in self.labels.values() if label != "neutral")
+
+
+class Query(Struct, frozen=True, forbid_unknown_fields=True):
+    """A sentence, and the ways it is said."""
+
+    id: str
+    topic: str
+    voice: str
+    words: str
+    said: tuple[Said, ...]
+
+    @property
+    def category(self) -> str:
+        return self.id.partition("-")[0]
+
+
+class Spoken(Struct, frozen=True):
+    """One item of the set: a query said in one way."""
+
+    query: Query
+    said: Said
+
+    @property
+    def id(self) -> str:
+        return "-".join((self.query.id, *self.said.labels.values()))
+
+    @property
+    def voice(self) -> str:
+        """The role that speaks it: the query's, or one of the other sex where the label wants that."""
+        if not self.said.gender or ROLES[self.query.voice] == self.said.gender:
+            return self.query.voice
+        same = [[name for name, sex in ROLES.items() if (sex == self.said.gender) == fits] for fits in (True, False)]
+        return same[0][same[1].index(self.query.voice) % len(same[0])]
+
+    @property
+    def clip(self) -> str:
+        return f"audio/{self.query.category}/{self.id}.wav"
+
+    @property
+    def reply_clip(self) -> str:
+        return f"audio_response/{self.query.category}/{self.id}_response.wav"
+
+    def record(self) -> dict[str, Any]:
+        """What `echat_eval.json` holds of it: EChat's raw record, with `category` and, in `extra`, what EChat's has
+        not: topic, what the reply's voice should carry (`a_emotion`) and how the reference reply is spoken."""
+        keys = {"emotion": "q_emotion", "event": "caption"}
+        tags = {keys.get(kind, kind): f"<{TAGS.get(name, name.upper())}>" for kind, name in self.said.labels.items()}
+        return {
+            "key": self.id,
+            "category": self.query.category,
+            "txt": self.said.reply,
+            "wav": self.clip,
+            "extra": {
+                "dataset": "overtone",
+                **tags,
+                "question": self.query.words,
+                "a_wav_path": self.reply_clip,
+                "a_emotion": f"<{TAGS.get(self.said.reply_emotion, self.said.reply_emotion.upper())}>",
+                "topic": self.query.topic,
+                "style": self.said.style,
+            },
+            "task": "<S2TCHAT> <TEXT2TOKEN>",
+        }
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    query: tuple[Query, ...]
+
+
+def read(folder: Path = FOLDER) -> tuple[Query, ...]:
+    """The queries of a folder by category; DataError names the query and what is wrong with it."""
+    found: list[Query] = []
+    seen: set[str] = set()
+    for path in (folder / f"{category}.toml" for category in CATEGORIES):
+        try:
+            file = msgspec.convert(tomllib.loads(read_plain(path, MAX_BYTES).decode("utf-8")), _File)
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+            raise DataError(f"{shown(path.name)}: cannot be read as queries: {error}") from error
+        for query in file.query:
+            problem = "another query has this id" if query.id in seen else _problem(query, path.stem)
+            if problem:
+                raise DataError(f"{shown(path.name)}: query {shown(query.id)}: {problem}")
+            seen.add(query.id)
+            found.append(query)
+    return tuple(found)
+
+
+def spoken(queries: Iterable[Query]) -> Iterator[Spoken]:
+    """Every item of the set."""
+    return (Spoken(query, said) for query in queries for said in query.said)
+
+
+def _problem(query: Query, category: str) -> str:
+    """What keeps a query from being spoken, or nothing."""
+    if not re.fullmatch(rf"{category}-\d\d", query.id):
+        return f"an id is the category and two digits, like {category}-01"
+    if not re.fullmatch(r"[a-z]{1,40}", query.topic):
+        return f"a topic is one word of small letters, not {shown(query.topic)!r}"
+    if query.voice not in ROLES:
+        return f"no voice {shown(query.voice)!r}; there is: {', '.join(ROLES)}"
+    for text in (query.words, *(said.reply for said in query.said)):
+        if not text.strip() or len(text) > LONGEST or not text.isprintable():
+            return f"its words and replies must be 1 to {LONGEST} printable characters on one line"
+    for said in query.said:
+        if said.event and said.event not in EVENTS:
+            return f"no event {shown(said.event)!r}; there is: {', '.join(EVENTS)}"
+        kinds = tuple(said.labels)
+        if kinds != (category,) and not (category == "multi" and len(kinds) in (2, 3)):
+            return f"labelled {', '.join(kinds) or 'with nothing'}: one label of its category, or two or three in multi"
+    if len({tuple(said.labels.values()) for said in query.said}) != len(query.said) or len(query.said) < 2:
+        return "it is said in two ways or more, each with other labels"
+    return ""
+
+
+# ── the rules of writing ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def problems(queries: Sequence[Query], others: Iterable[str] = ()) -> list[str]:
+    """Every broken rule, as `id: what is wrong`. `others` are texts of other sets, of which nothing is said again."""
+    found = [f"{query.id}: {what}" for query in queries for what in _of_query(query)]
+    found += rules.too_alike([(query.id, query.words) for query in queries])
+    known = {run for text in others for run in runs(text)}
+    for query in queries:
+        for text in (query.words, *(said.reply for said in query.said)):
+            found += [f"{query.id}: also said in another set: {' '.join(run)!r}" for run in runs(text) if run in known]
+    counts = Counter(query.category for query in queries for _ in query.said)
+    return found + [f"set: {counts[c]} of {c}; at least {LEAST}" for c in CATEGORIES if counts[c] < LEAST]
+
+
+def _of_query(query: Query) -> Iterator[str]:
+    count = len(query.words.split())
+    if not rules.WORDS[0] <= count <= rules.WORDS[1]:
+        yield f"{count} words; a query has {rules.WORDS[0]} to {rules.WORDS[1]}"
+    for named in rules.cues_in(query.words):
+        yield f"the words name the cue {named!r}"
+    for cue in dict.fromkeys(cue for said in query.said for cue in said.cues):
+        if cue.slug in tells() and (told := tells()[cue.slug].search(query.words)):
+            yield f"{told[0]!r} would tell a reader of {cue.phrase}"
+    lengths = [len(said.reply.split()) for said in query.said]
+    if min(lengths) < REPLY_WORDS[0] or max(lengths) > REPLY_WORDS[1]:
+        yield f"replies of {lengths} words; a reply has {REPLY_WORDS[0]} to {REPLY_WORDS[1]}"
+    if max(lengths) > rules.REPLY_RATIO * min(lengths):
+        yield f"replies of {lengths} words: the longest may be {rules.REPLY_RATIO} times the shortest"
+    if len({said.reply for said in query.said}) < len(query.said):
+        yield "two ways of saying it have the same reply"
+
+
+def runs(text: str) -> set[tuple[str, ...]]:
+    """Every run of RUN words."""
+    words = re.findall(r"[\w']+", text.lower())
+    return {tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)}
