@@ -15,8 +15,7 @@ from msgspec import Struct
 from overtone import cues
 from overtone.analysis import named
 from overtone.analysis.judged import by_status
-from overtone.analysis.measures import Estimate, chosen
-from overtone.analysis.named import Named
+from overtone.analysis.measures import Estimate, Measure, chosen
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.analysis.unlike import Unlike, unlike
@@ -155,12 +154,12 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
     pairs, only_first, only_second = share(first, second, conditions)
     wanted = _wanted(first, second, names)
     found, notes = unlike(first, second, wanted, pairs)
-    overall: list[tuple[Change, Named, Pairs]] = []
+    overall: list[tuple[Change, Measure, Pairs]] = []
     by_cue: list[Table] = []
     for condition in dict.fromkeys(a.condition for a, _ in pairs):
         here = [(a, b) for a, b in pairs if a.condition == condition]
         for measure in wanted:
-            mine = [(a, b) for a, b in here if measure.belongs(a)]
+            mine = [(a, b) for a, b in here if measure.belongs(a.item)]
             if not any(measure.read(a) is not None or measure.read(b) is not None for a, b in mine):
                 continue
             for basis, part in _by_basis(mine):
@@ -195,7 +194,7 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
     )
 
 
-def _wanted(first: Reading, second: Reading, names: Sequence[str]) -> list[Named]:
+def _wanted(first: Reading, second: Reading, names: Sequence[str]) -> list[Measure]:
     readings = [first, second]
     if not names:
         return named.headline(readings)
@@ -218,7 +217,7 @@ def _by_cue(pairs: Pairs) -> list[tuple[str, Pairs]]:
 # ── one row ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def values(measure: Named, pairs: Pairs) -> tuple[list[float], list[float], list[str]]:
+def values(measure: Measure, pairs: Pairs) -> tuple[list[float], list[float], list[str]]:
     """The values of both sides where both have one, and their scripts. What has not changed is equal."""
     read = ((measure.read(a), measure.read(b), a.item.group) for a, b in pairs)
     tie = _tie(measure)
@@ -226,12 +225,12 @@ def values(measure: Named, pairs: Pairs) -> tuple[list[float], list[float], list
     return [x for x, _, _ in found], [y for _, y, _ in found], [group for *_, group in found]
 
 
-def _tie(measure: Named) -> float:
-    """Differences below it are none. A scale without ends is taken as 1 long."""
-    return TIE if measure.low is None or measure.high is None else TIE * (measure.high - measure.low)
+def _tie(measure: Measure) -> float:
+    """Differences below it are none."""
+    return TIE * measure.about.length
 
 
-def _change(measure: Named, condition: str, basis: str, cue: str, pairs: Pairs) -> Change:
+def _change(measure: Measure, condition: str, basis: str, cue: str, pairs: Pairs) -> Change:
     before, after, scripts = values(measure, pairs)
     tested = paired.permutation(after, before, scripts, seed=SEED, draws=DRAWS, level=LEVEL)
     one_side = [(measure.read(a) is None, measure.read(b) is None) for a, b in pairs]
@@ -248,7 +247,7 @@ def _change(measure: Named, condition: str, basis: str, cue: str, pairs: Pairs) 
     )
     up = sum(y > x for x, y in zip(before, after, strict=True))
     down = sum(y < x for x, y in zip(before, after, strict=True))
-    improved, worse = (down, up) if measure.better == "lower" else (up, down)
+    improved, worse = (down, up) if measure.about.better == "lower" else (up, down)
     if cue and any(a.item.status == "unvalidated" for a, _ in pairs):
         basis = "unvalidated"
     return Change(
@@ -259,9 +258,9 @@ def _change(measure: Named, condition: str, basis: str, cue: str, pairs: Pairs) 
         level=measure.level,
         basis=basis,
         cue=cue,
-        better=measure.better,
-        shown=measure.shown,
-        digits=measure.digits,
+        better=measure.about.better,
+        shown=measure.about.shown,
+        digits=measure.about.digits,
         first=math.fsum(before) / size if size else None,
         second=math.fsum(after) / size if size else None,
         by=by,
@@ -286,14 +285,14 @@ def _with(row: Change, adjusted: float | None) -> Change:
 # ── what changed ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _flips(row: Change, measure: Named, pairs: Pairs) -> Flips:
+def _flips(row: Change, measure: Measure, pairs: Pairs) -> Flips:
     found = []
     tie = _tie(measure)
     for a, b in pairs:
         x, y = measure.read(a), measure.read(b)
         if x is not None and y is not None and abs(y - x) >= tie:
             found.append(Flip(a.item_id, a.item.case, a.condition, a.repeat, a.item.cue, x, y, chosen(a), chosen(b)))
-    sign = -1 if measure.better == "lower" else 1
+    sign = -1 if measure.about.better == "lower" else 1
     found.sort(key=lambda f: (sign * (f.second - f.first), f.item, f.repeat))
     worse = [f for f in found if sign * (f.second - f.first) < 0]
     improved = [f for f in reversed(found) if sign * (f.second - f.first) > 0]
@@ -361,7 +360,7 @@ def behind(first: Reading, second: Reading, key: str) -> list[str]:
     condition, name, rest = "/".join(parts[:2]), parts[2], parts[3:]
     pairs = share(first, second, [condition])[0]
     measure = named.find_one(name, [first, second])
-    pairs = [(a, b) for a, b in pairs if measure.belongs(a)]
+    pairs = [(a, b) for a, b in pairs if measure.belongs(a.item)]
     wanted = rest[1] if len(rest) > 1 else ""
     parted = _by_cue(pairs) if rest[0] == "cue" else _by_basis(pairs)
     pairs = dict(parted).get(wanted, [])

@@ -1,16 +1,17 @@
-"""Scores of many replies that are no mean of their scores: corpus BLEU, distinctness, and the voice's word error rate.
+"""Scores of many replies that are no mean of their scores: word error rates, corpus BLEU, distinctness.
 
 They are computed from the sufficient statistics that each score keeps as its detail; no text is read again. Intervals
-are clustered by script. What a missing reply could have done to them is not known, so they have no bounds.
+are clustered by script. What a missing reply could have done to them is not known, so they have no bounds, but for
+word error rates of transcripts.
 """
 
 from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from overtone.analysis.measures import Estimate, from_interval, metric_mean
+from overtone.analysis.measures import Estimate, estimate, from_interval
 from overtone.analysis.reading import Answer
 from overtone.schema import Score
 from overtone.stats import cluster, summed
@@ -28,7 +29,8 @@ def over(metric: str, answers: Sequence[Answer], turn: int | None = None) -> Est
     """A metric over replies (the last ones, or those to one turn): its corpus score if it has one, else its mean."""
     found = [(_score(a, metric, turn), a.item.group) for a in answers]
     if metric not in CORPUS:
-        return metric_mean(metric, [(None if score is None else score.value, group) for score, group in found])
+        good, bad = (1.0, 0.0) if metric == "semsim" else (None, None)
+        return estimate([(None if score is None else score.value, group) for score, group in found], good=good, bad=bad)
     rows = [(score.detail, group) for score, group in found if score is not None and score.value is not None]
     return CORPUS[metric](rows, len(found))
 
@@ -87,3 +89,39 @@ def _number(detail: Detail, name: str) -> float:
 
 def _within(x: float) -> float:
     return x if math.isnan(x) else min(max(x, 0.0), 1.0)
+
+
+# ── word error rate ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+COUNTS = ("hits", *ERRORS, "reference_words")
+
+
+def counts(answer: Answer) -> dict[str, float] | None:
+    """The alignment counts of a transcript's normalised words, or None where it has none."""
+    score = answer.scores.get("wer") if answer.answered else None
+    if score is None or score.value is None:
+        return None
+    found = {k: float(v) for k in COUNTS if isinstance(v := score.detail.get(k), int | float)}
+    return found if len(found) == len(COUNTS) else None
+
+
+def corpus_wer(answers: Iterable[Answer]) -> Estimate:
+    """Σ errors ÷ Σ reference words. A missing transcript counts its reference's words as all right or all wrong."""
+    errors: list[float] = []
+    words: list[float] = []
+    groups: list[str] = []
+    asked, open_words = 0, 0
+    for answer in answers:
+        if answer.item.task != "transcribe":
+            continue
+        asked += 1
+        if (found := counts(answer)) is None:
+            open_words += len((answer.item.references or ("",))[0].split())
+            continue
+        errors.append(sum(found[name] for name in ERRORS))
+        words.append(found["reference_words"])
+        groups.append(answer.item.group)
+    result = cluster.ratio(errors, words, groups)
+    total = sum(words) + open_words
+    best, worst = (sum(errors) / total, (sum(errors) + open_words) / total) if total else (None, None)
+    return from_interval(result, max(result.low, 0.0), result.high, asked, best, worst)

@@ -189,8 +189,7 @@ def _row(
 def mean(dimension: Dimension, rows: Sequence[tuple[float | None, str]]) -> Estimate:
     """The mean on the dimension's scale, with the bounds its ends leave open."""
     ends = (dimension.high, dimension.low) if dimension.better != "lower" else (dimension.low, dimension.high)
-    inside = dimension.share and all(v is None or 0 <= v <= 1 for v, _ in rows)
-    return estimate(rows, kind="proportion" if inside else "mean", good=ends[0], bad=ends[1])
+    return estimate(rows, kind="proportion" if dimension.share else "mean", good=ends[0], bad=ends[1])
 
 
 # ── differences ─────────────────────────────────────────────────────────────────────────────────────────────────────

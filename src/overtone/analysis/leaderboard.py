@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from overtone.analysis import outcomes as out
-from overtone.analysis import said
+from overtone.analysis import named, said
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import Estimate, Measure, from_interval
 from overtone.analysis.published import COLUMNS, PublishedColumn, published
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
+from overtone.analysis.standing import headline, prompt_notes, talk_condition
 from overtone.schema import STYLES
 from overtone.stats import cluster
 
@@ -93,27 +93,27 @@ def leaderboard(readings: Sequence[Reading], *, prompt: str = "", input: str = "
     and zero that the runs have in common."""
     entrants = _papers()
     scores: dict[str, dict[str, Estimate]] = {e.key: _paper_scores(e) for e in entrants}
-    conditions = out.talk_condition(readings, prompt, input)
+    conditions = talk_condition(readings, prompt, input)
     for number, (key, reading, condition) in enumerate(zip(_keys(readings), readings, conditions, strict=True)):
         entrant, found = _entrant(key, number, reading, condition, input)
         entrants.append(entrant)
         scores[key] = found
     boards = [_board(key, title, columns, entrants, scores) for key, title, columns in BOARDS]
-    return Leaderboard(published().source, boards, entrants, out.prompt_notes(readings, conditions))
+    return Leaderboard(published().source, boards, entrants, prompt_notes(readings, conditions))
 
 
 def under(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Iterator[Under]:
     """Every number of the runs with the cases under it: a row's key for all its cells, with a column's key after it for
     one of them, with a board's for what that sorts by. The paper's numbers have no cases here."""
-    conditions = out.talk_condition(readings, prompt, input)
+    conditions = talk_condition(readings, prompt, input)
     for key, reading, condition in zip(_keys(readings), readings, conditions, strict=True):
-        measures = out.outcomes(reading)
+        measures = named.measures_of([reading])
         tasks = _by_task(_over(reading, condition, input))
         found: dict[str, list[str]] = {}
         for column in COLUMNS:
             name = _measure_of(column, measures)
             if (measure := measures.get(name)) is not None:
-                own = (a for a in tasks.get(out.task_of(name), ()) if measure.belongs(a.item))
+                own = (a for a in tasks.get(measure.task, ()) if measure.belongs(a.item))
                 found[column.key] = unique(a.item.case for a in own if measure.read(a) is not None)
         yield key, unique(case for cases in found.values() for case in cases)
         for column_key, cases in found.items():
@@ -127,11 +127,16 @@ def _keys(readings: Sequence[Reading]) -> list[str]:
     """The key of each run's row; runs of one name have their own."""
     keys: list[str] = []
     for number, reading in enumerate(readings, 1):
-        key = f"leaderboard/{out.safe_key(reading.name)}"
+        key = f"leaderboard/{_safe(reading.name)}"
         while key in keys:
             key = f"{key}-{number}"
         keys.append(key)
     return keys
+
+
+def _safe(name: str) -> str:
+    """A name as one step of a key's path."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-") or "-"
 
 
 def _by_task(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
@@ -171,7 +176,7 @@ def _papers() -> list[Entrant]:
     for number in range(len(table.rows)):
         name = table.model(number)
         cells = {c.key: Cell(c.key, table.value(number, c.key)) for c in COLUMNS}
-        rows.append(Entrant(f"leaderboard/published/{out.safe_key(name)}", name, None, "best of three", cells))
+        rows.append(Entrant(f"leaderboard/published/{_safe(name)}", name, None, "best of three", cells))
     return rows
 
 
@@ -187,7 +192,7 @@ def _paper_scores(entrant: Entrant) -> dict[str, Estimate]:
 def _entrant(
     key: str, number: int, reading: Reading, condition: str, input: str
 ) -> tuple[Entrant, dict[str, Estimate]]:
-    measures = out.outcomes(reading)
+    measures = named.measures_of([reading])
     over = _over(reading, condition, input)
     everywhere = _of_all(reading, over)
     tasks = _by_task(over)
@@ -195,9 +200,9 @@ def _entrant(
     for column in COLUMNS:
         name = _measure_of(column, measures)
         measure = measures.get(name)
-        asked = [a for a in tasks.get(out.task_of(name), ()) if measure is not None and measure.belongs(a.item)]
+        asked = [a for a in tasks.get(measure.task, ()) if measure.belongs(a.item)] if measure is not None else []
         found = measure.estimate(asked) if measure is not None else None
-        if measure is None or found is None or found.value is None:
+        if found is None or found.value is None:
             cells[column.key] = Cell(column.key, None, found)
             continue
         scale = 100.0 if column.kind == "percent" else 1.0
@@ -210,7 +215,7 @@ def _entrant(
 
 
 def _over(reading: Reading, condition: str, input: str) -> list[Answer]:
-    return out.headline(a for a in reading.answers if a.condition in (f"task/{input}", condition))
+    return headline(a for a in reading.answers if a.condition in (f"task/{input}", condition))
 
 
 def _measure_of(column: PublishedColumn, measures: dict[str, Measure]) -> str:
@@ -235,7 +240,7 @@ def _score(columns: Sequence[str], measures: dict[str, Measure], tasks: dict[str
         if measure is None:
             return None
         percent = column.kind == "percent"
-        own = [a for a in tasks.get(out.task_of(column.measure), ()) if measure.belongs(a.item)]
+        own = [a for a in tasks.get(measure.task, ()) if measure.belongs(a.item)]
         asked += len(own)
         rows = [(x, a.item.group) for a in own if (x := measure.read(a)) is not None]
         if not rows:
@@ -288,7 +293,7 @@ def _marks(
     column: PublishedColumn, name: str, reading: Reading, condition: str, asked: Sequence[Answer]
 ) -> tuple[list[str], list[str]]:
     """What differs in one cell, and what the paper leaves open."""
-    signatures = out.measured_by(reading, name)
+    signatures = named.measured_by(reading, name)
     differs: list[str] = []
     untold: list[str] = []
     if not signatures:

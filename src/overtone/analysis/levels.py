@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from overtone.analysis import outcomes as out
-from overtone.analysis import said
+from overtone.analysis import named, said
 from overtone.analysis.cases_under import Names, Under
 from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Estimate, from_interval
 from overtone.analysis.published import COLUMNS, VARIANTS, published
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
+from overtone.analysis.standing import prompt_notes, talk_condition
 from overtone.schema import Item
 from overtone.stats import nested
 from overtone.stats.cluster import Interval
@@ -35,18 +35,18 @@ SIGNATURE = (
     f"cue:bootstrap-error-by-script,atanh|model:bca-by-model,from:{FEWEST}|draws:{DRAWS},{MODEL_DRAWS}|seed:{SEED}"
 )
 MEASURES = (
-    "voice_accuracy", "reasoning_accuracy", "semsim", "reply_semsim", out.C1, out.C4, "cspeechrel_implicit", out.VES,
-    "emoalign_reference", "style_margin",
+    "voice_accuracy", "reasoning_accuracy", "semsim", "reply_semsim", named.C1, named.C4, "cspeechrel_implicit",
+    named.VES, "emoalign_reference", "style_margin",
 )  # fmt: skip
 PAIRS = (  # those that are spoken of
     ("voice_accuracy", "reasoning_accuracy"),
-    ("voice_accuracy", out.C4),
-    ("reasoning_accuracy", out.C4),
-    ("voice_accuracy", out.VES),
-    ("reasoning_accuracy", out.VES),
-    (out.C4, out.VES),
-    (out.C1, out.C4),
-    (out.VES, "emoalign_reference"),
+    ("voice_accuracy", named.C4),
+    ("reasoning_accuracy", named.C4),
+    ("voice_accuracy", named.VES),
+    ("reasoning_accuracy", named.VES),
+    (named.C4, named.VES),
+    (named.C1, named.C4),
+    (named.VES, "emoalign_reference"),
 )
 
 Array = npt.NDArray[np.float64]
@@ -149,7 +149,7 @@ def sentences(found: Levels) -> list[Sentence]:
 
 
 def _sentence(row: LevelRow) -> str:
-    first, second = out.label(row.first), out.label(row.second)
+    first, second = named.short(row.first), named.short(row.second)
     where = {
         "model": f"Across {row.models} {'rows' if row.basis == 'published' else 'models'}",
         "cue": "From cue to cue within a model",
@@ -167,7 +167,7 @@ def _sentence(row: LevelRow) -> str:
 
 def _core(readings: Sequence[Reading], prompt: str, input: str) -> tuple[list[str], list[tuple[int, Answer]]]:
     """Whose replies stand for each run, and all that is looked at: (number of the run, answer)."""
-    conditions = out.talk_condition(readings, prompt, input)
+    conditions = talk_condition(readings, prompt, input)
     core = []
     for number, reading in enumerate(readings):
         wanted = {f"task/{input}", conditions[number]}
@@ -176,7 +176,7 @@ def _core(readings: Sequence[Reading], prompt: str, input: str) -> tuple[list[st
 
 
 def _notes(readings: Sequence[Reading], conditions: Sequence[str]) -> list[str]:
-    notes = out.prompt_notes(readings, conditions)
+    notes = prompt_notes(readings, conditions)
     if len({r.meta.get("model", "") or r.name for r in readings}) < len(readings):
         notes.append("Several runs are of one model: intervals over models draw them together.")
     return notes
@@ -195,13 +195,13 @@ def _read(
     readings: Sequence[Reading], answers: Sequence[tuple[int, Answer]], notes: list[str]
 ) -> tuple[dict[str, _Values], list[str]]:
     """Each measure's values over the runs that measure it in the same way, and the cases by their codes."""
-    measures = [out.outcomes(reading) for reading in readings]
+    measures = [named.measures_of([reading]) for reading in readings]
     allowed: dict[str, set[int]] = {}
     for name in MEASURES:
-        same, others = out.comparable(readings, name)
+        same, others = named.comparable(readings, name)
         if others:
             left = ", ".join(readings[n].name for n in others)
-            notes.append(f"{out.label(name)} was measured in another way in {left}: left out there.")
+            notes.append(f"{named.short(name)} was measured in another way in {left}: left out there.")
         allowed[name] = {n for n in same if name in measures[n]}
     cases: dict[str, int] = {}
     cues: dict[str, int] = {"": -1}
@@ -212,7 +212,7 @@ def _read(
     for name in MEASURES:
         for number in allowed[name]:
             m = measures[number][name]
-            by_task.setdefault((number, out.task_of(name)), []).append((m.belongs, m.read, name))
+            by_task.setdefault((number, m.task), []).append((m.belongs, m.read, name))
     seen = 0
     for number, answer in answers:
         item = answer.item

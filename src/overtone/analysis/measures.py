@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
-from overtone.analysis.reading import Answer
+from overtone.analysis.reading import Answer, reader
 from overtone.schema import Item
 from overtone.stats import cluster, paired
 
@@ -40,23 +41,6 @@ class Estimate(Struct, frozen=True):
         return self.asked - self.scored
 
 
-@dataclass(frozen=True)
-class Measure:
-    """How one headline number is read off the replies. `good` and `bad` are what a missing reply could have scored."""
-
-    name: str
-    label: str
-    belongs: Callable[[Item], bool]
-    read: Callable[[Answer], float | None]
-    kind: Literal["mean", "proportion"] = "mean"
-    good: float | None = None
-    bad: float | None = None
-
-    def estimate(self, answers: Iterable[Answer]) -> Estimate:
-        rows = [(self.read(a), a.item.group) for a in answers if self.belongs(a.item)]
-        return estimate(rows, kind=self.kind, good=self.good, bad=self.bad)
-
-
 def estimate(
     rows: Sequence[tuple[float | None, str]],
     *,
@@ -67,16 +51,26 @@ def estimate(
     """The mean of the scored rows (value, script), with the bounds the unscored ones (None) leave open."""
     values = [value for value, _ in rows if value is not None]
     groups = [group for value, group in rows if value is not None]
-    found = (cluster.proportion if kind == "proportion" else cluster.mean)(values, groups)
+    shares = kind == "proportion" and (not values or (min(values) >= 0 and max(values) <= 1))  # a stranger's may not be
+    found = (cluster.proportion if shares else cluster.mean)(values, groups)
     missing = len(rows) - len(values)
-    low, high = found.low, found.high
-    if good is not None and bad is not None and values:
-        # An interval does not leave what is possible; but a WER can exceed one, and a likeness fall below zero.
-        low = max(low, min(good, bad, *values))
-        high = min(high, max(good, bad, *values))
-    return from_interval(
-        found, low, high, len(rows), _bound(values, missing, good, rows), _bound(values, missing, bad, rows)
-    )
+    best, worst = _bound(values, missing, good, rows), _bound(values, missing, bad, rows)
+    made = from_interval(found, found.low, found.high, len(rows), best, worst)
+    return _within(made, *_ends(values, good, bad))
+
+
+def _ends(values: Sequence[float], good: float | None, bad: float | None) -> tuple[float, float]:
+    """What is possible: the scale, and what was seen, for a WER can exceed one, and a likeness fall below zero."""
+    if good is None or bad is None:
+        return -math.inf, math.inf
+    return min(good, bad, *values), max(good, bad, *values)
+
+
+def _within(e: Estimate, low: float, high: float) -> Estimate:
+    """With an interval that does not leave what is possible."""
+    if e.low is None or e.high is None or (low <= e.low and e.high <= high):
+        return e
+    return msgspec.structs.replace(e, low=max(e.low, low), high=min(e.high, high))
 
 
 def _bound(values: list[float], missing: int, filled: float | None, rows: Sequence[object]) -> float | None:
@@ -106,77 +100,6 @@ def _or_none(x: float) -> float | None:
     return None if math.isnan(x) else x
 
 
-# ── word error rate ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-COUNTS = ("hits", "substitutions", "deletions", "insertions", "reference_words")
-
-
-def counts(answer: Answer) -> dict[str, float] | None:
-    """The alignment counts of a transcript's normalised words, or None where it has none."""
-    score = answer.scores.get("wer") if answer.answered else None
-    if score is None or score.value is None:
-        return None
-    found = {k: float(v) for k in COUNTS if isinstance(v := score.detail.get(k), int | float)}
-    return found if len(found) == len(COUNTS) else None
-
-
-def corpus_wer(answers: Iterable[Answer]) -> Estimate:
-    """Σ errors ÷ Σ reference words. A missing transcript counts its reference's words as all right or all wrong."""
-    errors: list[float] = []
-    words: list[float] = []
-    groups: list[str] = []
-    asked, open_words = 0, 0
-    for answer in answers:
-        if answer.item.task != "transcribe":
-            continue
-        asked += 1
-        if (found := counts(answer)) is None:
-            open_words += len((answer.item.references or ("",))[0].split())
-            continue
-        errors.append(found["substitutions"] + found["deletions"] + found["insertions"])
-        words.append(found["reference_words"])
-        groups.append(answer.item.group)
-    result = cluster.ratio(errors, words, groups)
-    total = sum(words) + open_words
-    best, worst = (sum(errors) / total, (sum(errors) + open_words) / total) if total else (None, None)
-    return from_interval(result, max(result.low, 0.0), result.high, asked, best, worst)
-
-
-# ── the measures ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _value(metric: str) -> Callable[[Answer], float | None]:
-    return lambda answer: answer.value(metric)
-
-
-def metric_mean(metric: str, rows: Sequence[tuple[float | None, str]]) -> Estimate:
-    """The mean of any metric over rows (value, script), with bounds where the metric has them."""
-    good, bad = (1.0, 0.0) if metric == "semsim" else (None, None)
-    return estimate(rows, good=good, bad=bad)
-
-
-def is_choice(level: int) -> Callable[[Item], bool]:
-    """Whether an item is a question of this level that has a right answer."""
-    return lambda item: item.task == "choose" and item.level == level and bool(item.gold)
-
-
-def _is_transcript(item: Item) -> bool:
-    return item.task == "transcribe"
-
-
-def _is_reply(item: Item) -> bool:
-    return item.task == "converse"
-
-
-MEASURES: tuple[Measure, ...] = (
-    Measure("voice_accuracy", "Voice accuracy", is_choice(1), _value("accuracy"), "proportion", 1.0, 0.0),
-    Measure("reasoning_accuracy", "Reasoning accuracy", is_choice(2), _value("accuracy"), "proportion", 1.0, 0.0),
-    Measure("wer_raw", "WER", _is_transcript, _value("wer_raw"), "mean", 0.0, 1.0),
-    Measure("semsim", "SemSim", _is_transcript, _value("semsim"), "mean", 1.0, 0.0),
-    Measure("reply_semsim", "Reply SemSim", _is_reply, _value("semsim"), "mean", 1.0, 0.0),
-)
-
-
 # ── what every score name stands for ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -194,8 +117,23 @@ class About(Struct, frozen=True):
     high: float | None = 1.0
     kind: Literal["mean", "corpus"] = "mean"
 
+    @property
+    def shown(self) -> Literal["percent", "number"]:
+        return "percent" if self.scale == "percent" else "number"
 
-def _mos(label: str) -> About:
+    @property
+    def length(self) -> float:
+        """Of the scale; one without ends is taken as 1 long."""
+        return 1.0 if self.low is None or self.high is None else self.high - self.low
+
+    @property
+    def digits(self) -> int:
+        """After the point, of a number."""
+        return {"plain": 3, "words": 1}.get(self.scale, 2)
+
+
+def rating(label: str) -> About:
+    """A mean opinion score, or a judge's rating on the same scale."""
     return About(label, "mos", "higher", 1.0, 5.0)
 
 
@@ -219,21 +157,110 @@ METRICS: dict[str, About] = {
     "consistency_wer": About("Voice against text, WER", better="lower", high=None, kind="corpus"),
     "expressiveness": About("Expressiveness", "plain", "neither", 0.0, None),
     "prosody_fit": About("Fit to the reference delivery"),
-    "nisqa_mos": _mos("NISQA"),
-    "nisqa_noisiness": _mos("NISQA, noisiness"),
-    "nisqa_discontinuity": _mos("NISQA, discontinuity"),
-    "nisqa_coloration": _mos("NISQA, coloration"),
-    "nisqa_loudness": _mos("NISQA, loudness"),
-    "nisqa_tts": _mos("NISQA, naturalness"),
-    "utmos": _mos("UTMOS"),
-    "dnsmos_ovrl": _mos("DNSMOS, overall"),
-    "dnsmos_sig": _mos("DNSMOS, speech"),
-    "dnsmos_bak": _mos("DNSMOS, background"),
-    "dnsmos_p808": _mos("DNSMOS P.808"),
-    "distillmos": _mos("DistillMOS"),
+    "nisqa_mos": rating("NISQA"),
+    "nisqa_noisiness": rating("NISQA, noisiness"),
+    "nisqa_discontinuity": rating("NISQA, discontinuity"),
+    "nisqa_coloration": rating("NISQA, coloration"),
+    "nisqa_loudness": rating("NISQA, loudness"),
+    "nisqa_tts": rating("NISQA, naturalness"),
+    "utmos": rating("UTMOS"),
+    "dnsmos_ovrl": rating("DNSMOS, overall"),
+    "dnsmos_sig": rating("DNSMOS, speech"),
+    "dnsmos_bak": rating("DNSMOS, background"),
+    "dnsmos_p808": rating("DNSMOS P.808"),
+    "distillmos": rating("DistillMOS"),
     "emoalign_reference": About("EmoAlign with the reference's voice"),
     "emoalign_profile": About("EmoAlign with the style's profile"),
 }
+
+
+# ── the measures ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure that one number per reply stands behind: of which items, and how it is read. `scores` are the names of
+    the scores it reads. Whoever uses it leaves out the parts that a benchmark keeps apart."""
+
+    name: str
+    label: str
+    task: str
+    level: int
+    belongs: Callable[[Item], bool]
+    read: Callable[[Answer], float | None]
+    scores: tuple[str, ...]
+    about: About
+    kind: Literal["mean", "proportion"] = "mean"
+
+    @property
+    def right_or_wrong(self) -> bool:
+        """Whether a reply is right or wrong in it; a judge's yes or no may be the mean of several draws."""
+        return self.kind == "proportion" and not any("@" in score for score in self.scores)
+
+    @property
+    def good(self) -> float | None:
+        """The best that a missing reply could have scored, None where nothing bounds it."""
+        return self.about.low if self.about.better == "lower" else self.about.high
+
+    @property
+    def bad(self) -> float | None:
+        """The worst. Errors have no highest rate, but a transcript that is missing is all wrong at worst."""
+        if self.about.better != "lower":
+            return self.about.low
+        return 1.0 if self.about.high is None and self.about.scale == "percent" else self.about.high
+
+    def estimate(self, answers: Iterable[Answer]) -> Estimate:
+        rows = [(self.read(a), a.item.group) for a in answers if self.belongs(a.item)]
+        return estimate(rows, kind=self.kind, good=self.good, bad=self.bad)
+
+    def side(self, rows: Sequence[tuple[float | None, str]], kind: Literal["mean", "proportion"] = "mean") -> Estimate:
+        """One side of a comparison over rows (value, script). What is missing there is missing on purpose, so that it
+        could not have moved anything."""
+        known = [value for value, _ in rows if value is not None]
+        return _within(estimate(rows, kind=kind), *_ends(known, self.good, self.bad))
+
+    def gap(self, rows: Iterable[tuple[float | None, float | None, str]]) -> Estimate:
+        """The mean of here − there over rows (here, there, script), where both are known."""
+        rows = list(rows)
+        apart = [(None if a is None or b is None else a - b, group) for a, b, group in rows]
+        return self.bounded(estimate(apart), [x for a, b, _ in rows for x in (a, b) if x is not None])
+
+    def bounded(self, gap: Estimate, values: Sequence[float]) -> Estimate:
+        """A difference of these values with an interval of at most the scale's length either way."""
+        low, high = _ends(values, self.good, self.bad)
+        return _within(gap, low - high, high - low)
+
+
+def is_choice(level: int) -> Callable[[Item], bool]:
+    """Whether an item is a question of this level that has a right answer."""
+    return lambda item: item.task == "choose" and item.level == level and bool(item.gold)
+
+
+def of_task(task: str) -> Callable[[Item], bool]:
+    return lambda item: item.task == task
+
+
+def metric(
+    name: str,
+    label: str,
+    task: str,
+    level: int,
+    score: str,
+    belongs: Callable[[Item], bool] | None = None,
+    kind: Literal["mean", "proportion"] = "mean",
+) -> Measure:
+    """The measure that is one of METRICS over the items of a task."""
+    about = METRICS[score]
+    return Measure(name, label, task, level, belongs or of_task(task), reader([score]), (score,), about, kind)
+
+
+MEASURES: tuple[Measure, ...] = (
+    metric("voice_accuracy", "Voice accuracy", "choose", 1, "accuracy", is_choice(1), "proportion"),
+    metric("reasoning_accuracy", "Reasoning accuracy", "choose", 2, "accuracy", is_choice(2), "proportion"),
+    metric("wer_raw", "WER", "transcribe", 1, "wer_raw"),
+    metric("semsim", "SemSim", "transcribe", 1, "semsim"),
+    metric("reply_semsim", "Reply SemSim", "converse", 3, "semsim"),
+)
 
 
 # ── accuracy in full ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,72 +1,105 @@
-"""Measures by the name a user types: the headline's, any metric's of one reply, and judges' dimensions.
+"""Measures by their names: those a run has, those a user types, and how each is called and shown.
 
-`compare` and `check` read the same name in the same way, over the benchmark's core.
+Everything that compares, checks, plans or finds reads the same name in the same way, over the benchmark's core. A
+judged dimension is read off the judges that all runs in question have: their mean where there are several.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
 
+from overtone.analysis import said
 from overtone.analysis.corpus import CORPUS
-from overtone.analysis.judged import Dimension, judges_of, read_dimensions, value
-from overtone.analysis.measures import MEASURES, METRICS, About
-from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.judged import FALSE_CUE, IMPLICIT, ORDER, SPEECH, Dimension, judges_of, read_dimensions
+from overtone.analysis.measures import MEASURES, METRICS, About, Estimate, Measure, metric, rating
+from overtone.analysis.reading import Answer, Reading, reader, same_signature
 from overtone.errors import UsageError
 from overtone.schema import Item
 from overtone.spec import suggest
 
-SHORT = {"c1": "cctxfit", "c2": "crespnat", "c3": "ccolloqdeg", "c4": "cspeechrel", "ves": "ves"}
+C1, C2, C3, C4, VES = "cctxfit", "crespnat", "ccolloqdeg", SPEECH, "ves"
+TYPED = {"c1": C1, "c2": C2, "c3": C3, "c4": C4, "ves": VES}  # what a user may type → the dimension
 CUED = ("target", "alternative")  # clips that C4 and VES are asked about, where a run does not say
-_LEVELS = {"voice_accuracy": 1, "reasoning_accuracy": 2, "wer_raw": 1, "semsim": 1, "reply_semsim": 3}
-_SCORES = {"voice_accuracy": "accuracy", "reasoning_accuracy": "accuracy", "reply_semsim": "semsim"}
+REPLY = (  # metrics of the replies' words and voices that findings speak of
+    "emoalign_reference", "emoalign_profile", "style_margin", "bleu", "rouge_l", "meteor", "bertscore", "nisqa_mos",
+    "utmos", "dnsmos_ovrl", "expressiveness", "prosody_fit",
+)  # fmt: skip
+DIMENSIONS = {  # the judged dimensions of EchoMind, as sentences call them; a run describes its own
+    C1: rating("C1"),
+    C2: rating("C2"),
+    C3: rating("C3"),
+    C4: rating("C4"),
+    IMPLICIT: rating("C4, implicit use counted"),
+    VES: rating("VES"),
+    FALSE_CUE: About("False cue", better="lower"),
+}
+_SCORES = {m.name: m.scores[0] for m in MEASURES}
 _BOTH = {  # a metric of two levels is two measures: their mean would say nothing
     "accuracy": ("voice_accuracy", "reasoning_accuracy"),
     "accuracy_strict": ("voice_accuracy_strict", "reasoning_accuracy_strict"),
 }
+_SHORT = {**{m.name: m.label for m in MEASURES}, "emoalign_reference": "EmoAlign"}
 
 
-@dataclass(frozen=True)
-class Named:
-    """A measure that one number per reply stands behind. `scores` are the names of the scores it reads."""
-
-    name: str
-    label: str
-    level: int
-    belongs: Callable[[Answer], bool]
-    read: Callable[[Answer], float | None]
-    scores: tuple[str, ...]
-    kind: Literal["mean", "proportion"] = "mean"
-    better: str = "higher"
-    shown: Literal["percent", "number"] = "percent"
-    digits: int = 2  # of a number
-    low: float | None = 0.0  # ends of the scale, None where it is open
-    high: float | None = 1.0
-
-    @property
-    def right_or_wrong(self) -> bool:
-        """Whether a reply is right or wrong in it; a judge's yes or no may be the mean of several draws."""
-        return self.kind == "proportion" and not any("@" in score for score in self.scores)
+# ── what a name stands for ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def headline(readings: Sequence[Reading]) -> list[Named]:
+def about(name: str) -> About:
+    """How a measure is shown, where its name is all that is known."""
+    found = METRICS.get(_SCORES.get(name, name)) or DIMENSIONS.get(name)
+    return found or About(name, "mos", "higher", None, None)
+
+
+def short(name: str) -> str:
+    """What a measure is called in a sentence."""
+    return _SHORT.get(name) or about(name).label
+
+
+def is_percent(name: str) -> bool:
+    """Whether a measure is shown times 100."""
+    return about(name).scale == "percent"
+
+
+def told(name: str, e: Estimate, *, difference: bool = False) -> str:
+    """An estimate of a measure as it stands in a sentence; a difference of rates is in points."""
+    if not is_percent(name):
+        return said.plain(e)
+    return said.points(e) if difference else said.percent(e)
+
+
+# ── what runs have ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def measures_of(readings: Sequence[Reading], only: Collection[str] | None = None) -> dict[str, Measure]:
+    """Name → measure: the headline's, then the metrics of replies that were scored in the core of all these runs.
+
+    `only` are the scores that judges and metrics may be read off, all where it is None.
+    """
+    runs = [_looked_at(reading, only) for reading in readings]
+    found = {m.name: m for m in _headline(runs)}
+    known = _metrics()
+    return found | {name: known[name] for name in REPLY if runs and all(name in run.styles for run in runs)}
+
+
+def headline(readings: Sequence[Reading]) -> list[Measure]:
     """The measures a run is known by: those of MEASURES, then every judged dimension that all readings have."""
-    plain = _plain()
-    found = [plain[m.name] for m in MEASURES]
-    for key in dict.fromkeys(k for r in readings for k in read_dimensions(r.meta, r.signatures)):
-        dimension = _dimension(key, key, "", readings)
-        if dimension.scores:
-            found.append(dimension)
-    return found
+    return _headline([_looked_at(reading) for reading in readings])
 
 
-def find(name: str, readings: Sequence[Reading]) -> list[Named]:
+def _headline(runs: Sequence[_Run]) -> list[Measure]:
+    talked = not runs or any("semsim" in run.styles for run in runs)
+    found = [m for m in MEASURES if talked or m.name != "reply_semsim"]
+    judged = [_dimension(key, key, "", runs) for key in dict.fromkeys(k for run in runs for k in run.dimensions)]
+    return [*found, *(m for m in judged if m.scores)]
+
+
+def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
     """What a name stands for: one measure, or two for a metric of two levels. A wrong name gets the nearest one.
 
     A judge's dimension is DIM@LABEL, or DIM alone for the mean of the judges that all the readings have.
     """
-    known = _plain()
+    known = _metrics()
     if name in _BOTH:
         return [known[part] for part in _BOTH[name]]
     if name in known:
@@ -78,15 +111,15 @@ def find(name: str, readings: Sequence[Reading]) -> list[Named]:
         )
     key, at, label = name.partition("@")
     keys = {k for r in readings for k in read_dimensions(r.meta, r.signatures)}
-    if key in SHORT or key in keys or key in SHORT.values():
+    if key in TYPED or key in keys or key in TYPED.values():
         if at and not label:
             raise UsageError(f"{name!r} names no judge; write {key}@LABEL, or {key} for all judges together")
-        return [_dimension(name, SHORT.get(key, key), label, readings)]
-    names = [*known, *_BOTH, *SHORT, *keys]
+        return [_dimension(name, TYPED.get(key, key), label, [_looked_at(r) for r in readings])]
+    names = [*known, *_BOTH, *TYPED, *keys]
     raise UsageError(f"no measure is called {key!r}{suggest(key, names)}; known: {', '.join(sorted(set(names)))}")
 
 
-def find_one(name: str, readings: Sequence[Reading]) -> Named:
+def find_one(name: str, readings: Sequence[Reading]) -> Measure:
     """`find` where one number is asked for."""
     found = find(name, readings)
     if len(found) > 1:
@@ -94,101 +127,152 @@ def find_one(name: str, readings: Sequence[Reading]) -> Named:
     return found[0]
 
 
+def judges_left_out(measure: Measure, readings: Sequence[Reading]) -> list[str]:
+    """The judges of a dimension that only some of the readings have; their word is not used."""
+    if measure.scores and "@" not in measure.scores[0]:
+        return []
+    key = measure.scores[0].partition("@")[0] if measure.scores else TYPED.get(measure.name, measure.name)
+    used = {score.partition("@")[2] for score in measure.scores}
+    found = {label for r in readings for label in judges_of(key, r.signatures)}
+    return [] if "@" in measure.name else sorted(found - used)
+
+
 # ── metrics ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _plain() -> dict[str, Named]:
-    found: dict[str, Named] = {}
+def _metrics() -> dict[str, Measure]:
+    found = {m.name: m for m in MEASURES}
     for m in MEASURES:
-        score = _SCORES.get(m.name, m.name)
-        found[m.name] = _metric(m.name, m.label, _LEVELS[m.name], _item(m.belongs), score, m.kind)
         if m.kind == "proportion":
             strict = f"{m.name}_strict"
             label = f"{m.label}, strict reading"
-            found[strict] = _metric(strict, label, _LEVELS[m.name], _item(m.belongs), "accuracy_strict", m.kind)
-    for name, about in METRICS.items():
-        if name not in found and name not in _BOTH and about.kind == "mean":
-            task = "transcribe" if name == "wer" else "converse"
-            found[name] = _metric(name, about.label, 1 if name == "wer" else 3, _of_task(task), name)
+            found[strict] = metric(strict, label, m.task, m.level, "accuracy_strict", m.belongs, m.kind)
+    for name, told_of in METRICS.items():
+        if name in found or name in _BOTH or told_of.kind != "mean":
+            continue
+        if name == "wer":
+            found[name] = metric(name, told_of.label, "transcribe", 1, name)
+        else:  # a style's margin is over the styles of one clip, which a dialogue does not have
+            found[name] = metric(
+                name, told_of.label, "converse", 3, name, _is_single if name == "style_margin" else None
+            )
     return found
 
 
-def _metric(
-    name: str,
-    label: str,
-    level: int,
-    belongs: Callable[[Answer], bool],
-    score: str,
-    kind: Literal["mean", "proportion"] = "mean",
-) -> Named:
-    about: About = METRICS[score]
-    return Named(
-        name,
-        label,
-        level,
-        belongs,
-        lambda answer: answer.value(score),
-        (score,),
-        kind,
-        about.better,
-        "percent" if about.scale == "percent" else "number",
-        {"plain": 3, "words": 1}.get(about.scale, 2),
-        about.low,
-        about.high,
-    )
-
-
-def _item(belongs: Callable[[Item], bool]) -> Callable[[Answer], bool]:
-    return lambda answer: belongs(answer.item)
-
-
-def _of_task(task: str) -> Callable[[Answer], bool]:
-    return lambda answer: answer.item.task == task
+def _is_single(item: Item) -> bool:
+    return item.task == "converse" and len(item.turns) <= 1
 
 
 # ── judges ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _dimension(name: str, key: str, judge: str, readings: Sequence[Reading]) -> Named:
-    """A dimension by one judge, or by the mean of those judges that all readings have; without scores if none."""
-    told = [read_dimensions(r.meta, r.signatures).get(key) for r in readings]
-    about = next((d for d in told if d is not None), Dimension(key, key, 1.0, 5.0, styles=_usual(key)))
-    labels = [set(judges_of(key, r.signatures)) for r in readings]
+class _Run(NamedTuple):
+    """What was scored in the replies of a run's core: score → styles of the replies that have it."""
+
+    styles: dict[str, set[str]]
+    dimensions: dict[str, Dimension]
+
+
+def _looked_at(reading: Reading, only: Collection[str] | None = None) -> _Run:
+    by_style: dict[str, set[str]] = {}
+    for answer in reading.answers:
+        if answer.scores and answer.item.task == "converse" and not answer.item.part:
+            by_style.setdefault(answer.item.style, set()).update(answer.scores)
+    styles: dict[str, set[str]] = {}
+    for style, names in by_style.items():
+        for name in names if only is None else names & set(only):
+            styles.setdefault(name, set()).add(style)
+    return _Run(styles, read_dimensions(reading.meta, styles))
+
+
+def _dimension(name: str, key: str, judge: str, runs: Sequence[_Run]) -> Measure:
+    """A dimension by one judge, or by the mean of those judges that all runs have; without scores if none."""
+    described = [run.dimensions[key] for run in runs if key in run.dimensions]
+    dimension = described[0] if described else Dimension(key, key, 1.0, 5.0, styles=_usual(key))
+    labels = [set(judges_of(key, run.styles)) for run in runs]
     common = sorted(set.intersection(*labels)) if labels else []
     judges = ([judge] if judge in common else []) if judge else common
     scores = tuple(f"{key}@{label}" for label in judges)
-    styles = set(about.styles) or _scored_styles(scores, readings)
-    return Named(
+    label = (short(key) if dimension.label == key else dimension.label) + (f", {judge}" if judge else "")
+    better = dimension.better if dimension.better in ("lower", "neither") else "higher"
+    return Measure(
         name,
-        about.label + (f", {judge}" if judge else ""),
+        label,
+        "converse",
         3,
-        lambda a: a.item.task == "converse" and a.item.style in styles,
-        lambda a: value(a, key, judge, judges) if judges else None,
+        _asked(dimension, {style for run in runs for score in scores for style in run.styles[score]}),
+        reader(scores),
         scores,
-        "proportion" if about.share and len(judges) == 1 else "mean",
-        about.better,
-        "percent" if about.share else "number",
-        2,
-        about.low,
-        about.high,
+        About(label, "percent" if dimension.share else "mos", better, dimension.low, dimension.high),  # type: ignore[arg-type]
+        "proportion" if dimension.share else "mean",
     )
 
 
-def judges_left_out(named: Named, readings: Sequence[Reading]) -> list[str]:
-    """The judges of a dimension that only some of the readings have; their word is not used."""
-    if named.scores and "@" not in named.scores[0]:
-        return []
-    key = named.scores[0].partition("@")[0] if named.scores else SHORT.get(named.name, named.name)
-    used = {score.partition("@")[2] for score in named.scores}
-    found = {label for r in readings for label in judges_of(key, r.signatures)}
-    return [] if "@" in named.name else sorted(found - used)
+def _asked(dimension: Dimension, scored: Collection[str]) -> Callable[[Item], bool]:
+    """Whether a dimension is asked about an item: by what the run says, or where it does not by what has a score."""
+    styles = frozenset(dimension.styles or scored)
+    if not dimension.only:
+        return lambda item: item.task == "converse" and item.style in styles
+    only = tuple((field, frozenset(allowed)) for field, allowed in dimension.only.items())
+
+    def belongs(item: Item) -> bool:
+        fits = all(getattr(item, field, None) in allowed for field, allowed in only)
+        return fits and item.task == "converse" and item.style in styles
+
+    return belongs
 
 
 def _usual(key: str) -> tuple[str, ...]:
-    return CUED if key in (SHORT["c4"], SHORT["ves"]) else ()
+    return CUED if key in (C4, VES) else ()
 
 
-def _scored_styles(scores: Sequence[str], readings: Sequence[Reading]) -> set[str]:
-    """The styles that have any such score: what a dimension without a description was asked about."""
-    wanted = set(scores)
-    return {a.item.style for r in readings for a in r.answers if wanted & a.scores.keys()} if wanted else set()
+# ── several runs ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def measured_by(reading: Reading, name: str) -> tuple[str, ...]:
+    """The signatures behind a measure of a run: one, or one for each judge of a panel; none where it was not scored."""
+    score = _SCORES.get(name, name)
+    if score in reading.signatures:
+        return (reading.signatures[score],)
+    return tuple(reading.signatures[f"{name}@{judge}"] for judge in judges_of(name, reading.signatures))
+
+
+def comparable(readings: Sequence[Reading], name: str) -> tuple[list[int], list[int]]:
+    """Which runs measure something in the same way, the way of most runs; and which measure it in another."""
+    ways: list[tuple[tuple[str, ...], list[int]]] = []
+    for number, reading in enumerate(readings):
+        signatures = measured_by(reading, name)
+        if not signatures:
+            continue
+        for known, numbers in ways:
+            if len(known) == len(signatures) and all(map(same_signature, known, signatures)):
+                numbers.append(number)
+                break
+        else:
+            ways.append((signatures, [number]))
+    ways.sort(key=lambda way: (-len(way[1]), way[1][0]))
+    return (ways[0][1] if ways else []), [n for _, numbers in ways[1:] for n in numbers]
+
+
+def pooled(readings: Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure], list[str]]:
+    """Several runs read as one, such as one model asked twice: the answers, the measures that all of them took in the
+    same way, and what was left out."""
+    answers = [a for reading in readings for a in reading.answers]
+    found: dict[str, Measure] = {}
+    notes = []
+    for reading in reversed(readings):  # where a name is in several, the first run's reading of it counts
+        found |= measures_of([reading])
+    for name in list(found):
+        if comparable(readings, name)[1]:
+            del found[name]
+            notes.append(f"{short(name)} was measured in different ways in the runs: left out.")
+    models = sorted({reading.meta.get("model", "") or reading.name for reading in readings})
+    if len(models) > 1:
+        notes.append(f"The runs are of different models ({', '.join(models)}): differences are theirs too.")
+    return answers, {n: found[n] for n in sorted(found, key=_order)}, notes
+
+
+def _order(name: str) -> tuple[int, str]:
+    """Hearing, reasoning, what judges said, then what was measured."""
+    known = (*(m.name for m in MEASURES), *ORDER, *REPLY)
+    return (known.index(name) if name in known else len(known), name)

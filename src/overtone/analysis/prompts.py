@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from overtone.analysis import outcomes as out
-from overtone.analysis import said
+from overtone.analysis import named, said
 from overtone.analysis.cases_under import Names, Under, unique
 from overtone.analysis.judged import by_status, replies_of
 from overtone.analysis.measures import Estimate, Measure, estimate, from_interval, status
@@ -25,9 +24,9 @@ from overtone.stats import cluster
 
 SEED = 5
 SIGNATURE = f"prompts|v1|split:scripts-in-half|crossfit:2|choice:highest-mean,ties-to-the-plainer|seed:{SEED}"
-SHOWN = (out.C1, out.C4, out.VES, "cspeechrel_implicit", "reply_semsim", "style_margin", "emoalign_reference")
+SHOWN = (named.C1, named.C4, named.VES, "cspeechrel_implicit", "reply_semsim", "style_margin", "emoalign_reference")
 PROMPTS = ("zero", "basic", "enhance")
-CRITERIA = ((out.C4, out.VES), (out.C4,), (out.VES,))  # the paper's first
+CRITERIA = ((named.C4, named.VES), (named.C4,), (named.VES,))  # the paper's first
 KINDS = {
     "failed": "no reply came",
     "empty": "empty",
@@ -150,18 +149,18 @@ def sentences(found: Prompts) -> list[Sentence]:
 
 
 def _choice_sentence(choice: Choice) -> str:
-    by = " and ".join(out.label(n) for n in choice.by)
+    by = " and ".join(named.short(n) for n in choice.by)
     name = choice.by[0]
     first, second = choice.halves
     picked = f"{first} is chosen" if first == second else f"one half of the scripts chooses {first}, the other {second}"
     fair, flattered, gap = (d[name] for d in (choice.fair, choice.in_sample, choice.optimism))
     text = (
-        f"Best prompt by {by}{_over(choice.basis)}: {picked}; {out.label(name)} {out.told(name, fair)} on scripts that "
-        f"did not choose, {out.told(name, flattered)} chosen on the scripts shown"
+        f"Best prompt by {by}{_over(choice.basis)}: {picked}; {named.short(name)} {named.told(name, fair)} on scripts "
+        f"that did not choose, {named.told(name, flattered)} chosen on the scripts shown"
     )
     if not gap.value:
         return f"{text}: no optimism seen with this split."
-    return f"{text}: an optimism of {out.told(name, gap, difference=True)}."
+    return f"{text}: an optimism of {named.told(name, gap, difference=True)}."
 
 
 def _over(basis: str) -> str:
@@ -181,7 +180,7 @@ def _failure_key(basis: str, prompt: str, task: str) -> str:
 
 
 def _measures(reading: Reading) -> dict[str, Measure]:
-    return {n: m for n, m in out.outcomes(reading).items() if out.task_of(n) == "converse"}
+    return {n: m for n, m in named.measures_of([reading]).items() if m.task == "converse"}
 
 
 # ── the best prompt ─────────────────────────────────────────────────────────────────────────────────────────────────

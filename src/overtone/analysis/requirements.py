@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from overtone.analysis import named
 from overtone.analysis.compare import DRAWS, SEED, share, values
+from overtone.analysis.corpus import corpus_wer
 from overtone.analysis.judged import by_status, judges_of
-from overtone.analysis.measures import Estimate, corpus_wer, estimate
-from overtone.analysis.named import Named
+from overtone.analysis.measures import Estimate, Measure, of_task
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.unlike import Unlike, unlike
 from overtone.errors import UsageError
@@ -188,32 +188,24 @@ def _threshold(run: Reading, required: Requirement, conditions: Sequence[str]) -
     measure = None if required.name == WER_CORPUS else named.find_one(required.name, [run])
     rows = []
     for condition, answers in _asked(run, conditions).items():
-        mine = [a for a in answers if (measure.belongs(a) if measure else a.item.task == "transcribe")]
+        mine = [a for a in answers if (measure.belongs(a.item) if measure else a.item.task == "transcribe")]
         if not mine:
             continue
         over, head = _head(mine)
-        rows.append(_held(required, condition, _estimated(measure, head), over, _why_not(run, measure)))
+        found = measure.estimate(head) if measure else corpus_wer(head)
+        rows.append(_held(required, condition, found, over, _why_not(run, measure)))
     if not rows:
         nothing = Estimate(None, None, None, 0, 0)
         rows.append(_held(required, "", nothing, "", _why_not(run, measure)))
     return rows
 
 
-def _estimated(measure: Named | None, answers: list[Answer]) -> Estimate:
-    if measure is None:
-        return corpus_wer(answers)
-    good, bad = (measure.low, measure.high) if measure.better == "lower" else (measure.high, measure.low)
-    if measure.name == "wer_raw":
-        good, bad = 0.0, 1.0  # as in the headline: a missing transcript is all right or all wrong
-    return estimate([(measure.read(a), a.item.group) for a in answers], kind=measure.kind, good=good, bad=bad)
-
-
-def _why_not(run: Reading, measure: Named | None) -> str:
+def _why_not(run: Reading, measure: Measure | None) -> str:
     """Why a measure can have no value in this run."""
     key, at, label = measure.name.partition("@") if measure else ("", "", "")
     if measure is None or measure.scores:
         return "no reply has a score of it; 'overtone score RUN' computes what can be computed here"
-    judges = judges_of(named.SHORT.get(key, key), run.signatures)
+    judges = judges_of(named.TYPED.get(key, key), run.signatures)
     if at and judges:
         return f"no judge called {label} scored it; it was scored by {', '.join(judges)}"
     return "no judge scored it; 'overtone score RUN --judge SPEC' asks one"
@@ -239,13 +231,13 @@ def _held(required: Requirement, condition: str, found: Estimate, over: str, why
 
 
 def _no_worse(
-    run: Reading, baseline: Reading, required: Margin, measure: Named, conditions: Sequence[str]
+    run: Reading, baseline: Reading, required: Margin, measure: Measure, conditions: Sequence[str]
 ) -> list[Checked]:
-    if measure.better == "neither":
+    if measure.about.better == "neither":
         if required.margin is None:
             return []
         raise UsageError(f"{required.name}: neither more nor less of it is better, so nothing is worse")
-    pairs = [(b, r) for b, r in share(baseline, run, conditions)[0] if measure.belongs(b)]
+    pairs = [(b, r) for b, r in share(baseline, run, conditions)[0] if measure.belongs(b.item)]
     rows = []
     for condition in dict.fromkeys(b.condition for b, _ in pairs):
         other = {b.ask: r for b, r in pairs if b.condition == condition}
@@ -270,7 +262,7 @@ def _key(required: Margin, condition: str) -> str:
 
 def _shown_no_worse(
     required: Margin,
-    measure: Named,
+    measure: Measure,
     condition: str,
     over: str,
     asked: int,
@@ -281,8 +273,8 @@ def _shown_no_worse(
     """The paired test of one condition, of gains: where less is better the sides are swapped, and back for display."""
     if not before:
         return _unknown(required, condition, asked, "no shared item has a score in both runs")
-    gain, loss = (before, after) if measure.better == "lower" else (after, before)
-    sign = -1.0 if measure.better == "lower" else 1.0
+    gain, loss = (before, after) if measure.about.better == "lower" else (after, before)
+    sign = -1.0 if measure.about.better == "lower" else 1.0
     margin = required.margin
     if margin is None:
         tested = paired.permutation(gain, loss, scripts, seed=SEED, draws=DRAWS)
@@ -331,9 +323,9 @@ def behind(run: Reading, key: str, baseline: Reading | None = None) -> list[str]
     condition, name, kind = "/".join(parts[:2]), parts[2], parts[3]
     readings = [run] if baseline is None else [run, baseline]
     measure = None if name == WER_CORPUS else named.find_one(name, readings)
-    belongs = measure.belongs if measure else lambda a: a.item.task == "transcribe"
+    belongs = measure.belongs if measure else of_task("transcribe")
     read = measure.read if measure else lambda a: a.value("wer")
-    mine = [a for a in _asked(run, [condition]).get(condition, []) if belongs(a) and read(a) is not None]
+    mine = [a for a in _asked(run, [condition]).get(condition, []) if belongs(a.item) and read(a) is not None]
     if kind.startswith(NO_WORSE) and baseline is not None:
         both = {r.ask for b, r in share(baseline, run, [condition])[0] if read(b) is not None}
         mine = [a for a in mine if a.ask in both]

@@ -19,7 +19,7 @@ from msgspec import Struct
 from overtone.analysis import named
 from overtone.analysis.compare import share, values
 from overtone.analysis.judged import by_status
-from overtone.analysis.named import Named
+from overtone.analysis.measures import Measure
 from overtone.analysis.reading import Answer, Reading
 from overtone.errors import UsageError
 from overtone.schema import Item
@@ -30,7 +30,6 @@ AGREE = 0.5  # correlation of two models' scores over the same items
 ALIKE = 0.1  # correlation of the differences of one script's items
 SPREAD = 0.25  # standard deviation of a score in parts of its scale: 1 on 1 to 5
 SIGNATURE = f"sizing|v1|level:0.95|two-sided|rate:{RATE}|agree:{AGREE}|alike:{ALIKE}|spread:{SPREAD}"
-CUED = named.CUED
 
 
 class Need(Struct, frozen=True):
@@ -78,7 +77,7 @@ def needs(
     asked = _sure(_items(readings[0]) if items is None and readings else list(items or ()))
     rows = []
     for measure in measures:
-        sizes = Counter(item.group for item in asked if _belongs(measure, item))
+        sizes = Counter(item.group for item in asked if measure.belongs(item))
         if asked and not sizes:
             continue
         known = _measured(measure, readings, sizes) if readings else _assumed(measure, sizes)
@@ -91,15 +90,15 @@ def needs(
     return rows
 
 
-def _usual() -> list[Named]:
+def _usual() -> list[Measure]:
     """The measures that are planned for where no run is named."""
     found = {m.name: m for m in named.headline(())}
     judged = dataclasses.replace(named.find_one("c4", ()), label="Judged replies, 1 to 5")
     return [found["voice_accuracy"], found["reasoning_accuracy"], judged]
 
 
-def _any(measure: Named, readings: Sequence[Reading]) -> bool:
-    return all(any(measure.belongs(a) and measure.read(a) is not None for a in r.answers) for r in readings)
+def _any(measure: Measure, readings: Sequence[Reading]) -> bool:
+    return all(any(measure.belongs(a.item) and measure.read(a) is not None for a in r.answers) for r in readings)
 
 
 def _items(reading: Reading) -> list[Item]:
@@ -114,28 +113,22 @@ def _sure(items: list[Item]) -> list[Item]:
     return sure if any(item.status == "validated" for item in core) else core
 
 
-def _belongs(measure: Named, item: Item) -> bool:
-    if measure.name == "c4":  # of no run: the clips that carry a cue
-        return item.task == "converse" and item.style in CUED
-    return measure.belongs(Answer(0, item, "", 0, 0))
-
-
 # ── what is known ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _assumed(measure: Named, sizes: Counter[str]) -> _Known:
+def _assumed(measure: Measure, sizes: Counter[str]) -> _Known:
     mean = _mean_size(sizes)
     weighted = sum(n * n for n in sizes.values()) / sum(sizes.values()) if sizes else 1.0
     alike = min(1.0, ALIKE * (weighted - 1) / (mean - 1)) if mean > 1 else 0.0
-    what = f"rate {RATE:g}" if measure.right_or_wrong else f"spread {SPREAD * _scale(measure):g}"
+    what = f"rate {RATE:g}" if measure.right_or_wrong else f"spread {SPREAD * measure.about.length:g}"
     basis = f"assumed: {what}, models agree by {AGREE:g}, items of a script by {ALIKE:g}"
-    return _Known(RATE, None, SPREAD * _scale(measure), AGREE, None, alike, basis)
+    return _Known(RATE, None, SPREAD * measure.about.length, AGREE, None, alike, basis)
 
 
-def _measured(measure: Named, readings: Sequence[Reading], sizes: Counter[str]) -> _Known | None:
+def _measured(measure: Measure, readings: Sequence[Reading], sizes: Counter[str]) -> _Known | None:
     if len(readings) == 2:
         return _of_two(measure, readings[0], readings[1], sizes)
-    rows = _head(a for a in readings[0].answers if not a.item.part and measure.belongs(a))
+    rows = _head(a for a in readings[0].answers if not a.item.part and measure.belongs(a.item))
     condition = _condition(measure, rows)
     rows = [a for a in rows if a.condition == condition]
     found = [(value, a.item.group) for a in rows if not a.repeat and (value := measure.read(a)) is not None]
@@ -151,8 +144,8 @@ def _measured(measure: Named, readings: Sequence[Reading], sizes: Counter[str]) 
     return _Known(float(numbers.mean()), None, spread, AGREE if agree is None else agree, None, alike, basis)
 
 
-def _of_two(measure: Named, first: Reading, second: Reading, sizes: Counter[str]) -> _Known | None:
-    pairs = [(a, b) for a, b in share(first, second)[0] if measure.belongs(a) and not a.repeat]
+def _of_two(measure: Measure, first: Reading, second: Reading, sizes: Counter[str]) -> _Known | None:
+    pairs = [(a, b) for a, b in share(first, second)[0] if measure.belongs(a.item) and not a.repeat]
     condition = _condition(measure, [a for a, _ in pairs])
     pairs = [(a, b) for a, b in pairs if a.condition == condition]
     kept = {a.ask for a in _head(a for a, _ in pairs)}
@@ -171,7 +164,7 @@ def _of_two(measure: Named, first: Reading, second: Reading, sizes: Counter[str]
     return _Known(float(a.mean()), either, float(a.std(ddof=1)), AGREE, between, alike, basis)
 
 
-def _condition(measure: Named, answers: Sequence[Answer]) -> str:
+def _condition(measure: Measure, answers: Sequence[Answer]) -> str:
     """The condition with most scores of a measure; the first of several."""
     found = Counter(a.condition for a in answers if measure.read(a) is not None)
     return found.most_common(1)[0][0] if found else ""
@@ -194,7 +187,7 @@ def _alike(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], groups: list[s
     return float(min(1.0, max(0.0, (effect - 1) / (size - 1))))
 
 
-def _repeats(measure: Named, answers: Sequence[Answer]) -> float | None:
+def _repeats(measure: Measure, answers: Sequence[Answer]) -> float | None:
     """How the scores of the first two repeats correlate; None where nothing was asked twice, or nothing varies."""
     by_repeat: list[dict[tuple[str, str], float]] = [{}, {}]
     for a in answers:
@@ -211,8 +204,8 @@ def _repeats(measure: Named, answers: Sequence[Answer]) -> float | None:
 # ── what follows ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _need(measure: Named, part: float, wanted: float, known: _Known, sizes: Counter[str]) -> Need:
-    difference = part * _scale(measure)
+def _need(measure: Measure, part: float, wanted: float, known: _Known, sizes: Counter[str]) -> Need:
+    difference = part * measure.about.length
     mean = _mean_size(sizes)
     reached = _power_of(measure, known, mean)
     have = len(sizes)
@@ -228,20 +221,20 @@ def _need(measure: Named, part: float, wanted: float, known: _Known, sizes: Coun
         key=f"plan/{measure.name}",
         measure=measure.name,
         label=measure.label,
-        shown=measure.shown,
-        digits=measure.digits,
+        shown=measure.about.shown,
+        digits=measure.about.digits,
         difference=difference,
         scripts=design.clusters,
         items=design.rows,
         power=design.power,
         per_script=mean,
         have=have,
-        finds=_finds(reached, wanted, have, _scale(measure)),
+        finds=_finds(reached, wanted, have, measure.about.length),
         basis=known.basis,
     )
 
 
-def _power_of(measure: Named, known: _Known, mean: float) -> Callable[[float, int], float]:
+def _power_of(measure: Measure, known: _Known, mean: float) -> Callable[[float, int], float]:
     def reached(difference: float, scripts: int) -> float:
         if measure.right_or_wrong:
             shares = _shares(known, difference)
@@ -279,10 +272,6 @@ def _between(known: _Known) -> float:
     if known.spread_between is not None:
         return known.spread_between
     return power.spread_of_difference(known.spread, known.spread, known.agree)
-
-
-def _scale(measure: Named) -> float:
-    return 1.0 if measure.low is None or measure.high is None else measure.high - measure.low
 
 
 def _mean_size(sizes: Counter[str]) -> float:

@@ -14,19 +14,18 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from overtone import cues
-from overtone.analysis import outcomes as out
-from overtone.analysis import said
+from overtone.analysis import named, said
 from overtone.analysis.cases_under import Under, unique
-from overtone.analysis.measures import METRICS, Estimate, Measure, estimate
+from overtone.analysis.measures import Estimate, Measure
 from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.schema import STYLES
 
-SIGNATURE = "source|v1|pairs:case-means|interval:student-by-script|difference:first-less-second"
+SIGNATURE = "source|v1|pairs:case-means|interval:student-by-script,within-the-scale|difference:first-less-second"
 FIRST = "synthesis"  # is compared with each other source
 MEASURES = (
-    "wer_raw", "semsim", "voice_accuracy", "reasoning_accuracy", "reply_semsim", out.C1, out.C4, out.VES,
+    "wer_raw", "semsim", "voice_accuracy", "reasoning_accuracy", "reply_semsim", named.C1, named.C4, named.VES,
     "emoalign_reference", "style_margin", "nisqa_mos", "utmos",
 )  # fmt: skip
 
@@ -85,7 +84,7 @@ def source(readings: Reading | Sequence[Reading]) -> Sources:
 
 
 def _core(readings: Reading | Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure], list[str]]:
-    answers, measures, notes = out.pooled([readings] if isinstance(readings, Reading) else readings)
+    answers, measures, notes = named.pooled([readings] if isinstance(readings, Reading) else readings)
     return [a for a in answers if not a.item.part and a.item.source], measures, notes
 
 
@@ -95,7 +94,7 @@ def _names(core: Iterable[Answer]) -> list[str]:
 
 def _compared(
     core: list[Answer], measures: Mapping[str, Measure]
-) -> Iterator[tuple[str, str, str, tuple[str, str], list[Pair]]]:
+) -> Iterator[tuple[str, str, Measure, tuple[str, str], list[Pair]]]:
     """Basis, condition, measure and sources of every comparison, with its pairs."""
     names = _names(core)
     if len(names) < 2:
@@ -108,9 +107,9 @@ def _compared(
             shared = _shared(found, first, second)
             for name in (n for n in MEASURES if n in measures):
                 for condition, pairs in _pairs(
-                    shared.get(out.task_of(name), ()), measures[name], first, second
+                    shared.get(measures[name].task, ()), measures[name], first, second
                 ).items():
-                    yield basis, condition, name, (first, second), pairs
+                    yield basis, condition, measures[name], (first, second), pairs
 
 
 def script_of(answer: Answer) -> str:
@@ -124,7 +123,7 @@ def under(readings: Reading | Sequence[Reading]) -> Iterator[Under]:
     for basis, condition, measure, sources, pairs in _compared(core, measures):
         for by, name, part in _parts(pairs):
             whole = [pair for pair in part if pair.first is not None and pair.second is not None]
-            key = _key(basis, condition, by, name, sources, measure)
+            key = _key(basis, condition, by, name, sources, measure.name)
             sides = [unique(case for pair in whole for case in pair.cases[k]) for k in (0, 1)]
             yield key, unique([*sides[0], *sides[1]])
             yield f"{key}/first", sides[0]
@@ -140,14 +139,13 @@ def sentences(found: Sources) -> list[Sentence]:
         first, second = row.sources
         gap = row.difference
         basis = " (cues not validated)" if row.basis == "unvalidated" else ""
-        what = f"{out.label(row.measure)} under {row.condition}{basis}"
-        numbers = f"{out.told(row.measure, row.first)} on {first}, {out.told(row.measure, row.second)} on {second}"
-        apart = out.told(row.measure, gap, difference=True)
+        what = f"{named.short(row.measure)} under {row.condition}{basis}"
+        numbers = f"{named.told(row.measure, row.first)} on {first}, {named.told(row.measure, row.second)} on {second}"
+        apart = named.told(row.measure, gap, difference=True)
         if not said.tells(gap):
             text = f"{what}: {numbers}; whether they differ cannot be told, {apart}."
         else:
-            about = METRICS.get({"reply_semsim": "semsim"}.get(row.measure, row.measure))
-            lower = about is not None and about.better == "lower"
+            lower = named.about(row.measure).better == "lower"
             worse = second if ((gap.value or 0.0) > 0) != lower else first
             text = f"{what}: {numbers}; worse on {worse} by {apart} ({first} less {second}, {gap.scripts} scripts)."
         told.append(Sentence(text, row.key))
@@ -210,16 +208,16 @@ def _key(basis: str, condition: str, by: str, name: str, sources: tuple[str, str
     return f"source/{basis or 'all'}/{condition}/{by}/{name}/{'~'.join(sources)}/{measure}"
 
 
-def _rows(basis: str, condition: str, measure: str, sources: tuple[str, str], pairs: list[Pair]) -> list[SourceRow]:
+def _rows(basis: str, condition: str, measure: Measure, sources: tuple[str, str], pairs: list[Pair]) -> list[SourceRow]:
     rows = []
     for by, name, part in _parts(pairs):
         whole = [
             (None, None, p.script) if p.first is None or p.second is None else (p.first, p.second, p.script)
             for p in part
         ]
-        first = estimate([(a, script) for a, _, script in whole])
-        second = estimate([(b, script) for _, b, script in whole])
-        gap = estimate(out.difference(whole))
-        key = _key(basis, condition, by, name, sources, measure)
-        rows.append(SourceRow(key, basis, condition, by, name, measure, sources, first, second, gap))
+        first = measure.side([(a, script) for a, _, script in whole])
+        second = measure.side([(b, script) for _, b, script in whole])
+        key = _key(basis, condition, by, name, sources, measure.name)
+        gap = measure.gap(whole)
+        rows.append(SourceRow(key, basis, condition, by, name, measure.name, sources, first, second, gap))
     return rows

@@ -30,7 +30,6 @@ from overtone.analysis.measures import (
     Accuracy,
     Estimate,
     accuracy,
-    corpus_wer,
     is_choice,
 )
 from overtone.analysis.parts import (
@@ -257,7 +256,7 @@ def _slugs(answers: Iterable[Answer]) -> tuple[str, ...]:
 
 def _measures(answers: list[Answer]) -> dict[str, Estimate]:
     found = {m.name: m.estimate(answers) for m in MEASURES}
-    found["wer_corpus"] = corpus_wer(answers)
+    found["wer_corpus"] = corpus.corpus_wer(answers)
     return {name: e for name, e in found.items() if e.asked}
 
 

@@ -7,17 +7,16 @@ stand apart: there a model that does not hear is at the level of blind guessing,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from overtone import cues
-from overtone.analysis import said
+from overtone.analysis import named, said
 from overtone.analysis.cases_under import TIE, Under, unique
-from overtone.analysis.judged import PANEL, SPEECH, judges_of, value
-from overtone.analysis.measures import METRICS, Estimate, correct, estimate, from_comparison, is_choice
+from overtone.analysis.measures import MEASURES, Estimate, Measure, correct, estimate, from_comparison
 from overtone.analysis.reading import Answer, Reading, same_signature
 from overtone.analysis.said import Sentence
 from overtone.schema import STYLES, Item
@@ -26,19 +25,12 @@ from overtone.stats import multiple, paired
 SEED = 13
 DRAWS = 4000
 SIGNATURE = (
-    f"text-only|v1|pair:item,prompt,repeat|difference:audio−transcript|cluster:script|test:sign-flips|draws:{DRAWS}"
+    f"text-only|v1|pair:item,prompt,repeat|difference:audio−transcript|cluster:script|test:sign-flips,within-the-scale|draws:{DRAWS}"
     f"|seed:{SEED}|adjust:holm by table|unsolved:no text-only answer right"
 )
 AUDIO, TEXT = "audio", "transcript"
-LEVELS = {"voice_accuracy": 1, "reasoning_accuracy": 2}
-LABELS = {
-    "voice_accuracy": "Voice accuracy",
-    "reasoning_accuracy": "Reasoning accuracy",
-    SPEECH: "Speech relevance (C4)",
-    "ves": "Vocal empathy (VES)",
-    "style_margin": METRICS["style_margin"].label,
-    "semsim": "Reply SemSim",
-}
+QUESTIONS = tuple(m for m in MEASURES if m.task == "choose")
+SHOWN = (*(m.name for m in QUESTIONS), named.C4, named.VES, "style_margin", "reply_semsim")
 
 
 class TextRow(Struct, frozen=True):
@@ -131,13 +123,12 @@ def sentences(found: TextOnly) -> list[Sentence]:
     for row in said.headline(found.rows):
         if row.difference.value is None:
             continue
-        rate = row.measure in LEVELS
-        shown: Callable[[Estimate], str] = said.percent if rate else said.plain
-        by = said.points(row.difference) if rate else said.plain(row.difference)
+        audio, alone = named.told(row.measure, row.audio), named.told(row.measure, row.text)
+        by = named.told(row.measure, row.difference, difference=True)
         telling = "" if said.tells(row.difference) else "; whether the sound adds anything cannot be told"
         p = f", {told}" if (told := said.p_value(row.p)) else ""
         text = (
-            f"{row.prompt}: {row.label} is {shown(row.audio)} with the sound and {shown(row.text)} with the words "
+            f"{row.prompt}: {row.label} is {audio} with the sound and {alone} with the words "
             f"alone, on the same {row.difference.scored} items: a difference of {by}{p}{telling}."
         )
         lines.append(Sentence(text, row.key))
@@ -159,7 +150,7 @@ def sentences(found: TextOnly) -> list[Sentence]:
 class _Paired(NamedTuple):
     item: Item
     prompt: str
-    measure: str
+    measure: Measure
     audio: float | None
     text: float | None
 
@@ -169,7 +160,7 @@ class _Tried(NamedTuple):
 
     id: str
     item: Item
-    measure: str
+    measure: Measure
     solved: bool
     tries: int
     audio: float | None
@@ -219,9 +210,9 @@ def _pairs(reading: Reading, others: Sequence[Reading]) -> tuple[list[_Paired], 
         if text.content != audio.content:
             changed += 1
             continue
-        for name, (belongs, read) in measures.items():
-            if belongs(audio.item):
-                found.append(_Paired(audio.item, prompt, name, read(audio), read(text)))
+        for measure in measures:
+            if measure.belongs(audio.item):
+                found.append(_Paired(audio.item, prompt, measure, measure.read(audio), measure.read(text)))
     if changed:
         notes.append(f"{changed} items differ between {reading.name} and {source.name}: they are left out.")
     if source is not reading:
@@ -229,34 +220,19 @@ def _pairs(reading: Reading, others: Sequence[Reading]) -> tuple[list[_Paired], 
     return found, notes
 
 
-Reader = tuple[Callable[[Item], bool], Callable[[Answer], float | None]]
-
-
-def _measures(first: Reading, second: Reading) -> tuple[dict[str, Reader], list[str]]:
+def _measures(first: Reading, second: Reading) -> tuple[list[Measure], list[str]]:
     """The measures that both runs have, scored alike."""
     alike = {
         name: same_signature(signature, second.signatures[name])
         for name, signature in first.signatures.items()
         if name in second.signatures
     }
-    found: dict[str, Reader] = {}
-    if alike.get("accuracy"):
-        for name, level in LEVELS.items():
-            found[name] = is_choice(level), lambda a: a.value("accuracy")
-    for name in (SPEECH, "ves"):
-        judges = judges_of(name, (n for n, same in alike.items() if same))
-        if judges:
-            found[name] = _is_reply, lambda a, n=name, j=judges: value(a, n, PANEL, j)  # type: ignore[misc]
-    for name in ("style_margin", "semsim"):
-        if alike.get(name):
-            found[name] = _is_reply, lambda a, n=name: a.value(n)  # type: ignore[misc]
-    unlike = [name for name, same in alike.items() if not same]
+    same = {name for name, is_same in alike.items() if is_same}
+    known = named.measures_of([first] if second is first else [first, second], only=same)
+    found = [m for name in SHOWN if (m := known.get(name)) is not None and same.issuperset(m.scores)]
+    unlike = [name for name in alike if name not in same]
     notes = [f"{', '.join(unlike)}: scored differently in both runs, so not compared."] if unlike else []
     return found, notes
-
-
-def _is_reply(item: Item) -> bool:
-    return item.task == "converse"
 
 
 def _unsolved(reading: Reading, others: Sequence[Reading], deaf: Sequence[Reading]) -> list[_Tried]:
@@ -270,7 +246,7 @@ def _unsolved(reading: Reading, others: Sequence[Reading], deaf: Sequence[Readin
     found = []
     for audio in _core(reading, AUDIO):
         tries = tried.get((audio.item_id, audio.content))
-        measure = next((name for name, level in LEVELS.items() if is_choice(level)(audio.item)), "")
+        measure = next((m for m in QUESTIONS if m.belongs(audio.item)), None)
         if tries and measure:
             found.append(_Tried(audio.item_id, audio.item, measure, 1.0 in tries, len(tries), audio.value("accuracy")))
     return found
@@ -316,37 +292,37 @@ def _split(items: Sequence[Item]) -> Iterator[tuple[str, str, str, str, list[int
 def _pair_parts(pairs: Sequence[_Paired]) -> Iterator[_Part]:
     tables: dict[tuple[str, str], list[_Paired]] = {}
     for pair in pairs:
-        tables.setdefault((pair.prompt, pair.measure), []).append(pair)
+        tables.setdefault((pair.prompt, pair.measure.name), []).append(pair)
     for (prompt, measure), rows in tables.items():
         for basis, by, name, end, places in _split([row.item for row in rows]):
             yield _Part(f"text-only/{prompt}/{measure}/{end}", basis, by, name, [rows[i] for i in places])
 
 
 def _unsolved_parts(tried: Sequence[_Tried]) -> Iterator[_Left]:
-    for measure in LEVELS:
-        rows = [row for row in tried if row.measure == measure]
+    for measure in QUESTIONS:
+        rows = [row for row in tried if row.measure is measure]
         for basis, by, name, end, places in _split([row.item for row in rows]):
-            yield _Left(f"text-only/unsolved/{measure}/{end}", basis, by, name, [rows[i] for i in places])
+            yield _Left(f"text-only/unsolved/{measure.name}/{end}", basis, by, name, [rows[i] for i in places])
 
 
 def _row(part: _Part) -> TextRow:
-    rows = part.rows
+    rows, measure = part.rows, part.rows[0].measure
     both = [(p.audio, p.text, p.item.group) for p in rows if p.audio is not None and p.text is not None]
     groups = [group for *_, group in both]
     found = paired.permutation([a for a, *_ in both], [t for _, t, _ in both], groups, seed=SEED, draws=DRAWS)
     difference, p = from_comparison(found, len(rows))
-    kind: Literal["mean", "proportion"] = "proportion" if rows[0].measure in LEVELS else "mean"
+    seen = [x for a, t, _ in both for x in (a, t)]
     return TextRow(
         key=part.key,
         prompt=rows[0].prompt,
-        measure=rows[0].measure,
-        label=LABELS[rows[0].measure],
+        measure=measure.name,
+        label=measure.label,
         basis=part.basis,
         by=part.by,
         name=part.name,
-        audio=estimate([(a, group) for a, _, group in both], kind=kind),
-        text=estimate([(t, group) for _, t, group in both], kind=kind),
-        difference=difference,
+        audio=measure.side([(a, group) for a, _, group in both], measure.kind),
+        text=measure.side([(t, group) for _, t, group in both], measure.kind),
+        difference=measure.bounded(difference, seen),
         p=p,
     )
 
@@ -358,8 +334,8 @@ def _unsolved_row(left: _Left) -> UnsolvedRow:
     chance = math.fsum(shares) / len(shares) if shares else None
     return UnsolvedRow(
         key=left.key,
-        measure=left.rows[0].measure,
-        label=LABELS[left.rows[0].measure],
+        measure=left.rows[0].measure.name,
+        label=left.rows[0].measure.label,
         basis=left.basis,
         by=left.by,
         name=left.name,

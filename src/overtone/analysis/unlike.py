@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from overtone.analysis.named import Named
+from overtone.analysis.measures import Measure
 from overtone.analysis.reading import Answer, Reading, same_signature, signature_differences
 from overtone.errors import UsageError
 from overtone.runs.store import Store
@@ -35,7 +35,7 @@ class Unlike(Struct, frozen=True):
 
 
 def unlike(
-    first: Reading, second: Reading, measures: Iterable[Named], shared: Sequence[tuple[Answer, Answer]]
+    first: Reading, second: Reading, measures: Iterable[Measure], shared: Sequence[tuple[Answer, Answer]]
 ) -> tuple[list[Unlike], list[str]]:
     """What makes the runs incomparable, and what a reader should know all the same. `shared` are the asks of both."""
     found: list[Unlike] = []

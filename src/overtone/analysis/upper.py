@@ -12,10 +12,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from overtone import cues
-from overtone.analysis import outcomes as out
-from overtone.analysis import said
+from overtone.analysis import named, said
 from overtone.analysis.cases_under import TIE, Under, unique
-from overtone.analysis.measures import Estimate, Measure, estimate, from_interval
+from overtone.analysis.measures import Estimate, Measure, from_interval
 from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
@@ -23,11 +22,11 @@ from overtone.stats import cluster
 
 SIGNATURE = (
     "upper|v1|conditions:enhance,oracle,oracle-false|clips:cued|pairs:case,repeat|complete:all-conditions-asked|"
-    "interval:student-by-script"
+    "interval:student-by-script,within-the-scale"
 )
 BASE, RIGHT, WRONG = "enhance", "oracle", "oracle-false"
 MEASURES = (
-    out.C4, "cspeechrel_implicit", out.VES, out.C1, "reply_semsim", "style_margin", "emoalign_reference",
+    named.C4, "cspeechrel_implicit", named.VES, named.C1, "reply_semsim", "style_margin", "emoalign_reference",
 )  # fmt: skip
 
 
@@ -77,7 +76,7 @@ def upper(readings: Reading | Sequence[Reading], *, input: str = "audio") -> Upp
     """From one run, or from several runs of one model with one of the conditions each."""
     compared, notes = _compared(readings, input)
     rows = [
-        _row(f"upper/{basis or 'all'}/{by}/{name}/{measure}", basis, by, name, measure, part)
+        _row(f"upper/{basis or 'all'}/{by}/{name}/{measure.name}", basis, by, name, measure, part)
         for basis, measure, together in compared
         for by, name, part in _parts(together)
     ]
@@ -86,9 +85,9 @@ def upper(readings: Reading | Sequence[Reading], *, input: str = "audio") -> Upp
 
 def _compared(
     readings: Reading | Sequence[Reading], input: str
-) -> tuple[list[tuple[str, str, list[Together]]], list[str]]:
+) -> tuple[list[tuple[str, Measure, list[Together]]], list[str]]:
     """(basis, measure, its replies) of all that can be compared, and what has to be said of the rest."""
-    answers, measures, notes = out.pooled([readings] if isinstance(readings, Reading) else readings)
+    answers, measures, notes = named.pooled([readings] if isinstance(readings, Reading) else readings)
     replies = _replies(answers, input)
     asked = {a.condition for a in replies}
     for condition in (BASE, RIGHT):
@@ -104,7 +103,7 @@ def _compared(
         for name in (n for n in MEASURES if n in measures):
             together = list(_together(part, measures[name], conditions))
             if together:
-                found.append((basis, name, together))
+                found.append((basis, measures[name], together))
     if not found:
         notes.append("No case was asked under all of the conditions, or nothing was scored there.")
     return found, notes
@@ -116,7 +115,7 @@ def under(readings: Reading | Sequence[Reading], *, input: str = "audio") -> Ite
     when told a wrong one."""
     for basis, measure, together in _compared(readings, input)[0]:
         for by, name, part in _parts(together):
-            key = f"upper/{basis or 'all'}/{by}/{name}/{measure}"
+            key = f"upper/{basis or 'all'}/{by}/{name}/{measure.name}"
             known = [(values, one.case) for one in part if None not in (values := one.values)]
             yield key, unique(case for _, case in known)
             for place, better, worse in ((1, "gained", "lost"), (2, "wrong-gained", "wrong-lost")):
@@ -143,15 +142,15 @@ def _sentence(row: UpperRow) -> str:
     basis = " (cues not validated)" if row.basis == "unvalidated" else ""
     name = row.measure
     text = (
-        f"{out.label(name)}{basis} is {out.told(name, row.base)} and, told the cue in words, "
-        f"{out.told(name, row.right)}: a difference of {out.told(name, row.gain, difference=True)}"
+        f"{named.short(name)}{basis} is {named.told(name, row.base)} and, told the cue in words, "
+        f"{named.told(name, row.right)}: a difference of {named.told(name, row.gain, difference=True)}"
     )
     if not said.tells(row.gain):
         text += ", which cannot be told from none"
     if row.survives is None or row.beyond is None:
         return f"{text}."
-    text += f"; told a wrong cue the difference is {out.told(name, row.survives, difference=True)}"
-    beyond = out.told(name, row.beyond, difference=True)
+    text += f"; told a wrong cue the difference is {named.told(name, row.survives, difference=True)}"
+    beyond = named.told(name, row.beyond, difference=True)
     if said.tells(row.beyond):
         return f"{text}; right against wrong cue: {beyond}."
     return f"{text}; right against wrong cue: {beyond}, which cannot be told from none: the gain may be mere mention."
@@ -164,7 +163,7 @@ def _by_cue(row: UpperRow, cue_rows: Sequence[UpperRow]) -> str:
     up, down = sum((r.gain.low or 0) > 0 for r in known), sum((r.gain.high or 0) < 0 for r in known)
     chance = 0.05 * len(known)
     return (
-        f"{out.label(row.measure)}: of {len(known)} cues, the interval of the difference lies above 0 for {up} and "
+        f"{named.short(row.measure)}: of {len(known)} cues, the interval of the difference lies above 0 for {up} and "
         f"below for {down}; about {chance:.0f} would by chance."
     )
 
@@ -215,19 +214,21 @@ def _parts(together: Sequence[Together]) -> Iterator[tuple[str, str, list[Togeth
             yield by, name, parts[name]
 
 
-def _row(key: str, basis: str, by: str, name: str, measure: str, part: Sequence[Together]) -> UpperRow:
+def _row(key: str, basis: str, by: str, name: str, measure: Measure, part: Sequence[Together]) -> UpperRow:
     def column(number: int) -> Estimate:
-        return estimate([(one.values[number], one.script) for one in part])
+        return measure.side([(one.values[number], one.script) for one in part])
 
     def gap(here: int, there: int) -> Estimate:
-        return estimate(out.difference((one.values[here], one.values[there], one.script) for one in part))
+        return measure.gap((one.values[here], one.values[there], one.script) for one in part)
 
     gain = gap(1, 0)
     if len(part[0].values) < 3:
-        return UpperRow(key, basis, by, name, measure, column(0), column(1), gain)
+        return UpperRow(key, basis, by, name, measure.name, column(0), column(1), gain)
     survives = gap(2, 0)
     share = _share(part) if said.tells(gain) and (gain.value or 0) > 0 else None
-    return UpperRow(key, basis, by, name, measure, column(0), column(1), gain, column(2), survives, gap(1, 2), share)
+    return UpperRow(
+        key, basis, by, name, measure.name, column(0), column(1), gain, column(2), survives, gap(1, 2), share
+    )
 
 
 def _share(part: Sequence[Together]) -> Estimate:

@@ -13,6 +13,7 @@ import msgspec
 from overtone.analysis import named
 from overtone.analysis.compare import Change, Comparison, Flip, Flips, compare, sentences, share
 from overtone.analysis.judged import by_status
+from overtone.analysis.measures import Measure
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.report.apart import OVER
@@ -114,14 +115,14 @@ def under(first: Reading, second: Reading) -> Iterator[tuple[str, list[str]]]:
         by_condition.setdefault(a.condition, []).append((a, b))
     for condition, pairs in by_condition.items():
         for measure in named.headline([first, second]):
-            read = ((a, measure.read(a), measure.read(b)) for a, b in pairs if measure.belongs(a))
+            read = ((a, measure.read(a), measure.read(b)) for a, b in pairs if measure.belongs(a.item))
             valued = [(a, x, y) for a, x, y in read if x is not None and y is not None]
             parts: dict[str, list[tuple[Answer, float, float]]] = {}
             basis = {a.ask: f"all/{name}" if name else "all" for name, part in _bases(pairs, measure) for a in part}
             for a, x, y in valued:
                 parts.setdefault(basis[a.ask], []).append((a, x, y))
                 parts.setdefault(f"cue/{a.item.cue or 'neutral'}", []).append((a, x, y))
-            sign = -1 if measure.better == "lower" else 1
+            sign = -1 if measure.about.better == "lower" else 1
             for name, part in parts.items():
                 key = f"compare/{condition}/{measure.name}/{name}"
                 yield key, _cases(a for a, _, _ in part)
@@ -129,8 +130,8 @@ def under(first: Reading, second: Reading) -> Iterator[tuple[str, list[str]]]:
                 yield f"{key}/improved", _cases(a for a, x, y in part if sign * (y - x) > 0)
 
 
-def _bases(pairs: Sequence[tuple[Answer, Answer]], measure: named.Named) -> list[tuple[str, list[Answer]]]:
-    return by_status([a for a, _ in pairs if measure.belongs(a)])
+def _bases(pairs: Sequence[tuple[Answer, Answer]], measure: Measure) -> list[tuple[str, list[Answer]]]:
+    return by_status([a for a, _ in pairs if measure.belongs(a.item)])
 
 
 def _cases(answers: Iterable[Answer]) -> list[str]:

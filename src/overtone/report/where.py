@@ -11,11 +11,12 @@ from urllib.parse import quote, unquote
 
 from overtone.analysis import judged, style
 from overtone.analysis.agreeing import draws_of
+from overtone.analysis.corpus import counts
 from overtone.analysis.ledger import entries
-from overtone.analysis.measures import MEASURES, chosen, counts, is_choice, picked, status
-from overtone.analysis.outcomes import headline
+from overtone.analysis.measures import MEASURES, chosen, is_choice, picked, status
 from overtone.analysis.parts import UNREAD, agree, at_turn, by_basis, control_clips, false_cues, of_script
 from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.standing import headline
 from overtone.analysis.voice import COLUMNS
 from overtone.errors import UsageError
 

@@ -69,7 +69,7 @@ class Source:
     @property
     def conditions(self) -> list[str]:
         """Whose replies stand for each run, e.g. enhance/audio; "" for a run without replies."""
-        from overtone.analysis.outcomes import talk_condition
+        from overtone.analysis.standing import talk_condition
 
         if self._conditions is None:
             self._conditions = talk_condition(self.readings, self.settings.prompt, self.settings.input)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from overtone.analysis import said
 from overtone.analysis.levels import SIGNATURE, LevelRow, Levels
-from overtone.analysis.outcomes import C1, C4, VES, label
+from overtone.analysis.named import C1, C4, VES, short
 from overtone.report.drawing import INKS, Box, Drawing, Words, on, width_of, wrapped
 from overtone.report.figures import NothingToDraw, Source
 from overtone.report.figures import _axes as axes
@@ -49,7 +49,7 @@ def draw(source: Source, width: float) -> Drawing:
     kept = _kept(names, width)
     y = _matrix(drawing, y, kept, rows, between)
     notes = _notes(found, kept, between, models)
-    if left := [label(name) for name in names if name not in kept]:
+    if left := [short(name) for name in names if name not in kept]:
         notes.append(f"Left out for want of room: {', '.join(left)}.")
     return axes.close(drawing, y, notes, SIGNATURE)
 
@@ -63,12 +63,12 @@ def _kept(names: Sequence[str], width: float) -> list[str]:
 
 def _side(names: Sequence[str]) -> float:
     """How wide the labels beside the matrix are, a word on a line."""
-    return max(width_of(word) for name in names for word in label(name).split()) + 6
+    return max(width_of(word) for name in names for word in short(name).split()) + 6
 
 
 def _matrix(drawing: Drawing, y: float, names: Sequence[str], rows: Rows, between: bool) -> float:
     """Labels, cells and the colours' scale; the place below."""
-    labels = [label(name) for name in names]
+    labels = [short(name) for name in names]
     room = drawing.width - _side(names)
     wide = width_of(labels[-1], SMALL) * 0.766 if drawing.width > 340 else 0.0
     cell = min(46.0, (room - max(0.0, wide - 20)) / len(names))
@@ -128,7 +128,7 @@ def _cell(drawing: Drawing, box: Box, row: LevelRow | None) -> None:
 
 def _spot(row: LevelRow) -> Spot:
     where = {"within": "from case to case within a model", "between": f"between {row.models} models"}[row.scope]
-    name = f"{label(row.first)} and {label(row.second)}, {where}, ρ {said.plain(row.spearman)}, r"
+    name = f"{short(row.first)} and {short(row.second)}, {where}, ρ {said.plain(row.spearman)}, r"
     return Spot(row.pearson, name, row.key, kind="number")
 
 

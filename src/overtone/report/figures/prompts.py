@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overtone.analysis import outcomes as out
+from overtone.analysis import named
 from overtone.analysis.findings import Finding
 from overtone.analysis.measures import Estimate
 from overtone.analysis.prompts import SIGNATURE, Choice, PromptRow, Prompts
@@ -11,8 +11,8 @@ from overtone.report.figures import NothingToDraw, Source
 from overtone.report.figures import _rows as grid
 from overtone.report.figures._axes import Entry, Spot, close, legend, page
 
-LEAD = (out.C4, out.VES)
-ELSE = ("reply_semsim", "style_margin", "emoalign_reference", out.C1)  # where nobody judged
+LEAD = (named.C4, named.VES)
+ELSE = ("reply_semsim", "style_margin", "emoalign_reference", named.C1)  # where nobody judged
 
 
 def draw(source: Source, width: float) -> Drawing:
@@ -41,9 +41,9 @@ def draw(source: Source, width: float) -> Drawing:
     blocks = [block for f in found if (block := _block(f, source.labels[f.runs[0]], measures, width)).rows]
     panels = []
     for name in measures:
-        percent = name in out.PERCENT
-        unit = "percent" if percent else "rating, 1 to 5" if name in (*LEAD, out.C1) else ""
-        panels.append(grid.Panel(out.label(name), "percent" if percent else "number", unit))
+        percent = named.is_percent(name)
+        unit = "percent" if percent else "rating, 1 to 5" if name in (*LEAD, named.C1) else ""
+        panels.append(grid.Panel(named.short(name), "percent" if percent else "number", unit))
     y = grid.rows(drawing, y, blocks, panels)
     drawing.text = " ".join(s.text for f in found for s in f.sentences[:1])
     notes = [f"{source.labels[f.runs[0]]}: {note}" for f in found for note in f.notes]
@@ -89,8 +89,8 @@ def _block(finding: Finding, label: str, measures: list[str], width: float) -> g
 def _spot(e: Estimate | None, who: str, measure: str, key: str) -> Spot | None:
     if e is None or e.value is None:
         return None
-    kind = "percent" if measure in out.PERCENT else "number"
-    return Spot(e, f"{who}, {out.label(measure)}", f"{key}/{measure}", kind=kind)  # type: ignore[arg-type]
+    kind = "percent" if named.is_percent(measure) else "number"
+    return Spot(e, f"{who}, {named.short(measure)}", f"{key}/{measure}", kind=kind)  # type: ignore[arg-type]
 
 
 def _best(choice: Choice, measure: str, flattering: bool, label: str, prefix: str) -> grid.Place | None:
@@ -98,9 +98,9 @@ def _best(choice: Choice, measure: str, flattering: bool, label: str, prefix: st
     if e is None or e.value is None:
         return None
     chosen = choice.overall if flattering else " and ".join(dict.fromkeys(choice.halves))
-    who = f"{label}, best prompt by {', '.join(map(out.label, choice.by))} ({chosen}), "
-    who += f"{'in sample' if flattering else 'fair'}, {out.label(measure)}"
-    kind = "percent" if measure in out.PERCENT else "number"
+    who = f"{label}, best prompt by {', '.join(map(named.short, choice.by))} ({chosen}), "
+    who += f"{'in sample' if flattering else 'fair'}, {named.short(measure)}"
+    kind = "percent" if named.is_percent(measure) else "number"
     ink = "s1" if flattering else "s2"
     return grid.Place((Spot(e, who, f"{prefix}{choice.key}/{measure}", ink, "diamond", flattering, kind),))  # type: ignore[arg-type]
 
@@ -111,11 +111,11 @@ def _optimism(choice: Choice, measures: list[str], short: bool) -> str:
     if short:
         return f"; optimism {', '.join(_gap(n, e) for n, e in known.items())}" if known else ""
     picked = " or ".join(dict.fromkeys(choice.halves))
-    gaps = ", ".join(f"{out.label(n)} {_gap(n, e)}" for n, e in known.items())
+    gaps = ", ".join(f"{named.short(n)} {_gap(n, e)}" for n, e in known.items())
     return f": best {picked}" + (f"; optimism of the in-sample choice {gaps}" if gaps else "")
 
 
 def _gap(measure: str, e: Estimate) -> str:
-    scale, digits = (100.0, 1) if measure in out.PERCENT else (1.0, 2)
+    scale, digits = (100.0, 1) if named.is_percent(measure) else (1.0, 2)
     text = f"{scale * (e.value or 0.0):+.{digits}f}"
     return (text if text.strip("+-0.") else text.lstrip("+-")).replace("-", "−")

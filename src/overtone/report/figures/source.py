@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from overtone.analysis import outcomes as out
+from overtone.analysis import named
 from overtone.analysis.findings import Finding
-from overtone.analysis.measures import METRICS
 from overtone.analysis.source import SIGNATURE, SourceRow, Sources
 from overtone.report.drawing import Drawing, series
 from overtone.report.figures import NothingToDraw, Source
 from overtone.report.figures import _rows as grid
 from overtone.report.figures._axes import Entry, Kind, Spot, close, legend, page
 
-RATED = (out.C1, out.C4, out.VES, "nisqa_mos", "utmos")
+RATED = (named.C1, named.C4, named.VES, "nisqa_mos", "utmos")
 MANY = 3  # models from which only the measures that matter most are shown
-LEAD = ("wer_raw", "voice_accuracy", "reasoning_accuracy", out.C4, out.VES)
+LEAD = ("wer_raw", "voice_accuracy", "reasoning_accuracy", named.C4, named.VES)
 
 
 def draw(source: Source, width: float) -> Drawing:
@@ -85,20 +84,19 @@ def _overall(finding: Finding, source: Source) -> list[SourceRow]:
 def _kinds(shown: list[tuple[Finding, SourceRow]]) -> list[tuple[Kind, Kind, str, list[str]]]:
     """(kind, kind of a difference, unit, measures) of each axis."""
     names = list(dict.fromkeys(row.measure for _, row in shown))
-    percent = [n for n in names if n in out.PERCENT]
+    percent = [n for n in names if named.is_percent(n)]
     rated = [n for n in names if n in RATED]
     found: list[tuple[Kind, Kind, str, list[str]]] = []
     if percent:
         found.append(("percent", "points", "percent", percent))
     if rated:
         found.append(("number", "number", "rating, 1 to 5", rated))
-    found += [("number", "number", out.label(n), [n]) for n in names if n not in percent and n not in rated]
+    found += [("number", "number", named.short(n), [n]) for n in names if n not in percent and n not in rated]
     return found
 
 
 def _measure(name: str) -> str:
-    about = METRICS.get(name)
-    return out.label(name) + (" ↓" if about is not None and about.better == "lower" else "")
+    return named.short(name) + (" ↓" if named.about(name).better == "lower" else "")
 
 
 def _who(finding: Finding, source: Source) -> str:
@@ -110,7 +108,7 @@ def _row(
     gap: Kind,
 ) -> grid.Row:  # fmt: skip
     key = finding.prefix + row.key
-    who = f"{_who(finding, source)}, {out.label(row.measure)}"
+    who = f"{_who(finding, source)}, {named.short(row.measure)}"
     spots = []
     for side, e, end in ((row.sources[0], row.first, "first"), (row.sources[1], row.second, "second")):
         ink, shape = looks[side]

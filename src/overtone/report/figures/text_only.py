@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from overtone.analysis import said
 from overtone.analysis.findings import Finding
-from overtone.analysis.outcomes import PERCENT
-from overtone.analysis.text_only import LABELS, TextOnly, TextRow, UnsolvedRow
+from overtone.analysis.named import about, short
+from overtone.analysis.text_only import TextOnly, TextRow, UnsolvedRow
 from overtone.report.drawing import Drawing, series
 from overtone.report.figures import NothingToDraw, Source
 from overtone.report.figures import _axes as axes
@@ -79,6 +79,7 @@ def _parts(source: Source, found: Sequence[Finding], names: Sequence[str]) -> Pa
     parts: Parts = []
     for name in names:
         of_runs: list[tuple[int, tuple[Place | None, ...]]] = []
+        label = ""
         for finding in found:
             number = finding.runs[0]
             prompt = source.conditions[number].partition("/")[0]
@@ -89,8 +90,9 @@ def _parts(source: Source, found: Sequence[Finding], names: Sequence[str]) -> Pa
             ]
             for row in said.headline(mine)[:1]:
                 of_runs.append((number, _places(source, finding, row)))
+                label = label or row.label
         if of_runs:
-            parts.append((LABELS[name], of_runs))
+            parts.append((label, of_runs))
     return parts
 
 
@@ -98,8 +100,7 @@ def _places(source: Source, finding: Finding, row: TextRow) -> tuple[Place, Plac
     number = finding.runs[0]
     ink, shape = series(number)
     key, name = finding.prefix + row.key, f"{source.labels[number]}, {row.label}"
-    kind: Kind = "percent" if row.measure in PERCENT else "number"
-    digits = 3 if row.measure == "style_margin" else 2
+    kind, digits = about(row.measure).shown, about(row.measure).digits
     audio = Spot(row.audio, f"{name}, with the sound", key, ink, shape, kind=kind, digits=digits)
     text = Spot(row.text, f"{name}, words alone", key, ink, shape, hollow=True, kind=kind, digits=digits)
     apart: Kind = "points" if kind == "percent" else "number"
@@ -117,7 +118,7 @@ def _unsolved(source: Source, found: Sequence[Finding]) -> Parts:
             for row in said.headline(mine)[:1]:
                 of_runs.append((finding.runs[0], _left(source, finding, row)))
         if of_runs:
-            parts.append((LABELS[name], of_runs))
+            parts.append((short(name), of_runs))
     return parts
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from overtone.analysis import outcomes as out
+from overtone.analysis import named
 from overtone.analysis.findings import Finding
 from overtone.analysis.measures import Estimate
 from overtone.analysis.upper import MEASURES, SIGNATURE, Upper, UpperRow
@@ -30,7 +30,7 @@ from overtone.report.figures._axes import (
     spot,
 )  # fmt: skip
 
-RATED = (out.C1, out.C4, "cspeechrel_implicit", out.VES)
+RATED = (named.C1, named.C4, "cspeechrel_implicit", named.VES)
 MANY = 3  # runs from which only the measures that matter most are shown
 LOOKS = {"base": ("quiet", "circle", True), "right": ("s0", "circle", False), "wrong": ("s1", "diamond", True)}
 ROW = 9.5
@@ -105,22 +105,22 @@ def _measures(drawing: Drawing, y: float, shown: Sequence[tuple[Finding, UpperRo
     models = list(dict.fromkeys(f.runs for f, _ in shown))
     names = [n for n in MEASURES if any(row.measure == n for _, row in shown)]
     if len(models) > (MANY if drawing.width >= grid.WIDE else 1):
-        names = [n for n in names if n in (out.C4, out.VES)] or names[:2]
+        names = [n for n in names if n in (named.C4, named.VES)] or names[:2]
     rated = [n for n in names if n in RATED]
     kinds: list[tuple[Kind, Kind, str, list[str]]] = [("number", "number", "rating, 1 to 5", rated)] if rated else []
-    if percent := [n for n in names if n in out.PERCENT]:
+    if percent := [n for n in names if named.is_percent(n)]:
         kinds.append(("percent", "points", "percent", percent))
-    kinds += [("number", "number", out.label(n), [n]) for n in names if n not in rated and n not in percent]
+    kinds += [("number", "number", named.short(n), [n]) for n in names if n not in rated and n not in percent]
     made: list[grid.Group] = []
     for kind, gap, unit, measures in kinds:
         blocks = []
         for heads in [measures] if len(models) == 1 else [[measure] for measure in measures]:
             rows = [
-                _row(out.label(row.measure) if len(models) == 1 else _who(f, source), f, row, source, kind, gap)
+                _row(named.short(row.measure) if len(models) == 1 else _who(f, source), f, row, source, kind, gap)
                 for f, row in shown
                 if row.measure in heads
             ]
-            blocks.append(grid.Block("" if len(models) == 1 else out.label(heads[0]), tuple(rows)))
+            blocks.append(grid.Block("" if len(models) == 1 else named.short(heads[0]), tuple(rows)))
         panels = [
             grid.Panel("Replies", kind, unit, number="told the cue"),
             grid.Panel(
@@ -133,7 +133,7 @@ def _measures(drawing: Drawing, y: float, shown: Sequence[tuple[Finding, UpperRo
 
 def _row(label: str, finding: Finding, row: UpperRow, source: Source, kind: Kind, gap: Kind) -> grid.Row:
     key = finding.prefix + row.key
-    who = f"{_who(finding, source)}, {out.label(row.measure)}"
+    who = f"{_who(finding, source)}, {named.short(row.measure)}"
     base = Spot(row.base, f"{who}, not told the cue", key, *LOOKS["base"], kind)
     right = Spot(row.right, f"{who}, told the cue", key, *LOOKS["right"], kind)
     spots = [base, right]
@@ -178,10 +178,10 @@ def _cues(drawing: Drawing, y: float, found: Sequence[Finding], measure: str, so
     most = max(1, int((drawing.width - left + GAP) // (NARROWEST + GAP)))
     across = math.ceil(len(columns) / math.ceil(len(columns) / most))
     room = (drawing.width - left - GAP * (across - 1)) / across
-    kind: Kind = "points" if measure in out.PERCENT else "number"
+    kind: Kind = "points" if named.is_percent(measure) else "number"
     every = [s.estimate for f, rows in columns for row in rows.values() for s in _gains(f, row, "", kind)]
     scale = domain(_reach(every), 0.0)
-    title = f"{out.label(measure)} cue by cue: difference from not told"
+    title = f"{named.short(measure)} cue by cue: difference from not told"
     for line in wrapped(title, drawing.width, SMALL, bold=True):
         y += 8.5
         drawing.words(0, y, line, size=SMALL, bold=True)
@@ -200,7 +200,7 @@ def _cues(drawing: Drawing, y: float, found: Sequence[Finding], measure: str, so
             below = max(below, axis(drawing, here, top, bottom, kind, zero=0.0))
             for at, name in enumerate(names):
                 if name in rows:
-                    who = f"{_who(finding, source)}, {name}, {out.label(measure)}"
+                    who = f"{_who(finding, source)}, {name}, {named.short(measure)}"
                     _cue(drawing, here, top + ROW * (at + 0.5), _gains(finding, rows[name], who, kind))
         for at, text in enumerate(fitted(texts, left - 6, SMALL)):
             drawing.words(0, top + ROW * (at + 0.5) + 2.5, text, size=SMALL)
@@ -209,7 +209,7 @@ def _cues(drawing: Drawing, y: float, found: Sequence[Finding], measure: str, so
 
 
 def _reach(estimates: Sequence[Estimate]) -> list[Estimate | float | None]:
-    """What the axis has to hold: every value, and the ends of intervals where they are not far out."""
+    """What the axis has to hold: every value, and the ends of intervals where they are not far named."""
     values = [e.value for e in estimates if e.value is not None]
     span = (max(values) - min(values)) or 1.0
     low, high = min(values) - span / 2, max(values) + span / 2

@@ -7,9 +7,9 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
-from overtone.analysis import outcomes as out
 from overtone.analysis.findings import Finding, Settings
-from overtone.analysis.measures import METRICS, Estimate
+from overtone.analysis.measures import Estimate
+from overtone.analysis.named import about, is_percent, short
 from overtone.analysis.said import p_value
 from overtone.analysis.summary import LABELS
 from overtone.report.apart import OVER
@@ -111,25 +111,19 @@ def _full(finding: Finding | None, key: str) -> str:
 # ── measures ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def label(measure: str) -> str:
-    return out.label(measure)
-
-
 def kind_of(measure: str, *, difference: bool = False) -> Kind:
     """A share is shown in percent, a difference of shares in points, anything else on its own scale."""
-    if measure not in out.PERCENT:
+    if not is_percent(measure):
         return "number"
     return "points" if difference else "percent"
 
 
 def digits_of(measure: str) -> int:
-    """A style margin is small."""
-    return 3 if measure == "style_margin" else 2
+    """After the point, of a number."""
+    return about(measure).digits
 
 
 def head(measure: str) -> str:
     """A measure as the head of a column."""
-    about = METRICS.get({"reply_semsim": "semsim"}.get(measure, measure))
-    better = "higher" if about is None else about.better
-    arrow = {"higher": " ↑", "lower": " ↓"}.get(better, "")
-    return f"{label(measure)}{arrow}" + (" · %" if measure in out.PERCENT else "")
+    arrow = {"higher": " ↑", "lower": " ↓"}.get(about(measure).better, "")
+    return f"{short(measure)}{arrow}" + (" · %" if is_percent(measure) else "")

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from overtone.analysis.findings import Finding, Settings
 from overtone.analysis.levels import PAIRS, LevelRow, Levels
-from overtone.report.findings._cells import ALL, DEFAULT, basis, cell, label, named
+from overtone.analysis.named import short
+from overtone.report.findings._cells import ALL, DEFAULT, basis, cell, named
 from overtone.report.table import Cell, Line, PartTable
 
 BYS = ("overall",)
@@ -56,7 +57,7 @@ def _pairs(
     lines: dict[tuple[str, str], dict[tuple[str, str], LevelRow]] = {}
     for row in rows:
         if everything or frozenset((row.first, row.second)) in spoken:
-            name = f"{label(row.first)} – {label(row.second)}"
+            name = f"{short(row.first)} – {short(row.second)}"
             lines.setdefault((basis(row.basis), name), {})[row.level, row.scope] = row
     heads = tuple(f"{WHERE[way]}, {sign}" for way in ways for sign in "rρ")
     made = []
@@ -83,9 +84,9 @@ def _matrix(finding: Finding | None, found: Levels, way: tuple[str, str], name: 
             row = by_pair.get(frozenset((first, second)))
             e = None if row is None else row.pearson if place > at else row.spearman
             cells.append(cell(finding, e, row.key if row else "", "number"))
-        lines.append(Line(None, "", (label(first),), tuple(cells)))
+        lines.append(Line(None, "", (short(first),), tuple(cells)))
     over = f" · {basis(name)}" if name else ""
     return PartTable(
         f"levels/{name or 'all'}/{'/'.join(way)}", WHERE[way] + over, HINTS["matrix"], ("Measure",),
-        tuple(map(label, used)), tuple(lines),
+        tuple(map(short, used)), tuple(lines),
     )  # fmt: skip

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from overtone.analysis.findings import Finding, Settings
+from overtone.analysis.named import short
 from overtone.analysis.prompts import KINDS, SHOWN, Prompts
-from overtone.report.findings._cells import ALL, DEFAULT, basis, cell, digits_of, head, kind_of, label, named
+from overtone.report.findings._cells import ALL, DEFAULT, basis, cell, digits_of, head, kind_of, named
 from overtone.report.table import Cell, Line, PartTable
 
 BYS = ("overall",)
@@ -57,8 +58,8 @@ def _choices(finding: Finding, found: Prompts, everything: bool) -> PartTable:
                 cell(finding, choice.in_sample[name], key, kind_of(name), digits=digits, small=choice.overall),
                 cell(finding, choice.optimism[name], key, kind_of(name, difference=True), digits=digits),
             )
-            by = " and ".join(map(label, choice.by))
-            lines.append(Line(finding.runs[0], "", (basis(choice.basis), by, label(name)), cells))
+            by = " and ".join(map(short, choice.by))
+            lines.append(Line(finding.runs[0], "", (basis(choice.basis), by, short(name)), cells))
     heads = ("Chosen fairly", "Chosen on what is shown", "Flattered by")
     names = ("Cues", "Best by", "Measure")
     return named(PartTable("choice", "The best prompt", HINTS["choice"], names, heads, tuple(lines)))

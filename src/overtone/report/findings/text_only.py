@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from overtone.analysis.findings import Finding, Settings
-from overtone.analysis.text_only import LEVELS, TextOnly
+from overtone.analysis.text_only import TextOnly
 from overtone.report.findings._cells import (
     DEFAULT,
-    Kind,
     basis,
     cell,
     chance,
     chosen,
     digits_of,
+    kind_of,
     named,
     over,
     p_cell,
@@ -24,9 +24,9 @@ from overtone.report.table import Line, PartTable
 BYS = ("overall", "dimension", "style", "category", "cue")
 HINTS = {
     "text-only": (
-        "The same items and model with the sound and with the true words alone, item by item. Accuracy in percent and "
-        "its difference in points, other measures on their own scale. p by sign flips of scripts, after Holm over the "
-        "rows of one measure and breakdown."
+        "The same items and model with the sound and with the true words alone, item by item. Shares in percent and "
+        "their differences in points, other measures on their own scale. p by sign flips of scripts, after Holm over "
+        "the rows of one measure and breakdown."
     ),
     "unsolved": (
         "Questions that no text-only answer gets right, asked with the sound. There a model that does not hear is at "
@@ -47,8 +47,7 @@ def _pairs(finding: Finding, found: TextOnly, by: str, settings: Settings) -> Pa
     for row in chosen(found.rows, by):
         if f"{row.prompt}/{settings.input}" not in shown:
             continue
-        kind: Kind = "percent" if row.measure in LEVELS else "number"
-        gap: Kind = "points" if row.measure in LEVELS else "number"
+        kind, gap = kind_of(row.measure), kind_of(row.measure, difference=True)
         digits = digits_of(row.measure)
         cells = (
             cell(finding, row.audio, row.key, kind, digits=digits),
