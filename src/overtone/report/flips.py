@@ -5,7 +5,7 @@ Runs that do not compare are shown with the reason in place of numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,6 +19,7 @@ from overtone.analysis.said import Sentence
 from overtone.report.apart import OVER
 from overtone.report.compared import HINT, listed, tables
 from overtone.report.format import one
+from overtone.report.ladder import capital
 from overtone.report.links import Links
 from overtone.report.media import Media
 from overtone.report.table import Line, PartTable
@@ -84,13 +85,14 @@ def _compared(
         why = [str(reason) for reason in found.unlike] or ["they share no item under one condition"]
         return Compared(*names, why, [], [], [], [])
     prefix = f"{both[1] + 1}:"
-    cards = _Cards(here, there, names, media, sounds)
+    scales = {row.key: (row.shown, row.digits) for table in found.tables[:1] for row in table.rows}
+    cards = _Cards(here, there, names, scales, media, sounds)
     telling = {row.key for table in found.tables[:1] for row in table.rows if row.verdict}
     ordered = sorted(found.flips, key=lambda f: (f.key not in telling, not f.right_or_wrong))
     groups = [_group(f, prefix, cards) for f in [f for f in ordered if f.worse_total or f.improved_total][:GROUPS]]
     said = sorted(sentences(found), key=lambda s: s.key not in telling)
     told = [Sentence(s.text, prefix + s.key if s.key else "") for s in said]
-    made = _tables(found, prefix)
+    made = [_titled(table, found) for table in _tables(found, prefix)]
     wanted = {s.key for s in told} | {half.key for group in groups for half in group.halves}
     wanted |= {cell.key for table in made for line in table.lines for cell in line.cells}
     links.take(((prefix + key, cases) for key, cases in under(here, there)), wanted, both)
@@ -162,6 +164,12 @@ def _tables(found: Comparison, prefix: str) -> list[PartTable]:
     return [*(table for table in made if table.names != ("cue",)), joined]
 
 
+def _titled(table: PartTable, found: Comparison) -> PartTable:
+    """With heads as a page has them; the names of the runs stay as they are."""
+    heads = tuple(head if head in (found.first, found.second) else capital(head) for head in table.heads)
+    return msgspec.structs.replace(table, names=tuple(map(capital, table.names)), heads=heads)
+
+
 def _keyed(table: PartTable, rows: Sequence[Change], prefix: str) -> PartTable:
     """A row's numbers lead to its pairs, what got worse and what improved to those cases."""
     ends = {head: f"/{end}" for head, end in (("worse", "worse"), ("better", "improved"))}
@@ -193,8 +201,15 @@ class _Cards:
     """Flipped cases as cards: the clip, and what each run said."""
 
     def __init__(
-        self, first: Reading, second: Reading, names: tuple[str, str], media: Media, sounds: list[list[str]]
+        self,
+        first: Reading,
+        second: Reading,
+        names: tuple[str, str],
+        scales: Mapping[str, tuple[str, int]],  # of a row's values: percent or number, and its digits
+        media: Media,
+        sounds: list[list[str]],
     ) -> None:
+        self.scales = scales
         self.readings, self.names, self.media, self.sounds = (first, second), names, media, sounds
         self._asked = [{(a.item_id, a.condition, a.repeat): a for a in r.answers} for r in self.readings]
 
@@ -218,7 +233,7 @@ class _Cards:
                 {
                     "name": name,
                     "right": value == 1 if flips.right_or_wrong else None,
-                    "value": "" if flips.right_or_wrong else one(value, "number"),
+                    "value": "" if flips.right_or_wrong else one(value, *self.scales[flips.key]),
                     "said": _said(answer, letter),
                 }
                 for name, answer, value, letter in sides

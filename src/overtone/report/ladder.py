@@ -77,6 +77,11 @@ def _keyed(table: PartTable, found: Standings) -> PartTable:
         key = f"{PREFIX}{electorate}/{ends[kind]}{name}" if kind in ends else ""
         cells = tuple(msgspec.structs.replace(cell, key=key) for cell in line.cells)
         lines.append(Line(None, "", line.names, cells))
-    heads = tuple(head[:1].upper() + head[1:] for head in table.heads)
-    title = table.title[:1].upper() + table.title[1:]
-    return msgspec.structs.replace(table, key=f"arena-{table.key}", title=title, heads=heads, lines=tuple(lines))
+    names, heads = (tuple(map(capital, some)) for some in (table.names, table.heads))
+    key, title = f"arena-{table.key}", capital(table.title)
+    return msgspec.structs.replace(table, key=key, title=title, names=names, heads=heads, lines=tuple(lines))
+
+
+def capital(text: str) -> str:
+    """With a capital letter first, as a page begins its lines."""
+    return text[:1].upper() + text[1:]
