@@ -5,16 +5,16 @@ from __future__ import annotations
 import inspect
 import itertools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from overtone import registry
 from overtone.errors import UsageError
-from overtone.metrics import Answered, Metric, Sounds
+from overtone.metrics import Answered, Metric, Sounds, Surveying
 from overtone.runs.asking import wait
-from overtone.runs.store import Store
+from overtone.runs.store import Ask, Store
 from overtone.schema import Item, Score
 from overtone.spec import Spec, parse_spec, suggest
 
@@ -126,13 +126,10 @@ def _has_siblings(item: Item) -> bool:
 def _score_with(store: Store, metric: Metric, again: bool, siblings: Mapping[str, Mapping[str, str]]) -> int:
     done: set[int] | None = set() if again else None
     count = 0
-    root = store.meta().get("root")
-    sounds = Sounds(store.audio_path, Path(root) if root else None)
-    stream = (
-        (ask, Answered(ask.key(turn), ask.item, text, refused, finish, audio, sounds, _of(siblings, ask.item)))
-        for ask, turn, text, audio, finish, refused in store.answered()
-        if metric.applies(ask.item)
-    )
+    if isinstance(metric, Surveying):  # one more reply may change what the others score
+        metric.survey(answered for _, answered in _answered(store, metric, siblings))
+        done = set()
+    stream = _answered(store, metric, siblings)
     while page := list(itertools.islice(stream, PAGE if done is not None else 1)):
         todo = [(ask, answered) for ask, answered in page if not done or ask.id not in done]
         if not todo:
@@ -150,6 +147,18 @@ def _score_with(store: Store, metric: Metric, again: bool, siblings: Mapping[str
             sets = [store.scored(s) for s in {score.signature for scores in rows for score in scores}]
             done = set.intersection(*sets) if sets else set()
     return count
+
+
+def _answered(
+    store: Store, metric: Metric, siblings: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[Ask, Answered]]:
+    """Every reply that the metric has a word to say on."""
+    root = store.meta().get("root")
+    sounds = Sounds(store.audio_path, Path(root) if root else None)
+    for ask, turn, text, audio, finish, refused in store.answered():
+        if metric.applies(ask.item):
+            siblings_of = _of(siblings, ask.item)
+            yield ask, Answered(ask.key(turn), ask.item, text, refused, finish, audio, sounds, siblings_of)
 
 
 def _of(siblings: Mapping[str, Mapping[str, str]], item: Item) -> Mapping[str, str]:

@@ -29,6 +29,7 @@ from overtone.metrics import (
     rouge,
     semsim,
     style,
+    templates,
     uro,
     utmos,
     wer,
@@ -50,6 +51,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "style": (style.NAME,),
     "consistency": (consistency.NAME,),
     "mmau": (mmau.NAME,),
+    "templates": (templates.OPENING, templates.ENDING, templates.ANALYTIC),
     "air-bench": (air_bench.NAME,),
     "uro": (uro.REPEAT, uro.EMOTION, uro.WER),
     "emoalign": tuple(f"{name}|v{emoalign.VERSION}" for name in emoalign.NAMES),
@@ -74,6 +76,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "prosody": ("metrics/prosody.py", "audio/_measure.py", "audio/_pitch.py"),
     "style": ("metrics/style.py", "metrics/semsim.py"),
     "mmau": ("metrics/mmau.py",),
+    "templates": ("metrics/templates.py", "metrics/lengths.py"),
     "air-bench": ("metrics/air_bench.py",),
     "consistency": (
         "metrics/consistency.py",

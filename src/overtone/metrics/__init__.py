@@ -6,9 +6,9 @@ One file per metric, each with a `load(**options) -> Metric`; importing this roo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -91,3 +91,11 @@ class Metric(Protocol):
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         """For each reply its scores, in order. Batched: a metric that loads a model loads it once."""
         ...
+
+
+@runtime_checkable
+class Surveying(Metric, Protocol):
+    """A metric whose scores depend on the other replies of the run: it sees all of them before it scores any, and
+    every time anew."""
+
+    def survey(self, answered: Iterable[Answered]) -> None: ...
