@@ -10,6 +10,7 @@ from overtone.schema import Clip, Item, Option, Reply, Score, Turn
 OPTIONS = tuple(
     Option(letter, f"option {letter}", p) for letter, p in zip("ABCD", ("target", "words", "", ""), strict=True)
 )
+RUBRICS = '{"cspeechrel": {"label": "Speech relevance (C4)", "low": 1, "high": 5, "styles": ["target", "alternative"]}}'
 
 
 def item(

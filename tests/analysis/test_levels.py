@@ -111,6 +111,32 @@ def test_a_model_that_is_better_at_everything_does_not_make_its_cases_go_togethe
     assert len({r.key for r in found.rows}) == len(found.rows)
 
 
+@pytest.mark.parametrize(("scripts", "known"), [(7, False), (8, True)])
+def test_few_scripts_give_a_coefficient_but_no_interval(tmp_path: Path, scripts: int, known: bool) -> None:
+    rng = np.random.default_rng(3)
+    hears = [float(i % 2) for i in range(scripts)]
+    c4 = [2 + x + float(y) for x, y in zip(hears, rng.normal(0, 1, scripts), strict=True)]
+    cues = [["sad", "happy", "shout", "fast"][i % 4] for i in range(scripts)]
+    found = levels([make(tmp_path, "a", hears, c4, cues)])
+    for level in ("case", "cue"):
+        row = found.row(level, "within", V, C4)
+        assert row is not None
+        for e in (row.pearson, row.spearman):
+            assert e.value is not None
+            assert (e.low is not None, e.high is not None) == (known, known)
+            assert (e.note == "only 7 scripts: too few for an interval") == (not known)
+    told = [s.text for s in sentences(found) if s.text.startswith("From")]
+    assert len(told) == 2
+    assert all("cannot be told" in text and "(no interval)" in text for text in told) or known
+
+
+def test_two_scripts_that_agree_do_not_look_sure(tmp_path: Path) -> None:
+    row = levels([make(tmp_path, "a", [1, 0], [5, 1], ["sad", "happy"])]).row("case", "within", V, C4)
+    assert row is not None and row.pearson.value == pytest.approx(1)
+    assert (row.pearson.low, row.pearson.high) == (None, None)
+    assert "only 2 scripts" in row.pearson.note
+
+
 def test_another_way_of_measuring_is_left_out_and_said(tmp_path: Path) -> None:
     cues = ["sad", "happy", "shout"]
     readings = [make(tmp_path, name, [1, 0, 1], [3, 2, 1], cues) for name in ("a", "b", "c")]

@@ -10,7 +10,7 @@ from overtone.analysis.findings import behind
 from overtone.analysis.reading import Reading, open_run
 from overtone.analysis.source import SourceRow, Sources, sentences, source
 from overtone.schema import Item, Score
-from tests.analysis.small import Maker, item
+from tests.analysis.small import RUBRICS, Maker, item
 from tests.report.fake_run import make_run
 
 C4 = {"synthesis": {"s1": 4.0, "s2": 5.0, "s3": 3.0, "s9": 1.0}, "human": {"s1": 3.0, "s2": 3.0, "s3": 3.0, "s8": 5.0}}
@@ -106,3 +106,14 @@ def test_a_script_stands_with_the_cues_not_validated_if_either_of_its_clips_does
         ("validated", 1),
         ("unvalidated", 1),
     ]
+
+
+def test_intervals_of_few_scripts_stay_within_the_scale(tmp_path: Path) -> None:
+    rows = {"synthesis": {"s1": 5.0, "s2": 2.0}, "human": {"s1": 1.0, "s2": 5.0}}
+    reading = make(tmp_path, rows)
+    reading.meta["rubrics"] = RUBRICS
+    row = overall(source(reading), "cspeechrel")
+    assert (row.first.low, row.first.high) == (1.0, 5.0)
+    assert (row.second.low, row.second.high) == (1.0, 5.0)
+    assert (row.difference.low, row.difference.high) == (-4.0, 4.0)
+    assert row.first.best is None and row.first.worst is None

@@ -13,7 +13,7 @@ from overtone.analysis.reading import Reading, open_run
 from overtone.analysis.text_only import TextOnly, TextRow, UnsolvedRow, sentences, text_only
 from overtone.errors import UsageError
 from overtone.schema import Item, Score
-from tests.analysis.small import Maker, item
+from tests.analysis.small import RUBRICS, Maker, item
 from tests.report.fake_run import make_run
 
 
@@ -191,3 +191,31 @@ def test_a_light_reading_is_enough(tmp_path: Path) -> None:
     light, whole = ([open_run(folder, light=given) for folder in (heard, deaf)] for given in (True, False))
     assert text_only(light[0], deaf=light[1:]) == text_only(whole[0], deaf=whole[1:])
     assert text_only(light[0], deaf=light[1:]).unsolved
+
+
+def test_intervals_of_few_scripts_stay_within_the_scale(made: Made) -> None:
+    sound, words = [1.0, 1.0, 1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.0, 0.9]
+    for number, (heard, told) in enumerate(zip(sound, words, strict=True)):
+        one = item(f"c{number}", "converse", level=3, category="conversation", script=f"s{number}")
+        made.reply(one, "enhance/audio", semsim=heard)
+        made.reply(one, "enhance/transcript", semsim=told)
+    found = row(text_only(made.read()), "enhance/reply_semsim/overall")
+    assert found.label == "Reply SemSim"
+    assert found.audio.high == 1.0 and 0 < (found.audio.low or 0) < 1
+    assert found.text.low == 0.0 and 0 < (found.text.high or 0) < 1
+    assert found.difference.high == 1.0 and -1 < (found.difference.low or 0) < 1
+
+
+def test_replies_that_a_dimension_is_not_asked_about_do_not_count_as_missing(made: Made) -> None:
+    for number, style in enumerate(("target", "neutral")):
+        one = item(f"c{number}", "converse", level=3, script=f"s{number}", style=style)
+        scores = {"cspeechrel_at_a": 3.0} if style == "target" else {}
+        for given in ("audio", "transcript"):
+            made.reply(one, f"enhance/{given}", semsim=0.5, **scores)
+    reading = made.read()
+    reading.meta["rubrics"] = RUBRICS
+    found = text_only(reading)
+    assert (row(found, "enhance/cspeechrel/overall").difference.asked) == 1
+    assert row(found, "enhance/cspeechrel/overall").label == "Speech relevance (C4)"
+    assert row(found, "enhance/reply_semsim/overall").difference.asked == 2
+    assert not [r for r in found.rows if (r.measure, r.name) == ("cspeechrel", "neutral")]

@@ -10,7 +10,7 @@ from overtone.analysis.findings import behind
 from overtone.analysis.reading import Reading, open_run
 from overtone.analysis.upper import sentences, upper
 from overtone.schema import Score
-from tests.analysis.small import Maker, item
+from tests.analysis.small import RUBRICS, Maker, item
 from tests.report.fake_run import make_run
 
 Values = dict[str, list[float | None]]
@@ -108,3 +108,13 @@ def test_cues_not_validated_stand_apart(tmp_path: Path) -> None:
     found = upper(make(tmp_path, {"enhance": [1, 2], "oracle": [4, 5]}, status="unvalidated"))
     assert {r.basis for r in found.rows} == {"unvalidated"}
     assert "(cues not validated)" in sentences(found)[0].text
+
+
+def test_intervals_of_few_scripts_stay_within_the_scale(tmp_path: Path) -> None:
+    reading = make(tmp_path, {"enhance": [1, 4], "oracle": [5, 3], "oracle-false": [2, 5]})
+    reading.meta["rubrics"] = RUBRICS
+    row = upper(reading).row("cspeechrel")
+    assert row is not None and row.wrong is not None and row.survives is not None and row.beyond is not None
+    assert [(e.low, e.high) for e in (row.base, row.right, row.wrong)] == [(1.0, 5.0)] * 3
+    assert [(e.low, e.high) for e in (row.gain, row.beyond)] == [(-4.0, 4.0)] * 2
+    assert row.survives.low == row.survives.high == 1.0, "both moved by one: what lies within is left alone"

@@ -29,10 +29,10 @@ from overtone.stats import nested
 from overtone.stats.cluster import Interval
 
 SEED, DRAWS, MODEL_DRAWS = 5, 1000, 2000
-FEWEST, FEW = 8, 20  # models: below the first no interval is given, below the second it is rough
+FEWEST, FEW = 8, 20  # models, and scripts: below the first no interval is given; of models below the second it is rough
 SIGNATURE = (
     f"levels|v1|pearson+spearman|within:centred-per-model|case:bca-by-script,spearman:linearised|"
-    f"cue:bootstrap-error-by-script,atanh|model:bca-by-model,from:{FEWEST}|draws:{DRAWS},{MODEL_DRAWS}|seed:{SEED}"
+    f"cue:bootstrap-error-by-script,atanh|model:bca-by-model|from:{FEWEST}|draws:{DRAWS},{MODEL_DRAWS}|seed:{SEED}"
 )
 MEASURES = (
     "voice_accuracy", "reasoning_accuracy", "semsim", "reply_semsim", named.C1, named.C4, "cspeechrel_implicit",
@@ -92,6 +92,10 @@ class _Values(Struct, frozen=True):
     case: Codes
     cue: Codes  # −1 for a clip without one
     script: Codes
+
+    @property
+    def scripts_with_a_cue(self) -> int:
+        return np.unique(self.script[self.cue >= 0]).size
 
 
 def levels(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Levels:
@@ -321,7 +325,8 @@ class _Table:
         few = "" if known.sum(1).max(initial=0) > 2 else "fewer than three cues"
         if not few and scripts < 3 * self.cues:
             few = "fewer than three scripts a cue: see the case level"
-        both = (_estimate(found[0], asked, few), _estimate(found[1], asked, few))
+        told = min(self.values[n].scripts_with_a_cue for n in (first, second))
+        both = _of_scripts(found, told, asked, few)
         yield self._row("cue", "within", first, second, both, int(known.any(1).sum()))
         if self.runs > 1:
             count = np.maximum(known.sum(1), 1)
@@ -335,7 +340,7 @@ class _Table:
         runs, scripts = some // self.cases, self.script_of[some % self.cases]
         pearson = nested.pearson(a[some], b[some], runs, scripts, seed=SEED, draws=DRAWS)
         spearman = nested.spearman(a[some], b[some], runs, scripts)
-        both = (_estimate(pearson, asked), _estimate(spearman, asked))
+        both = _of_scripts((pearson, spearman), np.unique(scripts).size, asked)
         yield self._row("case", "within", first, second, both, np.unique(runs).size)
         if self.runs > 1:
             yield self._models(
@@ -352,11 +357,21 @@ def _across(
         return none, none
     found = nested.across(a, b, [str(m) for m in models], seed=SEED, draws=MODEL_DRAWS)
     if different < FEWEST:
-        note = f"only {different} models: too few for an interval"
-        bare = [Interval(r.value, math.nan, math.nan, math.nan, r.rows, r.clusters) for r in found]
-        return _estimate(bare[0], asked, note), _estimate(bare[1], asked, note)
+        return _bare(found, asked, f"only {different} models: too few for an interval")
     note = f"{different} models: the interval is rough" if different < FEW else ""
     return _estimate(found[0], asked, note), _estimate(found[1], asked, note)
+
+
+def _of_scripts(found: Sequence[Interval], scripts: int, asked: int, note: str = "") -> tuple[Estimate, Estimate]:
+    """Two coefficients with intervals over scripts, where there are enough of these."""
+    if scripts < FEWEST:
+        return _bare(found, asked, f"only {scripts} script{'s' if scripts != 1 else ''}: too few for an interval")
+    return _estimate(found[0], asked, note), _estimate(found[1], asked, note)
+
+
+def _bare(found: Sequence[Interval], asked: int, note: str) -> tuple[Estimate, Estimate]:
+    bare = [Interval(r.value, math.nan, math.nan, math.nan, r.rows, r.clusters) for r in found]
+    return _estimate(bare[0], asked, note), _estimate(bare[1], asked, note)
 
 
 def _estimate(found: Interval, asked: int, note: str = "") -> Estimate:
