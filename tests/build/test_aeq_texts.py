@@ -113,6 +113,7 @@ def test_broken_rules_are_listed_with_the_group_and_the_reason(groups: list[Grou
         ([_with(tone, 0, reply=tone.variant[0].reply + " You sound angry.")], "neutral reply names the cue 'angry'"),
         ([replaced(g, topic="home") for g in groups], "balance them"),
         ([replaced(context, topic="gardens")], "no topic 'gardens'"),
+        ([_with(group, 0, reply=f"Well, {group.variant[0].reply}") for group in groups], "begin with 'well'"),
     ]
     for broken, reason in cases:
         assert any(reason in problem for problem in problems(broken)), reason

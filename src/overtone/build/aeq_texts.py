@@ -47,6 +47,7 @@ TOPICS = (  # those of the open set
     *("home", "school", "sports", "technology", "travel", "work"),
 )
 BALANCED = 26  # groups of a setting from which on its topics are balanced: each within a factor 2 of the mean
+OPENING = 0.06  # how many of a set's replies may begin with the same word, as a share; from 100 replies on
 COLOURED = ("positive", "negative", "harsh", "feeling")  # kinds of words that lean towards a tone
 MANNER = ("physiological", "emotion", "volume", "speed", "nonverbal")  # categories of cues that a voice carries
 NAMES = re.compile(  # capitalised words that name nobody and no firm
@@ -154,7 +155,7 @@ def problems(groups: Sequence[Group], others: Iterable[str] = ()) -> list[str]:
     for group in groups:
         for text in _texts(group):
             found += [f"{group.id}: also said in another set: {' '.join(run)!r}" for run in _runs(text) if run in known]
-    return found + list(_of_topics(groups))
+    return found + list(_of_topics(groups)) + list(_of_openings(groups))
 
 
 def open_texts(name: str = "open") -> Iterator[str]:
@@ -226,6 +227,14 @@ def _of_topics(groups: Sequence[Group]) -> Iterator[str]:
         for topic in TOPICS if counts.total() >= BALANCED else ():
             if not mean / 2 <= counts[topic] <= mean * 2:
                 yield f"set: {counts[topic]} of {counts.total()} {setting} groups are about {topic}; balance them"
+
+
+def _of_openings(groups: Sequence[Group]) -> Iterator[str]:
+    """A reply that begins as all replies do is a template, and what a reply must show here is that it is none."""
+    first = Counter(re.findall(r"[\w']+", v.reply)[0].lower() for group in groups for v in group.variant)
+    for word, count in first.items():
+        if first.total() >= 100 and count > OPENING * first.total():
+            yield f"set: {count} of {first.total()} replies begin with {word!r}"
 
 
 def leanings(text: str) -> list[str]:
