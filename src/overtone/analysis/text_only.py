@@ -246,7 +246,7 @@ def _unsolved(reading: Reading, others: Sequence[Reading], deaf: Sequence[Readin
     found = []
     for audio in _core(reading, AUDIO):
         tries = tried.get((audio.item_id, audio.content))
-        measure = next((m for m in QUESTIONS if m.belongs(audio.item)), None)
+        measure = next((m for m in QUESTIONS if m.belongs(audio.item)), None) if tries else None
         if tries and measure:
             found.append(_Tried(audio.item_id, audio.item, measure, 1.0 in tries, len(tries), audio.value("accuracy")))
     return found
