@@ -10,17 +10,23 @@ from overtone.errors import EXIT_OK
 
 CLIPS = "clips"
 # The embedded language model answers some 1.5 questions a second on two cores: to stay within minutes, the demo builds
-# one script per cue, without the gates, and asks about its target clip; of the alternative one it wants a reply alone,
-# so that two replies to the same words can be compared. Without these flags the commands do all.
+# one script per cue, without the gates, and asks everything about its target clip only. What the findings compare is
+# asked as well: the alternative clip's voice and a reply to it, the words alone, another prompt, and a wrong cue told.
+# Without these flags the commands do all.
 BUILD = ("--per-cue", "1", "--no-gates")
 FLAGS = ("--parts", "core")
-TARGET = ("--styles", "target")
-REPLIES = ("--levels", "3", "--styles", "target,alternative", "--prompt", "enhance")
+DEAF, ACOUSTIC = "cascade?max_tokens=32", "cascade?hear=acoustic&max_tokens=32"
+ALL = ("--styles", "target", "--prompt", "enhance")
+TOLD = ("--levels", "3", "--styles", "target", "--prompt", "basic,oracle,oracle-false")
+MOVED = ("--levels", "1,3", "--styles", "target,alternative", "--prompt", "enhance")
+WORDS = ("--levels", "1", "--styles", "target", "--input", "transcript")
 RUNS = (  # phase, folder, SPEC, flags
-    ("deaf", "deaf", "cascade?max_tokens=32", (*TARGET, "--prompt", "enhance,oracle")),
-    ("… replies", "deaf", "cascade?max_tokens=32", REPLIES),
-    ("acoustic", "acoustic", "cascade?hear=acoustic&max_tokens=32", (*TARGET, "--prompt", "enhance")),
-    ("… replies", "acoustic", "cascade?hear=acoustic&max_tokens=32", REPLIES),
+    ("deaf", "deaf", DEAF, ALL),
+    ("… told the cue", "deaf", DEAF, TOLD),
+    ("… another voice", "deaf", DEAF, MOVED),
+    ("acoustic", "acoustic", ACOUSTIC, ALL),
+    ("… another voice", "acoustic", ACOUSTIC, MOVED),
+    ("… words alone", "acoustic", ACOUSTIC, WORDS),
 )
 
 
@@ -52,8 +58,8 @@ def main(args: argparse.Namespace) -> int:
     report = out / "report.html"
     folders = dict.fromkeys(str(out / folder) for _, folder, _, _ in RUNS)
     code = phase("report", "report", *folders, "-o", str(report))
-    print("\nphase      seconds")
+    print(f"\n{'phase':<16} seconds")
     for name, seconds in [*took, ("in all", sum(s for _, s in took))]:
-        print(f"{name:<10} {seconds:7.1f}")
+        print(f"{name:<16} {seconds:7.1f}")
     print(f"\nopen {report}")
     return code
