@@ -6,59 +6,33 @@ was built before; so a second build keeps what is there and a killed one goes on
 
 from __future__ import annotations
 
-import hashlib
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-import numpy as np
-from msgspec import Struct
 
-from overtone import audio
-from overtone.build import room, sift
+from overtone.build import sift
 from overtone.build.datasheet import write_datasheet
-from overtone.build.delivery import RATE
-from overtone.build.licence import Ingredient, Verdict, derive
-from overtone.build.manifest import FILE, LEFT_OUT, Made, Manifest, open_folder, same, write, write_json
-from overtone.build.plan import Group, Job, Options, plan
-from overtone.build.pool import Tell, spread
+from overtone.build.licence import Verdict, derive
+from overtone.build.manifest import open_folder
+from overtone.build.plan import Options, plan
+from overtone.build.pool import Tell
 from overtone.build.questions import Question
-from overtone.build.recipes import VERSION as RECIPES
-from overtone.build.render import OURS, Rendered, Renderer, library
 from overtone.build.script import Collection, Script, read_collection
-from overtone.build.status import from_ratings, statuses
+from overtone.build.spoken import Said, Source, Work, ready, speak, sweep
 from overtone.build.texts import write_texts
-from overtone.build.voices import cast
-from overtone.embedded import require
 from overtone.errors import UsageError
-from overtone.paths import inside, shown
+from overtone.paths import shown
 from overtone.spec import suggest
 from overtone.version import __version__
 
-TAKES = 4  # by how many speakers a script is tried before it is left out
-_SAVE_EVERY = 2.0  # seconds between two writings of the manifest while sounds are made
 
-
-class Built(Struct, frozen=True):
-    """What a build did."""
+class Built(Said, frozen=True, kw_only=True):
+    """What a build of scripts did."""
 
     scripts: int
-    made: int
-    kept: int
-    sound_seconds: float  # of the sounds made now
-    making_seconds: float
-    wall_seconds: float  # gates included
     questions: tuple[Question, ...]
-    clips: tuple[Made, ...]
-    sifted: sift.Sifted
-    verdict: Verdict
-
-    @property
-    def speed(self) -> float:
-        """Seconds of sound per second of making it."""
-        return self.sound_seconds / max(self.making_seconds, 1e-9)
 
 
 def build(
@@ -79,19 +53,21 @@ def build(
 ) -> Built:
     """Build a script set, or a user's file of scripts, into `out`; or only the scripts of some cues, or so many of
     each cue. Sounds already there and unchanged are kept. `licence` is that of the user's own texts."""
-    began = time.monotonic()
     options = options or Options()
     tell: Tell = progress or (lambda *_: None)
     whole = read_collection(named, licence)
     collection = _chosen(whole, only, per_cue)
     if release and (only or per_cue or not gates):
         raise UsageError("a release is the whole set with all its gates: leave --only, --per-cue and --no-gates out")
-    _ready(options)
+    ready(options)
     before = open_folder(out, whole.name)
-    _sweep(out)
-    work = _Work(out, whole, options, before)
+    sweep(out)
+    source = Source(whole.name, whole.licence, frozenset(one.id for one in whole.everything))
+    work = Work(out, source, options, before)
     checked = sift.texts(collection, reviews, options.seed) if gates else sift.Sifted()
-    groups, checked = _spoken(work, collection, checked, gates, jobs or os.cpu_count() or 1, tell)
+    groups, checked = speak(
+        work, lambda takes: plan(collection, options, takes), checked, gates, jobs or os.cpu_count() or 1, tell
+    )
     work.put_aside(groups, checked)
     questions = write_texts(out, whole, collection, checked, options.seed)
     if gates:
@@ -100,47 +76,11 @@ def build(
     verdict = derive(work.ingredients())
     if release:
         _check_release(checked, verdict)
-    known = _statuses(options, ratings, work)
+    known = work.statuses(ratings)
     clips = work.finish(groups, verdict, known, release)
     write_datasheet(out, collection, checked, questions, clips, verdict, known, options, __version__)
-    now = time.monotonic()
-    return Built(
-        len(groups), work.made, work.kept or 0, work.seconds, work.making, now - began, tuple(questions), clips,
-        checked, verdict,
-    )  # fmt: skip
-
-
-def _spoken(
-    work: _Work, collection: Collection, checked: sift.Sifted, gates: bool, jobs: int, tell: Tell
-) -> tuple[list[Group], sift.Sifted]:
-    """Every sound made and, with gates, heard; what fails is spoken again by the next speaker, a few times."""
-    takes = dict(work.takes) if gates else {}
-    again: set[str] = set()
-    while True:
-        groups = [g for g in plan(collection, work.options, takes) if g.id not in checked.scripts]
-        work.make([g for g in groups if not again or g.id in again], jobs, tell)
-        if not gates:
-            return groups, checked
-        heard = sift.sounds(checked, work.clips(groups), work.options, work.out, jobs, tell)
-        failed = (heard.scripts | {case for case, _ in heard.clips}) - checked.scripts
-        again = {case for case in failed if takes.get(case, 0) + 1 < TAKES} if work.retakes else set()
-        if not again:
-            return groups, heard
-        takes |= {case: takes.get(case, 0) + 1 for case in again}
-
-
-def _ready(options: Options) -> None:
-    """What every build needs, checked before the first sound."""
-    require("pyworld", "the WORLD vocoder, for deliveries")
-    require("espeakng_loader", "the offline voices")
-    if not 0 <= options.strength <= 1.5:
-        raise UsageError(f"--strength must be 0 to 1.5, not {options.strength}")
-    if not -5 <= options.snr <= 40:
-        raise UsageError(f"--snr must be -5 to 40 dB, not {options.snr}")
-    if options.room:
-        room.check(options.room)
-    cast(options.voices)
-    library(options.sounds)
+    said = work.said(clips, checked, verdict)
+    return Built(**msgspec.structs.asdict(said), scripts=len(groups), questions=tuple(questions))
 
 
 def _chosen(collection: Collection, only: Sequence[str], per_cue: int | None) -> Collection:
@@ -166,157 +106,8 @@ def _chosen(collection: Collection, only: Sequence[str], per_cue: int | None) ->
     )
 
 
-def _statuses(options: Options, ratings: Path | None, work: _Work) -> dict[str, str]:
-    """Of each cue, whether something but its own recipe vouches for it in this set: listeners where they rated it, else
-    the measurement of the embedded voice at its ordinary strength, with the sounds synthesised."""
-    if ratings is not None:
-        found = from_ratings(ratings, {m.path: m.cue for m in work.done.values() if not m.reply})
-    else:
-        measured = options.strength == 1 and not options.sounds and not options.room and len(options.voices) == 1
-        found = statuses(options.voices[0] if measured else "other")
-    return {slug: status.status for slug, status in found.items()}
-
-
-def _sweep(out: Path) -> None:
-    """Remove the unfinished files of a killed build."""
-    for part in out.rglob(".*.part"):
-        part.unlink(missing_ok=True)
-
-
 def _check_release(checked: sift.Sifted, verdict: Verdict) -> None:
     reasons = [*verdict.conflicts, *checked.blocks]
     if reasons:
         told = "\n".join(f"  {shown(reason)}" for reason in reasons[:20])
         raise UsageError(f"no release:\n{told}\nthe set stays built; see gates.json beside it")
-
-
-class _Work:
-    """The sounds of a set on their way: what is there, what is missing, what was made."""
-
-    def __init__(self, out: Path, collection: Collection, options: Options, before: Manifest | None) -> None:
-        self.out = out
-        self.collection = collection
-        self.options = options
-        self.done: dict[str, Made] = {m.path.removeprefix(LEFT_OUT): m for m in before.clips} if before else {}
-        self.status = before.status if before else {}
-        self.takes = before.takes if before else {}
-        self.made = 0
-        self.kept: int | None = None  # of the first take
-        self.seconds = self.making = 0.0
-
-    @property
-    def retakes(self) -> bool:
-        """Whether another take can differ: people and voices that act are asked once."""
-        return not any(engine.native for engine in cast(self.options.voices).engines.values())
-
-    def make(self, groups: Sequence[Group], jobs: int, tell: Tell) -> None:
-        began = time.monotonic()
-        todo: list[_Task] = []
-        kept = 0
-        for group in groups:
-            missing = {j.path for j in group.jobs if not same(self.out, self.done.get(j.path), j.made_from)}
-            kept += len(group.jobs) - len(missing)
-            if missing:
-                todo.append((group, frozenset(missing), self.out, self.options))
-            for path in missing:
-                self.done.pop(path, None)
-        self._save()  # first of all, so that a build killed at once knows its folder again
-        saved = time.monotonic()
-        try:
-            for count, fresh in enumerate(spread(_render, todo, jobs), 1):
-                self.done |= {m.path: m for m in fresh}
-                self.made += len(fresh)
-                self.seconds += sum(m.seconds for m in fresh)
-                if time.monotonic() - saved > _SAVE_EVERY:
-                    self._save()
-                    saved = time.monotonic()
-                tell("scripts spoken", count, len(todo))
-        finally:
-            self._save()  # what was finished before an error is known to the next build
-        self.kept = kept if self.kept is None else self.kept
-        self.making += time.monotonic() - began
-
-    def clips(self, groups: Sequence[Group]) -> list[tuple[Job, Made]]:
-        return [(j, self.done[j.path]) for g in groups for j in g.jobs if j.speaker and j.path in self.done]
-
-    def put_aside(self, groups: Sequence[Group], checked: sift.Sifted) -> None:
-        """Move what failed a gate out of the set, and back what now passes."""
-        for job in (j for g in groups for j in g.jobs if j.path in self.done):
-            made = self.done[job.path]
-            wanted = LEFT_OUT + job.path if checked.out(job.case_id, job.style) else job.path
-            if made.path != wanted:
-                target = self.out / wanted
-                target.parent.mkdir(parents=True, exist_ok=True)
-                (self.out / made.path).replace(target)
-                self.done[job.path] = msgspec.structs.replace(made, path=wanted)
-        there = {m.path for m in self.done.values()}
-        for old in (self.out / LEFT_OUT).rglob("*.wav"):
-            if old.relative_to(self.out).as_posix() not in there:
-                old.unlink()
-
-    def ingredients(self) -> list[Ingredient]:
-        texts = Ingredient("texts", self.collection.name, self.collection.licence)
-        return sorted({texts, OURS, *(i for m in self.done.values() if m.kept for i in m.ingredients)})
-
-    def finish(
-        self, groups: Sequence[Group], verdict: Verdict, status: dict[str, str], release: bool
-    ) -> tuple[Made, ...]:
-        """The last manifest, of the sounds that are still wanted; what a script no longer has is deleted."""
-        known = {one.id for one in self.collection.everything}
-        wanted = {j.path: j for g in groups for j in g.jobs}
-        planned = {g.id for g in groups}
-        for path, made in list(self.done.items()):
-            if made.case_id not in known or (made.case_id in planned and path not in wanted):
-                inside(self.out, made.path).unlink(missing_ok=True)
-                del self.done[path]
-        self._save(verdict.licence, status, release)
-        return tuple(m for path, m in sorted(self.done.items()) if path in wanted and m.kept)
-
-    def _save(self, licence: str = "", status: dict[str, str] | None = None, release: bool = False) -> None:
-        clips = tuple(m for _, m in sorted(self.done.items()))
-        told = self.status if status is None else status
-        parts = tuple(self.ingredients())
-        licence = licence or derive(parts).licence
-        manifest = Manifest(
-            self.collection.name, __version__, RECIPES, licence, self.options, release, told, parts, clips
-        )
-        write_json(self.out / FILE, manifest)
-
-
-_Task = tuple[Group, frozenset[str], Path, Options]  # the paths are those of the sounds to make
-
-
-def _render(task: _Task) -> list[Made]:
-    """Make the missing sounds of one group. Runs in a worker process."""
-    group, missing, out, options = task
-    renderer = Renderer(group, options)
-    made: list[Made] = []
-    for job in group.jobs:
-        if job.path in missing:
-            made.append(_written(job, renderer.clip(job) if job.speaker else renderer.reply(job), out))
-    return made
-
-
-def _written(job: Job, rendered: Rendered, out: Path) -> Made:
-    data = audio.encode_wav(rendered.samples, RATE)
-    write(out / job.path, data)
-    x = rendered.samples
-    rms = float(np.sqrt(np.mean(x**2))) if x.size else 0.0
-    return Made(
-        path=job.path,
-        sha256=hashlib.sha256(data).hexdigest(),
-        seconds=round(len(x) / RATE, 4),
-        dbfs=round(20 * float(np.log10(rms + 1e-9)), 2),
-        peak=round(float(np.abs(x).max(initial=0.0)), 4),
-        case_id=job.case_id,
-        style=job.style,
-        voice=rendered.voice,
-        made_from=job.made_from,
-        cue=job.cue,
-        manner=job.manner,
-        scene=job.scene,
-        take=job.take,
-        recipe=rendered.recipe,
-        reply=job.voice_style,
-        ingredients=rendered.ingredients,
-    )

@@ -33,6 +33,7 @@ class Made(Struct, frozen=True, omit_defaults=True):
     voice: str
     made_from: str
     cue: str = ""
+    also: tuple[str, ...] = ()  # other cues it carries together with that one
     manner: str = ""  # which kind of its cue
     scene: str = ""
     take: int = 0  # how often it was spoken before, by others, and failed a gate

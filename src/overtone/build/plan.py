@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 import msgspec
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overtone.build.script import Collection, Dialogue, Script
 from overtone.build.voices import Cast, How, Speaker, VoiceError, cast
@@ -44,7 +45,7 @@ class Options(Struct, frozen=True):
 
 
 class Job(Struct, frozen=True):
-    """One sound to make: a clip where it has a speaker, else a reference reply."""
+    """One sound to make: a clip where somebody speaks it or has recorded it, else a reference reply."""
 
     path: str
     case_id: str
@@ -57,12 +58,25 @@ class Job(Struct, frozen=True):
     voice_style: str = ""  # of a reply
     twin: str = ""  # path of the plain clip it is measured against
     take: int = 0  # the next speaker's, where an earlier one failed a gate
+    also: tuple[str, ...] = ()  # cues it carries together with `cue`
+    drawn_as: str = ""  # path of the clip whose random draws it shares: the same voice with one cue more
+    file: str = ""  # a recording to take as it is, which nobody needs to speak
+    file_sha256: str = ""
+    recorded_by: str = ""
     made_from: str = ""
 
     @property
+    def is_clip(self) -> bool:
+        return self.speaker is not None or bool(self.file)
+
+    @property
+    def cues(self) -> tuple[str, ...]:
+        """All it carries, in the order in which they are laid on."""
+        return (self.cue, *self.also) if self.cue else self.also
+
+    @property
     def scene(self) -> str:
-        cue = BY_SLUG.get(self.cue)
-        return self.cue if cue is not None and cue.dimension == "environment" else ""
+        return next((s for s in self.cues if s in BY_SLUG and BY_SLUG[s].dimension == "environment"), "")
 
 
 class Group(Struct, frozen=True):
@@ -71,29 +85,38 @@ class Group(Struct, frozen=True):
     id: str
     cue: str
     jobs: tuple[Job, ...]
+    licence: str = ""  # of its recordings, where it has any
 
 
 def plan(collection: Collection, options: Options, takes: Mapping[str, int] = MappingProxyType({})) -> list[Group]:
     """Every sound of a set, script by script, in the order of its files; `takes` says which are another take."""
     speakers = cast(options.voices)
-    code = _code() + repr(msgspec.to_builtins(options)) + speakers.identity()
     groups = [
-        (s.id, s.cue, list(_script_jobs(s, speakers, takes.get(s.id, 0))))
+        Group(s.id, s.cue, tuple(_script_jobs(s, speakers, takes.get(s.id, 0))))
         for s in (*collection.scripts, *collection.conflicts)
     ]
     groups += [
-        (d.id, d.turn[1].cue or d.turn[0].cue, list(_dialogue_jobs(d, speakers, takes.get(d.id, 0))))
+        Group(d.id, d.turn[1].cue or d.turn[0].cue, tuple(_dialogue_jobs(d, speakers, takes.get(d.id, 0))))
         for d in collection.dialogues
     ]
-    gone = [g for _, _, jobs in groups for j in jobs if j.style not in OPTIONAL for g in _missing(j, speakers)]
+    return settled(groups, options)
+
+
+def settled(groups: Sequence[Group], options: Options) -> list[Group]:
+    """Groups as they can be made: every take that people should have recorded is there, or may lack and is left out;
+    and each job knows a hash of all it is made from."""
+    speakers = cast(options.voices)
+    code = _code() + repr(msgspec.to_builtins(options)) + speakers.identity()
+    gone = [m for g in groups for j in g.jobs if j.style not in OPTIONAL for m in _missing(j, speakers)]
     if gone:
         more = f"\n  and {len(gone) - _LISTED} more" if len(gone) > _LISTED else ""
         raise VoiceError(f"{len(gone)} takes are missing:\n  " + "\n  ".join(gone[:_LISTED]) + more)
     out = []
-    for name, cue, jobs in groups:
-        there = [j for j in jobs if j.style not in OPTIONAL or not _missing(j, speakers)]
-        hashed = (msgspec.structs.replace(j, made_from=_hash((code, repr(j)))) for j in there)
-        out.append(Group(name, cue, tuple(hashed)))
+    for group in groups:
+        there = [j for j in group.jobs if j.style not in OPTIONAL or not _missing(j, speakers)]
+        # where a recording lies on this machine is no part of what it is
+        hashed = (replace(j, made_from=_hash((code, repr(replace(j, file=""))))) for j in there)
+        out.append(replace(group, jobs=tuple(hashed)))
     return out
 
 

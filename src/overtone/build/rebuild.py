@@ -143,8 +143,7 @@ def _make(task: tuple[Group, Options, tuple[str, ...], str]) -> None:
     renderer = Renderer(group, options)
     for job in group.jobs:
         if job.path in paths:
-            made = renderer.clip(job) if job.speaker else renderer.reply(job)
-            write(Path(tmp) / job.path, audio.encode_wav(made.samples, RATE))
+            write(Path(tmp) / job.path, audio.encode_wav(renderer.make(job).samples, RATE))
 
 
 def _compared(pairs: Sequence[tuple[str, str, str]], words: bool, jobs: int, progress: Tell | None) -> list[Finding]:

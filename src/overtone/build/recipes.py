@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -251,6 +253,21 @@ def recipe_of(slug: str, manner: str = "", strength: float = 1.0) -> Recipe:
             f"{slug} has no manner {manner!r}{suggest(manner, kinds)}; it has: {', '.join(kinds) or 'one'}"
         )
     return OTHER_MANNERS[slug, manner].at(strength)
+
+
+def together(recipes: Sequence[Recipe]) -> Recipe:
+    """Several deliveries in one: factors multiply, amounts add, air takes its share of what voice is left, and the
+    events of all are inserted. At most one of them becomes another speaker."""
+    if len(recipes) == 1:
+        return recipes[0]
+    out: dict[str, float] = {}
+    for name, plain in _PLAIN.items():
+        values = [getattr(recipe, name) for recipe in recipes]
+        out[name] = math.prod(values) if plain == 1 else sum(values)
+    out["breath"] = 1 - math.prod(1 - recipe.breath for recipe in recipes)
+    other = next((recipe for recipe in recipes if recipe.become), NEUTRAL)
+    out |= {"become": other.become, "hertz": other.hertz, "throat": other.throat}
+    return Recipe(events=tuple(event for recipe in recipes for event in recipe.events), **out)
 
 
 def manners(slug: str) -> tuple[str, ...]:

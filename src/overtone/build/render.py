@@ -21,7 +21,7 @@ from overtone.build.delivery import ORDINARY_DBFS, RATE, Voiced, analyse, delive
 from overtone.build.events import event
 from overtone.build.licence import Ingredient
 from overtone.build.plan import Group, Job, Options, how
-from overtone.build.recipes import NEUTRAL, Recipe, recipe_of
+from overtone.build.recipes import NEUTRAL, Recipe, recipe_of, together
 from overtone.build.replies import speak_reply
 from overtone.build.scenes import scene
 from overtone.build.script import SET_LICENCE
@@ -53,17 +53,24 @@ class Renderer:
         self.cast: Cast = cast(options.voices)
         self.library = library(options.sounds)
         self._plain: dict[tuple[Speaker, str], Voiced] = {}
-        self._gains: dict[str, float] = {}
+        self._gains: dict[str, float] = {}  # by speaker; "" for recordings of the user's
+        self._files: dict[str, Sound] = {}
+
+    def make(self, job: Job) -> Rendered:
+        """Any sound of the group."""
+        if job.file:
+            return self.recorded(job)
+        return self.clip(job) if job.speaker else self.reply(job)
 
     def clip(self, job: Job) -> Rendered:
         if job.speaker is None:
             raise ValueError(f"{job.path} is no clip")
-        rng = _rng(self.options.seed, job.path, job.take)
+        rng = _rng(self.options.seed, job.drawn_as or job.path, job.take)
         used: list[Ingredient] = []
         engine = self.cast.engine(job.speaker)
         used.append(Ingredient("voice", engine.identity(), engine.licence))
         dbfs = SCENE_DBFS if job.outdoors else ORDINARY_DBFS
-        recipe = NEUTRAL if engine.native else recipe_of(job.cue, job.manner, self.options.strength)
+        recipe = NEUTRAL if engine.native else self._recipe(job)
         if engine.native:
             samples = self._take(job, job.speaker, engine) * self._gain(job, job.speaker, engine, dbfs)
         else:
@@ -77,12 +84,36 @@ class Renderer:
             )
         if job.scene:
             behind = self._scene(job, samples.size, rng, used)
-            samples = audio.mix(samples, behind, RATE, self.options.snr, speech_dbfs=SCENE_DBFS).astype(np.float64)
+            loud = SCENE_DBFS + recipe.gain  # who speaks softly does so in the rain too
+            samples = audio.mix(samples, behind, RATE, self.options.snr, speech_dbfs=loud).astype(np.float64)
         return Rendered(_under(samples), job.speaker.name, _changes(recipe), tuple(dict.fromkeys(used)))
 
     def reply(self, job: Job) -> Rendered:
         samples, name, used = speak_reply(self.cast, job.text, job.voice_style, job.path)
         return Rendered(_under(samples), name, {}, (used,))
+
+    def recorded(self, job: Job) -> Rendered:
+        """A recording in the form of a clip: one channel, our rate, and one gain for all recordings of the group, by
+        which a shout stays louder than a whisper."""
+        if "" not in self._gains:
+            takes = [self._file(j) for j in self.group.jobs if j.file]
+            loudest = max(float(np.abs(take).max(initial=0.0)) for take in takes)
+            power = float(np.mean([np.mean(take**2) for take in takes]))
+            self._gains[""] = min(10 ** (ORDINARY_DBFS / 20) / (np.sqrt(power) + 1e-12), CEILING / (loudest + 1e-12))
+        used = Ingredient("recording", job.recorded_by, self.group.licence)
+        return Rendered(_under(self._file(job) * self._gains[""]), job.recorded_by, {}, (used,))
+
+    def _file(self, job: Job) -> Sound:
+        if job.file not in self._files:
+            samples, rate = audio.read(Path(job.file))
+            self._files[job.file] = audio.resample(samples, rate, RATE).astype(np.float64)
+        return self._files[job.file]
+
+    def _recipe(self, job: Job) -> Recipe:
+        strength = self.options.strength
+        return together(
+            [recipe_of(job.cue, job.manner, strength), *(recipe_of(slug, "", strength) for slug in job.also)]
+        )
 
     def _take(self, job: Job, speaker: Speaker, engine: Engine) -> Sound:
         samples, rate = engine.speak(job.text, speaker, how(job), pace=_PACE)

@@ -30,7 +30,7 @@ FILE = "gates.json"
 LEAST = 20  # scripts from which solvers can learn anything
 ALONE = frozenset({"neutral", "control", PLAIN})  # styles that are left out without their script
 
-__all__ = ["Sifted", "Solver", "questions", "sounds", "texts", "write_report"]
+__all__ = ["Sifted", "Solver", "questions", "record", "sounds", "texts", "write_report"]
 
 
 class Sifted(Struct, frozen=True):
@@ -44,6 +44,7 @@ class Sifted(Struct, frozen=True):
     blocks: tuple[str, ...] = ()  # what forbids a release though nothing is left out for it
     rates: tuple[Rate, ...] = ()  # word error rates by style and cue
     measures: dict[str, Measures] = {}  # of every clip, by its name within audio/
+    transcripts: dict[str, str] = {}  # what the recogniser heard, by the clip's path
     leaks: tuple[leak.Row, ...] = ()
     predictability: tuple[words.Predicted, ...] = ()
     told: tuple[telltale.Told, ...] = ()  # how often a reader finds each kind of option
@@ -79,23 +80,21 @@ def texts(part: Collection, reviews: Path | None, seed: int) -> Sifted:
 
 
 def sounds(
-    so_far: Sifted, clips: Sequence[tuple[Job, Made]], options: Options, out: Path, jobs: int, tell: Tell
+    so_far: Sifted,
+    clips: Sequence[tuple[Job, Made]],
+    options: Options,
+    out: Path,
+    jobs: int,
+    tell: Tell,
+    alone_in: frozenset[str] = ALONE,
 ) -> Sifted:
-    """The gates on clips."""
-    players = cast(options.voices)
-    records = [
-        ClipRecord(
-            job.path, job.text, job.case_id, job.style, job.cue, job.manner, job.twin, made.voice, job.speaker.sex,
-            job.scene, players.engine(job.speaker).native, at=made.path,
-        )
-        for job, made in clips
-        if job.speaker is not None
-    ]  # fmt: skip
+    """The gates on clips. A clip in a style of `alone_in` is left out alone, any other with all of its group."""
+    records = [record(job, made, options) for job, made in clips]
     result = audio_gates(records, out, jobs, tell, strength=options.strength, snr=options.snr)
     owner = {r.path: (r.case_id, r.style) for r in records}
     scripts, alone = set(so_far.scripts), set(so_far.clips)
     for path in result.clips:
-        if owner[path][1] in ALONE:
+        if owner[path][1] in alone_in:
             alone.add(owner[path])
         else:
             scripts.add(owner[path][0])
@@ -108,7 +107,19 @@ def sounds(
         blocks=(*so_far.blocks, *(f"{f.subject}: {f.reason}" for f in result.wholes)),
         rates=result.rates,
         measures={path.removeprefix(CLIPS): facts.measures for path, facts in result.facts.items()},
+        transcripts={path: facts.transcript for path, facts in result.facts.items()},
     )
+
+
+def record(job: Job, made: Made, options: Options) -> ClipRecord:
+    """What the gates are told of a clip. Of several cues they measure the last that was laid on, against a twin that
+    has the others."""
+    native = job.speaker is None or cast(options.voices).engine(job.speaker).native
+    cue = job.cues[-1] if job.cues else ""
+    return ClipRecord(
+        job.path, job.text, job.case_id, job.style, cue, "" if job.also else job.manner, job.twin, made.voice,
+        job.speaker.sex if job.speaker else "", job.scene if job.scene == cue else "", native, at=made.path,
+    )  # fmt: skip
 
 
 def questions(
