@@ -88,6 +88,18 @@ def test_what_was_published_needs_no_run(name: str, capsys: pytest.CaptureFixtur
     assert ("0.72¹ [" in text) == (name == "published-levels")
 
 
+def test_what_was_published_is_that_of_the_runs_benchmarks_and_there_once(
+    runs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    every, own = out(capsys, "published"), out(capsys, "published", *runs)
+    assert every.count("EchoMind, main results") == own.count("EchoMind, main results") == 1
+    assert "EmpathyEval" in every and "EmpathyEval" not in own
+    toy = Maker(tmp_path / "toy")
+    toy.choice(item("q", "choose"), "A")
+    toy.done()
+    assert "nothing for the table published" in out(capsys, "published", str(tmp_path / "toy"), code=2)
+
+
 def test_the_files_ending_says_the_format(tmp_path: Path, runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     for ending, begins in ((".md", "## "), (".tex", "% \\usepackage"), (".csv", "table,run"), (".txt", "The funnel")):
         path = tmp_path / "new" / f"t{ending}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from overtone.analysis.published import COLUMNS, papers
 from overtone.analysis.reading import open_run
 from overtone.analysis.suites import under
 from overtone.report.suites import headlines, published
@@ -32,3 +33,21 @@ def test_published_results_stand_as_printed() -> None:
     (table,) = published(["empathyeval", "open", "empathyeval"])
     row = next(line for line in table.lines if line.names == ("Qwen2.5-Omni-7B",))
     assert [cell.text for cell in row.cells] == ["249", "35", "0.389", "0.381", "0.420"]
+
+
+def test_echominds_published_table_is_there_once_as_printed() -> None:
+    (table,) = published(["echomind", "echomind"])
+    assert table.heads[0] == "WER ↓" and table.heads[-1] == "VES ↑"
+    rows = {line.names[0]: [cell.text for cell in line.cells] for line in table.lines}
+    assert len(rows) == 14 and rows["GPT-4o-Audio"][0] == "10.74" and rows["Step-Audio"][0] == "–"
+    assert rows["Audio-Flamingo3"][3] == "58.80", "zeros at the end are printed"
+    every = [t.key for t in published()]
+    assert len(set(every)) == len(every)
+    assert {"published-echomind-0", "published-mmau-0", "published-empathyeval-0"} <= set(every)
+
+
+def test_the_leaderboard_knows_every_published_column() -> None:
+    (table,) = published(["echomind"])
+    assert tuple(column.title for column in COLUMNS) == table.heads
+    assert [column.key for column in COLUMNS if column.better == "lower"] == ["wer"]
+    assert papers()["GPT-4o-Audio"]["ves"] == 3.34

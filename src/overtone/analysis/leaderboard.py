@@ -14,7 +14,7 @@ from msgspec import Struct
 from overtone.analysis import named, said
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import Estimate, Measure, from_interval
-from overtone.analysis.published import COLUMNS, PublishedColumn, published
+from overtone.analysis.published import COLUMNS, PublishedColumn, papers, published
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.analysis.standing import headline, prompt_notes, talk_condition
@@ -171,11 +171,9 @@ def sentences(found: Leaderboard) -> list[Sentence]:
 
 
 def _papers() -> list[Entrant]:
-    table = published()
     rows = []
-    for number in range(len(table.rows)):
-        name = table.model(number)
-        cells = {c.key: Cell(c.key, table.value(number, c.key)) for c in COLUMNS}
+    for name, values in papers().items():
+        cells = {c.key: Cell(c.key, values[c.key]) for c in COLUMNS}
         rows.append(Entrant(f"leaderboard/published/{_safe(name)}", name, None, "best of three", cells))
     return rows
 
@@ -299,7 +297,8 @@ def _marks(
     if not signatures:
         return ["signature: not known"], untold
     told = dict(_PART.findall(signatures[0]))
-    styles = [s for s in STYLES if any(a.item.style == s for a in asked)]
+    present = {a.item.style for a in asked}
+    styles = [s for s in STYLES if s in present]
     if asked and asked[0].item.task == "converse":
         prompt = condition.partition("/")[0]
         differs.append(f"prompt: {prompt} for all; the paper takes each model's best of three by C4 and VES")

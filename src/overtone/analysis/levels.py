@@ -20,7 +20,7 @@ from overtone.analysis import named, said
 from overtone.analysis.cases_under import Names, Under
 from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Estimate, from_interval
-from overtone.analysis.published import COLUMNS, VARIANTS, published
+from overtone.analysis.published import COLUMNS, VARIANTS, papers, published
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.analysis.standing import prompt_notes, talk_condition
@@ -115,22 +115,20 @@ def levels(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio
 
 def published_levels(*, variants: bool = True) -> Levels:
     """The same of the paper's own table, where models are the only level: all 14 rows, or one for each of 12 models."""
-    table = published()
-    rows = [i for i in range(len(table.rows)) if variants or table.model(i) not in VARIANTS]
+    rows = {model: values for model, values in papers().items() if variants or model not in VARIANTS}
     columns = [c for c in COLUMNS if c.measure in MEASURES]
     columns.sort(key=lambda c: MEASURES.index(c.measure))
     found = []
     for one, other in itertools.combinations(columns, 2):
-        pairs = [(table.value(i, one.key), table.value(i, other.key), i) for i in rows]
-        known = [(a, b, i) for a, b, i in pairs if a is not None and b is not None]
-        models = [table.model(i).partition("+")[0].partition("-chat")[0] for *_, i in known]  # variants are one model
+        pairs = [(values[one.key], values[other.key], model) for model, values in rows.items()]
+        known = [(a, b, model) for a, b, model in pairs if a is not None and b is not None]
+        models = [model.partition("+")[0].partition("-chat")[0] for *_, model in known]  # variants are one model
         both = _across([a for a, _, _ in known], [b for _, b, _ in known], models, len(rows))
         key = f"levels/published-{len(rows)}/model/between/{one.measure}~{other.measure}"
         found.append(
             LevelRow(key, "published", "model", "between", one.measure, other.measure, *both, models=len(known))
         )
-    names = tuple(table.model(i) for i in rows)
-    return Levels(found, tuple(c.measure for c in columns), names, (), [table.source])
+    return Levels(found, tuple(c.measure for c in columns), tuple(rows), (), [published().source])
 
 
 def under(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Iterator[Under]:

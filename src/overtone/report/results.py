@@ -8,11 +8,11 @@ from functools import partial
 from msgspec import Struct
 
 from overtone.analysis.measures import Estimate
-from overtone.analysis.published import COLUMNS, published
 from overtone.analysis.summary import ConditionSummary, Conversation, Summary, TaskRow
 from overtone.report import format as fmt
 from overtone.report.apart import NOT_VALIDATED, Pairs, apart, wrong_answers
 from overtone.report.replies import agreement, alignment, following, judged_tables, plain, spoken, without_column
+from overtone.report.suites import published
 from overtone.report.table import Cell, Line, PartTable
 from overtone.report.tables import HEAT, TalkColumn, conversations, hearing, talk_columns
 from overtone.report.where import where
@@ -125,20 +125,6 @@ def _measured(
     )
 
 
-def published_table() -> PartTable:
-    """The results EchoMind's authors published, as printed."""
-    found = published()
-    columns = [c for c in COLUMNS if any(row.get(c.key) is not None for row in found.rows)]
-    lines = []
-    for number in range(len(found.rows)):
-        values = [found.value(number, c.key) for c in columns]
-        cells = tuple(_text(fmt.NONE if x is None else f"{x:.2f}") for x in values)
-        lines.append(Line(None, "", (found.model(number),), cells))
-    return PartTable(
-        "published", "Published results", found.source, ("Model",), tuple(c.title for c in columns), tuple(lines)
-    )
-
-
 def _text(text: str, key: str = "") -> Cell:
     return Cell(kind="text", text=text, key=key)
 
@@ -174,7 +160,10 @@ RESULTS = {
     "wrong": Results("What the wrong answers were.", _of_pairs(lambda pairs: [wrong_answers(pairs)])),
     "apart": Results("What a benchmark keeps apart: false cues, conflicts, dialogues, controls.", _of_pairs(apart)),
     "agreement": Results("How far judges agree, and what they left open.", agreement),
-    "published": Results("The results EchoMind's authors published.", lambda _: [published_table()]),
+    "published": Results(
+        "The results that benchmarks' authors published: of the runs' benchmarks, or of all.",
+        lambda summaries: published([summary.benchmark for summary in summaries]),
+    ),
 }
 
 

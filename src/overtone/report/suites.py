@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from overtone import registry
 from overtone.analysis.measures import Estimate
 from overtone.analysis.reading import Reading
 from overtone.analysis.suites import SuiteTable, suite_of, suite_tables
@@ -44,10 +45,10 @@ def _cell(column: Column, found: Estimate | None, key: str) -> Cell:
     return Cell(found, column.kind, digits=column.digits, title=column.help, key=shown)
 
 
-def published(benchmarks: Sequence[str]) -> list[PartTable]:
-    """What was published of these benchmarks, as printed."""
+def published(benchmarks: Sequence[str] = ()) -> list[PartTable]:
+    """What was published of these benchmarks, or of all where none is named, as printed."""
     made = []
-    for name in dict.fromkeys(benchmarks):
+    for name in dict.fromkeys(benchmarks or registry.listing("benchmarks")):
         suite = suite_of(name)
         for number, one in enumerate(suite.published if suite is not None else ()):
             made.append(_published(f"published-{name}-{number}", one))

@@ -10,13 +10,12 @@ import msgspec
 
 from overtone.analysis.alignment import METRICS as EMOALIGN
 from overtone.analysis.measures import METRICS, About, Estimate
-from overtone.analysis.published import COLUMNS
-from overtone.analysis.published import published as read_published
 from overtone.analysis.summary import CUES, ConditionSummary, Conversation, Row, Summary
 from overtone.analysis.voice import COLUMNS as VOICE
 from overtone.report.apart import NOT_VALIDATED, apart, bases, wrong_answers
 from overtone.report.format import HEARING, Column
 from overtone.report.replies import ARROWS, agreement, alignment, following, judged_tables, plain, spoken
+from overtone.report.suites import published
 
 REPLY = Column("reply_semsim", "Reply SemSim", "↑", "Likeness in meaning of the reply and the reference reply")
 HEAT = tuple(c for c in (HEARING[3], HEARING[4], HEARING[0], HEARING[2], REPLY))
@@ -78,7 +77,7 @@ def tables(runs: list[Run]) -> dict[str, Any]:
         ],
         "breakdowns": _breakdowns(pairs),
         "wide_columns": HEAT,
-        "published": published() if any(run["summary"].benchmark == "echomind" for run in runs) else None,
+        "published": published([summary.benchmark for summary in summaries]),
         **_tasks(pairs),
         "maps": [m for run, c in pairs if (m := _map(run, c)) is not None],
     }
@@ -215,10 +214,3 @@ def _map(run: Run, c: ConditionSummary) -> dict[str, Any] | None:
         "total": len(CUES),
         "unvalidated": c.unvalidated_cues,
     }
-
-
-def published() -> dict[str, Any]:
-    """The results EchoMind's authors published, and the columns they have."""
-    found = read_published()
-    columns = [(c.key, c.title) for c in COLUMNS if any(row.get(c.key) is not None for row in found.rows)]
-    return {"source": found.source, "rows": found.rows, "columns": columns}
