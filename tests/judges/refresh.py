@@ -28,7 +28,7 @@ CONTRACT = "judges/contract.py"
 DESCRIPTION = ("judges/describe.py", "audio/_measure.py", "audio/_pitch.py")
 TEXTS = (
     "cue", "topic", "words", "context", "question", "options", "answer", "wanted", "reply", "reference", "references",
-    "reply_a", "reply_b",
+    "reply_a", "reply_b", "emotion",
 )  # fmt: skip
 
 

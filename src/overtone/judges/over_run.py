@@ -18,6 +18,7 @@ from overtone import registry
 from overtone.errors import OvertoneError, UsageError
 from overtone.judges import record, rubric
 from overtone.judges.cache import Verdicts
+from overtone.judges.emotions import Emotions
 from overtone.judges.panel import Judgement, Outcome, Sitting, signature
 from overtone.judges.policy import STANDARD, Judge
 from overtone.judges.rubric import Rubric
@@ -33,7 +34,7 @@ from overtone.tasks import heard
 FILE = "verdicts.db"
 TEXTS = (  # what a stored reply offers a rubric
     "cue", "topic", "words", "context", "question", "options", "answer", "wanted", "reply", "reference", "references",
-    "reply_a", "reply_b",
+    "reply_a", "reply_b", "emotion",
 )  # fmt: skip
 SOUNDS = ("clip", "reply")
 NO_CUE = "nothing in particular: an ordinary voice, no background sound"
@@ -64,6 +65,7 @@ class Bench:
         self.queues: list[asyncio.Queue[Reply | None]] = [asyncio.Queue() for _ in sittings]
         self._workers: list[asyncio.Task[None]] = []
         self._transcripts = Transcripts(store)
+        self._emotions = Emotions(store)
 
     def answered(self, reply: Reply) -> None:
         """Judge this reply soon."""
@@ -116,6 +118,14 @@ class Bench:
                 self._keep(reply, [_unscored(sitting.judge, one, d, str(error)) for d in asked])
                 return
             subject = msgspec.structs.replace(subject, texts=texts(reply), transcript=True, heard_by=heard_by)
+        if "emotion" in one.shows:  # of the reply's voice
+            try:
+                emotion, felt_by = await self._emotions.of(reply.ask, reply.audio)
+            except OvertoneError as error:
+                by = self._emotions.by()
+                self._keep(reply, [_unscored(sitting.judge, one, d, str(error), by) for d in asked])
+                return
+            subject = msgspec.structs.replace(subject, texts=subject.texts | {"emotion": emotion}, felt_by=felt_by)
         if one.wordless is not None and not reply.text.strip():
             self._keep(reply, [_wordless(sitting.judge, one, d, subject.transcript) for d in asked])
             return
@@ -148,7 +158,7 @@ class Bench:
 
 
 def texts(reply: Reply) -> dict[str, str]:
-    """What a stored reply offers a rubric to show, by the names of TEXTS."""
+    """What a stored reply offers a rubric to show, by the names of TEXTS; what its voice carries comes to it later."""
     item, said = reply.item, reply.item.turns[-1]
     reference = said.reference or (item.references[0] if item.references else "")
     return {
@@ -209,13 +219,14 @@ def scores(judge: Judge, one: Rubric, judgement: Judgement) -> list[Score]:
             "problems": problems,
         }
         subject = judgement.subject
-        told = signature(judge, one, d, transcript=subject.transcript, heard_by=subject.heard_by)
+        by = {"heard_by": subject.heard_by, "felt_by": subject.felt_by}
+        told = signature(judge, one, d, transcript=subject.transcript, **by)
         found.append(Score(f"{d.key}@{judge.label}", told, value, reason, detail))
     return found
 
 
-def _unscored(judge: Judge, one: Rubric, d: rubric.Dimension, why: str) -> Score:
-    return Score(f"{d.key}@{judge.label}", signature(judge, one, d, transcript=True), None, why)
+def _unscored(judge: Judge, one: Rubric, d: rubric.Dimension, why: str, felt_by: str = "") -> Score:
+    return Score(f"{d.key}@{judge.label}", signature(judge, one, d, transcript=True, felt_by=felt_by), None, why)
 
 
 def _wordless(judge: Judge, one: Rubric, d: rubric.Dimension, transcript: bool) -> Score:

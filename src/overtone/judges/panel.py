@@ -291,7 +291,9 @@ def _scale(d: Dimension) -> str:
     return "\n".join(lines)
 
 
-def signature(judge: Judge, rubric: Rubric, dimension: Dimension, *, transcript: bool, heard_by: str = "") -> str:
+def signature(
+    judge: Judge, rubric: Rubric, dimension: Dimension, *, transcript: bool, heard_by: str = "", felt_by: str = ""
+) -> str:
     """What a judge's score depends on, for its score on one dimension."""
     policy = judge.policy
     hears = {"audio": "audio", "description": describe.NAME, "nothing": "nothing"}[policy.hears]
@@ -309,6 +311,8 @@ def signature(judge: Judge, rubric: Rubric, dimension: Dimension, *, transcript:
         f"hears:{hears if rubric.hears else 'nothing'}",
         f"text:{_text(rubric, transcript)}{f':{heard_by}' if heard_by and transcript else ''}",
     ]
+    if felt_by:
+        fields.append(f"emotion:{felt_by}")
     if rubric.subject == "pair":
         fields.append(f"swap:{'yes' if policy.swap else 'no'}")
     return "|".join(fields)

@@ -19,4 +19,5 @@ class Subject(Struct, frozen=True):
     style: str = ""  # of the clip; "" where every dimension is to be asked
     transcript: bool = False  # the reply's text is a transcript of its audio
     heard_by: str = ""  # which recogniser made it; "" for the package's own
+    felt_by: str = ""  # what heard the emotion of the reply's voice, where that is shown
     item: Item | None = None  # what it replies to; None where every dimension is to be asked
