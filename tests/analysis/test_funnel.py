@@ -228,6 +228,17 @@ def test_hearing_that_goes_with_using_is_told_and_noise_is_not(tmp_path: Path) -
         assert ("cannot be told" in " ".join(s.text for s in sentences(found))) == (name == "noise")
 
 
+def test_the_step_that_loses_most_is_told_first(cases: Cases) -> None:
+    """Ten cases: nine hear the words, eight of these the cue, two of these use it."""
+    for number in range(10):
+        reply = judged(5.0 if number < 2 else 1.0)
+        cases.add(f"s{number}", wer=0.0 if number < 9 else 1.0, fine=number < 8, replies={"enhance/audio": reply})
+    first = sentences(funnel(cases.read()))[0]
+    assert first.key == "funnel/enhance/audio/overall/used"
+    assert first.text.startswith("enhance/audio: most is lost at the step to “used it in the reply”. 80 %")
+    assert "20 %" in first.text
+
+
 def test_every_row_has_its_own_key_and_leads_back_to_its_cases(tmp_path: Path) -> None:
     light = open_run(make_run(tmp_path / "run", scripts=40, judges=("a", "b"), voice=True), light=True)
     found = funnel(light)

@@ -7,6 +7,7 @@ These are associations within a run: what perfect hearing gives is measured inst
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
@@ -53,7 +54,7 @@ class Step(Struct, frozen=True):
 
 
 class StageRow(Struct, frozen=True):
-    """One stage over one selection of cases. `reached.asked` counts the cases, `reached.missing` those without it."""
+    """One stage over one selection of cases. `reached` counts each time a case was asked; `cases` have the stage."""
 
     key: str
     condition: str
@@ -66,6 +67,7 @@ class StageRow(Struct, frozen=True):
     chance: float | None
     through: Estimate  # reached, and every stage before that the run has; of cases with all of them
     step: Step | None
+    cases: int = 0
 
 
 class Gain(Struct, frozen=True):
@@ -148,7 +150,7 @@ def _parted(chosen: _Chosen, stage: str) -> Iterator[tuple[str, _Rows]]:
 
 def sentences(found: Funnel) -> list[Sentence]:
     """What the funnel says overall, condition by condition."""
-    lines = []
+    lines = [*_losses(said.headline(found.rows))]
     told: set[tuple[str, str]] = set()  # what comes before the reply is the same whatever the prompt
     for row in said.headline(found.rows):
         given = row.condition if row.stage in TOLD else row.condition.partition("/")[2]
@@ -158,7 +160,8 @@ def sentences(found: Funnel) -> list[Sentence]:
         guessed = ""
         if row.corrected is not None:
             guessed = f", {said.percent(row.corrected)} corrected for guessing"
-        reached = f"{said.percent(row.reached)} of {row.reached.scored} cases {LABELS[row.stage]}"
+        often = "" if row.cases == row.reached.scored else f", asked {row.reached.scored} times,"
+        reached = f"{said.percent(row.reached)} of {row.cases} cases{often} {LABELS[row.stage]}"
         lines.append(Sentence(f"{given}: {reached}{guessed}{_lacking(row)}.", row.key))
         if row.step is not None and row.step.difference.value is not None:
             lines.append(Sentence(f"{given}: {_say_step(row.stage, row.step)}", row.key))
@@ -172,6 +175,26 @@ def sentences(found: Funnel) -> list[Sentence]:
             )
             lines.append(Sentence(text, gain.key))
     return lines
+
+
+def _losses(rows: Sequence[StageRow]) -> Iterator[Sentence]:
+    """Of each condition, the step that fewest of those who came so far get over."""
+    conditions = dict.fromkeys(row.condition for row in rows if not row.condition.startswith("oracle"))
+    for condition in conditions:
+        path = [row for row in rows if row.condition == condition and row.through.value is not None]
+        steps = [(_share(a.through, b.through), a, b) for a, b in itertools.pairwise(path) if a.through.value]
+        if steps:
+            _, before, lost = min(steps, key=lambda step: step[0])
+            text = (
+                f"{condition}: most is lost at the step to “{LABELS[lost.stage]}”. {said.percent(before.through)} of "
+                f"cases come through all stages to “{LABELS[before.stage]}”, {said.percent(lost.through)} through "
+                "this one as well."
+            )
+            yield Sentence(text, lost.key)
+
+
+def _share(before: Estimate, after: Estimate) -> float:
+    return (after.value or 0.0) / (before.value or 1.0)
 
 
 def _lacking(row: StageRow) -> str:
@@ -303,9 +326,15 @@ def _rows(table: Table) -> list[StageRow]:
                     chance=chance,
                     through=through[number],
                     step=steps[number] if steps else None,
+                    cases=_distinct(table, one.rows, at),
                 )
             )
     return rows
+
+
+def _distinct(table: Table, rows: _Rows, at: int) -> int:
+    known = rows[~np.isnan(table.known[rows, at])]
+    return int(known.size) if not table.again else len({table.keys[row][0] for row in known})
 
 
 def _column(table: Table, at: int, rates: _Rates) -> tuple[list[Estimate], list[Estimate], list[Step]]:

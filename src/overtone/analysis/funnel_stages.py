@@ -54,6 +54,11 @@ class Table:
     chance: Array
     has: tuple[bool, ...]
 
+    @functools.cached_property
+    def again(self) -> bool:
+        """Whether a case was asked more than once."""
+        return any(repeat for _, repeat in self.keys)
+
 
 def signature(stages: Stages, judged: bool | None = None) -> str:
     """The parameters by name; `judged` says which of the two ways to see use of the cue was taken, None both."""
