@@ -16,7 +16,7 @@ STYLES: tuple[Style, ...] = ("target", "alternative", "neutral", "control")  # c
 Input = Literal["audio", "transcript", "both", "silence", "alone", "context", "recognised"]
 INPUTS: tuple[Input, ...] = ("audio", "transcript", "both", "silence", "alone", "context", "recognised")
 PARTS = ("core", "control", "false-cue", "conflict", "dialogue", "fixed")  # of a benchmark; an item of core says ""
-Prompt = Literal["task", "zero", "basic", "enhance"]
+Prompt = Literal["task", "zero", "basic", "enhance", "warm", "plain"]
 Oracle = Literal["none", "true", "false"]
 
 
@@ -107,6 +107,8 @@ class Condition(Struct, frozen=True, omit_defaults=True):
             "zero": ("zero", "none"),
             "basic": ("basic", "none"),
             "enhance": ("enhance", "none"),
+            "warm": ("warm", "none"),
+            "plain": ("plain", "none"),
             "oracle": ("enhance", "true"),
             "oracle-false": ("enhance", "false"),
         }

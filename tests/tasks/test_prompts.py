@@ -110,4 +110,11 @@ def test_every_variant_is_listed_and_is_a_condition() -> None:
 def test_the_version_and_hash_of_the_prompts_move_together() -> None:
     """When a text changes, raise `version` in default.toml and write the new pair here."""
     prompts = load_prompts("openai:plain", {})
-    assert (prompts.version, prompts.hash) == (2, "c6f8c1029b7f")
+    assert (prompts.version, prompts.hash) == (3, "cf6fbba7aa81")
+
+
+def test_warm_and_plain_differ_in_one_word_and_follow_a_models_own_role() -> None:
+    ours = load_prompts("openai:m", {}).texts
+    assert ours["warm.system"].replace("warm", "neutral") == ours["plain.system"]
+    assert ours["plain.system"].startswith(ours["basic.system"])
+    assert load_prompts("openai:Qwen2.5-Omni-7B", {}).texts["warm.system"].startswith("You are Qwen")

@@ -20,7 +20,7 @@ from overtone.runs.store import Store
 from overtone.schema import Condition
 
 CHANGED_FOR_MODEL = "changed for this model"  # in the origin of a prompt that a model needs
-_OF_PROMPT = {"zero": ("zero.",), "basic": ("basic.",), "enhance": ("enhance.",), "task": ()}
+_OF_PROMPT = {p: (f"{p}.",) for p in ("zero", "basic", "enhance", "warm", "plain")} | {"task": ()}
 
 
 class Unlike(Struct, frozen=True):

@@ -23,7 +23,9 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
     )
     add_score_flags(parser)
     parser.add_argument("--levels", metavar="1,2,3", help="1 understanding, 2 reasoning, 3 conversation (all)")
-    parser.add_argument("--prompt", metavar="NAMES", help="zero, basic, enhance, oracle, oracle-false or all (enhance)")
+    parser.add_argument(
+        "--prompt", metavar="NAMES", help="zero, basic, enhance, oracle, oracle-false, warm, plain or all (enhance)"
+    )
     parser.add_argument("--styles", metavar="NAMES", help="target, alternative, neutral, control (all)")
     parser.add_argument(
         "--parts", metavar="NAMES", help="core, control, false-cue, conflict, dialogue, fixed: what the set has (all)"

@@ -19,7 +19,8 @@ from overtone.errors import UsageError
 from overtone.schema import INPUTS, PARTS, STYLES
 from overtone.spec import Spec, parse_spec, suggest
 
-PROMPTS = ("zero", "basic", "enhance", "oracle", "oracle-false")
+PROMPTS = ("zero", "basic", "enhance", "oracle", "oracle-false")  # what `all` stands for
+SPOKEN = ("warm", "plain")  # which say how the reply is to sound; asked where they are named
 NOT_IDENTITY = ("facts", "timeout", "base_url", "api_key_env", "slots", "threads", "python", "device", "batch", "gpus")
 
 
@@ -222,7 +223,7 @@ def _whole(key: str, value: str) -> int:
 def _check(s: Settings) -> None:
     for key, values, known in (
         ("levels", [str(v) for v in s.levels], ("1", "2", "3")),
-        ("prompt", s.prompt, PROMPTS),
+        ("prompt", s.prompt, (*PROMPTS, *SPOKEN)),
         ("styles", s.styles, STYLES),
         ("parts", s.parts, PARTS),
         ("input", s.input, INPUTS),

@@ -32,6 +32,8 @@ VARIANTS: dict[str, str] = {
     "enhance": "basic, and told to heed the cue's dimension (the person, the voice or the surroundings), never the cue",
     "oracle": "enhance, and told in words which cue the clip carries: the upper bound of perfect hearing",
     "oracle-false": "enhance, and told the script's other cue: does the model believe words over its ears?",
+    "warm": "basic, and told to reply in a warm voice: does the delivery follow an instruction?",
+    "plain": "basic, and told to reply in a neutral voice: what warm is compared with",
 }
 CONVERSATION: tuple[str, ...] = tuple(name for name in VARIANTS if name != "task")
 
@@ -142,7 +144,7 @@ def _apply(exception: _Exception, texts: dict[str, str], overridden: set[str]) -
                 texts[key] = _FIRST_SENTENCE.sub(lambda _: exception.role, texts[key])
     if exception.prefix:
         for key in texts:
-            if key.startswith(("basic.", "enhance.")):
+            if key.startswith(("basic.", "enhance.", "warm.", "plain.")):
                 texts[key] = f"{exception.prefix}\n{texts[key].strip()}"
     return [key for key in texts if texts[key] != before[key]]
 
