@@ -77,6 +77,22 @@ def test_the_open_set_loads_whole_with_the_labels_it_was_written_with(tmp_path: 
     ]
 
 
+def test_a_clip_is_as_sure_as_the_least_sure_of_its_cues(tmp_path: Path) -> None:
+    built(tmp_path)
+    told = {
+        "happy": "validated",
+        "child": "validated",
+        "male": "validated",
+        "wind": "validated",
+        "angry": "unvalidated",
+    }
+    (tmp_path / "manifest.json").write_text(json.dumps({"status": told}))
+    found = {i.case.partition("/")[2]: i.status for i in items(tmp_path)}
+    assert found["emotion-01-happy"] == found["multi-17-happy-child-male"] == "validated"
+    assert found["emotion-02-angry"] == found["multi-04-angry-wind"] == "unvalidated"
+    assert found["emotion-06-neutral"] == found["multi-04-happy-dog"] == ""
+
+
 def test_every_event_of_the_texts_is_read_back_as_our_cue(tmp_path: Path) -> None:
     rows = [record(f"e{place}", caption=f"<{tag}>") for place, tag in enumerate(EVENTS.values())]
     assert [i.cue for i in items(write(tmp_path, rows))] == list(EVENTS)

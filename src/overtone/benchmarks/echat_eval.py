@@ -18,6 +18,7 @@ import msgspec
 from overtone.benchmarks._echat_labels import KEYS, KINDS, Label, label, wanted
 from overtone.benchmarks._files import Fields, kind_of, lowered, read_objects, read_rows, text
 from overtone.benchmarks._recordings import Recordings
+from overtone.benchmarks.open import read_statuses
 from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
 from overtone.schema import Clip, Item, Turn
@@ -169,6 +170,7 @@ class EchatEval(Recordings):
 
     def __init__(self, data: Path) -> None:
         super().__init__(data, f"{OPEN} or EChat's records")
+        self._statuses = read_statuses(self.root) if (self.root / OPEN).is_file() else {}
         read = False
         for path, records in self._files():
             read = True
@@ -255,6 +257,7 @@ class EchatEval(Recordings):
     ) -> Item:  # fmt: skip
         reply, tag = _reply(text(fields, ("txt",), where))
         cue = next((one.slug for one in labels if one.slug), "")
+        sure = {self._statuses.get(one.slug, "") for one in labels if one.slug}
         said = hashlib.sha256(words.casefold().encode()).hexdigest()[:12]
         reply_wav = _below(text(extra, ("a_wav_path",), where))
         return Item(
@@ -275,6 +278,7 @@ class EchatEval(Recordings):
             gold=wanted(text(extra, ("a_emotion", "reply_emotion"), where) or tag),
             references=(reply,) if reply else (),
             reference_audio=self._reference(reply_wav, path, where),
+            status=next((s for s in ("unvalidated", "", "validated") if s in sure), ""),  # the weakest decides
             language="zh" if _HAN.search(words) else "en",
         )
 

@@ -68,7 +68,7 @@ class Open(EchoMind):
 
     def __init__(self, data: Path, name: str = "open") -> None:
         super().__init__(data, name)
-        self._statuses = _read_statuses(self.root)
+        self._statuses = read_statuses(self.root)
         self.dialogues: list[Dialogue] = [d for source in self._sources for d in self._read_dialogues(source)]
         self.warnings = self._met.lines()
 
@@ -166,7 +166,7 @@ class Open(EchoMind):
         return Turn(Clip(clip) if clip else None, words, cue, spoken.reply, spoken.reply_audio)
 
 
-def _read_statuses(root: Path) -> dict[str, str]:
+def read_statuses(root: Path) -> dict[str, str]:
     """Cue → validated or unvalidated, as the manifest says; nothing where there is none or it does not say."""
     path = inside(root, "manifest.json")
     if not path.is_file():
