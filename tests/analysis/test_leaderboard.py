@@ -123,3 +123,9 @@ def test_a_run_without_replies_or_answers_has_a_row_without_numbers(tmp_path: Pa
     found = leaderboard([open_run(run.done(), light=True)])
     assert all(c.value is None for c in found.entrants[-1].cells.values())
     assert [len(b.places) for b in found.boards] == [14, 10, 14]
+
+
+def test_what_a_board_sorts_by_has_no_interval_beyond_its_scale(tmp_path: Path) -> None:
+    score = mine(leaderboard([make(tmp_path, voice=(2, 2))]), "lb1").score
+    assert score.value == 75
+    assert (score.low, score.high) == (0, 100), "two scripts alone would leave far more open"

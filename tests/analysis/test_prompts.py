@@ -11,7 +11,7 @@ from overtone.analysis.findings import behind
 from overtone.analysis.prompts import Choice, Prompts, prompts, sentences
 from overtone.analysis.reading import open_run
 from overtone.schema import Score
-from tests.analysis.small import Maker, item
+from tests.analysis.small import RUBRICS, Maker, item
 from tests.report.fake_run import make_run
 
 
@@ -64,6 +64,20 @@ def test_a_half_is_shown_under_the_prompt_that_the_other_chose(tmp_path: Path) -
     assert one.in_sample["cspeechrel"].value == 3
     assert one.optimism["cspeechrel"].value == pytest.approx(1.5)
     assert any("one half of the scripts chooses zero, the other basic" in s.text for s in sentences(table))
+
+
+def test_intervals_of_few_scripts_stay_within_the_scale(tmp_path: Path) -> None:
+    run = Maker(tmp_path)
+    run.store.set_meta({"rubrics": RUBRICS})
+    for prompt, row in {"zero": (1.0, 4.0), "enhance": (5.0, 1.0)}.items():
+        for i, c4 in enumerate(row):
+            talk = item(f"c{i}", "converse", level=3, script=f"s{i}")
+            run.answered(talk, "well", score("cspeechrel", c4), condition=f"{prompt}/audio")
+    one = choice(prompts(open_run(run.done(), light=True)), ("cspeechrel",))
+    for e in (one.in_sample["cspeechrel"], one.fair["cspeechrel"]):
+        assert e.low is not None and e.high is not None and (e.low >= 1 and e.high <= 5)
+    gap = one.optimism["cspeechrel"]
+    assert (gap.low, gap.high) == (-4, 4)
 
 
 def test_chance_alone_makes_the_in_sample_choice_look_better_than_it_is(tmp_path: Path) -> None:

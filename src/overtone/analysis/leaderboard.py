@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from overtone.analysis import named, said
 from overtone.analysis.cases_under import Under, unique
-from overtone.analysis.measures import Estimate, Measure, from_interval
+from overtone.analysis.measures import Estimate, Measure, from_interval, within
 from overtone.analysis.published import COLUMNS, PublishedColumn, papers, published
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
@@ -232,6 +232,8 @@ def _score(columns: Sequence[str], measures: dict[str, Measure], tasks: dict[str
     strata: list[str] = []
     groups: list[str] = []
     asked = 0
+    lows: list[float] = []  # ends of the scales
+    highs: list[float] = []
     percent = False
     for column in (c for c in COLUMNS if c.key in columns):
         measure = measures.get(column.measure)
@@ -244,10 +246,14 @@ def _score(columns: Sequence[str], measures: dict[str, Measure], tasks: dict[str
         if not rows:
             return None
         values += [x for x, _ in rows]
+        low, high = measure.ends([x for x, _ in rows])
+        lows.append(low)
+        highs.append(high)
         groups += [g for _, g in rows]
         strata += [column.key] * len(rows)
     found = cluster.mean_of_means(values, strata, groups)
-    return _scaled(from_interval(found, found.low, found.high, asked), 100.0 if percent else 1.0)
+    score = within(from_interval(found, found.low, found.high, asked), min(lows), max(highs))
+    return _scaled(score, 100.0 if percent else 1.0)
 
 
 def _board(

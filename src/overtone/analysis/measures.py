@@ -56,7 +56,7 @@ def estimate(
     missing = len(rows) - len(values)
     best, worst = _bound(values, missing, good, rows), _bound(values, missing, bad, rows)
     made = from_interval(found, found.low, found.high, len(rows), best, worst)
-    return _within(made, *_ends(values, good, bad))
+    return within(made, *_ends(values, good, bad))
 
 
 def _ends(values: Sequence[float], good: float | None, bad: float | None) -> tuple[float, float]:
@@ -66,7 +66,7 @@ def _ends(values: Sequence[float], good: float | None, bad: float | None) -> tup
     return min(good, bad, *values), max(good, bad, *values)
 
 
-def _within(e: Estimate, low: float, high: float) -> Estimate:
+def within(e: Estimate, low: float, high: float) -> Estimate:
     """With an interval that does not leave what is possible."""
     if e.low is None or e.high is None or (low <= e.low and e.high <= high):
         return e
@@ -209,6 +209,10 @@ class Measure:
             return self.about.low
         return 1.0 if self.about.high is None and self.about.scale == "percent" else self.about.high
 
+    def ends(self, values: Sequence[float]) -> tuple[float, float]:
+        """What an interval of these values may not leave."""
+        return _ends(values, self.good, self.bad)
+
     def estimate(self, answers: Iterable[Answer]) -> Estimate:
         rows = [(self.read(a), a.item.group) for a in answers if self.belongs(a.item)]
         return estimate(rows, kind=self.kind, good=self.good, bad=self.bad)
@@ -217,7 +221,7 @@ class Measure:
         """One side of a comparison over rows (value, script). What is missing there is missing on purpose, so that it
         could not have moved anything."""
         known = [value for value, _ in rows if value is not None]
-        return _within(estimate(rows, kind=kind), *_ends(known, self.good, self.bad))
+        return within(estimate(rows, kind=kind), *self.ends(known))
 
     def gap(self, rows: Iterable[tuple[float | None, float | None, str]]) -> Estimate:
         """The mean of here − there over rows (here, there, script), where both are known."""
@@ -227,8 +231,8 @@ class Measure:
 
     def bounded(self, gap: Estimate, values: Sequence[float]) -> Estimate:
         """A difference of these values with an interval of at most the scale's length either way."""
-        low, high = _ends(values, self.good, self.bad)
-        return _within(gap, low - high, high - low)
+        low, high = self.ends(values)
+        return within(gap, low - high, high - low)
 
 
 def is_choice(level: int) -> Callable[[Item], bool]:

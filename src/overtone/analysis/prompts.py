@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
@@ -17,10 +18,9 @@ from msgspec import Struct
 from overtone.analysis import named, said
 from overtone.analysis.cases_under import Names, Under, unique
 from overtone.analysis.judged import by_status, replies_of
-from overtone.analysis.measures import Estimate, Measure, estimate, from_interval, status
+from overtone.analysis.measures import Estimate, Measure, estimate, status
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
-from overtone.stats import cluster
 
 SEED = 5
 SIGNATURE = f"prompts|v1|split:scripts-in-half|crossfit:2|choice:highest-mean,ties-to-the-plainer|seed:{SEED}"
@@ -210,6 +210,7 @@ class _Table:
         keyed = [{(a.item.case, a.repeat): a for a in answers} for answers in under.values()]
         self.keys = [key for key in keyed[0] if all(key in k for k in keyed)] if keyed else []
         self.groups = np.array([keyed[0][key].item.group for key in self.keys])
+        self.measures = measures
         self.values: dict[str, Array] = {}  # (rows, prompts), NaN where there is no value
         for name, measure in measures.items():
             rows = [[_value(measure, k[key]) for k in keyed] for key in self.keys]
@@ -272,20 +273,19 @@ def _choice(basis: str, picked: _Picked) -> Choice:
     for name, values in table.values.items():
         both = picked.both(name)
         if both.any():
-            one, other = values[rows, picked.overall][both], values[rows, picked.used][both]
-            groups = table.groups[rows[both]].tolist()
-            in_sample[name] = _mean(one, groups)
-            fair[name] = _mean(other, groups, note)
-            optimism[name] = _mean(one - other, groups, note)
+            one, other = (values[rows, place][both].tolist() for place in (picked.overall, picked.used))
+            groups, measure = table.groups[rows[both]].tolist(), table.measures[name]
+            in_sample[name] = measure.side(list(zip(one, groups, strict=True)))
+            fair[name] = _noted(measure.side(list(zip(other, groups, strict=True))), note)
+            optimism[name] = _noted(measure.gap(zip(one, other, groups, strict=True)), note)
     names = picked.prompts
     chosen = (names[picked.halves[0]], names[picked.halves[1]])
     key = _choice_key(basis, picked.by)
     return Choice(key, basis, picked.by, names, names[picked.overall], chosen, in_sample, fair, optimism)
 
 
-def _mean(values: Array, groups: Sequence[str], note: str = "") -> Estimate:
-    e = from_interval(found := cluster.mean(values, groups), found.low, found.high, len(groups))
-    return Estimate(e.value, e.low, e.high, e.scored, e.asked, scripts=e.scripts, note=note)
+def _noted(e: Estimate, note: str) -> Estimate:
+    return msgspec.structs.replace(e, note=note)
 
 
 # ── instructions not kept ───────────────────────────────────────────────────────────────────────────────────────────
