@@ -16,7 +16,8 @@ from overtone.schema import Item
 
 class Scored(Struct, frozen=True):
     """One reply as a headline reads it. `values` has its scores by name: a metric's, or a rubric's dimension (the mean
-    of the judges that all replies have). `told` has what a metric noted in words, as `metric.key`."""
+    of the judges that all replies have); and, as `metric.key`, the numbers of their details that a column asks for.
+    `told` has what a metric noted in words, as `metric.key`."""
 
     item: Item
     condition: str
@@ -37,14 +38,18 @@ class Column(Struct, frozen=True):
     score: str = ""  # the mean of this score, unless `reduce` says otherwise
     only: Mapping[str, tuple[str | int, ...]] = {}  # field of an item → the values that count
     reduce: Reduce | None = None  # of all replies that count, scored or not, by group
-    kind: Literal["percent", "number"] = "percent"
+    kind: Literal["percent", "number", "points"] = "percent"  # points: a difference of percentages
     digits: int = 2  # of a number
     scale: float = 1.0  # what is shown is so many times what was scored
+    offset: float = 0.0  # and this is added to the score before
     better: Literal["higher", "lower", "neither"] = "higher"
     help: str = ""  # what it is, and where its protocol misleads
     # Instead of `score` and `reduce`, where each sub-task counts once whatever its size: the mean of the categories'
     # means. Category → its score, and what that is multiplied by.
     balance: Mapping[str, tuple[str, float]] = {}
+    each: Literal["reply", "group"] = (
+        "reply"  # group: the score is of the group, all its replies hold it, it counts once
+    )
 
     def value(self, reply: Scored) -> float | None:
         """What one reply counts, where the column is a mean of such."""
@@ -66,6 +71,7 @@ class Headline(Struct, frozen=True):
     columns: tuple[Column, ...]
     rows: str = ""
     hint: str = ""
+    differences: str = ""  # title of a second table: how its means differ between conditions, reply by reply
 
 
 class Published(Struct, frozen=True):

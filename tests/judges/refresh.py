@@ -48,7 +48,10 @@ def words(name: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         wav = Path(folder) / "sound.wav"
         wav.write_bytes(tone())
-        subject = Subject("s", "g", {t: f"<{t} of s>" for t in TEXTS}, dict.fromkeys(("clip", "reply", "a", "b"), wav))
+        texts = {t: f"<{t} of s>" for t in TEXTS}
+        if found.subject == "group":
+            texts = {f"{t}_{number}": f"<{t} of s, {number}>" for number in (1, 2) for t in TEXTS}
+        subject = Subject("s", "g", texts, dict.fromkeys(("clip", "reply", "a", "b"), wav))
         for dimensions in calls:
             for swapped in (False, True) if found.subject == "pair" else (False,):
                 for message in told(found, dimensions, Contract(dimensions), subject, swapped, "audio"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 
@@ -51,7 +52,11 @@ def suite_tables(reading: Reading) -> list[SuiteTable]:
     if suite is None:
         return []
     scored = read_scored(reading)
-    tables = [SuiteTable(headline, tuple(_rows(headline, scored))) for headline in suite.headlines]
+    tables = []
+    for headline in suite.headlines:
+        tables.append(SuiteTable(headline, tuple(_rows(headline, scored))))
+        if headline.differences:
+            tables.append(_differences(headline, scored))
     asked = [table for table in tables if table.rows]
     known = [table for table in asked if any(cell and cell.scored for row in table.rows for cell in row.cells)]
     return known or asked
@@ -61,11 +66,19 @@ def read_scored(reading: Reading) -> list[Scored]:
     """Every ask of a run as a headline reads it; one without a reply has no values."""
     judges = {name.partition("@")[0]: [""] for name in reading.signatures if "@" in name}
     judges = {key: judges_of(key, reading.signatures) for key in judges}
-    return [_scored(answer, judges) for answer in reading.answers]
+    suite = suite_of(reading.benchmark) if reading.benchmark else None
+    columns = [column for headline in suite.headlines for column in headline.columns] if suite is not None else []
+    parts = sorted({column.score for column in columns if "." in column.score})
+    return [_scored(answer, judges, parts) for answer in reading.answers]
 
 
-def _scored(answer: Answer, judges: dict[str, list[str]]) -> Scored:
+def _scored(answer: Answer, judges: dict[str, list[str]], parts: Sequence[str]) -> Scored:
     values = {name: answer.value(name) for name in answer.scores}
+    for part in parts:
+        metric, _, key = part.partition(".")
+        score = answer.scores.get(metric)
+        found = score.detail.get(key) if score is not None and answer.answered else None
+        values[part] = float(found) if isinstance(found, int | float) else None
     for key, labels in judges.items():
         values[key] = value(answer, key, PANEL if len(labels) > 1 else labels[0], labels)
     told = {
@@ -88,6 +101,11 @@ def under(reading: Reading) -> Iterator[tuple[str, list[str]]]:
                 every = not column.score and not column.balance
                 known = [r for r in counted if every or column.value(r) is not None]
                 yield f"{key}/{column.key}", list(dict.fromkeys(r.item.case for r in known))
+        if headline.differences:
+            for key, _, _, pairs in _paired(headline, scored):
+                for column in _means(headline):
+                    both = [a for a, b in pairs if column.counts(a.item) and _apart(column, a, b) is not None]
+                    yield f"{key}/{column.key}", list(dict.fromkeys(a.item.case for a in both))
 
 
 def _parts(headline: Headline, scored: Sequence[Scored]) -> Iterator[tuple[str, str, str, list[Scored]]]:
@@ -111,13 +129,14 @@ def number(column: Column, replies: Sequence[Scored]) -> Estimate | None:
     """One column over the replies that count for it, with an interval by group; None where there are none."""
     if not replies:
         return None
-    reduce, scale = column.reduce, column.scale
+    reduce, scale, offset = column.reduce, column.scale, column.offset
     if column.balance:
         return _balanced(column, replies)
     if reduce is None:
-        values = [column.value(reply) for reply in replies]
+        counted = _once(column, replies)
+        values = [column.value(reply) for reply in counted]
         return estimate(
-            [(None if v is None else scale * v, r.item.group) for v, r in zip(values, replies, strict=True)]
+            [(None if v is None else scale * (v + offset), r.item.group) for v, r in zip(values, counted, strict=True)]
         )
     groups: dict[str, list[Scored]] = {}
     for reply in replies:
@@ -126,7 +145,7 @@ def number(column: Column, replies: Sequence[Scored]) -> Estimate | None:
 
     def statistic(places: Iterable[int]) -> float:
         found = reduce([whole[int(place)] for place in places])
-        return math.nan if found is None else scale * found
+        return math.nan if found is None else scale * (found + offset)
 
     found = bootstrap.clustered(statistic, range(len(whole)), seed=SEED, draws=DRAWS)
     known = sum(reply.values.get(column.score) is not None for reply in replies) if column.score else len(replies)
@@ -151,3 +170,78 @@ def _balanced(column: Column, replies: Sequence[Scored]) -> Estimate:
     ends = tuple(None if math.isnan(x) else x for x in (found.value, found.low, found.high))
     scripts = len({reply.item.group for reply in replies})
     return Estimate(ends[0], ends[1], ends[2], len(valued), len(replies), scripts=scripts)
+
+
+def _once(column: Column, replies: Sequence[Scored]) -> Sequence[Scored]:
+    """The replies, or where a score is of whole groups one for each group and repeat."""
+    if column.each == "reply":
+        return replies
+    found: dict[tuple[str, str, int], Scored] = {}
+    for reply in replies:
+        key = reply.item.group, reply.condition, reply.repeat
+        if key not in found or column.value(found[key]) is None:
+            found[key] = reply
+    return list(found.values())
+
+
+# ── differences between conditions ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _differences(headline: Headline, scored: Sequence[Scored]) -> SuiteTable:
+    """The means of a headline, one condition less another, over what both have."""
+    columns = tuple(
+        msgspec.structs.replace(c, kind="points" if c.kind == "percent" else c.kind) for c in _means(headline)
+    )
+    hint = "The first less the second, reply by reply (group by group), over what both have; 0 is no difference."
+    made = msgspec.structs.replace(
+        headline, key=f"{headline.key}-differences", title=headline.differences, hint=hint, columns=columns
+    )
+    rows = []
+    for key, named, name, pairs in _paired(headline, scored):
+        cells = [_gap(column, [(a, b) for a, b in pairs if column.counts(a.item)]) for column in columns]
+        if any(cell is not None for cell in cells):
+            rows.append(SuiteRow(key, named, name, tuple(cells)))
+    return SuiteTable(made, tuple(rows))
+
+
+def _means(headline: Headline) -> list[Column]:
+    return [column for column in headline.columns if column.reduce is None and not column.balance]
+
+
+def _paired(
+    headline: Headline, scored: Sequence[Scored]
+) -> Iterator[tuple[str, str, str, list[tuple[Scored, Scored]]]]:
+    """(key, conditions, name, replies to one item under both) of every two conditions that differ in one thing."""
+    parts = {(condition, name): rows for _, condition, name, rows in _parts(headline, scored)}
+    conditions = list(dict.fromkeys(condition for condition, _ in parts))
+    for first, second in _apart_by_one(conditions):
+        for name in dict.fromkeys(name for condition, name in parts if condition == first):
+            others = {(r.item.id, r.repeat): r for r in parts.get((second, name), [])}
+            mine = parts[first, name]
+            pairs = [(r, others[r.item.id, r.repeat]) for r in mine if (r.item.id, r.repeat) in others]
+            named = f"{first} − {second}"
+            key = f"suite/{headline.key}-differences/{named}" + (f"/{name}" if headline.rows else "")
+            if pairs:
+                yield key, named, name, pairs
+
+
+def _apart_by_one(conditions: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Every two conditions with the same prompt or the same input; the sound stands before what takes its place."""
+    ordered = sorted(conditions, key=lambda c: c.partition("/")[2] != "audio")
+    for place, first in enumerate(ordered):
+        for second in ordered[place + 1 :]:
+            if sum(a != b for a, b in zip(first.split("/"), second.split("/"), strict=False)) == 1:
+                yield first, second
+
+
+def _apart(column: Column, first: Scored, second: Scored) -> float | None:
+    a, b = column.value(first), column.value(second)
+    return None if a is None or b is None else column.scale * (a - b)
+
+
+def _gap(column: Column, pairs: Sequence[tuple[Scored, Scored]]) -> Estimate | None:
+    if not pairs:
+        return None
+    others = {id(a): b for a, b in pairs}
+    counted = _once(column, [a for a, b in pairs if _apart(column, a, b) is not None] or [a for a, _ in pairs])
+    return estimate([(_apart(column, a, others[id(a)]), a.item.group) for a in counted])

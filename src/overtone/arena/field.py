@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from overtone.arena.pairs import Case, Pair
 from overtone.errors import DataError, StoreError, UsageError
-from overtone.judges.over_run import Reply, replies, texts
+from overtone.judges.offered import Reply, texts
+from overtone.judges.over_run import replies
 from overtone.judges.rubric import Rubric
 from overtone.judges.subject import Subject
 from overtone.judges.transcripts import transcript

@@ -178,7 +178,7 @@ def print_rubric(rubric: Rubric) -> None:
 
     print(f"{rubric.identity}: {rubric.title}")
     print(f"Measures: {rubric.measures}\nCannot see: {rubric.cannot_see}\nSource: {rubric.source}\n")
-    texts = dict.fromkeys(rubric.shows, "…")
+    texts = dict.fromkeys([*rubric.shows, *(f"{key}_{n}" for n in (1, 2) for key in rubric.shows)], "…")
     silent = msgspec.structs.replace(rubric, hears=())
     messages = told(silent, rubric.dimensions, Contract(rubric.dimensions), Subject("", "", texts), False, "nothing")
     for message in messages:

@@ -104,6 +104,10 @@ def settled(values: Array, dimension: Dimension) -> float:
 
 def subjects(rubric: Rubric, labels: Labels, units: Sequence[str], hears: Hears) -> list[Subject]:
     """What the judge is shown of each unit. A thing the rubric asks for and no unit has is an error."""
+    if rubric.subject == "group":
+        raise UsageError(
+            f"rubric {rubric.name} judges groups of replies in a run; a label file holds single ones or pairs"
+        )
     chosen = [labels.units[name] for name in units]
     needed = [key for key in rubric.shows if key not in OPTIONAL]
     missing = [key for key in needed if not any(key in unit.texts for unit in chosen)]

@@ -12,13 +12,13 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
 from overtone import registry
 from overtone.errors import OvertoneError, UsageError
-from overtone.judges import record, rubric
+from overtone.judges import groups, record, rubric
 from overtone.judges.cache import Verdicts
 from overtone.judges.emotions import Emotions
+from overtone.judges.offered import SOUNDS, TEXTS, Reply, style, texts
 from overtone.judges.panel import Judgement, Outcome, Sitting, signature
 from overtone.judges.policy import STANDARD, Judge
 from overtone.judges.rubric import Rubric
@@ -27,29 +27,10 @@ from overtone.judges.transcripts import Transcripts
 from overtone.paths import inside
 from overtone.runs.asking import Policy as Retries
 from overtone.runs.store import Ask, Store
-from overtone.schema import Item, Key, Score
+from overtone.schema import Score
 from overtone.suite import Suite
-from overtone.tasks import heard
 
 FILE = "verdicts.db"
-TEXTS = (  # what a stored reply offers a rubric
-    "cue", "topic", "words", "context", "question", "options", "answer", "wanted", "reply", "reference", "references",
-    "reply_a", "reply_b", "emotion",
-)  # fmt: skip
-SOUNDS = ("clip", "reply")
-NO_CUE = "nothing in particular: an ordinary voice, no background sound"
-
-
-class Reply(Struct, frozen=True):
-    """One stored reply to be judged, with what was said before it."""
-
-    ask: int
-    key: Key
-    item: Item
-    text: str
-    audio: str = ""
-    before: tuple[str, ...] = ()  # the replies to earlier turns: the model's, or given by the benchmark
-    before_audio: tuple[str, ...] = ()  # their sounds; "" where there is none
 
 
 class Bench:
@@ -66,6 +47,7 @@ class Bench:
         self._workers: list[asyncio.Task[None]] = []
         self._transcripts = Transcripts(store)
         self._emotions = Emotions(store)
+        self._groups = groups.Groups(store, lambda ask: stored(store, ask))
 
     def answered(self, reply: Reply) -> None:
         """Judge this reply soon."""
@@ -95,14 +77,22 @@ class Bench:
                 for worker in self._workers:
                     worker.cancel()
                 self._workers = []
+        for sitting in self.sittings:
+            for one in (r for r in self.rubrics[sitting.judge.label] if r.subject == "group"):
+                for known, why in self._groups.rest((sitting.judge.label, one.name)):
+                    self._keep(known, groups.unscored(sitting.judge, one, why))
         self.store.commit()
 
     async def _work(self, sitting: Sitting, queue: asyncio.Queue[Reply | None]) -> None:
         while (reply := await queue.get()) is not None:
             for one in self.rubrics[sitting.judge.label]:
                 asked = any(d.asked(style(reply.item), reply.item) for d in one.dimensions)
-                if reply.item.task in one.tasks and asked:
+                if reply.item.task not in one.tasks or not asked:
+                    continue
+                if one.subject != "group":
                     await self._judge(sitting, one, reply)
+                elif whole := self._groups.whole((sitting.judge.label, one.name), reply, one.tasks):
+                    await self._judge_group(sitting, one, whole)
 
     async def _judge(self, sitting: Sitting, one: Rubric, reply: Reply) -> None:
         subject = self._subject(reply)
@@ -132,6 +122,19 @@ class Bench:
         judgement = await sitting.judgement(one, subject)
         self._keep(reply, scores(sitting.judge, one, judgement))
 
+    async def _judge_group(self, sitting: Sitting, one: Rubric, variants: Sequence[Reply]) -> None:
+        heard = [one.transcribes or not reply.text.strip() for reply in variants]
+        heard = [wanted and bool(reply.audio) for wanted, reply in zip(heard, variants, strict=True)]
+        told, by = [], ""
+        try:
+            for reply, wanted in zip(variants, heard, strict=True):
+                words, by = await self._transcribed(reply, one.transcribes) if wanted else (reply, by)
+                told.append((reply, texts(words)))
+        except OvertoneError as error:
+            self._keep(variants, groups.unscored(sitting.judge, one, str(error)))
+            return
+        self._keep(variants, await groups.verdicts(sitting, one, told, transcript=any(heard), heard_by=by))
+
     async def _transcribed(self, reply: Reply, all_turns: bool) -> tuple[Reply, str]:
         """The reply as a recogniser hears it, and with `all_turns` those before it too; and which recogniser."""
         before = list(reply.before)
@@ -142,8 +145,9 @@ class Bench:
         words, heard_by = await self._transcripts.of(*last, reply.item.language)
         return msgspec.structs.replace(reply, text=words, before=tuple(before)), heard_by
 
-    def _keep(self, reply: Reply, found: list[Score]) -> None:
-        self.store.add_scores([(reply.ask, score) for score in found], keep_values=True)
+    def _keep(self, kept: Reply | Sequence[Reply], found: list[Score]) -> None:
+        replies = [kept] if isinstance(kept, Reply) else kept
+        self.store.add_scores([(reply.ask, score) for reply in replies for score in found], keep_values=True)
         self.store.commit()
 
     def _subject(self, reply: Reply) -> Subject:
@@ -157,67 +161,13 @@ class Bench:
         return Subject(name, reply.item.group, texts(reply), sounds, style(reply.item), item=reply.item)
 
 
-def texts(reply: Reply) -> dict[str, str]:
-    """What a stored reply offers a rubric to show, by the names of TEXTS; what its voice carries comes to it later."""
-    item, said = reply.item, reply.item.turns[-1]
-    reference = said.reference or (item.references[0] if item.references else "")
-    return {
-        "cue": heard(item, len(item.turns) - 1) or NO_CUE,
-        "topic": item.topic.replace("_", " "),
-        "words": said.words,
-        "context": _context(reply),
-        "question": item.question,
-        "options": "\n".join(f"{o.letter}. {o.text}" for o in item.options if o.text),
-        "answer": next((f"{o.letter}. {o.text}" for o in item.options if o.letter == item.gold), ""),
-        "wanted": "" if item.options else item.gold,
-        "reply": reply.text,
-        "reference": reference,
-        "references": _references(item),
-        "reply_a": reply.text,  # of a pair whose other half is the reference
-        "reply_b": reference,
-    }
-
-
-def style(item: Item) -> str:
-    """The style a rubric goes by. A control clip is a second rendering, a dialogue has variants: what the clip carries
-    decides for those."""
-    if item.style in ("target", "alternative", "neutral"):
-        return item.style
-    carried = item.turns[-1].cue if len(item.turns) > 1 else item.cue
-    return "target" if carried else "neutral"
-
-
-def _context(reply: Reply) -> str:
-    lines = [reply.item.context] if reply.item.context else []
-    for turn, said in zip(reply.item.turns, reply.before, strict=False):
-        lines += [f"The user said: {turn.words}", f"The reply was: {said}"]
-    return "\n".join(lines)
-
-
-def _references(item: Item) -> str:
-    """All reference replies: to each turn of a dialogue, or those that were written for one turn."""
-    if len(item.turns) > 1:
-        return "\n".join(f"{number}. {turn.reference}" for number, turn in enumerate(item.turns, 1) if turn.reference)
-    return " / ".join(item.references)
-
-
 def scores(judge: Judge, one: Rubric, judgement: Judgement) -> list[Score]:
     """A judgement as scores, one for each dimension that was asked."""
     found = []
     for d in one.dimensions:
         if not d.asked(judgement.subject.style, judgement.subject.item):
             continue
-        read = [draw for draw in judgement.draws if d.key in draw.values]
-        problems = "; ".join(dict.fromkeys(x.problem for x in judgement.draws if x.problem))[:1000]
-        value = judgement.value(d, judge.policy.least)
-        reason = "" if value is not None else problems or f"{len(read)} valid verdicts of {judge.policy.least} wanted"
-        detail: dict[str, float | int | str | None] = {
-            "why": next((draw.reasons.get(d.key, "") for draw in read), ""),
-            "values": ",".join(str(draw.values[d.key]) for draw in read),
-            "draws": len(judgement.draws),
-            "unread": len(judgement.draws) - len(read),
-            "problems": problems,
-        }
+        value, reason, detail = judgement.told(d, judge.policy.least)
         subject = judgement.subject
         by = {"heard_by": subject.heard_by, "felt_by": subject.felt_by}
         told = signature(judge, one, d, transcript=subject.transcript, **by)
@@ -292,11 +242,8 @@ class _Beside:
         self._bench = bench
 
     def answered(self, ask: Ask) -> None:
-        if ask.item.task in self._bench.tasks:
-            stored = {turn: self._bench.store.reply(ask.key(turn)) for turn in range(len(ask.item.turns))}
-            said = {turn: (reply.text, reply.audio) for turn, reply in stored.items() if reply is not None}
-            if (found := _reply(ask, said)) is not None:
-                self._bench.answered(found)
+        if ask.item.task in self._bench.tasks and (found := stored(self._bench.store, ask)) is not None:
+            self._bench.answered(found)
 
     def stop(self, why: str) -> None:
         self._bench.stop(why)
@@ -353,6 +300,12 @@ def replies(store: Store, tasks: Collection[str] = ("converse",)) -> list[Reply]
     return found
 
 
+def stored(store: Store, ask: Ask) -> Reply | None:
+    """The last reply of an ask; None where a turn has none yet."""
+    found = {turn: store.reply(ask.key(turn)) for turn in range(len(ask.item.turns))}
+    return _reply(ask, {turn: (reply.text, reply.audio) for turn, reply in found.items() if reply is not None})
+
+
 def _reply(ask: Ask, said: Mapping[int, tuple[str, str]]) -> Reply | None:
     """The last reply with those before it, which are stored or given; None where one is missing."""
     known = {turn: (one.given, "") for turn, one in enumerate(ask.item.turns) if one.given} | dict(said)
@@ -372,7 +325,7 @@ def _about(store: Store, judges: Iterable[Judge], rubrics: dict[str, list[Rubric
     for judge in judges:
         for one in rubrics[judge.label]:
             held = record.validated(record.identity(judge, one), one)
-            for d in one.dimensions:
+            for d in (*one.dimensions, *one.controls):
                 entry = about.get(d.key, {})
                 marks = entry.get("unvalidated")
                 unvalidated = dict(marks) if isinstance(marks, dict) else {}

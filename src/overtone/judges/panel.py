@@ -30,6 +30,7 @@ from overtone.schema import Key, Message, Request, Sound
 _TWINS = {"reply_a": "reply_b", "reply_b": "reply_a", "a": "b", "b": "a"}
 _SWAPPED: dict[int | str, int | str] = {"A": "B", "B": "A"}
 _AGAIN = 1_000_003  # between the seeds of one question's attempts
+Detail = dict[str, float | int | str | None]
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -60,6 +61,20 @@ class Judgement(Struct, frozen=True):
         """Their mean, or None with fewer than `least`."""
         found = self.numbers(dimension)
         return sum(found) / len(found) if len(found) >= max(1, least) else None
+
+    def told(self, dimension: Dimension, least: int = 1) -> tuple[float | None, str, Detail]:
+        """What is stored of it: the value, else why there is none; and what stands behind it."""
+        read = [draw for draw in self.draws if dimension.key in draw.values]
+        problems = "; ".join(dict.fromkeys(x.problem for x in self.draws if x.problem))[:1000]
+        value = self.value(dimension, least)
+        detail: Detail = {
+            "why": next((draw.reasons.get(dimension.key, "") for draw in read), ""),
+            "values": ",".join(str(draw.values[dimension.key]) for draw in read),
+            "draws": len(self.draws),
+            "unread": len(self.draws) - len(read),
+            "problems": problems,
+        }
+        return value, "" if value is not None else problems or f"{len(read)} valid verdicts of {least} wanted", detail
 
 
 class Outcome(Struct):
@@ -252,12 +267,12 @@ def told(
     judge. Everything shown stands between tags and is data: the rubric says so, and nothing shown can end its tag."""
     system = "\n\n".join([rubric.system.strip(), *map(_scale, dimensions)])
     parts: list[str | Sound] = []
-    for key in rubric.shows:
+    for key, heading in _shown(rubric, subject):
         text = subject.texts.get(_TWINS.get(key, key) if swapped else key, "").strip()
         if not text and not key.startswith("reply"):
             continue
         safe = re.sub(rf"</(?=\s*{key})", "< /", text or "(no words)", flags=re.I)
-        parts.append(f"{rubric.heading(key)}:\n<{key}>\n{safe}\n</{key}>")
+        parts.append(f"{heading}:\n<{key}>\n{safe}\n</{key}>")
     for key in rubric.hears:
         path = subject.sounds.get(_TWINS.get(key, key) if swapped else key)
         if hears == "nothing":
@@ -270,6 +285,17 @@ def told(
             parts += [f"{rubric.heading(key)}:", load_sound(path, name=path.name)]
     parts.append(contract.instruction)
     return Message("system", (system,)), Message("user", tuple(_joined(parts)))
+
+
+def _shown(rubric: Rubric, subject: Subject) -> Iterator[tuple[str, str]]:
+    """The texts that are shown and their headings; of a group those of one variant after the other, numbered from 1."""
+    if rubric.subject != "group":
+        yield from ((key, rubric.heading(key)) for key in rubric.shows)
+        return
+    number = 1
+    while f"reply_{number}" in subject.texts:
+        yield from ((f"{key}_{number}", f"Variant {number}. {rubric.heading(key)}") for key in rubric.shows)
+        number += 1
 
 
 def _joined(parts: Sequence[str | Sound]) -> Iterator[str | Sound]:

@@ -68,7 +68,7 @@ class Rubric(Struct, frozen=True):
     measures: str
     cannot_see: str
     source: str
-    subject: Literal["reply", "pair"]
+    subject: Literal["reply", "pair", "group"]
     shows: tuple[str, ...]
     hears: tuple[str, ...]
     system: str
@@ -78,6 +78,17 @@ class Rubric(Struct, frozen=True):
     against: Literal["", "reference"] = ""  # of a run: what a pair's B is; its A is the model's reply
     transcribes: bool = False  # of a run: a reply with audio is judged by what a recogniser hears in it
     wordless: float | None = None  # of a run: what a reply without a word counts, for which no judge is asked
+    control: Literal["", "shuffled"] = ""  # of a group: it is judged once more, each variant with another's reply
+
+    @property
+    def controls(self) -> tuple[Dimension, ...]:
+        """What the answers of the control are stored as, one for each dimension."""
+        if not self.control:
+            return ()
+        note, rename = ", replies shuffled", msgspec.structs.replace
+        return tuple(
+            rename(d, key=f"{d.key}_{self.control}", label=d.label + note, better="neither") for d in self.dimensions
+        )
 
     @property
     def sha256(self) -> str:
@@ -106,7 +117,7 @@ class _File(Struct, forbid_unknown_fields=True):
     source: str
     system: str
     dimension: list[Dimension]
-    subject: Literal["reply", "pair"] = "reply"
+    subject: Literal["reply", "pair", "group"] = "reply"
     shows: tuple[str, ...] = ()
     hears: tuple[str, ...] = ()
     headings: dict[str, str] = {}
@@ -114,6 +125,7 @@ class _File(Struct, forbid_unknown_fields=True):
     against: Literal["", "reference"] = ""
     transcribes: bool = False
     wordless: float | None = None
+    control: Literal["", "shuffled"] = ""
 
 
 def listing() -> dict[str, str]:
@@ -188,6 +200,10 @@ def _check(rubric: Rubric, where: str) -> None:
         )
     if rubric.against and rubric.subject != "pair":
         raise wrong('against names what the reply is paired with: it needs subject = "pair"')
+    if rubric.subject == "group" and ("reply" not in rubric.shows or rubric.hears or rubric.wordless is not None):
+        raise wrong("of a group the words are judged: shows must name reply, hears nothing, and wordless is not for it")
+    if rubric.control and rubric.subject != "group":
+        raise wrong('control exchanges the replies of a group: it needs subject = "group"')
     if unknown := [task for task in rubric.tasks if task not in TASKS]:
         raise wrong(f"there is no task {unknown[0]!r}{suggest(unknown[0], TASKS)}; known: {', '.join(TASKS)}")
     both = {"reply_a", "reply_b"} <= set(rubric.shows) or {"a", "b"} <= set(rubric.hears)

@@ -1,0 +1,193 @@
+"""AEQ-Bench's headline tables: scores on [0, 1] two ways, as given, what replies go by, and what goes wrong in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from overtone.suite import Column, Facts, Groups, Headline, Published, Release, Scored, Suite
+
+REPLIES: Mapping[str, tuple[str | int, ...]] = {"task": ("converse",)}
+SCALES = {  # score → its label, its least and its greatest value
+    "naturalness": ("Naturalness", 1, 4),
+    "coherence": ("Coherence", 1, 3),
+    "supportiveness": ("Supportiveness", 1, 3),
+    "delivery": ("Delivery", 1, 3),
+    "discrimination": ("Discrimination", 1, 6),
+}
+RELIANCE = ("both", "audio only", "context only", "neither")
+BLIND = {"context": "audio only", "tone": "context only"}  # setting → the one modality that lacks what varies
+
+
+def answers(reply: Scored) -> list[str]:
+    """What the judges said the reply goes by: one word for each readable verdict."""
+    found = [t for key, t in reply.told.items() if key.startswith("reliance@") and key.endswith(".values")]
+    return [word for told in found for word in told.split(",") if word in RELIANCE]
+
+
+def share(groups: Groups, word: str) -> float | None:
+    """The share of verdicts that say `word`; a reply counts once, however many judges and repeats."""
+    parts = [said.count(word) / len(said) for group in groups for reply in group if (said := answers(reply))]
+    return sum(parts) / len(parts) if parts else None
+
+
+def both(groups: Groups) -> float | None:
+    return share(groups, "both")
+
+
+def audio_only(groups: Groups) -> float | None:
+    return share(groups, "audio only")
+
+
+def context_only(groups: Groups) -> float | None:
+    return share(groups, "context only")
+
+
+def neither(groups: Groups) -> float | None:
+    return share(groups, "neither")
+
+
+def conflicting(reply: Scored) -> bool:
+    """Whether one modality alone leads astray: the context varies, or a tone is heard that nothing else tells."""
+    return reply.item.category == "context" or (reply.item.category == "tone" and bool(reply.item.cue))
+
+
+def conflict(groups: Groups) -> float | None:
+    """Of replies to such items, the share that goes by neither or by the one modality that lacks what varies."""
+    parts = []
+    for reply in (reply for group in groups for reply in group if conflicting(reply)):
+        if said := answers(reply):
+            parts.append(sum(word in ("neither", BLIND[reply.item.category]) for word in said) / len(said))
+    return sum(parts) / len(parts) if parts else None
+
+
+def extreme(groups: Groups) -> float | None:
+    """Of a model as a judge: the share of its ratings that are Good or Poor."""
+    rated = [reply for group in groups for reply in group if reply.item.category.startswith("judge-rate")]
+    said = [letter for reply in rated if (letter := reply.told.get("accuracy.answer"))]
+    return sum(letter in ("A", "C") for letter in said) / len(said) if said else None
+
+
+def _of(prefix: str, way: str) -> Iterator[Column]:
+    """Every score on [0, 1], by min–max or as a part of the greatest value."""
+    told = "share of replies that go by both the situation and the voice"
+    yield Column(f"{prefix}integration", "Integration", "reliance", REPLIES, kind="number", help=told)
+    for score, (label, low, high) in SCALES.items():
+        low = low if way == "min–max" else 0
+        how = f"(x − {low}) ÷ {high - low}" if low else f"x ÷ {high}"
+        told = f"{way}: {how}" + ("; each group counts once" if score == "discrimination" else "")
+        yield Column(
+            f"{prefix}{score}", label, score, REPLIES, kind="number", scale=1 / (high - low),
+            offset=-low, help=told, each="group" if score == "discrimination" else "reply",
+        )  # fmt: skip
+
+
+def _raw() -> Iterator[Column]:
+    for score, (label, low, high) in SCALES.items():
+        yield Column(
+            f"raw_{score}", label, score, REPLIES, kind="number", help=f"{low} to {high}, as given",
+            each="group" if score == "discrimination" else "reply",
+        )  # fmt: skip
+    told = "the same groups with every reply under another variant: a judge that looks goes down to 1"
+    yield Column(
+        "raw_shuffled", "Discrimination, replies shuffled", "discrimination_shuffled", REPLIES, kind="number",
+        better="neither", help=told, each="group",
+    )  # fmt: skip
+
+
+def _measured() -> Iterator[Column]:
+    yield Column("expressiveness", "Expressiveness", "expressiveness", REPLIES, kind="number", better="neither",
+                 help="movement of pitch, level and rhythm; 1 is like neutral acting")  # fmt: skip
+    for part, label, digits in (
+        ("f0_hz", "Pitch (Hz)", 0),
+        ("f0_sd_st", "Pitch spread (st)", 2),
+        ("level_dbfs", "Level (dB)", 1),
+        ("rate_hz", "Rate (syllables/s)", 2),
+    ):
+        yield Column(f"voice_{part}", label, f"expressiveness.{part}", REPLIES, kind="number", digits=digits,
+                     better="neither", help="measured in the reply's audio")  # fmt: skip
+
+
+HINT = (
+    "Judged by the rubrics aeq, aeq-delivery and aeq-discrimination. The paper does not say how it comes to [0, 1]: "
+    "here by min–max, (x − least) ÷ (greatest − least)."
+)
+
+SUITE = Suite(
+    Facts(
+        title="AEQ-Bench",
+        cues="tone of voice (EmoV-DB's five; ours: ten cues), and the situation told in words",
+        tasks="reply to a situation and a voice; choose or rate spoken replies",
+        hears="context text, utterance audio (as a judge: reply audios)",
+        answers="text and speech; as a judge a letter",
+        turns="one",
+        metrics="Modality Reliance, Naturalness, Coherence, Supportiveness, Delivery, Discrimination",
+        data="gracehuggingface/AEQ-Bench (hub), or an open set built here",
+        licence="MIT; the open set CC BY 4.0",
+        offline="the open set (`overtone build aeq`); its scores need a judge",
+    ),
+    release=Release("gracehuggingface/AEQ-Bench", "MIT, as on its dataset card"),
+    headlines=(
+        Headline(
+            "aeq", "AEQ-Bench, on [0, 1] by min–max", tuple(_of("", "min–max")), hint=HINT,
+            differences="AEQ-Bench, differences between conditions",
+        ),
+        Headline("aeq-settings", "AEQ-Bench by what varies, on [0, 1] by min–max", tuple(_of("", "min–max")),
+                 rows="category", hint=HINT),
+        Headline("aeq-ratio", "AEQ-Bench, on [0, 1] as a part of the greatest value", tuple(_of("", "x/max")),
+                 hint="The other reading of [0, 1]: x ÷ greatest. Discrimination cannot fall below 0.17 here, nor "
+                 "Naturalness below 0.25."),
+        Headline("aeq-raw", "AEQ-Bench, scores as given", tuple(_raw()), rows="category",
+                 hint="Poor, Fair and Good count 1, 2 and 3. Where the shuffled replies score like the real ones, "
+                 "the judge does not look, or the replies cannot be told apart."),
+        Headline(
+            "aeq-reliance", "AEQ-Bench: what replies go by, and what goes wrong",
+            (
+                *(
+                    Column(f"reliance_{name.replace(' ', '_')}", name.capitalize(), "reliance", REPLIES, reduce,
+                           better="higher" if name == "both" else "lower" if name == "neither" else "neither")
+                    for name, reduce in zip(RELIANCE, (both, audio_only, context_only, neither), strict=True)
+                ),
+                Column("conflict", "Conflict failures", "reliance", REPLIES, conflict, better="lower",
+                       help="of items where one modality alone leads astray: neither, or audio only where the context "
+                       "varies, or context only where the tone does"),
+                Column("opening", "Template openings", "template_opening", REPLIES, better="lower",
+                       help="first three words shared by 5 % of the replies or more"),
+                Column("ending", "Template endings", "template_ending", REPLIES, better="lower",
+                       help="last three words shared by 5 % of the replies or more"),
+                Column("analytic", "Descriptions", "analytic", REPLIES, better="lower",
+                       help="speaks about the recording instead of to the person"),
+                Column("flat", "Flat delivery", "expressiveness.flat", REPLIES, better="lower",
+                       help="expressiveness below 0.7: flatter than almost all acted speech"),
+            ),
+            rows="category",
+        ),
+        Headline("aeq-voice", "AEQ-Bench: how replies are spoken, measured", tuple(_measured()),
+                 differences="AEQ-Bench: how replies are spoken, differences between conditions",
+                 hint="Asked under the prompts warm and plain, this tells whether a voice follows its instruction."),
+        Headline(
+            "aeq-judging", "AEQ-Bench: the model as a judge",
+            (
+                Column("consistency", "Consistency with people", "accuracy", {"task": ("choose",)},
+                       help="share of answers that are people's; three steps: one in three by chance"),
+                Column("extreme", "Good or Poor", "accuracy", {"task": ("choose",)}, extreme, better="neither",
+                       help="share of ratings at an end of the scale: a polarised judge has no Fair"),
+            ),
+            rows="category",
+        ),
+    ),
+    published=(
+        Published(
+            "AEQ-Bench",
+            "AEQ-Bench (arXiv 2601.10513), as told in a summary of it; its tables were not seen",
+            {"integration": "Integration", "discrimination": "Discrimination", "naturalness": "Naturalness"},
+            (
+                ("GPT omni series", (0.91, None, None)),
+                ("Qwen Omni series", (0.87, None, None)),
+                ("Qwen-Audio", (None, 0.77, 0.46)),
+            ),
+            comparable="its judge's prompts and its way to [0, 1] are not known, and its items are others than "
+            "the open set's",
+        ),
+    ),
+    rubrics=("aeq", "aeq-delivery", "aeq-discrimination"),
+)  # fmt: skip

@@ -1,0 +1,250 @@
+"""AEQ-Bench: the built set held to its fields, a release read by near keys, its tables to the hand-computed digit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from overtone.analysis.suites import number
+from overtone.benchmarks._aeq_judges import HEARD
+from overtone.benchmarks._aeq_tables import SUITE, conflict, share
+from overtone.benchmarks.aeq import load
+from overtone.errors import DataError
+from overtone.schema import Item, Turn
+from overtone.suite import Column, Scored
+from tests.servers import tone
+
+LEVELS = frozenset({1, 2, 3})
+
+
+def row(group: str, variant: int, setting: str = "context", said: str = "", **more: object) -> dict[str, object]:
+    """One instance as `overtone build aeq` writes it."""
+    return {
+        "instance_id": f"{group}_{variant}", "group_id": group, "setting": setting, "source": "overtone",
+        "context": f"Situation {variant} of {group}." if setting == "context" else f"The situation of {group}.",
+        "utterance_audio": said or f"audio/{group}.wav", "utterance_text": "Could you give him some money?",
+        "recognised": "could you give him some money", "variant_index": variant, "n_variants": 3, "tone": None,
+        "tone_text": "", "wants": "Help.", "reference": f"Reply {variant}.",
+        "reference_audio": f"audio/{group}_{variant}_reply.wav", "topic": "family", **more,
+    }  # fmt: skip
+
+
+def sounds(folder: Path, rows: list[dict[str, object]]) -> None:
+    for seed, one in enumerate(rows):
+        for key in ("utterance_audio", "reference_audio", "audio", "reply_audio"):
+            named = one.get(key)
+            if isinstance(named, str) and named:
+                path = folder / named
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(tone(seed, 0.2, 16_000))
+
+
+def write(folder: Path, rows: list[dict[str, object]], name: str = "aeq.json") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = "\n".join(map(json.dumps, rows)) if name.endswith(".jsonl") else json.dumps(rows)
+    (folder / name).write_text(text)
+    sounds(folder, rows)
+    return folder
+
+
+def built(folder: Path) -> Path:
+    rows = [row("context-01", n) for n in (1, 2, 3)]
+    for n, (slug, told) in enumerate((("neutral", "neutral"), ("sad", "a sad voice"), ("tired", "worn out")), 1):
+        rows.append(row("tone-01", n, "tone", f"audio/tone-01_{n}.wav", tone=slug, tone_text=told))
+    return write(folder, rows)
+
+
+def items(folder: Path) -> list[Item]:
+    return list(load(folder).items(LEVELS, frozenset({"target"}), "target"))
+
+
+def test_an_instance_of_the_built_set_has_its_group_context_words_and_reference(tmp_path: Path) -> None:
+    found = {item.id: item for item in items(built(tmp_path))}
+    one = found["aeq/context-01_2"]
+    assert (one.task, one.level, one.category, one.group) == ("converse", 3, "context", "context-01")
+    assert (one.context, one.topic, one.source) == ("Situation 2 of context-01.", "family", "overtone")
+    assert one.turns[0].words == "Could you give him some money?"
+    assert one.turns[0].heard == "could you give him some money"
+    assert one.references == ("Reply 2.",) and one.reference_audio == "audio/context-01_2_reply.wav"
+    assert (one.cue, one.cue_text) == ("", "")
+    tones = {i.cue_text: (i.cue, i.turns[0].cue) for i in found.values() if i.category == "tone"}
+    assert tones == {"neutral": ("", ""), "a sad voice": ("sad", "sad"), "worn out": ("tired", "tired")}
+    assert {i.turns[0].clip.path for i in found.values() if i.group == "context-01" and i.turns[0].clip} == {
+        "audio/context-01.wav"
+    }
+
+
+def test_items_are_asked_at_their_levels_alone(tmp_path: Path) -> None:
+    found = load(built(tmp_path))
+    assert list(found.items(frozenset({1, 2}), frozenset(), "all")) == []
+    assert len(list(found.items(frozenset({3}), frozenset(), "all"))) == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"group_id": ""}, "'group_id' is missing"),
+        ({"setting": "voice"}, "context or tone is expected"),
+        ({"n_variants": 1}, "a number from 2 on"),
+        ({"n_variants": "3"}, "a number from 2 on"),
+        ({"tone": "grumpy"}, "no cue of ours"),
+        ({"context": ["a"]}, "a list"),
+        ({"utterance_audio": "audio/none.wav"}, "does not exist; build the set again"),
+        ({"utterance_audio": "../../etc/passwd"}, "leaves its folder"),
+        ({"instance_id": "g_1"}, "comes twice"),
+    ],
+)
+def test_a_wrong_field_of_the_built_set_is_an_error_that_says_what(
+    tmp_path: Path, change: dict[str, object], says: str
+) -> None:
+    rows = [row("g", 1), row("g", 2), row("g", 3)]
+    write(tmp_path, rows)
+    (tmp_path / "aeq.json").write_text(json.dumps([rows[0], rows[1], {**rows[2], **change}]))
+    with pytest.raises(DataError, match=says):
+        load(tmp_path)
+
+
+def test_an_empty_sound_a_wrong_folder_and_a_folder_of_other_things_are_told(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such folder"):
+        load(tmp_path / "none")
+    (tmp_path / "notes.json").write_text('[{"title": "nothing"}]')
+    with pytest.raises(DataError, match=r"(?s)neither aeq\.json.*without a context.*overtone build aeq"):
+        load(tmp_path)
+    write(tmp_path / "set", [row("g", 1), row("g", 2)])
+    (tmp_path / "set/audio/g.wav").write_bytes(b"")
+    with pytest.raises(DataError, match="is empty"):
+        load(tmp_path / "set")
+
+
+def test_a_release_we_have_not_seen_is_read_by_the_specs_keys_and_near_ones(tmp_path: Path) -> None:
+    tones: list[dict[str, object]] = [
+        {"instance_id": f"emovdb_12_e{n}", "group_id": "emovdb_12", "setting": "tone", "source": "emovdb",
+         "context": "On the bus.", "utterance_audio": f"wavs/e{n}.wav", "utterance_text": "So it is.",
+         "variant_index": n, "tone": word, "n_variants": 4}
+        for n, word in enumerate(("amused", "Sleepy", "Neutral", "disgust"))
+    ]  # fmt: skip
+    contexts: list[dict[str, object]] = [
+        {"id": f"meld_7_{n}", "background": f"b{n}", "audio": "x/clip.wav", "transcript": "Give him some money.",
+         "response": "Sure."}
+        for n in (1, 2)
+    ]  # fmt: skip
+    write(tmp_path / "tone", tones, "test.jsonl")
+    write(tmp_path / "context", contexts, "meld.json")
+    found = {item.id: item for item in items(tmp_path)}
+    assert {i.cue_text: i.cue for i in found.values() if i.category == "tone"} == {
+        "amused": "laughter", "Sleepy": "tired", "Neutral": "", "disgust": "disgust",
+    }  # fmt: skip
+    one = found["aeq/meld_7_1"]
+    assert (one.category, one.group, one.context, one.references) == ("context", "meld_7", "b1", ("Sure.",))
+    assert one.turns[0].clip is not None and one.turns[0].clip.path == "context/x/clip.wav"
+    assert one.turns[0].words == "Give him some money."
+
+
+def test_rows_of_a_release_that_cannot_be_used_are_lines_of_the_warnings(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"id": "a_1", "context": "c", "audio": "a.wav"},
+        {"id": "a_2", "context": "d", "audio": "a.wav"},
+        {"id": "b_1", "context": "c"},
+    ]
+    write(tmp_path, rows, "part.json")
+    (tmp_path / "more.jsonl").write_text(json.dumps({"id": "c_1", "context": "c", "audio": "gone.wav"}))
+    found = load(tmp_path)
+    assert [i.group for i in found.items(LEVELS, frozenset(), "all")] == ["a", "a"]
+    told = "\n".join(found.warnings)
+    assert "recording does not exist are left out (1: gone.wav)" in told and "without a context" in told
+    assert "do not say what varies" in told
+
+
+def test_people_rated_replies_are_questions_with_three_steps_and_the_reply_is_heard_last(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"id": "r_1", "context": "At home.", "audio": "u.wav", "reply_audio": "r.wav", "coherence": "Fair",
+         "delivery": 1},
+        {"id": "r_2", "context": "At home.", "audio": "u.wav", "reply_audio": "gone.wav", "human_label": "Good"},
+        {"id": "r_3", "context": "At home.", "audio": "u.wav", "options": {"opt-A": "u.wav", "opt-B": "r.wav"},
+         "answer": "opt-B"},
+    ]  # fmt: skip
+    write(tmp_path, rows, "context_ratings.json")
+    (tmp_path / "gone.wav").unlink()
+    found = load(tmp_path)
+    by_id = {i.id: i for i in found.items(LEVELS, frozenset(), "all")}
+    assert set(by_id) == {"aeq/judge/rate-coherence/r_1", "aeq/judge/rate-delivery/r_1", "aeq/judge/choice/r_3"}
+    one = by_id["aeq/judge/rate-coherence/r_1"]
+    assert (one.level, one.task, one.gold, one.part) == (2, "choose", "B", "")
+    assert [o.text for o in one.options] == ["Good", "Fair", "Poor"]
+    assert [(t.clip.path, t.given) for t in one.turns if t.clip] == [("u.wav", HEARD), ("r.wav", "")]
+    assert by_id["aeq/judge/rate-delivery/r_1"].gold == "C"
+    choice = by_id["aeq/judge/choice/r_3"]
+    assert choice.gold == "B" and [o.clip.path for o in choice.options if o.clip] == ["u.wav", "r.wav"]
+    assert "missing recording are left out (1: r_2)" in found.warnings[0]
+
+
+# ── the tables, by hand ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def reply(
+    group: str,
+    variant: int,
+    category: str = "context",
+    cue: str = "",
+    said: str = "",
+    values: dict[str, float] | None = None,
+) -> Scored:
+    name = f"{group}_{variant}"
+    item = Item(f"aeq/{name}", "aeq", 3, "converse", category, name, group, "", (Turn(None),), cue=cue)
+    told = {"reliance@j.values": said} if said else {}
+    return Scored(item, "enhance/audio", 0, values or {}, told)
+
+
+def column(headline: str, key: str) -> Column:
+    found = next(h for h in SUITE.headlines if h.key == headline)
+    return next(c for c in found.columns if c.key == key)
+
+
+@pytest.mark.parametrize(
+    ("headline", "key", "value", "shown"),
+    [
+        ("aeq", "naturalness", 2.0, 1 / 3),
+        ("aeq", "naturalness", 2.38, 0.46),
+        ("aeq", "discrimination", 4.85, 0.77),
+        ("aeq", "coherence", 3.0, 1.0),
+        ("aeq", "delivery", 1.0, 0.0),
+        ("aeq-ratio", "naturalness", 1.84, 0.46),
+        ("aeq-ratio", "discrimination", 4.62, 0.77),
+        ("aeq-ratio", "discrimination", 1.0, 1 / 6),
+        ("aeq-raw", "raw_supportiveness", 2.5, 2.5),
+    ],
+)
+def test_a_score_comes_to_the_unit_scale_both_ways(headline: str, key: str, value: float, shown: float) -> None:
+    """The printed 0.46 and 0.77 of Qwen-Audio would be these means, by either reading of the paper's scale."""
+    one = column(headline, key)
+    found = number(one, [reply("g", n, values={one.score: value}) for n in (1, 2)])
+    assert found is not None and found.value == pytest.approx(shown)
+
+
+def test_a_group_counts_once_however_many_variants_it_has() -> None:
+    many = [reply("big", n, values={"discrimination": 6.0}) for n in (1, 2, 3, 4)]
+    few = [reply("small", n, values={"discrimination": 1.0}) for n in (1, 2)]
+    found = number(column("aeq", "discrimination"), [*many, *few])
+    assert found is not None and found.value == pytest.approx((1.0 + 0.0) / 2)
+    assert (found.scored, found.asked) == (2, 2)
+    missing = number(column("aeq", "discrimination"), [*many, reply("small", 1), reply("small", 2)])
+    assert missing is not None and (missing.value, missing.scored, missing.asked) == (1.0, 1, 2)
+
+
+def test_all_four_kinds_of_reliance_are_told_and_a_reply_counts_once() -> None:
+    said = ("both", "both,neither", "audio only", "context only")
+    groups = [[reply("g", n, said=word) for n, word in enumerate(said)]]
+    assert [share(groups, w) for w in ("both", "audio only", "context only", "neither")] == [0.375, 0.25, 0.25, 0.125]
+    assert share([[reply("g", 1)]], "both") is None
+
+
+def test_a_conflict_failure_is_neither_or_the_modality_that_lacks_what_varies() -> None:
+    context = [reply("c", n, said=word) for n, word in enumerate(("both", "audio only", "context only", "neither"))]
+    tones = [
+        reply("t", n, "tone", "sad", word) for n, word in enumerate(("audio only", "context only", "both", "neither"))
+    ]
+    assert conflict([context]) == 0.5  # audio only and neither
+    assert conflict([tones]) == 0.5  # context only and neither
+    assert conflict([[reply("t", 9, "tone", "", "context only")]]) is None  # an ordinary voice tells nothing
