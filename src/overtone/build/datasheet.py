@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from msgspec import Struct, structs
+
 from overtone.build.licence import Verdict
 from overtone.build.manifest import Made, write
 from overtone.build.plan import Options
@@ -18,31 +20,21 @@ from overtone.schema import STYLES
 _TEXT = """# Datasheet: {name}
 
 ## Why it exists
-To measure whether a speech language model hears how something is said, by whom and where, reasons from it, and answers
-to it: the same neutral words in several deliveries, in the design of EchoMind (with which this set is not affiliated).
+{why}
 
 ## What it holds
-{scripts} scripts, {conflicts} conflict scripts (the voice against the words), {dialogues} two-turn dialogues;
-{clips} clips ({minutes:.0f} minutes) and {replies} reference replies; {questions} questions. English.
+{holds}
 {voices}
-
-{counts}
-
-## How it was made
-Built by Overtone {version} with {options}. Every clip of a script, the neutral one too, went through the same chain;
+{counts}## How it was made
+Built by Overtone {version} with {options}. {chain}
 `manifest.json` holds the voice, recipe, level, length and SHA-256 of each. {texts}
 
 ## What was checked
 {gates}
-
-## Whether the cues are real
-Validated (a classifier that has only heard real recordings recognises it, or listeners did): {validated}.
-Not validated: {unvalidated}. Headline numbers should be over the validated ones; results on the others stand apart.
-
+{real}
 ## What it should be used for, and what not
 For measuring models and finding where they fail. Not for judging people: a recipe for sadness is not sadness. A model
-that does well here hears *these* cues; takes of people speaking the same scripts can be built in with
-`--voice recordings:DIR`.
+that does well here hears *these* cues; {instead}
 
 ## Licence
 {licence}
@@ -50,9 +42,40 @@ that does well here hears *these* cues; takes of people speaking the same script
 {ingredients}
 """
 
+_WHY = """
+To measure whether a speech language model hears how something is said, by whom and where, reasons from it, and answers
+to it: the same neutral words in several deliveries, in the design of EchoMind (with which this set is not affiliated).
+""".strip()
+
+_HOLDS = """
+{scripts} scripts, {conflicts} conflict scripts (the voice against the words), {dialogues} two-turn dialogues;
+{clips} clips ({minutes:.0f} minutes) and {replies} reference replies; {questions} questions. English.
+""".strip()
+
+_REAL = """
+## Whether the cues are real
+Validated (a classifier that has only heard real recordings recognises it, or listeners did): {validated}.
+Not validated: {unvalidated}. Headline numbers should be over the validated ones; results on the others stand apart.
+"""
+
+_TAKES = """takes of people speaking the same scripts can be built in with
+`--voice recordings:DIR`."""
 
 _OURS = """The texts were written, revised and
 reviewed by language models in separate sittings, in three rounds; no person has reviewed them yet."""
+
+_CHAIN = "Every clip of a script, the neutral one too, went through the same chain;"
+
+
+class About(Struct, frozen=True):
+    """What the datasheet of a set of another shape says in words of its own."""
+
+    name: str
+    why: str
+    holds: str
+    texts: str  # who wrote them
+    chain: str  # how the sounds came about
+    instead: str  # what to do who wants more than these cues; one sentence without its beginning
 
 
 def write_datasheet(
@@ -66,12 +89,10 @@ def write_datasheet(
     options: Options,
     version: str,
 ) -> None:
-    """Write DATASHEET.md and LICENSE beside the set."""
+    """Write DATASHEET.md and LICENSE beside a set of scripts."""
     spoken = [m for m in clips if not m.reply]
     left = checked.scripts
-    text = _TEXT.format(
-        name=part.name,
-        version=version,
+    holds = _HOLDS.format(
         scripts=sum(s.id not in left for s in part.scripts),
         conflicts=sum(s.id not in left for s in part.conflicts),
         dialogues=sum(d.id not in left for d in part.dialogues),
@@ -79,13 +100,50 @@ def write_datasheet(
         minutes=sum(m.seconds for m in spoken) / 60,
         replies=len(clips) - len(spoken),
         questions=len(questions),
+    )
+    texts = _OURS if part.name in sets() else "The texts are those of whoever built it."
+    about = About(part.name, _WHY, holds, texts, _CHAIN, _TAKES)
+    counts = f"\n{counts_table(clips, questions)}\n\n"
+    _write(out, about, counts, _real(status), checked, clips, verdict, options, version)
+
+
+def write_sheet(
+    out: Path,
+    about: About,
+    checked: Sifted,
+    clips: Sequence[Made],
+    verdict: Verdict,
+    status: dict[str, str],
+    options: Options,
+    version: str,
+) -> None:
+    """Write DATASHEET.md and LICENSE beside a set of any shape. Of the cues only those that it has are listed."""
+    carried = {cue for m in clips for cue in (m.cue, *m.also) if cue and not m.reply}
+    mine = {slug: told for slug, told in status.items() if slug in carried}
+    recorded = any(i.what == "recording" for m in clips for i in m.ingredients)
+    real = "" if recorded or not mine else _real(mine)
+    _write(out, about, "\n", real, checked, clips, verdict, options, version)
+
+
+def _write(
+    out: Path,
+    about: About,
+    counts: str,
+    real: str,
+    checked: Sifted,
+    clips: Sequence[Made],
+    verdict: Verdict,
+    options: Options,
+    version: str,
+) -> None:
+    text = _TEXT.format(
+        **structs.asdict(about),
+        version=version,
         voices=_voices(clips, options),
-        texts=_OURS if part.name in sets() else "The texts are those of whoever built it.",
-        counts=counts_table(clips, questions),
+        counts=counts,
         options=_told(options),
         gates=_gates(checked),
-        validated=_wrapped(", ".join(c for c, s in sorted(status.items()) if s == "validated") or "none"),
-        unvalidated=_wrapped(", ".join(c for c, s in sorted(status.items()) if s != "validated") or "none"),
+        real=real or "\n",
         licence=_licence(verdict),
         ingredients=_ingredients(clips),
     )
@@ -93,8 +151,16 @@ def write_datasheet(
     write(out / "LICENSE", (_licence(verdict) + "\n").encode())
 
 
+def _real(status: dict[str, str]) -> str:
+    return _REAL.format(
+        validated=_wrapped(", ".join(c for c, s in sorted(status.items()) if s == "validated") or "none"),
+        unvalidated=_wrapped(", ".join(c for c, s in sorted(status.items()) if s != "validated") or "none"),
+    )
+
+
 def _voices(clips: Sequence[Made], options: Options) -> str:
     people = any(voice.startswith("recordings") for voice in options.voices)
+    people = people or any(i.what == "recording" and i.source == m.voice for m in clips for i in m.ingredients)
     said = "Takes of people are among the voices" if people else "No person's data: the voices are synthetic"
     return _wrapped(f"{said}: {', '.join(sorted({m.voice for m in clips}))}.")
 

@@ -65,15 +65,16 @@ class Manifest(Struct, frozen=True):
         return {m.case_id: m.take for m in self.clips if m.take}
 
 
-def open_folder(out: Path, name: str) -> Manifest | None:
-    """The manifest of an earlier build of the same set; refuses a folder that holds something else."""
+def open_folder(out: Path, name: str, *other: str) -> Manifest | None:
+    """The manifest of an earlier build of the same set; refuses a folder that holds something else: a benchmark, or
+    one of these other files."""
     path = out / FILE
     if path.is_file():
         found = read_manifest(out)
         if found.name != name:
             raise UsageError(f"{shown(str(out))} holds the set {found.name!r}; give another --out for {name!r}")
         return found
-    if (out / "data_synthesis").exists() or (out / "audio_response").exists():
+    if any((out / there).exists() for there in ("data_synthesis", "audio_response", *other)):
         raise UsageError(f"{shown(str(out))} holds a benchmark that was not built here; give another --out")
     try:
         out.mkdir(parents=True, exist_ok=True)

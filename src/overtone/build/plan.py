@@ -20,13 +20,14 @@ from msgspec.structs import replace
 from overtone.build.script import Collection, Dialogue, Script
 from overtone.build.voices import Cast, How, Speaker, VoiceError, cast
 from overtone.build.voices.instructions import instructions
-from overtone.cues import BY_SLUG
+from overtone.cues import BY_SLUG, CATEGORIES
 from overtone.embedded import version
 
 CLIPS, REPLIES = "data_synthesis/audio/", "audio_response/"
 PLAIN = "plain"  # the style of a clip that only the gates hear: words of a conflict or dialogue in a plain voice
 OPTIONAL = frozenset({PLAIN, "control"})  # a folder of recordings need not have them
 _LISTED = 20
+_NOT_DONE = {category for category, dimension in CATEGORIES.items() if dimension == "environment"} | {"gender"}
 _CODE = (  # files whose change changes sounds
     "tract.py", "events.py", "delivery.py", "recipes.py", "scenes/*.py", "sounds.py", "room.py", "replies.py",
     "render.py", "voices/*.py",
@@ -122,9 +123,10 @@ def settled(groups: Sequence[Group], options: Options) -> list[Group]:
 
 def how(job: Job) -> How:
     """How a clip is to be said, for engines that deliver cues themselves."""
-    return How(
-        job.case_id, job.style, job.cue, job.manner, instructions(job.cue, job.manner), job.path.removeprefix(CLIPS)
-    )
+    told = instructions(job.cue, job.manner)
+    if job.also:  # what the voice does; that it is a man's or a woman's says who speaks
+        told = " ".join(instructions(slug) for slug in job.cues if BY_SLUG[slug].category not in _NOT_DONE)
+    return How(job.case_id, job.style, job.cue, job.manner, told, job.path.removeprefix(CLIPS))
 
 
 def _missing(job: Job, speakers: Cast) -> list[str]:

@@ -89,8 +89,13 @@ class Renderer:
         return Rendered(_under(samples), job.speaker.name, _changes(recipe), tuple(dict.fromkeys(used)))
 
     def reply(self, job: Job) -> Rendered:
-        samples, name, used = speak_reply(self.cast, job.text, job.voice_style, job.path)
-        return Rendered(_under(samples), name, {}, (used,))
+        if not job.cue:
+            samples, name, used = speak_reply(self.cast, job.text, job.voice_style, job.path)
+            return Rendered(_under(samples), name, {}, (used,))
+        samples, name, used = speak_reply(self.cast, job.text, "", job.path)
+        recipe = self._recipe(job)
+        samples = deliver(analyse(samples), recipe, _rng(self.options.seed, job.path, job.take))
+        return Rendered(_under(samples), name, _changes(recipe), (used,))
 
     def recorded(self, job: Job) -> Rendered:
         """A recording in the form of a clip: one channel, our rate, and one gain for all recordings of the group, by

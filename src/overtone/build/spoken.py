@@ -4,6 +4,7 @@ was killed, heard by the gates, spoken again by the next speaker where they fail
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,9 +15,11 @@ from msgspec import Struct
 
 from overtone import audio
 from overtone.build import room, sift
+from overtone.build.datasheet import About, write_sheet
 from overtone.build.delivery import RATE
+from overtone.build.gates.run import measure_all
 from overtone.build.licence import Ingredient, Verdict, derive
-from overtone.build.manifest import FILE, LEFT_OUT, Made, Manifest, same, write, write_json
+from overtone.build.manifest import FILE, LEFT_OUT, Made, Manifest, open_folder, same, write, write_json
 from overtone.build.plan import Group, Job, Options
 from overtone.build.pool import Tell, spread
 from overtone.build.recipes import VERSION as RECIPES
@@ -104,6 +107,47 @@ def speak(
         if not again:
             return groups, heard
         takes |= {case: takes.get(case, 0) + 1 for case in again}
+
+
+def speak_set(
+    out: Path,
+    source: Source,
+    planned: Planned,
+    write_texts: Callable[[sift.Sifted], About],
+    *,
+    file: str,
+    options: Options,
+    jobs: int | None,
+    gates: bool,
+    recognise: bool = False,
+    alone_in: frozenset[str] = frozenset(),
+    whole: Callable[[sift.Sifted], sift.Sifted] = lambda checked: checked,
+    progress: Tell | None = None,
+) -> Said:
+    """Build a set that is no collection of scripts: `planned` says which sounds it has, `write_texts` writes `file`,
+    of what passed, and tells what the datasheet says. `whole` may leave out groups of which too little is left."""
+    tell: Tell = progress or (lambda *_: None)
+    count = jobs or os.cpu_count() or 1
+    ready(options)
+    if gates or recognise:
+        require("moonshine_voice", "the offline recogniser, for the gates")
+    before = open_folder(out, source.name, file)
+    sweep(out)
+    work = Work(out, source, options, before)
+    groups, checked = speak(work, planned, sift.Sifted(ran=gates), gates, count, tell, alone_in)
+    checked = whole(checked)
+    if recognise and not gates:
+        records = [sift.record(job, made, options) for job, made in work.clips(groups)]
+        facts, _ = measure_all(records, out, count, tell)
+        checked = msgspec.structs.replace(checked, transcripts={path: f.transcript for path, f in facts.items()})
+    work.put_aside(groups, checked)
+    about = write_texts(checked)
+    sift.write_report(out, checked)
+    verdict = derive(work.ingredients())
+    known = work.statuses()
+    clips = work.finish(groups, verdict, known)
+    write_sheet(out, about, checked, clips, verdict, known, options, __version__)
+    return work.said(clips, checked, verdict)
 
 
 class Work:

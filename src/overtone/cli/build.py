@@ -7,13 +7,18 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from overtone.errors import EXIT_OK, UsageError
+from overtone.paths import shown
 
 if TYPE_CHECKING:
+    from overtone.build import aeq, echat_eval
     from overtone.build.make import Built
+    from overtone.build.plan import Options
+    from overtone.build.spoken import Said
 
+_GROUPED = ("aeq", "echat-eval")  # sets whose texts are no scripts
 _SHOWN = 12  # findings of the gates; gates.json has all
 
 
@@ -22,7 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name",
         metavar="SET",
-        help="open (the scripts that come with Overtone), a file of your own (.jsonl, .toml), or: review",
+        help="open, aeq or echat-eval (texts that come with Overtone), a file of your own (.jsonl, .toml), or: review",
     )
     parser.add_argument("scripts", metavar="SCRIPTS", nargs="?", help="of review: the set or file that is reviewed")
     parser.add_argument("--out", metavar="DIR", type=Path, help="where to put it; built again, it is resumed")
@@ -31,8 +36,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="espeak (default), flite, festival, openai:MODEL, command:…, recordings:DIR; several join into one cast",
     )  # fmt: skip
     parser.add_argument("--sounds", metavar="DIR", default="", help="real sounds in ESC-50, FSD50K or AudioCaps layout")
-    parser.add_argument("--only", metavar="CUE,…", default="", help="only the scripts of these cues")
-    parser.add_argument("--per-cue", metavar="N", type=int, help="only the first N scripts of each cue")
+    parser.add_argument(
+        "--only", metavar="CUE,…", default="",
+        help="only the scripts of these cues (aeq: context or tone; echat-eval: its categories)",
+    )  # fmt: skip
+    parser.add_argument("--per-cue", metavar="N", type=int, help="only the first N scripts of each cue, or of --only's")
+    parser.add_argument("--meld", metavar="DIR", type=Path, help="of aeq: contexts from MELD's tables, not our texts")
+    parser.add_argument("--clips", metavar="DIR", type=Path, help="of aeq --meld: its recordings, dia<D>_utt<U>.wav")
+    parser.add_argument(
+        "--tones", metavar="CSV", type=Path, help="of aeq: your recordings, in the columns file, words, tone, speaker"
+    )
+    parser.add_argument("--recognise", action="store_true", help="write down what is heard of clips, gates or not")
     parser.add_argument("--strength", metavar="X", type=float, default=1.0, help="of the deliveries, 0 to 1.5 (1)")
     parser.add_argument("--snr", metavar="DB", type=float, default=10.0, help="of the voice over its scene (10)")
     parser.add_argument("--room", metavar="KIND", default="", help="let it sound in a room: small, hall, street, car")
@@ -59,8 +73,14 @@ def main(args: argparse.Namespace) -> int:
     for flag, value in (("--jobs", args.jobs), ("--per-cue", args.per_cue)):
         if value is not None and value < 1:
             raise UsageError(f"{flag} must be at least 1")
-    from overtone.build.make import build
     from overtone.build.plan import Options
+
+    options = Options(tuple(args.voice) or Options().voices, args.sounds, args.strength, args.room, args.snr, args.seed)
+    only = tuple(filter(None, (cue.strip() for cue in args.only.split(","))))
+    if args.name in _GROUPED:
+        return _grouped(args, options, only)
+    _refuse(args, "aeq", "meld", "clips", "tones", "recognise")
+    from overtone.build.make import build
 
     solvers = []
     if args.solver:
@@ -70,10 +90,8 @@ def main(args: argparse.Namespace) -> int:
     built = build(
         args.name,
         args.out,
-        options=Options(
-            tuple(args.voice) or Options().voices, args.sounds, args.strength, args.room, args.snr, args.seed
-        ),
-        only=tuple(filter(None, (cue.strip() for cue in args.only.split(",")))),
+        options=options,
+        only=only,
         per_cue=args.per_cue,
         jobs=args.jobs,
         gates=not args.no_gates,
@@ -86,6 +104,38 @@ def main(args: argparse.Namespace) -> int:
     )
     _print(built, args.out, args.sounds)
     return EXIT_OK
+
+
+def _grouped(args: argparse.Namespace, options: Options, only: tuple[str, ...]) -> int:
+    """Build a set whose texts are no scripts."""
+    _refuse(args, "sets of scripts", "release", "solver", "ratings", "reviews", "round", "reviewers")
+    shared: dict[str, Any] = {
+        "options": options, "only": only, "jobs": args.jobs, "gates": not args.no_gates, "progress": progress()
+    }  # fmt: skip
+    built: aeq.Built | echat_eval.Built
+    if args.name == "aeq":
+        from overtone.build import aeq
+
+        built = aeq.build(
+            args.out, **shared, per_setting=args.per_cue, meld=args.meld, clips=args.clips, tones=args.tones,
+            licence=args.licence, recognise=args.recognise,
+        )  # fmt: skip
+    else:
+        from overtone.build import echat_eval
+
+        _refuse(args, "aeq", "meld", "clips", "tones", "recognise")
+        built = echat_eval.build(args.out, **shared, per_category=args.per_cue)
+    print(f"{built.made} sounds made, {built.kept} kept.")
+    print("\n".join(built.lines), end="\n\n")
+    _print_rest(built, args.out, args.sounds)
+    print(f"Next: overtone run {args.name} --data {shown(str(args.out))} --model cascade")
+    return EXIT_OK
+
+
+def _refuse(args: argparse.Namespace, whose: str, *flags: str) -> None:
+    for flag in flags:
+        if getattr(args, flag):
+            raise UsageError(f"--{flag} is of {whose}; leave it out for {args.name!r}")
 
 
 def progress() -> Callable[[str, int, int], None]:
@@ -115,11 +165,16 @@ def progress() -> Callable[[str, int, int], None]:
 
 def _print(built: Built, out: Path, sounds: str = "") -> None:
     from overtone.build.datasheet import counts_table
-    from overtone.paths import shown
 
     print(f"{built.scripts} scripts: {built.made} sounds made, {built.kept} kept.\n")
     print(counts_table(built.clips, built.questions))
     print()
+    _print_rest(built, out, sounds)
+    print(f"Next: overtone data check {shown(str(out))}")
+
+
+def _print_rest(built: Said, out: Path, sounds: str) -> None:
+    """What the gates found, the licence and the speed."""
     if built.sifted.ran:
         for gate, (checked, failed) in built.sifted.counts().items():
             print(f"gate {gate:<16} {checked:>5} checked, {failed:>4} left out")
@@ -147,7 +202,6 @@ def _print(built: Built, out: Path, sounds: str = "") -> None:
             end="",
         )
         print(f" ({built.sound_seconds / built.wall_seconds:.0f} × with the gates)." if built.sifted.ran else ".")
-    print(f"Next: overtone data check {shown(str(out))}")
 
 
 def _review(args: argparse.Namespace) -> int:
@@ -155,7 +209,7 @@ def _review(args: argparse.Namespace) -> int:
     from overtone.build import review
     from overtone.build.manifest import write
     from overtone.build.script import HERE, read_collection, sets
-    from overtone.paths import shown, shown_lines
+    from overtone.paths import shown_lines
 
     if not args.scripts:
         raise UsageError("say which scripts are reviewed: overtone build review SCRIPTS.jsonl")

@@ -49,6 +49,16 @@ class Cast:
             raise UsageError(f"no voice {role!r}{suggest(role, ROLES)}; there are: {', '.join(ROLES)}")
         return self._drawn(ROLES[role], script_id, take)
 
+    def turn(self, place: int, script_id: str, take: int = 0) -> Speaker:
+        """Who speaks what stands at a place in a list, where nothing says of which sex: men and women in turn, each
+        as often as the next."""
+        able = [s for e in self.engines.values() for s in e.speakers_of(script_id)]
+        sex = SEXES[place % 2] if any(s.sex == SEXES[place % 2] for s in able) else SEXES[1 - place % 2]
+        mine = [s for s in able if s.sex == sex]
+        if not mine:
+            raise VoiceError(f"nobody recorded {script_id}; record it, or add a voice: --voice espeak")
+        return mine[(place // 2 + take) % len(mine)]
+
     def other(self, speaker: Speaker, script_id: str, take: int = 0) -> Speaker | None:
         """Another speaker of the same sex, for the control clip; of the same engine where it has one. None where there
         is nobody else."""
