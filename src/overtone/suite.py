@@ -41,18 +41,21 @@ class Column(Struct, frozen=True):
     kind: Literal["percent", "number", "points"] = "percent"  # points: a difference of percentages
     digits: int = 2  # of a number
     scale: float = 1.0  # what is shown is so many times what was scored
-    offset: float = 0.0  # and this is added to the score before
     better: Literal["higher", "lower", "neither"] = "higher"
     help: str = ""  # what it is, and where its protocol misleads
     # Instead of `score` and `reduce`, where each sub-task counts once whatever its size: the mean of the categories'
     # means. Category → its score, and what that is multiplied by.
     balance: Mapping[str, tuple[str, float]] = {}
-    each: Literal["reply", "group"] = (
-        "reply"  # group: the score is of the group, all its replies hold it, it counts once
-    )
+    # Of a score that belongs to a group and that all its replies hold: it counts once.
+    each: Literal["reply", "group"] = "reply"
+    offset: float = 0.0  # what is added to a score before it is scaled
+    where: Callable[[Item], bool] | None = None  # beside `only`: a rule for items, where no field says it
+    read: Callable[[Scored], float | None] | None = None  # what one reply counts, where that is not the score itself
 
     def value(self, reply: Scored) -> float | None:
         """What one reply counts, where the column is a mean of such."""
+        if self.read is not None:
+            return self.read(reply)
         if not self.balance:
             return reply.values.get(self.score)
         score, times = self.balance.get(reply.item.category, ("", 1.0))
@@ -60,7 +63,8 @@ class Column(Struct, frozen=True):
         return None if found is None else times * found
 
     def counts(self, item: Item) -> bool:
-        return all(getattr(item, field) in allowed for field, allowed in self.only.items())
+        named = all(getattr(item, field) in allowed for field, allowed in self.only.items())
+        return named and (self.where is None or self.where(item))
 
 
 class Headline(Struct, frozen=True):

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from overtone.analysis.suites import number
+from overtone.analysis.reading import open_run
+from overtone.analysis.suites import number, suite_tables, under
+from overtone.audio import encode_wav
 from overtone.benchmarks._aeq_judges import HEARD
-from overtone.benchmarks._aeq_tables import SUITE, conflict, share
+from overtone.benchmarks._aeq_tables import SUITE
 from overtone.benchmarks.aeq import load
+from overtone.cli import main
 from overtone.errors import DataError
 from overtone.schema import Item, Turn
 from overtone.suite import Column, Scored
-from tests.servers import tone
+from tests.judges.server import JudgeServer, keys_asked
+from tests.servers import Asked, OpenAIServer, tone
 
 LEVELS = frozenset({1, 2, 3})
 
@@ -233,18 +240,156 @@ def test_a_group_counts_once_however_many_variants_it_has() -> None:
     assert missing is not None and (missing.value, missing.scored, missing.asked) == (1.0, 1, 2)
 
 
+def mean(key: str, replies: list[Scored]) -> tuple[float | None, int]:
+    one = column("aeq-reliance", key)
+    found = number(one, [r for r in replies if one.counts(r.item)])
+    return (None, 0) if found is None else (found.value, found.asked)
+
+
 def test_all_four_kinds_of_reliance_are_told_and_a_reply_counts_once() -> None:
     said = ("both", "both,neither", "audio only", "context only")
-    groups = [[reply("g", n, said=word) for n, word in enumerate(said)]]
-    assert [share(groups, w) for w in ("both", "audio only", "context only", "neither")] == [0.375, 0.25, 0.25, 0.125]
-    assert share([[reply("g", 1)]], "both") is None
+    replies = [reply("g", n, said=word) for n, word in enumerate(said)]
+    kinds = ("both", "audio_only", "context_only", "neither")
+    assert [mean(f"reliance_{kind}", replies) for kind in kinds] == [(0.375, 4), (0.25, 4), (0.25, 4), (0.125, 4)]
+    assert mean("reliance_both", [reply("g", 1)]) == (None, 1)
 
 
 def test_a_conflict_failure_is_neither_or_the_modality_that_lacks_what_varies() -> None:
     context = [reply("c", n, said=word) for n, word in enumerate(("both", "audio only", "context only", "neither"))]
-    tones = [
-        reply("t", n, "tone", "sad", word) for n, word in enumerate(("audio only", "context only", "both", "neither"))
+    words = ("audio only", "context only", "both", "neither", "context only")
+    tones = [reply("t", n, "tone", "sad", word) for n, word in enumerate(words)]
+    plain = [reply("t", 9, "tone", "", "context only")]  # an ordinary voice tells nothing
+    assert mean("conflict", context) == (0.5, 4)  # audio only and neither
+    assert mean("conflict", [*tones, *plain]) == (0.6, 5)  # context only, twice, and neither
+
+
+# ── from files to tables ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def speak(asked: Asked) -> str:
+    """A model that goes by the situation where it is told one, and says the same to everybody where it is not."""
+    told = re.search(r"Situation (\d) of (\S+)\.|The situation of (\S+)\.", asked.text)
+    return f"Reply to {told[0]}" if told else "Oh dear, that is good to hear."
+
+
+def rate(asked: Asked) -> dict[str, int | str]:
+    keys = keys_asked(asked.text)
+    if keys == ("discrimination",):
+        situations = re.findall(r"<context_\d>\n(.*)\n", asked.text)
+        replies = re.findall(r"<reply_\d>\n(.*)\n", asked.text)
+        right = [reply == f"Reply to {one}" for one, reply in zip(situations, replies, strict=True)]
+        return {"discrimination": 6 if all(right) and len(set(replies)) > 1 else 1}
+    good = "<reply>\nReply to" in asked.text
+    return {
+        "reliance": "both" if good else "audio only",
+        "naturalness": 4 if good else 2,
+        "coherence": "Good" if good else "Poor",
+        "supportiveness": "Fair",
+    }
+
+
+def cells(folder: Path, headline: str) -> dict[str, dict[str, float | None]]:
+    """condition (and row) → column → value."""
+    table = next(t for t in suite_tables(open_run(folder)) if t.headline.key == headline)
+    keys = [c.key for c in table.headline.columns]
+    return {
+        f"{row.condition} {row.name}".strip(): {
+            key: None if cell is None or cell.value is None else round(cell.value, 6)
+            for key, cell in zip(keys, row.cells, strict=True)
+        }
+        for row in table.rows
+    }
+
+
+def test_an_ablation_is_run_judged_and_compared_cell_by_cell(tmp_path: Path) -> None:
+    rows = [row("big", n) for n in (1, 2, 3)] + [row("small", n, n_variants=2) for n in (1, 2)]
+    rows += [
+        row("tone", n, "tone", f"audio/tone_{n}.wav", tone=t) for n, t in ((1, "neutral"), (2, "sad"), (3, "tired"))
     ]
-    assert conflict([context]) == 0.5  # audio only and neither
-    assert conflict([tones]) == 0.5  # context only and neither
-    assert conflict([[reply("t", 9, "tone", "", "context only")]]) is None  # an ordinary voice tells nothing
+    data = write(tmp_path / "data", rows)
+    out = tmp_path / "run"
+    with OpenAIServer() as server, JudgeServer(verdict=rate) as judge:
+        server.answer = speak
+        words = [
+            "run",
+            "aeq",
+            "--data",
+            str(data),
+            "--model",
+            f"openai:m?base_url={server.base_url}&speech=no",
+            "--out",
+            str(out),
+        ]
+        words += ["--input", "audio,alone,recognised,context", "--judge", judge.spec("label=j"), "-q"]
+        assert main(words) == 0
+        assert len(server.asked) == 8 * 4
+        assert {len(asked.sounds) for asked in server.asked} == {0, 1}
+        # For each cell 8 replies by aeq, 3 groups twice by aeq-discrimination, none by ear: there is no audio to hear.
+        assert judge.count == 4 * (8 + 6)
+        assert main(["score", str(out), "--judge", judge.spec("label=j"), "-q"]) == 0
+        assert judge.count == 4 * (8 + 6), "what was judged beside the run is not paid again"
+    found = cells(out, "aeq")
+    told = {"integration": 1.0, "naturalness": 1.0, "coherence": 1.0, "supportiveness": 0.5, "delivery": None}
+    # Two groups of three are told apart; the tone group gets the same reply for each tone.
+    for cell in ("audio", "recognised", "context"):
+        assert found[f"enhance/{cell}"] == {**told, "discrimination": round(2 / 3, 6)}
+    assert found["enhance/alone"] == {
+        "integration": 0.0, "naturalness": round(1 / 3, 6), "coherence": 0.0, "supportiveness": 0.5, "delivery": None,
+        "discrimination": 0.0,
+    }  # fmt: skip
+    gaps = cells(out, "aeq-differences")
+    assert gaps["enhance/audio − enhance/alone"] == {
+        "integration": 1.0, "naturalness": round(2 / 3, 6), "coherence": 1.0, "supportiveness": 0.0, "delivery": None,
+        "discrimination": round(2 / 3, 6),
+    }  # fmt: skip
+    assert gaps["enhance/audio − enhance/context"]["integration"] == 0.0
+    by_setting = cells(out, "aeq-settings")
+    assert by_setting["enhance/audio context"]["discrimination"] == 1.0
+    assert by_setting["enhance/audio tone"]["discrimination"] == 0.0
+    raw = cells(out, "aeq-raw")
+    assert (raw["enhance/audio context"]["raw_discrimination"], raw["enhance/audio context"]["raw_shuffled"]) == (6, 1)
+    assert raw["enhance/audio tone"]["raw_discrimination"] == 1 and raw["enhance/alone tone"]["raw_naturalness"] == 2
+    assert cells(out, "aeq-ratio")["enhance/alone"]["naturalness"] == 0.5
+    wrong = cells(out, "aeq-reliance")
+    assert wrong["enhance/alone context"]["reliance_audio_only"] == wrong["enhance/alone context"]["conflict"] == 1.0
+    assert wrong["enhance/alone tone"]["conflict"] == 0.0, "a tone is heard, so audio only does not miss what varies"
+    assert wrong["enhance/audio context"]["analytic"] == 0.0 and wrong["enhance/audio context"]["flat"] is None
+    shown = dict(under(open_run(out)))
+    assert len(shown["suite/aeq-differences/enhance/audio − enhance/alone/integration"]) == 8
+
+
+class Voiced(OpenAIServer):
+    """A model whose voice is higher where its words are warm."""
+
+    def reply(self, text: str, wav: bytes | None, cut: int = 0) -> dict[str, Any]:
+        return super().reply(text, voiced(140 if text == "Warm." else 120) if wav else None, cut)
+
+
+def voiced(hertz: float) -> bytes:
+    """Two seconds of syllables, four a second, on one pitch."""
+    time = np.arange(2 * 16_000) / 16_000
+    wave = sum(np.sin(2 * np.pi * hertz * k * time) / k for k in range(1, 6))
+    return encode_wav((0.2 * wave * np.sin(np.pi * 4 * time) ** 2).astype(np.float32), 16_000)
+
+
+def test_whether_a_voice_follows_its_instruction_is_measured_without_a_judge(tmp_path: Path) -> None:
+    data = write(tmp_path / "data", [row("g", n) for n in (1, 2, 3)])
+    out = tmp_path / "run"
+    with Voiced() as server:
+        server.answer = lambda asked: "Warm." if "in a warm voice" in asked.text else "Plain."
+        words = [
+            "run",
+            "aeq",
+            "--data",
+            str(data),
+            "--model",
+            f"openai:m?base_url={server.base_url}",
+            "--out",
+            str(out),
+        ]
+        assert main([*words, "--prompt", "warm,plain", "-q"]) == 0
+    found = cells(out, "aeq-voice")
+    assert found["warm/audio"]["voice_f0_hz"] == pytest.approx(140, abs=2)
+    assert found["plain/audio"]["voice_f0_hz"] == pytest.approx(120, abs=2)
+    gap = cells(out, "aeq-voice-differences")["warm/audio − plain/audio"]
+    assert gap["voice_f0_hz"] == pytest.approx(20, abs=3) and gap["voice_level_dbfs"] == pytest.approx(0, abs=0.5)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from overtone.suite import Column, Facts, Groups, Headline, Published, Release, Scored, Suite
+from overtone.schema import Item
+from overtone.suite import Column, Facts, Headline, Published, Release, Scored, Suite
 
 REPLIES: Mapping[str, tuple[str | int, ...]] = {"task": ("converse",)}
 SCALES = {  # score → its label, its least and its greatest value
@@ -18,53 +19,35 @@ RELIANCE = ("both", "audio only", "context only", "neither")
 BLIND = {"context": "audio only", "tone": "context only"}  # setting → the one modality that lacks what varies
 
 
-def answers(reply: Scored) -> list[str]:
-    """What the judges said the reply goes by: one word for each readable verdict."""
+def goes_by(reply: Scored, *words: str) -> float | None:
+    """The share of the verdicts on one reply, by all judges and repeats, that say one of `words`."""
     found = [t for key, t in reply.told.items() if key.startswith("reliance@") and key.endswith(".values")]
-    return [word for told in found for word in told.split(",") if word in RELIANCE]
+    said = [word for told in found for word in told.split(",") if word in RELIANCE]
+    return sum(word in words for word in said) / len(said) if said else None
 
 
-def share(groups: Groups, word: str) -> float | None:
-    """The share of verdicts that say `word`; a reply counts once, however many judges and repeats."""
-    parts = [said.count(word) / len(said) for group in groups for reply in group if (said := answers(reply))]
-    return sum(parts) / len(parts) if parts else None
+def _reading(word: str) -> Callable[[Scored], float | None]:
+    return lambda reply: goes_by(reply, word)
 
 
-def both(groups: Groups) -> float | None:
-    return share(groups, "both")
-
-
-def audio_only(groups: Groups) -> float | None:
-    return share(groups, "audio only")
-
-
-def context_only(groups: Groups) -> float | None:
-    return share(groups, "context only")
-
-
-def neither(groups: Groups) -> float | None:
-    return share(groups, "neither")
-
-
-def conflicting(reply: Scored) -> bool:
+def conflicting(item: Item) -> bool:
     """Whether one modality alone leads astray: the context varies, or a tone is heard that nothing else tells."""
-    return reply.item.category == "context" or (reply.item.category == "tone" and bool(reply.item.cue))
+    return item.category == "context" or (item.category == "tone" and bool(item.cue))
 
 
-def conflict(groups: Groups) -> float | None:
-    """Of replies to such items, the share that goes by neither or by the one modality that lacks what varies."""
-    parts = []
-    for reply in (reply for group in groups for reply in group if conflicting(reply)):
-        if said := answers(reply):
-            parts.append(sum(word in ("neither", BLIND[reply.item.category]) for word in said) / len(said))
-    return sum(parts) / len(parts) if parts else None
+def failed(reply: Scored) -> float | None:
+    """Of a reply to such an item: it goes by neither, or by the one modality that lacks what varies."""
+    return goes_by(reply, "neither", BLIND.get(reply.item.category, ""))
 
 
-def extreme(groups: Groups) -> float | None:
-    """Of a model as a judge: the share of its ratings that are Good or Poor."""
-    rated = [reply for group in groups for reply in group if reply.item.category.startswith("judge-rate")]
-    said = [letter for reply in rated if (letter := reply.told.get("accuracy.answer"))]
-    return sum(letter in ("A", "C") for letter in said) / len(said) if said else None
+def extreme(reply: Scored) -> float | None:
+    """Of a model as a judge: whether it says Good or Poor."""
+    letter = reply.told.get("accuracy.answer")
+    return float(letter in ("A", "C")) if letter else None
+
+
+def _is_rating(item: Item) -> bool:
+    return item.category.startswith("judge-rate")
 
 
 def _of(prefix: str, way: str) -> Iterator[Column]:
@@ -143,11 +126,13 @@ SUITE = Suite(
             "aeq-reliance", "AEQ-Bench: what replies go by, and what goes wrong",
             (
                 *(
-                    Column(f"reliance_{name.replace(' ', '_')}", name.capitalize(), "reliance", REPLIES, reduce,
+                    Column(f"reliance_{name.replace(' ', '_')}", name.capitalize(), "reliance", REPLIES,
+                           read=_reading(name),
                            better="higher" if name == "both" else "lower" if name == "neither" else "neither")
-                    for name, reduce in zip(RELIANCE, (both, audio_only, context_only, neither), strict=True)
+                    for name in RELIANCE
                 ),
-                Column("conflict", "Conflict failures", "reliance", REPLIES, conflict, better="lower",
+                Column("conflict", "Conflict failures", "reliance", REPLIES, better="lower",
+                       where=conflicting, read=failed,
                        help="of items where one modality alone leads astray: neither, or audio only where the context "
                        "varies, or context only where the tone does"),
                 Column("opening", "Template openings", "template_opening", REPLIES, better="lower",
@@ -169,7 +154,8 @@ SUITE = Suite(
             (
                 Column("consistency", "Consistency with people", "accuracy", {"task": ("choose",)},
                        help="share of answers that are people's; three steps: one in three by chance"),
-                Column("extreme", "Good or Poor", "accuracy", {"task": ("choose",)}, extreme, better="neither",
+                Column("extreme", "Good or Poor", "accuracy", {"task": ("choose",)}, better="neither",
+                       where=_is_rating, read=extreme,
                        help="share of ratings at an end of the scale: a polarised judge has no Fair"),
             ),
             rows="category",
