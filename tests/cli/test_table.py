@@ -11,7 +11,6 @@ import pytest
 from bench.findings_runs import make_runs
 from overtone.analysis.findings import FINDINGS
 from overtone.analysis.reading import open_run
-from overtone.analysis.summary import summarise_reading
 from overtone.cli import main
 from overtone.report.results import RESULTS, result_tables
 from overtone.report.table import Cell
@@ -51,9 +50,9 @@ def test_every_finding_is_a_table_in_every_format(
 
 
 def test_results_are_tables_too(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    summaries = [summarise_reading(open_run(Path(run), light=True)) for run in runs]
-    for name in RESULTS:
-        tables = result_tables(name, summaries)
+    readings = [open_run(Path(run), light=True) for run in runs]
+    for name in [name for name in RESULTS if name != "headline"]:  # EchoMind's own are the results
+        tables = result_tables(name, readings)
         assert tables, name
         told = {line.run for table in tables for line in table.lines}
         assert told == ({None} if name == "published" else {0, 1}), name
@@ -65,7 +64,7 @@ def test_every_number_of_the_results_leads_to_its_replies(runs: list[str]) -> No
     reading = open_run(Path(runs[0]), light=True)
     under = Under(reading)
     for name in ("results", "tasks", "cues"):
-        cells = [c for t in result_tables(name, [summarise_reading(reading)]) for line in t.lines for c in line.cells]
+        cells = [c for t in result_tables(name, [reading]) for line in t.lines for c in line.cells]
         assert cells
         for cell in cells:
             if cell.estimate is not None:

@@ -4,21 +4,44 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from overtone.analysis.published import COLUMNS, papers
 from overtone.analysis.reading import open_run
 from overtone.analysis.suites import under
+from overtone.cli import main
+from overtone.report.html import write_report
 from overtone.report.suites import headlines, published
+from overtone.report.terminal import print_run
 from tests.analysis.small import Maker, item
 
 
-def test_the_headline_of_a_benchmark_has_a_key_under_every_number(tmp_path: Path) -> None:
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Four questions in two groups; one of them is answered wrongly."""
     made = Maker(tmp_path / "run")
     for n in range(4):
         one = item(f"q{n}", "choose", level=2, category="tone", script=f"g{n // 2}", benchmark="empathyeval")
         made.choice(one, "A" if n else "B")
     made.store.set_meta({"benchmark": "empathyeval"})
     made.store.commit()
-    reading = open_run(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_a_benchmarks_own_table_stands_in_terminal_page_and_alone(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_run(run)
+    assert "EmpathyEval" in capsys.readouterr().out
+    assert main(["table", "headline", str(run), "--format", "csv"]) == 0
+    assert "66.66" in capsys.readouterr().out
+    page = write_report([run], tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'href="#behind=1%3Asuite/empathyeval/task/audio/final"' in page
+    assert "Qwen2.5-Omni-7B" in page
+
+
+def test_the_headline_of_a_benchmark_has_a_key_under_every_number(run: Path) -> None:
+    reading = open_run(run)
     (table,) = headlines([reading])
     assert table.heads[:3] == ("Final\u00a0↑", "Acc\u00a0↑", "Bonus\u00a0↑") and len(table.lines) == 1
     final, right, whole = table.lines[0].cells[:3]

@@ -21,6 +21,7 @@ from markupsafe import Markup
 from overtone.analysis.calibrated import Calibrated, calibrated_means
 from overtone.analysis.measures import Estimate
 from overtone.analysis.reading import Reading, open_run, signature_differences
+from overtone.analysis.suites import under
 from overtone.analysis.summary import Summary, summarise_reading
 from overtone.errors import StoreError, UsageError
 from overtone.report import format as fmt
@@ -33,6 +34,7 @@ from overtone.report.ladder import ladder, read_standings
 from overtone.report.links import Links, visible
 from overtone.report.media import Media
 from overtone.report.pack import pack, to_json
+from overtone.report.suites import headlines
 from overtone.report.table import PartTable
 from overtone.report.where import where
 from overtone.version import __version__
@@ -66,6 +68,7 @@ def write_report(
     context = _context(readings, labels, corrected)
     source = Source(readings, labels, arena=standings)
     context["findings"] = sections(source, links)
+    context["suites"] = _own_tables(readings, links)
     context["arena"] = ladder(arena, standings, source, links) if arena and standings else None
     shown = zip(context["runs"], (run["summary"] for run in context["runs"]), readings, strict=True)
     context["ends"], index["ends"] = ends(shown, media)
@@ -95,6 +98,15 @@ def write_report(
     except OSError as error:
         raise StoreError(f"cannot write {out}: {error.strerror}; choose another file with -o") from None
     return out
+
+
+def _own_tables(readings: list[Reading], links: Links) -> list[PartTable]:
+    """The headline tables of the runs' benchmarks, their numbers linked."""
+    made = headlines(readings)
+    keys = {cell.key for table in made for line in table.lines for cell in line.cells}
+    for number, reading in enumerate(readings):
+        links.take(((f"{number + 1}:{key}", cases) for key, cases in under(reading)), keys, [number])
+    return made
 
 
 def _umask() -> int:

@@ -8,11 +8,12 @@ from functools import partial
 from msgspec import Struct
 
 from overtone.analysis.measures import Estimate
-from overtone.analysis.summary import ConditionSummary, Conversation, Summary, TaskRow
+from overtone.analysis.reading import Reading
+from overtone.analysis.summary import ConditionSummary, Conversation, Summary, TaskRow, summarise_reading
 from overtone.report import format as fmt
 from overtone.report.apart import NOT_VALIDATED, Pairs, apart, wrong_answers
 from overtone.report.replies import agreement, alignment, following, judged_tables, plain, spoken, without_column
-from overtone.report.suites import published
+from overtone.report.suites import headlines, published
 from overtone.report.table import Cell, Line, PartTable
 from overtone.report.tables import HEAT, TalkColumn, conversations, hearing, talk_columns
 from overtone.report.where import where
@@ -130,10 +131,11 @@ def _text(text: str, key: str = "") -> Cell:
 
 
 class Results(Struct, frozen=True):
-    """Some tables by one name: what they show, and how they are made of runs' summaries."""
+    """Some tables by one name: what they show, and how they are made of runs' summaries, or of the runs themselves."""
 
     about: str
-    make: Callable[[Sequence[Summary]], list[PartTable]]
+    make: Callable[[Sequence[Summary]], list[PartTable]] = lambda summaries: []
+    of_runs: Callable[[Sequence[Reading]], list[PartTable]] | None = None
 
 
 def _of_pairs(make: Callable[[Pairs], list[PartTable]]) -> Callable[[Sequence[Summary]], list[PartTable]]:
@@ -144,6 +146,7 @@ def _of_pairs(make: Callable[[Pairs], list[PartTable]]) -> Callable[[Sequence[Su
 
 
 RESULTS = {
+    "headline": Results("A benchmark's own table, as its authors would print it.", of_runs=headlines),
     "results": Results("The headline: hearing, reasoning, and the words of the replies.", _of_pairs(_results)),
     "judged": Results(
         "What judges said of the replies.", _of_pairs(lambda pairs: [plain(t) for t in judged_tables(pairs)])
@@ -167,6 +170,8 @@ RESULTS = {
 }
 
 
-def result_tables(name: str, summaries: Sequence[Summary]) -> list[PartTable]:
+def result_tables(name: str, readings: Sequence[Reading]) -> list[PartTable]:
     """The tables of one name that there is data for."""
-    return [table for table in RESULTS[name].make(summaries) if table.lines]
+    found = RESULTS[name]
+    made = found.make([summarise_reading(r) for r in readings]) if found.of_runs is None else found.of_runs(readings)
+    return [table for table in made if table.lines]

@@ -5,6 +5,7 @@ Model text can hold anything; it is escaped for rich's markup and its control ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -17,6 +18,7 @@ from overtone.report import format as fmt
 from overtone.report.apart import apart, bases, wrong_answers
 from overtone.report.replies import agreement, alignment, following, judged_tables, plain, spoken
 from overtone.report.results import conversation_table, hearing_table
+from overtone.report.suites import headlines
 from overtone.report.table import Cell, Line, PartTable
 from overtone.report.written import make_console, safe, to_terminal
 
@@ -24,19 +26,22 @@ from overtone.report.written import make_console, safe, to_terminal
 def print_run(folder: Path, file: IO[str] | None = None, *, signatures: bool = False) -> None:
     """Print the headline of a run folder, and on demand what each of its numbers is signed with."""
     reading = open_run(folder, light=True)
-    print_summary(summarise_reading(reading), file)
+    print_summary(summarise_reading(reading), file, own=headlines([reading]))
     if signatures:
         console = make_console(file)
         for metric, signature in sorted(reading.signatures.items()):
             console.print(f"{safe(metric)}: {safe(signature)}", soft_wrap=True)
 
 
-def print_summary(summary: Summary, file: IO[str] | None = None, *, width: int | None = None) -> None:
-    """Print one run: its headline tables, what is missing, and its ledger."""
+def print_summary(
+    summary: Summary, file: IO[str] | None = None, *, width: int | None = None, own: Sequence[PartTable] = ()
+) -> None:
+    """Print one run: its benchmark's own tables, its headline tables, what is missing, and its ledger."""
     console = make_console(file, width)
     asked = f"{summary.answered:,} of {summary.asked:,} answered"
     extra = [f"{n:,} {what}" for n, what in ((summary.failed, "failed"), (summary.pending, "pending")) if n]
     console.print(f"[bold]{safe(summary.benchmark)}[/bold] · {safe(summary.model)} · {', '.join([asked, *extra])}")
+    to_terminal(console, own)
     _headline(console, summary)
     numbered = [(0, c) for c in summary.conditions]
     replies = (*judged_tables(numbered)[:1], following(numbered), *spoken(numbered, brief=True))
