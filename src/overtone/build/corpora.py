@@ -22,6 +22,7 @@ LEAST_WORDS = 3  # of an utterance of MELD: "Hi." is said everywhere and means n
 LINES = 6  # how many lines before an utterance are its context
 MOST = 4  # variants of one utterance of MELD
 LEAST_TONES = 3
+_PROMPTS = "cmuarctic.data"
 _SOUND_BYTES = 50_000_000
 _SAME_SCENE = 4  # words of a line that, standing before two utterances, makes them the same scene told twice
 _MELD = ("Utterance", "Speaker", "Dialogue_ID", "Utterance_ID")
@@ -176,41 +177,80 @@ def _recording(clips: Path, line: _Line, splits: int) -> str:
 # ── one sentence in many tones ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def tones(table: Path) -> list[Variation]:
+class _Take(Struct, frozen=True):
+    where: str
+    file: str  # below the table's folder
+    words: str
+    tone: str
+    speaker: str
+    context: str = ""
+
+
+def tones(source: Path) -> list[Variation]:
     """Groups of one speaker saying the same words in LEAST_TONES tones or more, from a table with the columns file,
-    words, tone and speaker; of several takes in one tone the first. A column `context` may say what stands before."""
-    if not table.is_file():
-        raise UsageError(f"{shown(str(table))}: no such table; it has the columns {', '.join(_COLUMNS)}")
+    words, tone and speaker (`context` may say what stands before), or from the folder of EmoV-DB. Of several takes in
+    one tone the first."""
+    if source.is_dir():
+        home, takes = source, _emov_db(source)
+    elif source.is_file():
+        home, takes = source.parent, _table(source)
+    else:
+        told = f"a table has the columns {', '.join(_COLUMNS)}, EmoV-DB's folder {_PROMPTS}"
+        raise UsageError(f"{shown(str(source))}: no such table or folder; {told}")
     groups: dict[tuple[str, str], dict[str, Way]] = {}
     spelt: dict[tuple[str, str], str] = {}
-    for number, row in _rows(table, tuple(_COLUMNS), _COLUMNS):
-        where = f"{shown(str(table))}: row {number}"
-        file, words, tone, speaker = (_printed(row[key]) for key in _COLUMNS)
-        for name, value in zip(_COLUMNS, (file, words, tone, speaker), strict=True):
-            if not value or len(value) > LONGEST:
-                raise DataError(f"{where}: {name} must be 1 to {LONGEST} characters")
+    for take in takes:
         try:
-            path = inside(table.parent, file)
+            path = inside(home, take.file)
         except DataError as error:
-            raise DataError(f"{where}: {error}") from None
+            raise DataError(f"{take.where}: {error}") from None
         if not path.is_file() or not path.stat().st_size:
-            raise DataError(f"{where}: {shown(file)} does not exist or is empty; correct the table")
-        key = (speaker, _plain(words))
-        spelt.setdefault(key, words)
-        slug = cue_of(tone)
-        way = Way(_slugged(tone), _printed(row.get("context") or ""), slug, tone, file=str(path))
+            raise DataError(f"{take.where}: {shown(take.file)} does not exist or is empty; correct the table")
+        key = (take.speaker, _plain(take.words))
+        spelt.setdefault(key, take.words)
+        slug = cue_of(take.tone)
+        way = Way(_slugged(take.tone), take.context, slug, take.tone, file=str(path))
         groups.setdefault(key, {}).setdefault(slug or way.name, way)
     found = [
         Variation(
-            f"tone-{hashlib.sha256('/'.join(key).encode()).hexdigest()[:8]}", "tone", _slugged(table.parent.name),
+            f"tone-{hashlib.sha256('/'.join(key).encode()).hexdigest()[:8]}", "tone", _slugged(home.resolve().name),
             spelt[key], _plain_first(ways.values()), recorded_by=f"speaker {key[0]}",
         )
         for key, ways in groups.items()
         if len(ways) >= LEAST_TONES
     ]  # fmt: skip
     if not found:
-        raise DataError(f"{shown(str(table))}: no speaker says the same words in {LEAST_TONES} tones or more")
+        raise DataError(f"{shown(str(source))}: no speaker says the same words in {LEAST_TONES} tones or more")
     return found
+
+
+def _table(path: Path) -> Iterator[_Take]:
+    for number, row in _rows(path, tuple(_COLUMNS), _COLUMNS):
+        where = f"{shown(str(path))}: row {number}"
+        told = {name: _printed(row[name]) for name in _COLUMNS}
+        for name, value in told.items():
+            if not value or len(value) > LONGEST:
+                raise DataError(f"{where}: {name} must be 1 to {LONGEST} characters")
+        yield _Take(where, **told, context=_printed(row.get("context") or ""))
+
+
+def _emov_db(folder: Path) -> Iterator[_Take]:
+    """EmoV-DB as it is unpacked (bea/Angry/anger_1-28_0011.wav or bea_Angry/…), with CMU Arctic's sentences beside it.
+    A file whose number is no sentence's (there are such) cannot say its words and is passed over."""
+    prompts = folder / _PROMPTS
+    if not prompts.is_file():
+        raise UsageError(
+            f"{shown(str(folder))}: no {_PROMPTS}, which has EmoV-DB's sentences (CMU Arctic has it); for another "
+            f"corpus give a table with the columns {', '.join(_COLUMNS)}"
+        )
+    text = read_plain(prompts, MAX_BYTES).decode("utf-8", "replace")
+    said = dict(re.findall(r'\(\s*arctic_a(\d{4})\s+"(.*)"\s*\)', text))
+    for path in sorted(folder.rglob("*.wav")):
+        name = re.fullmatch(r"([A-Za-z]+)_.*?(\d{4})", path.stem)
+        place = path.relative_to(folder)
+        if name and name[2] in said and len(place.parts) > 1:
+            speaker = place.parts[0].partition("_")[0]
+            yield _Take(shown(str(path)), place.as_posix(), _printed(said[name[2]]), name[1].lower(), speaker)
 
 
 def _plain_first(ways: Iterable[Way]) -> tuple[Way, ...]:

@@ -44,8 +44,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--meld", metavar="DIR", type=Path, help="of aeq: contexts from MELD's tables, not our texts")
     parser.add_argument("--clips", metavar="DIR", type=Path, help="of aeq --meld: its recordings, dia<D>_utt<U>.wav")
     parser.add_argument(
-        "--tones", metavar="CSV", type=Path, help="of aeq: your recordings, in the columns file, words, tone, speaker"
-    )
+        "--tones", metavar="CSV", type=Path,
+        help="of aeq: your recordings: a table (file, words, tone, speaker), or EmoV-DB's folder",
+    )  # fmt: skip
     parser.add_argument("--recognise", action="store_true", help="write down what is heard of clips, gates or not")
     parser.add_argument("--strength", metavar="X", type=float, default=1.0, help="of the deliveries, 0 to 1.5 (1)")
     parser.add_argument("--snr", metavar="DB", type=float, default=10.0, help="of the voice over its scene (10)")
