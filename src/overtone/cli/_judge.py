@@ -19,6 +19,7 @@ from overtone.report.written import make_console, safe
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from overtone.judges.consistency import Consistent
     from overtone.judges.known import Test
     from overtone.judges.panel import Outcome
     from overtone.judges.questions import Answered
@@ -151,6 +152,25 @@ def _percent(found: Measure) -> str:
     if found.low is None or found.high is None:
         return text
     return f"{text} [{100 * found.low:.1f} to {100 * found.high:.1f}]".replace("-", "−")
+
+
+def print_consistency(found: Sequence[Consistent]) -> None:
+    """Every two judges, each judge and people, against the line."""
+    from overtone.judges.consistency import LINE
+
+    console = make_console()
+    line = f"{100 * LINE:.0f} %"
+    sides = {"above": f"above {line}", "below": f"below {line}", "across": f"{line} lies within", "unknown": "–"}
+    for d in found:
+        steps = ", five steps as three" if d.coarse else ""
+        table = _table(
+            f"Who says the same: {d.label} ({d.key}){steps}", ["", "the same", "units", f"the line of {line}"]
+        )
+        for couple in (*d.judges, *d.people):
+            who = f"{couple.first} and {couple.second}"
+            table.add_row(safe(who), safe(_percent(couple.same)), str(couple.same.rows), sides[couple.side])
+        console.print(table)
+        console.print(safe(f"{d.sentence} Krippendorff's α over all judges: {interval(d.alpha)}."))
 
 
 def print_answers(found: Sequence[Answered], skipped: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from overtone.errors import EXIT_OK, UsageError
 
@@ -21,8 +21,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     validate = actions.add_parser("validate", help="agreement with people's labels, and what a judge gets wrong")
     questions = actions.add_parser("questions", help="three steps or five? sound or a description of it?")
+    validate.add_argument(
+        "judges", metavar="JUDGE", nargs="+", help="a judge's SPEC or recorded:FILE; of several, how far they agree"
+    )
+    questions.add_argument("judge", metavar="JUDGE", help="a judge's SPEC")
     for action in (validate, questions):
-        action.add_argument("judge", metavar="JUDGE", help="a judge's SPEC; validate also takes recorded:FILE")
         action.add_argument("--labels", metavar="FILE", type=Path, required=True, help="CSV, JSON Lines or JSON")
         action.add_argument("--rubric", metavar="NAME", help="a rubric's name or .toml file")
         action.add_argument(
@@ -57,6 +60,43 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
+    if len(args.judges) == 1:
+        return _validate_one(args, args.judges[0]).code
+    import msgspec
+
+    from overtone.cli._judge import print_consistency
+    from overtone.judges.consistency import LINE, consistency
+
+    measured = {}
+    for text in args.judges:
+        one = _validate_one(args, text, several=True)
+        if one.name in measured:
+            raise UsageError(f"two judges are called {one.name!r}; give one of them label=NAME in its SPEC")
+        measured[one.name] = one
+    found = {name: one.judgements for name, one in measured.items()}
+    rubric, labels, dimensions = one.rubric, one.labels, one.dimensions
+    told = consistency(found, rubric, labels, dimensions, seed=args.seed)
+    out = args.out or Path("judges")
+    written = {"line": LINE, "judges": list(found), "labels": labels.path.name, "dimensions": told, "seed": args.seed}
+    (out / "consistency.json").write_bytes(msgspec.json.format(msgspec.json.encode(written)))
+    print_consistency(told)
+    print(f"Written: {out / 'consistency.json'}")
+    return max(one.code for one in measured.values())
+
+
+class _Measured(NamedTuple):
+    """One judge that was measured: how it went, and what it said by which rubric on which labels."""
+
+    code: int
+    name: str
+    judgements: list[Judgement]
+    rubric: Rubric
+    labels: Labels
+    dimensions: dict[str, str]
+
+
+def _validate_one(args: argparse.Namespace, text: str, *, several: bool = False) -> _Measured:
+    """Measure one judge against people; of several, each has a folder of its own."""
     import msgspec
 
     from overtone.cli._judge import finish, print_validation, remember
@@ -65,21 +105,22 @@ def _validate(args: argparse.Namespace) -> int:
     from overtone.judges.validate import validate
 
     outcome = Outcome()
-    file = recorded.path_of(args.judge)
+    base = args.out if several else None
+    file = recorded.path_of(text)
     if file is not None:
         labels, verdicts, rubric = _recorded(args, file)
         dimensions = labelled.matched(rubric, labels, _named(args))
         units = labelled.chosen(labels, list(dimensions.values()), args.limit, args.seed)
         judgements = recorded.judgements(verdicts, labels, rubric, units)
         name, identity = f"recorded:{file.name}", f"recorded:{file.stem}"
-        out = args.out or Path("judges") / file.stem
+        out = base / file.stem if base else args.out or Path("judges") / file.stem
     else:
-        judge = _judge(args.judge, args.repeats)
+        judge = _judge(text, args.repeats)
         labels, rubric = _labels(args, judge)
         dimensions = labelled.matched(rubric, labels, _named(args))
         units = labelled.chosen(labels, list(dimensions.values()), args.limit, args.seed)
         subjects = labelled.subjects(rubric, labels, units, judge.policy.hears)
-        out = args.out or Path("judges") / judge.label
+        out = base / judge.label if base else args.out or Path("judges") / judge.label
         judgements, outcome = _ask(judge, rubric, subjects, out)
         name, identity = judge.label, record.identity(judge, rubric)
     found = validate(judgements, rubric, labels, dimensions, judge=name, identity=identity, seed=args.seed)
@@ -90,7 +131,8 @@ def _validate(args: argparse.Namespace) -> int:
     print_validation(found)
     if file is None:
         remember(found, rubric, identity)
-    return finish(outcome, out / "validation.html")
+    code = finish(outcome, out / "validation.html")
+    return _Measured(code, name, judgements, rubric, labels, dimensions)
 
 
 def _recorded(args: argparse.Namespace, file: Path) -> tuple[Labels, Labels, Rubric]:

@@ -118,7 +118,7 @@ def audio_against_description(
         known = ~np.isnan(human)
         groups = [group for group, keep in zip(rows.groups, known, strict=True) if keep]
         pair = (rows.first[known], human[known]), (rows.second[known], human[known])
-        result = compared(*pair, groups, ordered=d.scale is not None, seed=seed, draws=draws)
+        result = compared(*pair, groups, ordered=d.ordered, seed=seed, draws=draws)
         names = "verdicts from audio", "verdicts from a description"
         said = _sentence(*names, result)
         found.append(Answered("audio against description", d.key, *names, int(known.sum()), result, said))

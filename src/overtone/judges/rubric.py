@@ -48,6 +48,13 @@ class Dimension(Struct, frozen=True, forbid_unknown_fields=True):
         counted = [self.number(answer) for answer in self.menu]
         return min(counted), max(counted)
 
+    @property
+    def ordered(self) -> bool:
+        """Whether its answers are steps: a scale, or three choices and more that count different whole numbers, such
+        as Poor, Fair and Good. A, tie and B are none."""
+        counted = {value for value in self.values.values() if value == int(value)}
+        return self.scale is not None or len(counted) == len(self.choices) > 2
+
     def number(self, answer: int | str) -> float:
         """What an answer from the menu counts."""
         return float(answer) if self.scale else self.values[str(answer)]

@@ -166,7 +166,7 @@ def _board(dimension: Dimension, found: People, by_unit: Mapping[str, Judgement]
 
 
 def _agreed(board: Board, named: str, unjudged: int, undecided: int, seed: int, draws: int) -> Agreed:
-    dimension, ordered = board.dimension, board.dimension.scale is not None
+    dimension, ordered = board.dimension, board.dimension.ordered
     values = sorted({dimension.number(answer) for answer in dimension.menu})
     names = {dimension.number(answer): str(answer) for answer in dimension.menu}
     counts = kappa.confusion(placed(board.human, ordered), placed(board.judge, ordered), values)
@@ -197,7 +197,7 @@ def _agreed(board: Board, named: str, unjudged: int, undecided: int, seed: int, 
 
 def _audits(board: Board, labels: Labels, identity: str, seed: int) -> list[Finding]:
     key = board.dimension.key
-    found = [audits.repeatability(*_repeats(board), key, ordered=board.dimension.scale is not None)]
+    found = [audits.repeatability(*_repeats(board), key, ordered=board.dimension.ordered)]
     if {"A", "B"} <= set(board.dimension.choices):
         found += [*_position(board), _length_in_pairs(board, labels)]
         if "tie" in board.dimension.choices:
@@ -208,7 +208,7 @@ def _audits(board: Board, labels: Labels, identity: str, seed: int) -> list[Find
             found.append(audits.unmeasured("length bias", key, "the labels hold no text of the replies"))
         else:
             found.append(audits.length_of_replies(board.judge, words, board.human, board.groups, key, seed=seed))
-    if board.dimension.scale:
+    if board.dimension.ordered:
         found.append(_polarisation(board, seed))
     found += [_self_preference(board, labels, identity, seed), _shortcut(board, labels)]
     return found
@@ -308,7 +308,7 @@ def _shortcut(board: Board, labels: Labels) -> Finding:
 
 
 def _halo(boards: Sequence[Board], seed: int) -> Finding:
-    scales = [board for board in boards if board.dimension.scale]
+    scales = [board for board in boards if board.dimension.ordered]
     shared = (
         [name for name in scales[0].people.units if all(name in set(b.people.units) for b in scales)] if scales else []
     )
