@@ -32,7 +32,13 @@ MAY: dict[str, set[str]] = {  # room → the rooms it may import; every room may
     "cli": ANYTHING,
 }
 GROUND = {"cues", "schema", "errors", "paths", "spec", "version", "registry", "safety", "suite"}
-GROUND_MAY = {"suite": {"schema"}, "registry": {"errors", "spec"}, "spec": {"errors"}, "paths": {"errors"}, "safety": {"errors"}}
+GROUND_MAY = {
+    "suite": {"schema"},
+    "registry": {"errors", "spec"},
+    "spec": {"errors"},
+    "paths": {"errors"},
+    "safety": {"errors"},
+}
 EXCEPTIONS = {("models/replay.py", "runs")}  # a stored run as a model reads the store
 COMPOSERS = {"api", "scoring", "solving", "__init__", "__main__"}  # what joins the rooms
 
