@@ -354,6 +354,12 @@ def test_an_ablation_is_run_judged_and_compared_cell_by_cell(tmp_path: Path) -> 
     assert wrong["enhance/alone context"]["reliance_audio_only"] == wrong["enhance/alone context"]["conflict"] == 1.0
     assert wrong["enhance/alone tone"]["conflict"] == 0.0, "a tone is heard, so audio only does not miss what varies"
     assert wrong["enhance/audio context"]["analytic"] == 0.0 and wrong["enhance/audio context"]["flat"] is None
+    ends = cells(out, "aeq-ends")
+    assert ends["enhance/audio"] == {
+        "ends_naturalness": 1.0, "ends_coherence": 1.0, "ends_supportiveness": 0.0, "ends_delivery": None,
+        "ends_discrimination": 1.0,
+    }  # fmt: skip
+    assert ends["enhance/alone"]["ends_naturalness"] == 0.0
     shown = dict(under(open_run(out)))
     assert len(shown["suite/aeq-differences/enhance/audio − enhance/alone/integration"]) == 8
 

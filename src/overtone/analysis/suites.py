@@ -134,10 +134,10 @@ def number(column: Column, replies: Sequence[Scored]) -> Estimate | None:
         return _balanced(column, replies)
     if reduce is None:
         counted = _once(column, replies)
-        values = [column.value(reply) for reply in counted]
-        return estimate(
-            [(None if v is None else scale * (v + offset), r.item.group) for v, r in zip(values, counted, strict=True)]
-        )
+        values = [None if (v := column.value(reply)) is None else scale * (v + offset) for reply in counted]
+        yes_or_no = all(v is None or v in (0.0, 1.0) for v in values)
+        rows = [(v, r.item.group) for v, r in zip(values, counted, strict=True)]
+        return estimate(rows, kind="proportion" if yes_or_no else "mean")
     groups: dict[str, list[Scored]] = {}
     for reply in replies:
         groups.setdefault(reply.item.group, []).append(reply)

@@ -40,6 +40,19 @@ def failed(reply: Scored) -> float | None:
     return goes_by(reply, "neither", BLIND.get(reply.item.category, ""))
 
 
+def _ends(score: str) -> Callable[[Scored], float | None]:
+    """The share of the judges' verdicts on a reply that are the least or the greatest answer there is."""
+    low, high = SCALES[score][1:]
+    names = {"1": 1, "2": 2, "3": 3, "4": 4, "5": 5, "6": 6, "Poor": 1, "Fair": 2, "Good": 3}
+
+    def read(reply: Scored) -> float | None:
+        found = [t for key, t in reply.told.items() if key.startswith(f"{score}@") and key.endswith(".values")]
+        said = [names[word] for told in found for word in told.split(",") if word in names]
+        return sum(value in (low, high) for value in said) / len(said) if said else None
+
+    return read
+
+
 def extreme(reply: Scored) -> float | None:
     """Of a model as a judge: whether it says Good or Poor."""
     letter = reply.told.get("accuracy.answer")
@@ -149,6 +162,17 @@ SUITE = Suite(
         Headline("aeq-voice", "AEQ-Bench: how replies are spoken, measured", tuple(_measured()),
                  differences="AEQ-Bench: how replies are spoken, differences between conditions",
                  hint="Asked under the prompts warm and plain, this tells whether a voice follows its instruction."),
+        Headline(
+            "aeq-ends", "AEQ-Bench: how far judges keep to the ends of their scales",
+            tuple(
+                Column(f"ends_{score}", label, score, REPLIES, read=_ends(score), better="neither",
+                       each="group" if score == "discrimination" else "reply",
+                       help=f"share of verdicts that are {low} or {high}")
+                for score, (label, low, high) in SCALES.items()
+            ),
+            hint="A polarised judge has no middle. Whether people are as extreme on the same replies, and whether a "
+            "judge favours its own family, is measured by 'overtone judge validate'.",
+        ),
         Headline(
             "aeq-judging", "AEQ-Bench: the model as a judge",
             (
