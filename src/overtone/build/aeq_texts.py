@@ -41,7 +41,6 @@ VARIANTS = {"context": (2, 3), "tone": (4, 4)}  # how many a group has: from, to
 REPLY_WORDS = (15, 30)
 REPLY_RATIO = 1.35  # of the longest to the shortest reply of a group, in words
 SAME_SITUATION = 0.4  # shared words ÷ all words, from which on two contexts of a group are one
-RUN = 6  # words in a row that no text shares with another set's
 TOPICS = (  # those of the open set
     *("beauty", "entertainment", "family", "finance", "food", "games", "health"),
     *("home", "school", "sports", "technology", "travel", "work"),
@@ -151,10 +150,12 @@ def problems(groups: Sequence[Group], others: Iterable[str] = ()) -> list[str]:
     found = [f"{group.id}: {what}" for group in groups for what in _of_group(group)]
     found += rules.too_alike([(group.id, group.words) for group in groups])
     found += _said_again(groups)
-    known = {run for text in others for run in _runs(text)}
+    known = {run for text in others for run in rules.runs(text)}
     for group in groups:
         for text in _texts(group):
-            found += [f"{group.id}: also said in another set: {' '.join(run)!r}" for run in _runs(text) if run in known]
+            found += [
+                f"{group.id}: also said in another set: {' '.join(run)!r}" for run in rules.runs(text) if run in known
+            ]
     return found + list(_of_topics(groups)) + list(_of_openings(groups))
 
 
@@ -178,7 +179,7 @@ def _of_group(group: Group) -> Iterator[str]:
     for text in contexts:
         if (count := len(re.findall(r"[.!?](?:\s|$)", text))) not in range(1, SENTENCES[group.setting] + 1):
             yield f"a context of {count} sentences; at most {SENTENCES[group.setting]}"
-        if set(_runs(text)) & set(_runs(group.words)):
+        if rules.runs(text) & rules.runs(group.words):
             yield "a context says the utterance before it is said"
     yield from _of_replies(group)
     for i, text in enumerate(contexts):
@@ -256,8 +257,3 @@ def names(text: str) -> set[str]:
 def _texts(group: Group) -> list[str]:
     contexts = [group.context] if group.setting == "tone" else [v.context for v in group.variant]
     return [group.words, *contexts, *(variant.reply for variant in group.variant)]
-
-
-def _runs(text: str) -> list[tuple[str, ...]]:
-    words = re.findall(r"[\w']+", text.lower())
-    return [tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)]

@@ -50,7 +50,6 @@ EVENTS = {  # our cue → EChat's caption
 TAGS = {"angry": "ANGER"} | EVENTS  # label → EChat's tag where it is another word
 SLUGS = {"old": "elderly"}  # label → our cue where it is another word; neutral is none
 REPLY_WORDS = (15, 30)
-RUN = 6  # words in a row that no text shares with another set's
 LEAST = 40  # of each category
 
 
@@ -196,10 +195,12 @@ def problems(queries: Sequence[Query], others: Iterable[str] = ()) -> list[str]:
     """Every broken rule, as `id: what is wrong`. `others` are texts of other sets, of which nothing is said again."""
     found = [f"{query.id}: {what}" for query in queries for what in _of_query(query)]
     found += rules.too_alike([(query.id, query.words) for query in queries])
-    known = {run for text in others for run in runs(text)}
+    known = {run for text in others for run in rules.runs(text)}
     for query in queries:
         for text in (query.words, *(said.reply for said in query.said)):
-            found += [f"{query.id}: also said in another set: {' '.join(run)!r}" for run in runs(text) if run in known]
+            found += [
+                f"{query.id}: also said in another set: {' '.join(run)!r}" for run in rules.runs(text) if run in known
+            ]
     counts = Counter(query.category for query in queries for _ in query.said)
     return found + [f"set: {counts[c]} of {c}; at least {LEAST}" for c in CATEGORIES if counts[c] < LEAST]
 
@@ -220,9 +221,3 @@ def _of_query(query: Query) -> Iterator[str]:
         yield f"replies of {lengths} words: the longest may be {rules.REPLY_RATIO} times the shortest"
     if len({said.reply for said in query.said}) < len(query.said):
         yield "two ways of saying it have the same reply"
-
-
-def runs(text: str) -> set[tuple[str, ...]]:
-    """Every run of RUN words."""
-    words = re.findall(r"[\w']+", text.lower())
-    return {tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)}

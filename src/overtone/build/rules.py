@@ -14,6 +14,7 @@ WORDS = (7, 18)  # how many a script may have
 REPLY_RATIO = 1.25  # of the longest to the shortest reply of a script, in words
 OPTION_RATIO = 1.8  # of the longest to the shortest option of a question, in characters
 BEGINNING = 4  # words that no two scripts of a set have in common at their beginning
+RUN = 6  # words in a row that no text shares with another set's
 ALIKE = 0.5  # shared words ÷ all words of two texts
 LONGEST_SHARE = 0.4  # how often one provenance may hold the longest option of a set
 LARGE = 100  # scripts from which on a set's two-way answers are balanced within each cue too
@@ -103,3 +104,9 @@ def alike(one: str, two: str) -> float:
     """Shared words ÷ all words of two texts."""
     a, b = (set(re.findall(r"\w+", text.lower())) for text in (one, two))
     return len(a & b) / len(a | b)
+
+
+def runs(text: str) -> set[tuple[str, ...]]:
+    """Every run of RUN words of a text."""
+    words = re.findall(r"[\w']+", text.lower())
+    return {tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)}
