@@ -220,12 +220,12 @@ def _by_cue(pairs: Pairs) -> list[tuple[str, Pairs]]:
 def values(measure: Measure, pairs: Pairs) -> tuple[list[float], list[float], list[str]]:
     """The values of both sides where both have one, and their scripts. What has not changed is equal."""
     read = ((measure.read(a), measure.read(b), a.item.group) for a, b in pairs)
-    tie = _tie(measure)
+    tie = tie_of(measure)
     found = [(x, x if abs(y - x) < tie else y, group) for x, y, group in read if x is not None and y is not None]
     return [x for x, _, _ in found], [y for _, y, _ in found], [group for *_, group in found]
 
 
-def _tie(measure: Measure) -> float:
+def tie_of(measure: Measure) -> float:
     """Differences below it are none."""
     return TIE * measure.about.length
 
@@ -287,7 +287,7 @@ def _with(row: Change, adjusted: float | None) -> Change:
 
 def _flips(row: Change, measure: Measure, pairs: Pairs) -> Flips:
     found = []
-    tie = _tie(measure)
+    tie = tie_of(measure)
     for a, b in pairs:
         x, y = measure.read(a), measure.read(b)
         if x is not None and y is not None and abs(y - x) >= tie:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from overtone.analysis import named
-from overtone.analysis.compare import Change, Comparison, Flip, Flips, compare, sentences, share
+from overtone.analysis.compare import Change, Comparison, Flip, Flips, compare, sentences, share, tie_of
 from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Measure
 from overtone.analysis.reading import Answer, Reading
@@ -124,12 +124,12 @@ def under(first: Reading, second: Reading) -> Iterator[tuple[str, list[str]]]:
             for a, x, y in valued:
                 parts.setdefault(basis[a.ask], []).append((a, x, y))
                 parts.setdefault(f"cue/{a.item.cue or 'neutral'}", []).append((a, x, y))
-            sign = -1 if measure.about.better == "lower" else 1
+            sign, tie = -1 if measure.about.better == "lower" else 1, tie_of(measure)
             for name, part in parts.items():
                 key = f"compare/{condition}/{measure.name}/{name}"
                 yield key, _cases(a for a, _, _ in part)
-                yield f"{key}/worse", _cases(a for a, x, y in part if sign * (y - x) < 0)
-                yield f"{key}/improved", _cases(a for a, x, y in part if sign * (y - x) > 0)
+                yield f"{key}/worse", _cases(a for a, x, y in part if sign * (x - y) >= tie)
+                yield f"{key}/improved", _cases(a for a, x, y in part if sign * (y - x) >= tie)
 
 
 def _bases(pairs: Sequence[tuple[Answer, Answer]], measure: Measure) -> list[tuple[str, list[Answer]]]:
