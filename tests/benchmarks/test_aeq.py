@@ -40,12 +40,12 @@ def row(group: str, variant: int, setting: str = "context", said: str = "", **mo
 
 def sounds(folder: Path, rows: list[dict[str, object]]) -> None:
     for seed, one in enumerate(rows):
-        for key in ("utterance_audio", "reference_audio", "audio", "reply_audio"):
+        for place, key in enumerate(("utterance_audio", "reference_audio", "audio", "reply_audio")):
             named = one.get(key)
             if isinstance(named, str) and named:
                 path = folder / named
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(tone(seed, 0.2, 16_000))
+                path.write_bytes(tone(5 * seed + place, 0.2, 16_000))
 
 
 def write(folder: Path, rows: list[dict[str, object]], name: str = "aeq.json") -> Path:
@@ -399,3 +399,25 @@ def test_whether_a_voice_follows_its_instruction_is_measured_without_a_judge(tmp
     assert found["plain/audio"]["voice_f0_hz"] == pytest.approx(120, abs=2)
     gap = cells(out, "aeq-voice-differences")["warm/audio − plain/audio"]
     assert gap["voice_f0_hz"] == pytest.approx(20, abs=3) and gap["voice_level_dbfs"] == pytest.approx(0, abs=0.5)
+
+
+def test_a_model_as_a_judge_hears_the_user_then_the_reply_and_is_held_to_people(tmp_path: Path) -> None:
+    labels = ("Good", "Fair", "Poor", "Fair")
+    rows: list[dict[str, object]] = [
+        {"id": f"r_{n}", "context": "At home.", "audio": f"u{n}.wav", "reply_audio": f"r{n}.wav", "delivery": label}
+        for n, label in enumerate(labels)
+    ]
+    data = write(tmp_path / "data", rows, "context_ratings.json")
+    out = tmp_path / "run"
+    with OpenAIServer(keep_audio=True) as server:
+        server.answer = lambda asked: "The answer is: [A]" if len(server.asked) % 2 else "The answer is: [B]"
+        spec = f"openai:m?base_url={server.base_url}&speech=no&seed=1"
+        words = ["run", "aeq", "--data", str(data), "--model", spec, "--out", str(out), "--max-connections", "1", "-q"]
+        assert main(words) == 0
+        assert len(server.asked) == 4 and {len(asked.sounds) for asked in server.asked} == {2}
+        first = server.asked[0]
+        assert first.wavs[0] != first.wavs[1] and "A. Good" in first.text and HEARD in first.text
+        assert first.text.index("At home.") < first.text.index(HEARD) < first.text.index("A. Good")
+    # It says Good, Fair, Good, Fair: right on the first, second and fourth; at an end of the scale twice.
+    found = cells(out, "aeq-judging")["task/audio judge-rate-delivery"]
+    assert found == {"consistency": 0.75, "extreme": 0.5}

@@ -11,6 +11,7 @@ import pytest
 
 from overtone.analysis.judged import read_dimensions
 from overtone.analysis.reading import Answer, open_run
+from overtone.cli import main
 from overtone.errors import UsageError
 from overtone.judges import rubric, transcripts
 from overtone.judges.groups import exchanged, shuffled
@@ -212,3 +213,11 @@ def test_a_rubric_that_a_group_cannot_be_judged_by_is_an_error(
     (tmp_path / "mine.toml").write_text(text.replace(*change))
     with pytest.raises(UsageError, match=says):
         rubric.load(str(tmp_path / "mine.toml"))
+
+
+def test_a_label_file_holds_no_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "l.csv").write_text("id,context,words,cue,reply,discrimination\n1,c,w,q,r,3\n")
+    with JudgeServer() as server:
+        words = ["judge", "validate", server.spec(), "--labels", str(tmp_path / "l.csv"), "--rubric", RUBRIC]
+        assert main([*words, "--out", str(tmp_path / "out")]) == 2
+    assert "judges groups of replies in a run" in capsys.readouterr().err

@@ -142,9 +142,9 @@ def test_every_pattern_has_a_sentence_that_only_it_explains() -> None:
     assert set(DESCRIPTIONS.values()) == set(PATTERNS)
 
 
-def test_no_reference_reply_of_the_open_set_is_called_a_description() -> None:
+def test_no_reference_reply_of_the_open_sets_is_called_a_description() -> None:
     texts = []
-    for path in sorted((Path(overtone.build.__file__).parent / "open").glob("*.toml")):
+    for path in sorted(Path(overtone.build.__file__).parent.glob("[ao]*/*.toml")):
         texts += _replies(tomllib.loads(path.read_text(encoding="utf-8")))
     assert len(texts) > 500
     assert [text for text in texts if described(text)] == []
