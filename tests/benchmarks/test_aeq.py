@@ -19,6 +19,7 @@ from overtone.benchmarks.aeq import load
 from overtone.cli import main
 from overtone.errors import DataError
 from overtone.schema import Item, Turn
+from overtone.stats.kappa import cohen
 from overtone.suite import Column, Scored
 from tests.judges.server import JudgeServer, keys_asked
 from tests.servers import Asked, OpenAIServer, tone
@@ -101,6 +102,7 @@ def test_items_are_asked_at_their_levels_alone(tmp_path: Path) -> None:
         ({"utterance_audio": "audio/none.wav"}, "does not exist; build the set again"),
         ({"utterance_audio": "../../etc/passwd"}, "leaves its folder"),
         ({"instance_id": "g_1"}, "comes twice"),
+        ({"group_id": "h"}, "group g has 2 of its 3 variants"),
     ],
 )
 def test_a_wrong_field_of_the_built_set_is_an_error_that_says_what(
@@ -156,12 +158,26 @@ def test_rows_of_a_release_that_cannot_be_used_are_lines_of_the_warnings(tmp_pat
         {"id": "b_1", "context": "c"},
     ]
     write(tmp_path, rows, "part.json")
+    (tmp_path / "dataset_info.json").write_text('{"licence": "MIT", "splits": {"test": 3}}')
     (tmp_path / "more.jsonl").write_text(json.dumps({"id": "c_1", "context": "c", "audio": "gone.wav"}))
     found = load(tmp_path)
     assert [i.group for i in found.items(LEVELS, frozenset(), "all")] == ["a", "a"]
     told = "\n".join(found.warnings)
     assert "recording does not exist are left out (1: gone.wav)" in told and "without a context" in told
-    assert "do not say what varies" in told
+    assert "do not say what varies" in told and "dataset_info.json" in told
+
+
+def test_a_hubs_folder_of_sounds_with_its_metadata_is_read(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"file_name": f"e{n}.wav", "context": "On the bus.", "sentence": "So it is.", "emotion": word, "group": "s1"}
+        for n, word in enumerate(("amused", "angry"))
+    ]
+    write(tmp_path, rows, "metadata.jsonl")
+    for n in (0, 1):
+        (tmp_path / f"e{n}.wav").write_bytes(tone(n, 0.2, 16_000))
+    found = items(tmp_path)
+    assert [(i.category, i.cue, i.group) for i in found] == [("tone", "laughter", "s1"), ("tone", "angry", "s1")]
+    assert len({i.id for i in found}) == 2 and found == items(tmp_path)
 
 
 def test_people_rated_replies_are_questions_with_three_steps_and_the_reply_is_heard_last(tmp_path: Path) -> None:
@@ -420,4 +436,6 @@ def test_a_model_as_a_judge_hears_the_user_then_the_reply_and_is_held_to_people(
         assert first.text.index("At home.") < first.text.index(HEARD) < first.text.index("A. Good")
     # It says Good, Fair, Good, Fair: right on the first, second and fourth; at an end of the scale twice.
     found = cells(out, "aeq-judging")["task/audio judge-rate-delivery"]
-    assert found == {"consistency": 0.75, "extreme": 0.5}
+    said, people = [3.0, 2.0, 3.0, 2.0], [3.0, 2.0, 1.0, 2.0]
+    weighted = cohen(np.array(said), np.array(people), "quadratic")
+    assert found == {"consistency": 0.75, "kappa": pytest.approx(weighted, abs=1e-6), "extreme": 0.5}

@@ -135,7 +135,7 @@ def number(column: Column, replies: Sequence[Scored]) -> Estimate | None:
     if reduce is None:
         counted = _once(column, replies)
         values = [None if (v := column.value(reply)) is None else scale * (v + offset) for reply in counted]
-        yes_or_no = all(v is None or v in (0.0, 1.0) for v in values)
+        yes_or_no = (scale, offset) == (1, 0) and all(v is None or v in (0.0, 1.0) for v in values)
         rows = [(v, r.item.group) for v, r in zip(values, counted, strict=True)]
         return estimate(rows, kind="proportion" if yes_or_no else "mean")
     groups: dict[str, list[Scored]] = {}

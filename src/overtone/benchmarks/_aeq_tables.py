@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from overtone.schema import Item
-from overtone.suite import Column, Facts, Headline, Published, Release, Scored, Suite
+from overtone.suite import Column, Facts, Groups, Headline, Published, Release, Scored, Suite
 
 REPLIES: Mapping[str, tuple[str | int, ...]] = {"task": ("converse",)}
 SCALES = {  # score → its label, its least and its greatest value
@@ -57,6 +57,22 @@ def extreme(reply: Scored) -> float | None:
     """Of a model as a judge: whether it says Good or Poor."""
     letter = reply.told.get("accuracy.answer")
     return float(letter in ("A", "C")) if letter else None
+
+
+def kappa(groups: Groups) -> float | None:
+    """Cohen's κ with quadratic weights between the model's ratings and people's: 1 less the mean square difference over
+    what two who rate independently would have. None where neither varies."""
+    steps = {"A": 3.0, "B": 2.0, "C": 1.0}
+    told = [reply.told for group in groups for reply in group]
+    pairs = [(steps.get(t.get("accuracy.answer", "")), steps.get(t.get("accuracy.gold", ""))) for t in told]
+    known = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if not known:
+        return None
+    n = len(known)
+    apart = sum((a - b) ** 2 for a, b in known) / n
+    mean_a, mean_b = sum(a for a, _ in known) / n, sum(b for _, b in known) / n
+    chance = sum(a * a + b * b for a, b in known) / n - 2 * mean_a * mean_b
+    return 1 - apart / chance if chance else None
 
 
 def _is_rating(item: Item) -> bool:
@@ -178,6 +194,8 @@ SUITE = Suite(
             (
                 Column("consistency", "Consistency with people", "accuracy", {"task": ("choose",)},
                        help="share of answers that are people's; three steps: one in three by chance"),
+                Column("kappa", "Weighted κ", "accuracy", {"task": ("choose",)}, kappa, "number", where=_is_rating,
+                       help="Cohen's κ with quadratic weights, of ratings"),
                 Column("extreme", "Good or Poor", "accuracy", {"task": ("choose",)}, better="neither",
                        where=_is_rating, read=extreme,
                        help="share of ratings at an end of the scale: a polarised judge has no Fair"),

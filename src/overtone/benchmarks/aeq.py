@@ -30,7 +30,18 @@ NAMES: dict[str, tuple[str, ...]] = {  # of a release we have not seen: what a f
     "setting": ("setting", "variation", "subset", "type"),
     "source": ("source", "dataset", "corpus"),
     "context": ("context", "background", "situation", "scenario"),
-    "audio": ("utterance_audio", "user_audio", "audio", "audio_path", "wav", "wav_path", "audio_file", "path"),
+    "audio": (
+        "utterance_audio",
+        "user_audio",
+        "audio",
+        "audio_path",
+        "wav",
+        "wav_path",
+        "audio_file",
+        "file_name",
+        "file",
+        "path",
+    ),
     "words": ("utterance_text", "utterance", "transcript", "sentence", "words", "text"),
     "tone": ("tone", "emotion"),
     "reference": ("reference", "reference_response", "response", "reply"),
@@ -62,6 +73,7 @@ class Aeq:
         built = self.root / FILE
         files = [built] if built.is_file() else self._files()
         self._items: list[Item] = []
+        self._sizes: dict[str, int] = {}  # of a built set: how many variants each group says it has
         for path in files:
             inside(self.root, path.relative_to(self.root).as_posix())  # a link that leads out is refused
             self._items += self._read(path, strict=path == built)
@@ -87,7 +99,14 @@ class Aeq:
 
     def _read(self, path: Path, *, strict: bool) -> Iterator[Item]:
         lines = path.suffix == ".jsonl"
-        for position, fields in enumerate(read_rows(path) if lines else read_objects(path), int(lines)):
+        try:
+            rows = list(read_rows(path) if lines else read_objects(path))
+        except DataError as error:
+            if strict:
+                raise
+            self._met.add("files that hold no rows are left out", str(error))  # a release has other files as well
+            return
+        for position, fields in enumerate(rows, int(lines)):
             where = f"{shown(str(path))}, line {position}" if lines else f"{shown(str(path))}: position {position}"
             if strict:
                 yield self._built(fields, where)
@@ -105,6 +124,7 @@ class Aeq:
         variants = fields["n_variants"]
         if isinstance(variants, bool) or not isinstance(variants, int) or variants < 2:
             raise DataError(f"{where}: 'n_variants' holds {kind_of(variants)}, but a number from 2 on is expected")
+        self._sizes[text(fields, ("group_id",), where)] = variants
         tone = text(fields, ("tone",), where)
         if tone and tone not in BY_SLUG and tone not in PLAIN:
             raise DataError(f"{where}: the tone {shown(tone)!r} is no cue of ours; 'overtone list cues' has them")
@@ -196,7 +216,7 @@ class Aeq:
         )
 
     def _check(self) -> None:
-        """No id twice; a group of which one variant is left cannot be told apart by anybody."""
+        """No id twice, groups whole; where one variant is left of a group, there is nothing to tell apart."""
         seen: set[str] = set()
         sizes: dict[str, int] = {}
         for item in self._items:
@@ -206,6 +226,9 @@ class Aeq:
             if item.level == 3:
                 sizes[item.group] = sizes.get(item.group, 0) + 1
         for group, size in sizes.items():
+            if (whole := self._sizes.get(group, size)) != size:
+                told = f"group {shown(group)} has {size} of its {whole} variants"
+                raise DataError(f"{shown(str(self.root / FILE))}: {told}; build the set again")
             if size < 2:
                 self._met.add("groups of one variant have no discrimination", group)
 
