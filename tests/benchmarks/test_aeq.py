@@ -317,7 +317,9 @@ def cells(folder: Path, headline: str) -> dict[str, dict[str, float | None]]:
     }
 
 
-def test_an_ablation_is_run_judged_and_compared_cell_by_cell(tmp_path: Path) -> None:
+def test_an_ablation_is_run_judged_and_compared_cell_by_cell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = [row("big", n) for n in (1, 2, 3)] + [row("small", n, n_variants=2) for n in (1, 2)]
     rows += [
         row("tone", n, "tone", f"audio/tone_{n}.wav", tone=t) for n, t in ((1, "neutral"), (2, "sad"), (3, "tired"))
@@ -376,6 +378,9 @@ def test_an_ablation_is_run_judged_and_compared_cell_by_cell(tmp_path: Path) -> 
         "ends_discrimination": 1.0,
     }  # fmt: skip
     assert ends["enhance/alone"]["ends_naturalness"] == 0.0
+    capsys.readouterr()
+    assert main(["case", str(out), "big_1"]) == 0
+    assert "big_1 · no cue · family\nbefore it: Situation 1 of big.\n" in capsys.readouterr().out
     shown = dict(under(open_run(out)))
     assert len(shown["suite/aeq-differences/enhance/audio − enhance/alone/integration"]) == 8
 

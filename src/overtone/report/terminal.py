@@ -54,8 +54,11 @@ def print_case(view: CaseView, file: IO[str] | None = None) -> None:
     """Print one case: what was heard, what was answered, what was said, level under level."""
     console = make_console(file)
     kind = "dialogue" if view.style in ("changed", "steady") else "style"
-    facts = [view.cue or "no cue", f"{view.style} {kind}", view.dimension, view.topic]
+    facts = [view.cue or "no cue", f"{view.style} {kind}" if view.style else "", view.dimension, view.topic]
     console.print(f"[bold]{safe(view.case)}[/bold] · {safe(' · '.join(f for f in facts if f))}")
+    context = next((one.item.context for one in view.all() if one.item.context), "")
+    if context:
+        console.print(f"before it: {safe(context)}")
     console.print(f"“{safe(view.words)}”")
     for title, asked in (
         ("the words", view.transcripts),
