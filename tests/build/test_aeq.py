@@ -20,6 +20,7 @@ from overtone.build.aeq import FILE, Built, _rows, _whole, build
 from overtone.build.corpora import Variation, Way
 from overtone.build.manifest import read_manifest
 from overtone.build.plan import Options
+from overtone.build.rebuild import rebuild_and_compare
 from overtone.build.sift import Sifted
 from overtone.cli import main
 from overtone.errors import UsageError
@@ -98,6 +99,11 @@ def test_two_jobs_and_a_part_come_to_the_same_bytes_and_a_second_build_to_nothin
     build(tmp_path / "part", only=("tone",), per_setting=1, jobs=1, gates=False)
     part = {path: data for path, data in _files(tmp_path / "part").items() if path.endswith(".wav")}
     assert len(part) == 8 and all(before[path] == data for path, data in part.items())
+
+
+def test_a_rebuild_is_the_same_set(small: Small, tmp_path: Path) -> None:
+    assert rebuild_and_compare(small[0], 1, tmp_path, words=False) == []
+    assert list(tmp_path.rglob("audio/*.wav")) and list(tmp_path.rglob("audio/replies/*.wav"))
 
 
 def test_gates_hear_what_is_built_and_speakers_are_balanced(tmp_path: Path) -> None:

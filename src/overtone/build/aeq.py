@@ -7,7 +7,7 @@ all variants; in a tone group one speaker says the words in every tone. A group 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +94,7 @@ def build(
     sums = {file: corpora.sha256(file) for v in part for file in (v.file, *(w.file for w in v.ways)) if file}
 
     def planned(takes: Mapping[str, int]) -> list[Group]:
-        players = cast(options.voices)
-        groups = [
-            Group(v.id, "", tuple(_jobs(v, place, players, takes.get(v.id, 0), sums)), licence)
-            for place, v in _places(found)
-            if v.id in wanted
-        ]
-        return settled(groups, options)
+        return _planned([(place, v) for place, v in _places(found) if v.id in wanted], options, takes, sums, licence)
 
     counted: dict[str, tuple[int, int, int]] = {}
 
@@ -122,6 +116,26 @@ def build(
         alone_in=recorded, whole=lambda checked: _whole(checked, part), progress=progress,
     )  # fmt: skip
     return Built(**{field: getattr(said, field) for field in Said.__struct_fields__}, groups=counted)
+
+
+def plan(options: Options, takes: Mapping[str, int]) -> list[Group]:
+    """Every sound of the package's own groups; `takes` says which are another take."""
+    return _planned(_places([_own(group) for group in aeq_texts.read()]), options, takes, {}, "")
+
+
+def _planned(
+    placed: Iterable[tuple[int, Variation]],
+    options: Options,
+    takes: Mapping[str, int],
+    sums: Mapping[str, str],
+    licence: str,
+) -> list[Group]:
+    players = cast(options.voices)
+    groups = [
+        Group(v.id, "", tuple(_jobs(v, place, players, takes.get(v.id, 0), sums)), v.source, licence)
+        for place, v in placed
+    ]
+    return settled(groups, options)
 
 
 def _chain(part: Sequence[Variation]) -> str:

@@ -120,7 +120,7 @@ def write_sheet(
     """Write DATASHEET.md and LICENSE beside a set of any shape. Of the cues only those that it has are listed."""
     carried = {cue for m in clips for cue in (m.cue, *m.also) if cue and not m.reply}
     mine = {slug: told for slug, told in status.items() if slug in carried}
-    recorded = any(i.what == "recording" for m in clips for i in m.ingredients)
+    recorded = any(i.what == "takes" for m in clips for i in m.ingredients)
     real = "" if recorded or not mine else _real(mine)
     _write(out, about, "\n", real, checked, clips, verdict, options, version)
 
@@ -160,7 +160,7 @@ def _real(status: dict[str, str]) -> str:
 
 def _voices(clips: Sequence[Made], options: Options) -> str:
     people = any(voice.startswith("recordings") for voice in options.voices)
-    people = people or any(i.what == "recording" and i.source == m.voice for m in clips for i in m.ingredients)
+    people = people or any(i.what == "takes" for m in clips for i in m.ingredients)
     said = "Takes of people are among the voices" if people else "No person's data: the voices are synthetic"
     return _wrapped(f"{said}: {', '.join(sorted({m.voice for m in clips}))}.")
 

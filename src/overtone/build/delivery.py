@@ -19,7 +19,7 @@ from overtone.build.recipes import NEUTRAL, RECIPES, Recipe, recipe_of
 from overtone.build.tract import Rng, Sound, curve, gain, level
 from overtone.embedded import require
 
-__all__ = ["NEUTRAL", "ORDINARY_DBFS", "RATE", "RECIPES", "Recipe", "Voiced", "analyse", "deliver", "recipe_of"]
+__all__ = ["EDGE", "NEUTRAL", "ORDINARY_DBFS", "RATE", "RECIPES", "Recipe", "Voiced", "analyse", "deliver", "recipe_of"]
 
 RATE = 24_000
 ORDINARY_DBFS = -26.0
@@ -29,7 +29,7 @@ _TREMOR_HZ = 5.5
 _QUIET_DB = -38.0  # below the loudest frame: a gap between words
 _DIP_DB = 12.0  # below the syllables on either side: room for an added pause
 _FADE = 0.012
-_EDGE = 0.25  # seconds of silence before and after: recognisers, as people, need a moment to tune in
+EDGE = 0.25  # seconds of silence before and after: recognisers, as people, need a moment to tune in
 _APERIODICITY_STEP = 5  # the noise in a voice changes slowly; measuring it is the costliest step
 
 Array = NDArray[np.float64]
@@ -281,7 +281,7 @@ def _slope(bins: int, pivot: float, db: float) -> Array:
 
 def _with_events(words: Sound, recipe: Recipe, rng: Rng, pitch: float, scale: float, event: Event) -> Sound:
     """The words with the recipe's events before, in the clearest gap inside, or after them."""
-    before, after = [np.zeros(int(_EDGE * RATE))], [np.zeros(int(_EDGE * RATE))]
+    before, after = [np.zeros(int(EDGE * RATE))], [np.zeros(int(EDGE * RATE))]
     reference = level(words)
     for name, place, db in recipe.events:
         made = event(name, RATE, rng, float(np.clip(pitch, 80, 320)), scale) * reference * gain(db)

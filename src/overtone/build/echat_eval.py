@@ -7,7 +7,7 @@ set.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,10 +80,6 @@ def build(
         for query in [q for q in queries if q.category == category][:per_category]
     ]
 
-    def planned(takes: Mapping[str, int]) -> list[Group]:
-        players = cast(options.voices)
-        return settled([Group(q.id, "", tuple(_jobs(q, players, takes.get(q.id, 0)))) for q in part], options)
-
     counted: dict[str, tuple[int, int]] = {}
 
     def write_texts(checked: Sifted) -> About:
@@ -98,17 +94,25 @@ def build(
         return About(NAME, _WHY, f"{len(there)} items: {holds}. English.", _TEXTS, _CHAIN, _INSTEAD)
 
     said = speak_set(
-        out, Source(NAME, SET_LICENCE, frozenset(q.id for q in queries)), planned, write_texts, file=FILE,
-        options=options, jobs=jobs, gates=gates, alone_in=frozenset({PLAIN}), progress=progress,
+        out, Source(NAME, SET_LICENCE, frozenset(q.id for q in queries)), lambda takes: plan(options, takes, part),
+        write_texts, file=FILE, options=options, jobs=jobs, gates=gates, alone_in=frozenset({PLAIN}), progress=progress,
     )  # fmt: skip
     return Built(**{field: getattr(said, field) for field in Said.__struct_fields__}, items=counted)
+
+
+def plan(options: Options, takes: Mapping[str, int], queries: Iterable[Query] | None = None) -> list[Group]:
+    """Every sound of the set, or of some queries of it; `takes` says which are another take."""
+    players = cast(options.voices)
+    wanted = echat_texts.read() if queries is None else queries
+    return settled([Group(q.id, "", tuple(_jobs(q, players, takes.get(q.id, 0)))) for q in wanted], options)
 
 
 def _jobs(query: Query, players: Cast, take: int) -> Iterator[Job]:
     """Each way of saying a query, with the steps that lead to it, every step once; and the replies."""
     ways = [Spoken(query, said) for said in query.said]
     laid = {one.id: _laid(one) for one in ways}
-    outdoors = any(BY_SLUG[slug].dimension == "environment" for cues in laid.values() for slug in cues)
+    # as loud as the open set's scenes, but where the voice may get louder still: anger needs room above
+    outdoors = all(len(cues) == 1 and BY_SLUG[cues[0]].dimension == "environment" for cues in laid.values())
     steps: set[str] = set()
     for one in ways:
         speaker = players.of(one.voice, query.id, take)

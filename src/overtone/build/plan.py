@@ -86,7 +86,8 @@ class Group(Struct, frozen=True):
     id: str
     cue: str
     jobs: tuple[Job, ...]
-    licence: str = ""  # of its recordings, where it has any
+    corpus: str = ""  # that its recordings are from, where it has any
+    licence: str = ""  # of that
 
 
 def plan(collection: Collection, options: Options, takes: Mapping[str, int] = MappingProxyType({})) -> list[Group]:

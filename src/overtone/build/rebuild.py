@@ -6,6 +6,7 @@ rounds otherwise; such a rebuild is the same set when no clip differs by more th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from overtone import audio
 from overtone.audio import Measures
 from overtone.build.gates import Finding
 from overtone.build.gates.facts import Sound, heard, long_spectrum, read
-from overtone.build.manifest import FILE, LEFT_OUT, read_manifest
+from overtone.build.manifest import FILE, LEFT_OUT, Manifest, read_manifest
 from overtone.build.pool import Tell, spread
 from overtone.errors import AudioError, DataError
 from overtone.paths import inside, read_plain, shown
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from overtone.build.plan import Group, Options
 
 GATE = "rebuild"
-_CLIPS = "data_synthesis/"  # replies are not transcribed: they are long, and their words stand in the set's texts
+# replies are not transcribed: they are long, and their words stand in the set's texts
+_CLIPS = re.compile(r"data_synthesis/|audio/(?!replies/)|steps/")
 _MAX_BYTES = 500_000_000
 _FAINT_DB = -40.0  # a band this far under the whole is not compared: rounding alone moves it
 _VOICED = 0.1  # share of frames with a pitch below which a median says nothing
@@ -105,11 +107,8 @@ def rebuild_and_compare(
 ) -> list[Finding]:
     """Make the set in `folder` again under `tmp`, or so many of its scripts, evenly spread, and compare. `scripts`
     names the file of a set that is not the package's own."""
-    from overtone.build.plan import plan
-    from overtone.build.script import read_collection
-
     known, made = _clips(folder), read_manifest(folder)
-    planned = plan(read_collection(scripts or made.name), made.options, made.takes)
+    planned = _planned(made, scripts)
     groups = [g for g in planned if any(j.path in known for j in g.jobs)]
     if sample is not None and 0 < sample < len(groups):
         groups = [groups[k] for k in sorted({round(x) for x in np.linspace(0, len(groups) - 1, sample)})]
@@ -122,6 +121,18 @@ def rebuild_and_compare(
     wanted = sorted(path for _, _, paths, _ in tasks for path in paths)
     pairs = [(name, str(inside(folder, known[name].path)), str(tmp / name)) for name in wanted]
     return _compared(pairs, words, jobs, progress)
+
+
+def _planned(made: Manifest, scripts: str | None) -> list[Group]:
+    """What the build that wrote a manifest had planned."""
+    from overtone.build import aeq, echat_eval
+    from overtone.build.plan import plan
+    from overtone.build.script import read_collection
+
+    others = {aeq.NAME: aeq.plan, echat_eval.NAME: echat_eval.plan}
+    if made.name in others and not scripts:
+        return others[made.name](made.options, made.takes)
+    return plan(read_collection(scripts or made.name), made.options, made.takes)
 
 
 def _clips(folder: Path) -> dict[str, _Entry]:
@@ -148,7 +159,7 @@ def _make(task: tuple[Group, Options, tuple[str, ...], str]) -> None:
 
 def _compared(pairs: Sequence[tuple[str, str, str]], words: bool, jobs: int, progress: Tell | None) -> list[Finding]:
     found: list[Finding] = []
-    tasks = [(*pair, words and pair[0].startswith(_CLIPS)) for pair in pairs]
+    tasks = [(*pair, words and bool(_CLIPS.match(pair[0]))) for pair in pairs]
     for count, findings in enumerate(spread(_differences, tasks, jobs), 1):
         found += findings
         if progress:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from overtone import audio
 from overtone.build import room
-from overtone.build.delivery import ORDINARY_DBFS, RATE, Voiced, analyse, deliver
+from overtone.build.delivery import EDGE, ORDINARY_DBFS, RATE, Voiced, analyse, deliver
 from overtone.build.events import event
 from overtone.build.licence import Ingredient
 from overtone.build.plan import Group, Job, Options, how
@@ -31,6 +31,7 @@ from overtone.build.voices import Cast, Engine, Speaker, cast
 
 SCENE_DBFS = -20.0
 CEILING = 0.98
+_AUDIBLE = 0.02  # of a recording's peak: what is softer at its ends is the room
 _PACE = 160  # words a minute of plain speech
 OURS = Ingredient("sounds", "synthesised by Overtone", SET_LICENCE)
 
@@ -84,7 +85,7 @@ class Renderer:
             )
         if job.scene:
             behind = self._scene(job, samples.size, rng, used)
-            loud = SCENE_DBFS + recipe.gain  # who speaks softly does so in the rain too
+            loud = (dbfs if job.also else SCENE_DBFS) + recipe.gain  # who speaks softly does so in the rain too
             samples = audio.mix(samples, behind, RATE, self.options.snr, speech_dbfs=loud).astype(np.float64)
         return Rendered(_under(samples), job.speaker.name, _changes(recipe), tuple(dict.fromkeys(used)))
 
@@ -103,15 +104,15 @@ class Renderer:
         if "" not in self._gains:
             takes = [self._file(j) for j in self.group.jobs if j.file]
             loudest = max(float(np.abs(take).max(initial=0.0)) for take in takes)
-            power = float(np.mean([np.mean(take**2) for take in takes]))
-            self._gains[""] = min(10 ** (ORDINARY_DBFS / 20) / (np.sqrt(power) + 1e-12), CEILING / (loudest + 1e-12))
-        used = Ingredient("recording", job.recorded_by, self.group.licence)
+            usual = float(np.mean([np.log10(np.mean(take**2) + 1e-12) for take in takes]))
+            self._gains[""] = min(10 ** (ORDINARY_DBFS / 20 - usual / 2), CEILING / (loudest + 1e-12))
+        used = Ingredient("takes", self.group.corpus, self.group.licence)
         return Rendered(_under(self._file(job) * self._gains[""]), job.recorded_by, {}, (used,))
 
     def _file(self, job: Job) -> Sound:
         if job.file not in self._files:
             samples, rate = audio.read(Path(job.file))
-            self._files[job.file] = audio.resample(samples, rate, RATE).astype(np.float64)
+            self._files[job.file] = _cut(audio.resample(samples, rate, RATE).astype(np.float64))
         return self._files[job.file]
 
     def _recipe(self, job: Job) -> Recipe:
@@ -166,6 +167,13 @@ def library(folder: str) -> Library | None:
 
 def _rng(seed: int, path: str, take: int) -> Rng:
     return np.random.default_rng(int.from_bytes(hashlib.sha256(f"{seed}/{take}/{path}".encode()).digest()[:8], "big"))
+
+
+def _cut(take: Sound) -> Sound:
+    """A recording with as much silence at either end as clips have."""
+    loud = np.flatnonzero(np.abs(take) > _AUDIBLE * float(np.abs(take).max(initial=0.0)))
+    edge = int(EDGE * RATE)
+    return take[max(int(loud[0]) - edge, 0) : int(loud[-1]) + edge] if loud.size else take
 
 
 def _under(samples: Sound) -> Sound:

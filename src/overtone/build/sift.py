@@ -113,9 +113,9 @@ def sounds(
 
 def record(job: Job, made: Made, options: Options) -> ClipRecord:
     """What the gates are told of a clip. Of several cues they measure the last that was laid on, against a twin that
-    has the others."""
+    has the others; a user's recording carries what its corpus says, and promises nothing."""
     native = job.speaker is None or cast(options.voices).engine(job.speaker).native
-    cue = job.cues[-1] if job.cues else ""
+    cue = job.cues[-1] if job.cues and not job.file else ""
     return ClipRecord(
         job.path, job.text, job.case_id, job.style, cue, "" if job.also else job.manner, job.twin, made.voice,
         job.speaker.sex if job.speaker else "", job.scene if job.scene == cue else "", native, at=made.path,
