@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from overtone.analysis.judged import read_dimensions
@@ -213,6 +214,19 @@ def test_a_rubric_that_a_group_cannot_be_judged_by_is_an_error(
     (tmp_path / "mine.toml").write_text(text.replace(*change))
     with pytest.raises(UsageError, match=says):
         rubric.load(str(tmp_path / "mine.toml"))
+
+
+def test_parts_that_a_benchmark_keeps_apart_are_judged_apart(tmp_path: Path) -> None:
+    core = [item("g", n) for n in (1, 2)]
+    other = [msgspec.structs.replace(item("g", n), part="control") for n in (3, 4)]
+    with Store.create(tmp_path / "run") as store:
+        store.set_meta({"benchmark": "aeq"})
+        store.plan([(one, ["zero/audio"]) for one in (*core, *other)], 1)
+        store.commit()
+    answer(tmp_path / "run", told)
+    with JudgeServer(verdict=fits) as server:
+        judge(tmp_path / "run", server)
+        assert server.count == 4 and all("_3>" not in asked.text for asked in server.asked)
 
 
 def test_a_label_file_holds_no_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from overtone.judges.subject import Subject
 from overtone.runs.store import Ask, Store
 from overtone.schema import Score
 
-Group = tuple[str, str, int]  # the item's group, the condition, the repeat
+Group = tuple[str, str, str, int]  # the item's group and part, the condition, the repeat
 Taker = tuple[str, str]  # a judge's label and a rubric's name
 
 
@@ -36,7 +36,7 @@ class Groups:
 
     def whole(self, taker: Taker, reply: Reply, tasks: Sequence[str]) -> list[Reply]:
         """All replies of the group of `reply`, where it has at least two and none is missing; to each taker once."""
-        group = reply.item.group, reply.key.condition, reply.key.repeat
+        group = reply.item.group, reply.item.part, reply.key.condition, reply.key.repeat
         self._met.setdefault(taker, {})[group] = tuple(tasks)
         if (taker, group) in self._taken:
             return []
@@ -64,7 +64,7 @@ class Groups:
         if self._asks is None:
             self._asks = {}
             for ask, _ in self._store.asks():
-                self._asks.setdefault((ask.item.group, ask.condition, ask.repeat), []).append(ask)
+                self._asks.setdefault((ask.item.group, ask.item.part, ask.condition, ask.repeat), []).append(ask)
         return [ask for ask in self._asks.get(group, []) if ask.item.task in tasks]
 
 
