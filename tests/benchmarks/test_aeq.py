@@ -366,6 +366,7 @@ def test_an_ablation_is_run_judged_and_compared_cell_by_cell(
     assert by_setting["enhance/audio tone"]["discrimination"] == 0.0
     raw = cells(out, "aeq-raw")
     assert (raw["enhance/audio context"]["raw_discrimination"], raw["enhance/audio context"]["raw_shuffled"]) == (6, 1)
+    assert (raw["enhance/audio context"]["raw_seen"], raw["enhance/audio tone"]["raw_seen"]) == (5, 0)
     assert raw["enhance/audio tone"]["raw_discrimination"] == 1 and raw["enhance/alone tone"]["raw_naturalness"] == 2
     assert cells(out, "aeq-ratio")["enhance/alone"]["naturalness"] == 0.5
     wrong = cells(out, "aeq-reliance")

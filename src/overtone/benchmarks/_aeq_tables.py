@@ -104,6 +104,15 @@ def _raw() -> Iterator[Column]:
         "raw_shuffled", "Discrimination, replies shuffled", "discrimination_shuffled", REPLIES, kind="number",
         better="neither", help=told, each="group",
     )  # fmt: skip
+    yield Column(
+        "raw_seen", "Real less shuffled", "discrimination", REPLIES, kind="number", read=_seen, each="group",
+        help="group by group: what a judge sees of the replies; near 0 it does not look, or there is nothing to see",
+    )  # fmt: skip
+
+
+def _seen(reply: Scored) -> float | None:
+    real, exchanged = (reply.values.get(name) for name in ("discrimination", "discrimination_shuffled"))
+    return None if real is None or exchanged is None else real - exchanged
 
 
 def _measured() -> Iterator[Column]:
