@@ -194,3 +194,22 @@ def test_the_command_prints_counts_and_refuses_what_it_cannot_do(
         from overtone.build import echat_eval
 
         echat_eval.build(tmp_path, options=Options(), per_category=1, jobs=1, gates=False)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_enough_of_the_whole_set_passes_every_gate(tmp_path: Path) -> None:
+    built = build(tmp_path)
+    assert built.groups["context"][0] >= 60 and built.groups["tone"][0] >= 30
+    spoken = [c for c in built.clips if not c.reply]
+    by = Counter(c.voice for c in {c.case_id: c for c in spoken}.values())
+    assert len(by) == 10 and max(by.values()) <= 2 * min(by.values())
+
+
+def test_a_recording_that_is_none_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"a.wav,It is late again.,{tone},ann" for tone in ("sad", "happy", "angry")]
+    (tmp_path / "labels.csv").write_text("\n".join(["file,words,tone,speaker", *rows]))
+    (tmp_path / "a.wav").write_text("no sound")
+    told = ["build", "aeq", "--tones", str(tmp_path / "labels.csv"), "--out", str(tmp_path / "out"), "--no-gates"]
+    assert main(told) != 0
+    assert "a.wav: it is not a sound file" in capsys.readouterr().err
