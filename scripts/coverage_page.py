@@ -1,6 +1,6 @@
 """Write docs/benchmarks/index.md: the coverage table, from what each benchmark's file says of itself.
 
-    python -m scripts.coverage_page
+python -m scripts.coverage_page
 """
 
 from __future__ import annotations

@@ -178,9 +178,10 @@ def sentences(found: Funnel) -> list[Sentence]:
 
 
 def _losses(rows: Sequence[StageRow]) -> Iterator[Sentence]:
-    """Of each condition, the step that fewest of those who came so far get over."""
-    conditions = dict.fromkeys(row.condition for row in rows if not row.condition.startswith("oracle"))
-    for condition in conditions:
+    """The step that fewest of those who came so far get over, under the prompt that stands for a run."""
+    there = dict.fromkeys(row.condition for row in rows)
+    prompts = [c for p in ("enhance", "basic", "zero") for c in (f"{p}/audio", f"{p}/transcript") if c in there]
+    for condition in (prompts or [c for c in there if not c.startswith("oracle")])[:1]:
         path = [row for row in rows if row.condition == condition and row.through.value is not None]
         steps = [(_share(a.through, b.through), a, b) for a, b in itertools.pairwise(path) if a.through.value]
         if steps:

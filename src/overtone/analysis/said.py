@@ -43,7 +43,7 @@ def percent(e: Estimate) -> str:
 
 def points(e: Estimate) -> str:
     """`−5 points (−12 to 3)`, of a difference of two rates."""
-    return _with_interval(e, " points")
+    return _with_interval(e, " point" if e.value is not None and abs(round(100 * e.value)) == 1 else " points")
 
 
 def plain(e: Estimate, digits: int = 2) -> str:

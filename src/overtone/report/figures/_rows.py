@@ -84,7 +84,7 @@ def rows(drawing: Drawing, top: float, made: Sequence[Block], panels: Sequence[P
 
 def groups(drawing: Drawing, top: float, several: Sequence[Group]) -> float:
     """Groups of rows with axes of their own below each other, their columns in line; the place below."""
-    parts = [(made, panels) for made, panels in several if made]
+    parts = [(made, panels) for made, panels in several if any(block.rows for block in made)]
     if not all(_fits(drawing, parts, panels) for _, panels in parts):
         parts = [
             (kept, [panel]) for made, panels in parts for at, panel in enumerate(panels) if (kept := _only(made, at))

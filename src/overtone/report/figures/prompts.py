@@ -25,19 +25,22 @@ def draw(source: Source, width: float) -> Drawing:
         )
     if not measures:
         raise NothingToDraw("no reply of these runs is scored: overtone score RUN, or with --judge SPEC for C4 and VES")
-    drawing, y = page(
-        width,
-        "How much the prompt matters",
-        "Each prompt over all its replies; below, over the replies that every prompt has, the best prompt as half of "
-        "the scripts choose it for the other half (fair) and as all choose it for themselves (in sample).",
+    chosen = any(isinstance(f.found, Prompts) and f.found.choices for f in found)
+    best = (
+        "; below, over the replies that every prompt has, the best prompt as half of the scripts choose it for the "
+        "other half (fair) and as all choose it for themselves (in sample)"
     )
-    y = legend(
-        drawing, 0, y, width,
-        [
-            Entry("under one prompt"), Entry("best prompt, fair", "s2", "diamond"),
-            Entry("best prompt, in sample", "s1", "diamond", hollow=True),
-        ],
-    )  # fmt: skip
+    drawing, y = page(
+        width, "How much the prompt matters", f"Each prompt over all its replies{best if chosen else ''}."
+    )
+    if chosen:
+        y = legend(
+            drawing, 0, y, width,
+            [
+                Entry("under one prompt"), Entry("best prompt, fair", "s2", "diamond"),
+                Entry("best prompt, in sample", "s1", "diamond", hollow=True),
+            ],
+        )  # fmt: skip
     blocks = [block for f in found if (block := _block(f, source.labels[f.runs[0]], measures, width)).rows]
     panels = []
     for name in measures:
