@@ -22,6 +22,7 @@ from overtone.build.manifest import read_manifest
 from overtone.build.plan import Options
 from overtone.build.rebuild import rebuild_and_compare
 from overtone.build.sift import Sifted
+from overtone.build.voices import VoiceError, cast
 from overtone.cli import main
 from overtone.errors import UsageError
 
@@ -154,6 +155,20 @@ def test_a_users_recordings_are_copied_with_the_licence_they_state(tmp_path: Pat
     assert len(load(tmp_path / "a")._items) == 3
     assert main([*told, "--out", str(tmp_path / "b")]) == 0
     assert read_manifest(tmp_path / "b").licence == "none"
+
+
+def test_takes_of_people_are_found_by_the_names_of_clips(small: Small, tmp_path: Path) -> None:
+    takes = tmp_path / "takes"
+    takes.mkdir()
+    for path in (small[0] / "audio").glob("tone-01_*.wav"):
+        (takes / path.name).write_bytes(path.read_bytes())
+    voices = (f"recordings:{takes}?male=joe&licence=CC0-1.0", "espeak")
+    built = build(tmp_path / "a", options=Options(voices), only=("tone",), per_setting=1, jobs=1, gates=False)
+    assert {c.voice for c in built.clips if not c.reply} == {"joe"} and built.verdict.licence == "CC-BY-4.0"
+    (takes / "tone-01_angry.wav").unlink()
+    cast.cache_clear()
+    with pytest.raises(VoiceError, match=r"1 takes are missing:\n  tone-01_angry\.wav"):
+        build(tmp_path / "b", options=Options(voices), only=("tone",), per_setting=1, jobs=1, gates=False)
 
 
 def test_a_killed_build_leaves_only_whole_files_and_goes_on(small: Small, tmp_path: Path) -> None:

@@ -60,6 +60,11 @@ def test_long_words_in_one_episode_and_short_ones_are_no_group(tmp_path: Path) -
         meld(folder)
 
 
+def test_words_said_twice_in_one_dialogue_only_are_no_group(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no utterance stands in two dialogues"):
+        meld(_meld(tmp_path / "m", [*SAME, *OTHER]))
+
+
 def test_no_more_than_some_variants_are_taken(tmp_path: Path) -> None:
     scenes = [[("Ann", f"Line of its own number {n}."), ("Bob", "What are you doing?")] for n in range(9)]
     assert [len(v.ways) for v in meld(_meld(tmp_path / "m", *scenes))] == [MOST]

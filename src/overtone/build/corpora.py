@@ -138,15 +138,18 @@ def _dialogues(tables: Sequence[Path]) -> Iterator[tuple[_Line, ...]]:
 
 
 def _different(occurrences: Sequence[tuple[_Line, tuple[_Line, ...]]]) -> list[tuple[_Line, tuple[_Line, ...]]]:
-    """At most MOST of them, no two with a telling line before them in common, and no long one twice in an episode:
-    such are one scene, cut twice."""
+    """At most MOST of them, each of another dialogue, no two with a telling line before them in common, and no long
+    one twice in an episode: such are one scene, cut twice."""
     chosen: list[tuple[_Line, tuple[_Line, ...]]] = []
     seen: set[str] = set()
     for line, before in occurrences:
         telling = {w for b in before if len((w := _plain(b.words)).split()) >= _SAME_SCENE}
         last = _plain(before[-1].words)
         long = len(line.words.split()) >= 2 * _SAME_SCENE
-        if long and line.episode in {other.episode for other, _ in chosen}:
+        others = [other for other, _ in chosen]
+        if (line.split, line.dialogue) in {(other.split, other.dialogue) for other in others}:
+            continue
+        if long and line.episode in {other.episode for other in others}:
             continue
         if telling & seen or any(_plain(b[-1].words) == last for _, b in chosen) or len(chosen) == MOST:
             continue
