@@ -204,7 +204,7 @@ SUITE = Suite(
         ),
         Published(
             "AIR-Bench, foundation: the nine tasks of speech",
-            "AIR-Bench's leaderboard (arXiv 2402.07729), in per cent",
+            "AIR-Bench's leaderboard (arXiv 2402.07729), in per cent, as another project repeats it",
             {slug(task): task.replace("_", " ") for task in FOUNDATION["speech"]},
             (
                 ("Qwen-Audio-Turbo", (45.4, 95.9, 82.5, 60.0, 58.8, 48.1, 56.4, 54.3, 69.3)),
