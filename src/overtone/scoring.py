@@ -21,6 +21,7 @@ from overtone.spec import Spec, parse_spec, suggest
 if TYPE_CHECKING:
     from overtone.judges.panel import Outcome
     from overtone.judges.policy import Judge
+    from overtone.runs.limiter import Limiters
 
 PAGE = 256
 log = logging.getLogger("overtone")
@@ -33,6 +34,7 @@ def score_run(
     again: bool = True,
     metrics: Sequence[str] = (),
     judges: Sequence[Judge] = (),
+    limiters: Limiters | None = None,
     on_metric: Callable[[str, int], None] | None = None,
     on_judge: Callable[[str, Outcome], None] | None = None,
 ) -> dict[str, int]:
@@ -40,7 +42,7 @@ def score_run(
 
     `metrics` names those that are computed on request, each as `name` or `name?key=value`. With `again` false, replies
     that already hold a value with the metric's present signature are passed over. Judges come last; what they have been
-    paid for before is not asked again.
+    paid for before is not asked again. `limiters` are the command's own.
     """
     given: dict[str, int] = {}
     chosen = load_metrics(metrics)
@@ -54,7 +56,7 @@ def score_run(
         if judges:
             from overtone.judges.over_run import judge_run
 
-            for label, outcome in wait(judge_run(store, judges, log=log.info)).items():
+            for label, outcome in wait(judge_run(store, judges, log=log.info, limiters=limiters)).items():
                 given[f"judge {label}"] = outcome.answered
                 if on_judge:
                     on_judge(label, outcome)

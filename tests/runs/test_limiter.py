@@ -59,7 +59,7 @@ async def test_someone_who_gives_up_waiting_passes_the_slot_on() -> None:
 async def test_the_limit_never_falls_below_one() -> None:
     limiter = Limiter(2)
     for _ in range(5):
-        limiter._last_cut = 0.0
+        limiter.line.last_cut = 0.0
         limiter.overloaded(None)
     assert limiter.limit == 1
     await asyncio.wait_for(limiter.acquire(), 1)

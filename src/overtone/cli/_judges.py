@@ -14,6 +14,7 @@ from overtone.paths import shown
 if TYPE_CHECKING:
     from overtone.judges.panel import Outcome
     from overtone.judges.policy import Judge
+    from overtone.runs.limiter import Limiters
     from overtone.runs.store import Store
     from overtone.spec import Spec
 
@@ -27,14 +28,14 @@ class Judging:
         self.judges = check((), specs)
         self.outcomes: dict[str, Outcome] = {}
 
-    def beside(self) -> Callable[[Store], AbstractAsyncContextManager[Any]] | None:
+    def beside(self, limiters: Limiters) -> Callable[[Store], AbstractAsyncContextManager[Any]] | None:
         """What a run is given so that its replies are judged as they come."""
         if not self.judges:
             return None
         from overtone.judges.over_run import beside
 
         log = logging.getLogger("overtone").info
-        return functools.partial(beside, judges=self.judges, log=log, on_judge=self.told)
+        return functools.partial(beside, judges=self.judges, log=log, limiters=limiters, on_judge=self.told)
 
     def told(self, label: str, outcome: Outcome) -> None:
         """A judge has gone over the run. The last time counts; what was spent before is added."""

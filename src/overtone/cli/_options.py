@@ -58,9 +58,14 @@ def add_score_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_of(args: argparse.Namespace) -> list[Settings]:
-    """The runs that the command line asks for. Plug-ins are taken in here, if they may be."""
+    """The runs that the command line asks for."""
+    return asked_of(args)[0]
+
+
+def asked_of(args: argparse.Namespace) -> tuple[list[Settings], Path | None]:
+    """The same, and where their report goes, if one is wanted. Plug-ins are taken in here, if they may be."""
     from overtone import registry
-    from overtone.runs.settings import read_run_file, resolve
+    from overtone.runs.settings import read_run_file, report_file, resolve
     from overtone.scoring import check
 
     flags = {k: v for k, v in vars(args).items() if k not in ("what", "trust")}
@@ -88,4 +93,4 @@ def settings_of(args: argparse.Namespace) -> list[Settings]:
         wanted = run.model.options.get("trust_remote_code", "no").lower() not in ("no", "0", "false", "off")
         if wanted and not args.trust:  # the worker asks for OVERTONE_TRUST_REMOTE_CODE as well
             raise UsageError(f"{run.model}: running a checkpoint's own code needs --trust")
-    return runs
+    return runs, report_file(getattr(args, "report", None), file, os.environ)

@@ -4,42 +4,74 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overtone.cli._options import add_run_flags, settings_of
+from overtone.cli._options import add_run_flags, asked_of
 from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_INTERRUPTED, EXIT_OK, OvertoneError
 from overtone.paths import shown, shown_lines
 
 if TYPE_CHECKING:
     from overtone.runs.asking import Outcome
+    from overtone.runs.limiter import Limiters
     from overtone.runs.settings import Settings
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add_run_flags(parser)
+    parser.add_argument("--report", metavar="FILE.html", help="when all is done, write one report of all runs")
     parser.add_argument("-v", "--verbose", action="store_true", help="show each retry and failure")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no tables")
 
 
 def main(args: argparse.Namespace) -> int:
     """Do every run that is asked for. One of several that cannot be done is told, and the others go on."""
+    from overtone.runs.limiter import Limiters
+
     worst = EXIT_OK
-    runs = settings_of(args)
+    runs, page = asked_of(args)
+    if page:
+        from overtone.report.html import check_writable
+
+        check_writable(page)
+    limiters = Limiters()
+    missing: dict[Path, str] = {}
     for settings in runs:
         try:
-            code = _one(settings, verbose=args.verbose, quiet=args.quiet)
+            code = _one(settings, limiters, verbose=args.verbose, quiet=args.quiet)
         except OvertoneError as error:
             if len(runs) == 1:
                 raise
+            missing[settings.folder] = str(error)
             print(f"overtone: {settings.folder}: {shown(str(error))}", file=sys.stderr)
             code = error.exit_code
         worst = max(worst, code)
         if code == EXIT_INTERRUPTED:
-            break
+            return worst
+    if page:
+        worst = max(worst, _report([run.folder for run in runs], page, missing, quiet=args.quiet))
     return worst
 
 
-def _one(settings: Settings, *, verbose: bool, quiet: bool) -> int:
+def _report(folders: list[Path], page: Path, missing: dict[Path, str], *, quiet: bool) -> int:
+    """One page of all runs. A run that could not be done is named there: its folder may hold another run."""
+    from overtone.report.html import write_report
+
+    done = [folder for folder in folders if folder not in missing]
+    if not done:
+        print("overtone: no report: none of the runs could be done", file=sys.stderr)
+        return EXIT_OK  # theirs is worse
+    try:
+        write_report(done, page, missing=[f"{folder} is not in this report: {why}" for folder, why in missing.items()])
+    except OvertoneError as error:
+        print(f"overtone: {shown(str(error))}", file=sys.stderr)
+        return error.exit_code
+    if not quiet:
+        print(f"report of {len(done)} of {len(folders)} runs → {shown(str(page))}")
+    return EXIT_OK
+
+
+def _one(settings: Settings, limiters: Limiters, *, verbose: bool, quiet: bool) -> int:
     import asyncio
 
     from overtone.cli._judges import Judging
@@ -49,10 +81,18 @@ def _one(settings: Settings, *, verbose: bool, quiet: bool) -> int:
 
     judging = Judging(settings.judges)
     with Display(settings, verbose=verbose, quiet=quiet) as display:
-        hooks = Hooks(display.start, display.update, signals=True, beside=judging.beside())
+        beside = judging.beside(limiters)
+        hooks = Hooks(display.start, display.update, signals=True, limiters=limiters, beside=beside)
         outcome = asyncio.run(execute(settings, hooks))
     judges = judging.unstopped if outcome.stopped != "interrupted" else ()
-    score_run(settings.folder, again=False, metrics=settings.metrics, judges=judges, on_judge=judging.told)
+    score_run(
+        settings.folder,
+        again=False,
+        metrics=settings.metrics,
+        judges=judges,
+        limiters=limiters,
+        on_judge=judging.told,
+    )
     if not quiet:
         from overtone.report.terminal import print_run
 

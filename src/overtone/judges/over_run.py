@@ -26,6 +26,7 @@ from overtone.judges.subject import Subject
 from overtone.judges.transcripts import Transcripts
 from overtone.paths import inside
 from overtone.runs.asking import Policy as Retries
+from overtone.runs.limiter import Limiters
 from overtone.runs.store import Ask, Store
 from overtone.schema import Score
 from overtone.suite import Suite
@@ -217,6 +218,7 @@ async def opened(
     *,
     retries: Retries | None = None,
     log: Callable[[str], None] | None = None,
+    limiters: Limiters | None = None,
 ) -> AsyncIterator[Bench]:
     """Judges ready to work on an open store; closed with what they started, whatever happens."""
     judges = [with_own_rubrics(judge, store.meta().get("benchmark", "")) for judge in judges]
@@ -226,8 +228,10 @@ async def opened(
             raise UsageError(f"two judges are called {label!r}; give one of them label=NAME in its SPEC")
     async with AsyncExitStack() as stack:
         verdicts = stack.enter_context(Verdicts(store.folder / FILE))
-        workers = store.folder / "workers"
-        sittings = [Sitting(j, verdicts, retries=retries, log=log, log_folder=workers) for j in judges]
+        sittings = [
+            Sitting(j, verdicts, retries=retries, log=log, log_folder=store.folder / "workers", limiters=limiters)
+            for j in judges
+        ]
         for sitting in sittings:
             stack.push_async_callback(sitting.close)
         bench = Bench(store, judges, sittings)
@@ -255,10 +259,11 @@ async def beside(
     judges: Sequence[Judge],
     *,
     log: Callable[[str], None] | None = None,
+    limiters: Limiters | None = None,
     on_judge: Callable[[str, Outcome], None] | None = None,
 ) -> AsyncIterator[_Beside]:
     """Judges that work while the run goes on; leaving waits until they have judged what there is."""
-    async with opened(store, judges, log=log) as bench:
+    async with opened(store, judges, log=log, limiters=limiters) as bench:
         counts = store.counts()
         if counts["pending"] or counts["failed"]:  # what is wrong with a judge is said before the model is asked
             for sitting in bench.sittings:
@@ -276,9 +281,10 @@ async def judge_run(
     *,
     retries: Retries | None = None,
     log: Callable[[str], None] | None = None,
+    limiters: Limiters | None = None,
 ) -> dict[str, Outcome]:
     """Judge every answered reply of a run that a rubric is for; returns how it went for each judge."""
-    async with opened(store, judges, retries=retries, log=log) as bench:
+    async with opened(store, judges, retries=retries, log=log, limiters=limiters) as bench:
         for reply in replies(store, bench.tasks):
             bench.answered(reply)
         await bench.finish()

@@ -23,6 +23,7 @@ from overtone.judges.subject import Subject
 from overtone.models import Model
 from overtone.runs.asking import Asker, Stopped
 from overtone.runs.asking import Policy as Retries
+from overtone.runs.limiter import Limiters
 from overtone.runs.prices import price_of
 from overtone.runs.settings import identity
 from overtone.schema import Key, Message, Request, Sound
@@ -104,6 +105,7 @@ class Sitting:
         retries: Retries | None = None,
         log: Callable[[str], None] | None = None,
         log_folder: Path | None = None,
+        limiters: Limiters | None = None,
     ) -> None:
         self.judge = judge
         self.verdicts = verdicts
@@ -114,6 +116,7 @@ class Sitting:
         self._log = log or (lambda line: None)
         self._log_folder = log_folder
         self._retries = retries
+        self._limiters = limiters
         self._price = price_of(judge.spec)
         if judge.policy.budget_usd is not None and self._price is None:
             raise UsageError(
@@ -242,6 +245,8 @@ class Sitting:
                     budget_usd=policy.budget_usd,
                     price=self._price,
                     policy=self._retries,
+                    limiters=self._limiters,
+                    leads=False,
                     log=self._log,
                 )
             return self.asker

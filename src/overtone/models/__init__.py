@@ -9,7 +9,10 @@ from overtone.spec import Spec
 
 
 class Model(Protocol):
-    """What the engine asks of a model. Retries, back-off, concurrency and storage are the engine's."""
+    """What the engine asks of a model. Retries, back-off, concurrency and storage are the engine's.
+
+    A model may have an `endpoint`, a text: those of one command that name the same share one limit of requests at once.
+    """
 
     spec: Spec
     slots: int | None  # how many requests it can serve at once; None = as many as the engine likes

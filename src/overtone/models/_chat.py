@@ -50,6 +50,12 @@ class ChatModel:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.spec})"
 
+    @property
+    def endpoint(self) -> str:
+        """What is shared by all models behind it: how it is spoken to, and where."""
+        scheme, host, port = origin(self.base)
+        return f"{self.spec.kind} {scheme}://{host}:{port}{self.base.path.rstrip('/')}"
+
     # What a kind fills in.
 
     def url(self) -> URL:

@@ -11,6 +11,7 @@ import datetime as dt
 import hashlib
 import os
 import tempfile
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -48,16 +49,16 @@ def write_report(
     embed_audio: bool = False,
     calibrated: Path | None = None,
     arena: Path | None = None,
+    missing: Sequence[str] = (),
 ) -> Path:
     """Write the report of `runs` to `out` and return it. Nothing is left behind when it fails.
 
     `calibrated` is a file of people's labels; judges' means corrected by them are shown beside the judges' own. `arena`
-    is a folder of `overtone arena`, whose standings are shown too.
+    is a folder of `overtone arena`, whose standings are shown too. `missing` says which runs are not in it, and why.
     """
     if not runs:
         raise UsageError("name at least one run folder")
-    if out.is_dir():
-        raise UsageError(f"{out} is a folder; give the report a file name, e.g. -o {out}/report.html")
+    check_not_folder(out)
     standings = read_standings(arena) if arena else None
     readings = [open_run(folder) for folder in runs]
     media = Media(out, embed_audio)
@@ -66,6 +67,7 @@ def write_report(
     index, chunks = pack(readings, labels, media)
     links = Links(readings, [row[0] for row in index["cases"]], corrected)
     context = _context(readings, labels, corrected)
+    context["warnings"] = [*missing, *context["warnings"]]
     source = Source(readings, labels, arena=standings)
     context["findings"] = sections(source, links)
     context["suites"] = _own_tables(readings, links)
@@ -100,6 +102,21 @@ def write_report(
     return out
 
 
+def check_not_folder(out: Path) -> None:
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder; give the report a file name, e.g. {out}/report.html")
+
+
+def check_writable(out: Path) -> None:
+    """An error now where no report could be written later: nobody waits hours to learn that."""
+    check_not_folder(out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=out.parent).close()
+    except OSError as error:
+        raise UsageError(f"the report {out} could not be written: {error.strerror}; choose another file") from None
+
+
 def _own_tables(readings: list[Reading], links: Links) -> list[PartTable]:
     """The headline tables of the runs' benchmarks, their numbers linked."""
     made = headlines(readings)
@@ -116,9 +133,11 @@ def _umask() -> int:
 
 
 def run_labels(readings: list[Reading]) -> list[str]:
-    """A short name for each run: its model, with the folder's name where two runs share it."""
+    """A short name for each run: its model; where two runs share it with the benchmark's name, else the folder's."""
     models = [_model_name(r.meta.get("model", "")) or r.name for r in readings]
-    labels = [m if models.count(m) == 1 else f"{m} ({r.name})" for m, r in zip(models, readings, strict=True)]
+    asked = [(m, r.benchmark) for m, r in zip(models, readings, strict=True)]
+    more = [r.benchmark if asked.count(pair) == 1 else r.name for pair, r in zip(asked, readings, strict=True)]
+    labels = [m if models.count(m) == 1 else f"{m} ({x})" for m, x in zip(models, more, strict=True)]
     return [x if labels.count(x) == 1 else f"{x} #{n}" for n, x in enumerate(labels, 1)]
 
 
@@ -196,7 +215,10 @@ def _context(readings: list[Reading], labels: list[str], corrected: list[list[Ca
 
 
 def _lead(summaries: list[Summary]) -> str:
-    cases = max((s.cases for s in summaries), default=0)
+    most: dict[str, int] = {}
+    for s in summaries:
+        most[s.benchmark] = max(s.cases, most.get(s.benchmark, 0))
+    cases = sum(most.values())
     asked = sum(s.asked for s in summaries)
     answered = sum(s.answered for s in summaries)
     return (

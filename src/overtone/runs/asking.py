@@ -17,7 +17,7 @@ import msgspec
 from overtone.audio import load_sound
 from overtone.errors import AudioError, ModelFailure, OvertoneError, StoreError
 from overtone.models import Model
-from overtone.runs.limiter import Limiter
+from overtone.runs.limiter import Limiters
 from overtone.runs.prices import Price
 from overtone.runs.strangers import MAX_CHARACTERS, MAX_TOKENS
 from overtone.schema import Reply, Request, Usage
@@ -55,7 +55,10 @@ class Stopped(Exception):
 
 
 class Asker:
-    """One model with its limiter, retries and budget. `outcome` counts requests, cost, and why it stopped."""
+    """One model with its limiter, retries and budget. `outcome` counts requests, cost, and why it stopped.
+
+    `limiters` are shared with others who ask; a judge does not lead: see there.
+    """
 
     def __init__(
         self,
@@ -68,6 +71,8 @@ class Asker:
         price: Price | None = None,
         policy: Policy | None = None,
         on_limit: Callable[[int, str], None] | None = None,
+        limiters: Limiters | None = None,
+        leads: bool = True,
         log: Callable[[str], None] | None = None,
     ) -> None:
         self.model = model
@@ -77,7 +82,8 @@ class Asker:
         self.policy = policy or Policy()
         self.outcome = Outcome()
         ceiling = connections if model.slots is None else min(connections, model.slots)
-        self.limiter = Limiter(max(1, ceiling), on_limit or (lambda limit, why: None))
+        endpoint = getattr(model, "endpoint", "")  # a model that has a place of its own names none
+        self.limiter = (limiters or Limiters()).limiter(endpoint, max(1, ceiling), on_limit, leads=leads)
         self._log = log or (lambda line: None)
         self._rng = random.Random(seed)
         self._stopping = asyncio.Event()

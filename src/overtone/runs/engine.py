@@ -19,6 +19,7 @@ from overtone import registry
 from overtone.errors import DataError, ModelFailure, StoreError
 from overtone.models import Model
 from overtone.runs.asking import Asker, Outcome, Policy, Stopped
+from overtone.runs.limiter import Limiters
 from overtone.runs.prices import Price
 from overtone.runs.sounds import Sounds
 from overtone.runs.store import Ask, Store
@@ -60,6 +61,7 @@ class Engine:
         budget_usd: float | None = None,
         price: Price | None = None,
         policy: Policy | None = None,
+        limiters: Limiters | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         on_answered: Callable[[Ask], None] | None = None,
         log: Callable[[str], None] | None = None,
@@ -79,6 +81,7 @@ class Engine:
             price=price,
             policy=policy,
             on_limit=self._limit_changed,
+            limiters=limiters,
             log=self._log,
         )
         self.outcome = self.asker.outcome

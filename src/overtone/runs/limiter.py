@@ -1,6 +1,7 @@
 """How many requests may be in flight. Only errors lower it: halved on overload, one more per round of successes.
 
-It starts at its ceiling. There is no barrier: a slot that frees is taken at once by whoever waits longest.
+It starts at its ceiling. There is no barrier: a slot that frees is taken at once by whoever waits longest. Who asks at
+one endpoint shares its limit: what an overload has taught one holds for the others, and for those who come later.
 """
 
 from __future__ import annotations
@@ -13,74 +14,143 @@ from collections.abc import Callable
 COOLDOWN = 1.0  # requests in flight fail together: one overload counts once within this many seconds
 
 
-class Limiter:
-    """Hand out slots. `changed` is called with the new limit whenever it moves."""
+class Line:
+    """One endpoint: what it bears, who is served and who waits. Outlives the event loop of a single run."""
 
-    def __init__(self, ceiling: int, changed: Callable[[int, str], None] | None = None) -> None:
+    def __init__(self, ceiling: int) -> None:
         self.ceiling = ceiling
         self.limit = float(ceiling)
         self.in_flight = 0
-        self._resume_at = 0.0
-        self._last_cut = 0.0
+        self.resume_at = 0.0
+        self.last_cut = 0.0
+        self.led = False  # the ceiling is a run's
+        self.waiting: deque[tuple[Limiter, asyncio.Future[None]]] = deque()
+
+    def lift(self, ceiling: int) -> None:
+        """Another ceiling. A limit that an overload has lowered stays as low."""
+        self.limit = float(ceiling) if self.limit >= self.ceiling else min(self.limit, float(ceiling))
+        self.ceiling = ceiling
+        self.serve()
+
+    def pause(self) -> None:
+        """Have those who wait called when the pause is over."""
+        rest = self.resume_at - time.monotonic()
+        if rest > 0:
+            asyncio.get_running_loop().call_later(rest + 0.001, self.serve)
+
+    @property
+    def free(self) -> bool:
+        return self.in_flight < int(self.limit) and not time.monotonic() < self.resume_at
+
+    def serve(self) -> None:
+        """Give what is free to those who wait longest."""
+        for who, future in tuple(self.waiting):
+            if not self.free:
+                return
+            if who.in_flight < who.ceiling and not future.done():
+                self.give(who, future)
+
+    def give(self, who: Limiter, future: asyncio.Future[None]) -> None:
+        self.waiting.remove((who, future))
+        who.take()
+        future.set_result(None)
+
+
+class Limiter:
+    """Hands out slots to one who asks: `ceiling` at most, and no more than the endpoint's line has free.
+
+    `changed` is called with the new limit whenever a request of its own moves it.
+    """
+
+    def __init__(
+        self, ceiling: int, changed: Callable[[int, str], None] | None = None, line: Line | None = None
+    ) -> None:
+        self.ceiling = ceiling
+        self.in_flight = 0
+        self.line = line or Line(ceiling)
         self._ending = False
-        self._waiting: deque[asyncio.Future[None]] = deque()
         self._changed = changed or (lambda limit, why: None)
+        self.line.pause()  # one that a run before this has been told to make
+
+    @property
+    def limit(self) -> float:
+        return self.line.limit
 
     async def acquire(self) -> None:
         """Wait for a slot."""
-        while not self._free():
-            future = asyncio.get_running_loop().create_future()
-            self._waiting.append(future)
-            try:
-                await future
-            except asyncio.CancelledError:
-                self._wake()
-                raise
-        self.in_flight += 1
+        if self._ending or (self.in_flight < self.ceiling and self.line.free):
+            self.take()
+            return
+        future = asyncio.get_running_loop().create_future()
+        self.line.waiting.append((self, future))
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future.cancelled():
+                self.line.waiting.remove((self, future))
+            else:  # it was given a slot in the same moment
+                self.release()
+            raise
 
-    def _free(self) -> bool:
-        if self._ending:
-            return True
-        if self._resume_at and time.monotonic() < self._resume_at:
-            return False
-        return self.in_flight < int(self.limit)
+    def take(self) -> None:
+        self.in_flight += 1
+        self.line.in_flight += 1
 
     def release(self) -> None:
         self.in_flight -= 1
-        self._wake()
-
-    def _wake(self) -> None:
-        while self._waiting:
-            future = self._waiting.popleft()
-            if not future.done():
-                future.set_result(None)
-                return
+        self.line.in_flight -= 1
+        self.line.serve()
 
     def succeeded(self) -> None:
         """One request went well: after as many as the limit, the limit grows by one, up to the ceiling."""
-        if self.limit < self.ceiling:
-            before = int(self.limit)
-            self.limit = min(self.limit + 1 / self.limit, float(self.ceiling))
-            if int(self.limit) > before:
-                self._changed(int(self.limit), "recovered")
-                self._wake()
+        line = self.line
+        if line.limit < line.ceiling:
+            before = int(line.limit)
+            line.limit = min(line.limit + 1 / line.limit, float(line.ceiling))
+            if int(line.limit) > before:
+                self._changed(int(line.limit), "recovered")
+                line.serve()
 
     def overloaded(self, retry_after: float | None) -> None:
         """The endpoint said it has too much to do: halve the limit, and let nobody start before `retry_after`."""
         now = time.monotonic()
+        line = self.line
         if retry_after:
-            self._resume_at = max(self._resume_at, now + retry_after)
-            asyncio.get_running_loop().call_later(retry_after + 0.001, self._wake_all)
-        if now - self._last_cut >= COOLDOWN:
-            self._last_cut = now
-            self.limit = max(1.0, self.limit / 2)
-            self._changed(int(self.limit), "overloaded")
+            line.resume_at = max(line.resume_at, now + retry_after)
+            line.pause()
+        if now - line.last_cut >= COOLDOWN:
+            line.last_cut = now
+            line.limit = max(1.0, line.limit / 2)
+            self._changed(int(line.limit), "overloaded")
 
     def let_go(self) -> None:
-        """Let everybody who waits through at once: the run is ending, and each will find that out by itself."""
+        """Let everybody who waits here through at once: the run is ending, and each will find that out by itself."""
         self._ending = True
-        self._wake_all()
+        for who, future in tuple(self.line.waiting):
+            if who is self and not future.done():
+                self.line.give(who, future)
 
-    def _wake_all(self) -> None:
-        for _ in range(len(self._waiting)):
-            self._wake()
+
+class Limiters:
+    """The lines of one command, each under the name of its endpoint. A model that names none has one of its own."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, Line] = {}
+
+    def limiter(
+        self, endpoint: str, ceiling: int, changed: Callable[[int, str], None] | None = None, *, leads: bool = True
+    ) -> Limiter:
+        """A place in the endpoint's line. The run `leads`: its ceiling is the line's, and a judge beside it keeps to
+        that; where judges are alone, the highest of theirs is."""
+        if not endpoint:
+            return Limiter(ceiling, changed)
+        line = self.lines.setdefault(endpoint, Line(ceiling))
+        if leads:
+            line.led = True
+            line.lift(ceiling)
+        elif not line.led:
+            line.lift(max(ceiling, line.ceiling))
+        found = Limiter(ceiling, changed, line)
+        if leads and line.limit < ceiling and changed:
+            changed(int(line.limit), "learned before")
+        return found

@@ -27,6 +27,7 @@ from overtone.paths import OneLine
 from overtone.runs.asking import Outcome, Policy, check_outcome
 from overtone.runs.database import clear_errors
 from overtone.runs.engine import Engine, Progress
+from overtone.runs.limiter import Limiters
 from overtone.runs.prices import price_of
 from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
 from overtone.runs.sounds import Sounds
@@ -56,6 +57,7 @@ class Hooks(msgspec.Struct, frozen=True):
     on_progress: Callable[[Progress], None] | None = None
     signals: bool = False
     policy: Policy | None = None
+    limiters: Limiters | None = None  # shared with the command's other runs and judges
     beside: Callable[[Store], AbstractAsyncContextManager[Beside]] | None = None  # judges, while the run goes on
 
 
@@ -118,6 +120,7 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
                     budget_usd=settings.budget_usd,
                     price=price,
                     policy=hooks.policy,
+                    limiters=hooks.limiters,
                     on_progress=hooks.on_progress,
                     on_answered=beside.answered if beside else None,
                     log=log.info,

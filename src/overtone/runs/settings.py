@@ -117,7 +117,7 @@ def read_run_file(path: Path) -> RunFile:
                 f"{path}: unknown table [{name}]{suggest(name, tables)}; known: {', '.join(sorted(tables))}"
             )
     run = tree.get("run", {})
-    _check_keys(path, "[run]", run, (*_KEYS, "plugins"))
+    _check_keys(path, "[run]", run, (*_KEYS, "report", "plugins"))
     lists: dict[str, tuple[dict[str, Any], ...]] = {}
     for name, keys in (("model", ("spec",)), ("benchmark", ("name", *_KEYS)), ("judge", ("spec",))):
         found = tree.get(name, [])
@@ -137,7 +137,7 @@ def _check_keys(path: Path, table: str, found: Any, known: tuple[str, ...]) -> N
     for key, value in found.items():
         if key.replace("-", "_") not in known:
             raise UsageError(f"{path}: unknown key {key!r} in {table}{suggest(key, known)}; known: {', '.join(known)}")
-        if key in ("spec", "name", "data", "out") and not (isinstance(value, str) and value):
+        if key in ("spec", "name", "data", "out", "report") and not (isinstance(value, str) and value):
             raise UsageError(f"{path}: {key} in {table} must be a text in quotes, not {value!r:.60}")
         if key == "plugins" and not (isinstance(value, list) and all(isinstance(v, str) and v for v in value)):
             raise UsageError(f'{path}: plugins must be a list of files, like ["my_metric.py"], not {value!r:.60}')
@@ -164,6 +164,7 @@ def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping
     runs = []
     for benchmark, spec in pairs:
         merged: dict[str, Any] = {**around, **_plain(file.run if file else {}), **_plain(benchmark)}
+        merged.pop("report", None)  # of the command, not of one run
         merged |= {k: v for k, v in given.items() if k in _KEYS}
         if given.get("metric"):
             merged["metrics"] = list(given["metric"])
@@ -181,6 +182,14 @@ def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping
     if len(set(folders)) < len(folders):
         raise UsageError("two runs would write the same folder: the same model and benchmark are named twice")
     return runs
+
+
+def report_file(flag: str | None, file: RunFile | None, environment: Mapping[str, str]) -> Path | None:
+    """Where one page of all runs is wanted, if anywhere."""
+    told = flag or (file.run.get("report") if file else None) or environment.get("OVERTONE_REPORT")
+    if told and not told.lower().endswith((".html", ".htm")):
+        raise UsageError(f"report: {told!r} is no HTML file; name one, e.g. report.html")
+    return Path(told) if told else None
 
 
 def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
