@@ -14,6 +14,7 @@ from overtone.report.html import write_report
 from overtone.report.suites import headlines, published
 from overtone.report.terminal import print_run
 from tests.analysis.small import Maker, item
+from tests.report.fake_run import make_run
 
 
 @pytest.fixture
@@ -38,6 +39,16 @@ def test_a_benchmarks_own_table_stands_in_terminal_page_and_alone(
     page = write_report([run], tmp_path / "report.html").read_text(encoding="utf-8")
     assert 'href="#behind=1%3Asuite/empathyeval/task/audio/final"' in page
     assert "Qwen2.5-Omni-7B" in page
+
+
+def test_beside_others_findings_are_of_the_runs_whose_levels_share_scripts(run: Path, tmp_path: Path) -> None:
+    linked = make_run(tmp_path / "linked", scripts=6)
+    page = write_report([run, linked], tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'href="#behind=2%3Asuite/empathyeval/task/audio/final"' in page, "linked runs stand first"
+    assert 'href="#behind=1%3Afunnel/' in page and 'href="#behind=2%3Afunnel/' not in page
+    assert "whose levels share their scripts" in page
+    alone = write_report([run], tmp_path / "alone.html").read_text(encoding="utf-8")
+    assert 'id="findings"' not in alone and 'href="#findings"' not in alone
 
 
 def test_the_headline_of_a_benchmark_has_a_key_under_every_number(run: Path) -> None:

@@ -45,6 +45,12 @@ def suite_of(benchmark: str) -> Suite | None:
     return found if isinstance(found, Suite) else None
 
 
+def has_own_tables(benchmark: str) -> bool:
+    """Whether a benchmark is known by tables of its own, rather than by levels that share their scripts."""
+    suite = suite_of(benchmark) if benchmark else None
+    return suite is not None and bool(suite.headlines)
+
+
 def suite_tables(reading: Reading) -> list[SuiteTable]:
     """The headline tables of the run's benchmark; none where it has none or nothing of them was asked. A table without
     a single score, such as that of a judge nobody asked, is left out beside those that have some."""

@@ -1,4 +1,4 @@
-"""Build a part of Overtone-Open, run the embedded models over all levels, and write a report: everything offline."""
+"""Build parts of the open sets, run the embedded models over them, and write one report: everything offline."""
 
 from __future__ import annotations
 
@@ -8,25 +8,32 @@ from pathlib import Path
 
 from overtone.errors import EXIT_OK
 
-CLIPS = "clips"
 # The embedded language model answers some 1.5 questions a second on two cores: to stay within minutes, the demo builds
 # one script per cue, without the gates, and asks everything about its target clip only. What the findings compare is
 # asked as well: the alternative clip's voice and a reply to it, the words alone, another prompt, and a wrong cue told.
 # Without these flags the commands do all.
-BUILD = ("--per-cue", "1", "--no-gates")
 FLAGS = ("--parts", "core")
 DEAF, ACOUSTIC = "cascade?max_tokens=32", "cascade?hear=acoustic&max_tokens=32"
-ALL = ("--styles", "target", "--prompt", "enhance")
-TOLD = ("--levels", "3", "--styles", "target", "--prompt", "basic,oracle,oracle-false")
-MOVED = ("--levels", "1,3", "--styles", "target,alternative", "--prompt", "enhance")
-WORDS = ("--levels", "1", "--styles", "target", "--input", "transcript")
-RUNS = (  # phase, folder, SPEC, flags
-    ("deaf", "deaf", DEAF, ALL),
-    ("… told the cue", "deaf", DEAF, TOLD),
-    ("… another voice", "deaf", DEAF, MOVED),
-    ("acoustic", "acoustic", ACOUSTIC, ALL),
-    ("… another voice", "acoustic", ACOUSTIC, MOVED),
-    ("… words alone", "acoustic", ACOUSTIC, WORDS),
+ALL = (*FLAGS, "--styles", "target", "--prompt", "enhance")
+TOLD = (*FLAGS, "--levels", "3", "--styles", "target", "--prompt", "basic,oracle,oracle-false")
+MOVED = (*FLAGS, "--levels", "1,3", "--styles", "target,alternative", "--prompt", "enhance")
+WORDS = (*FLAGS, "--levels", "1", "--styles", "target", "--input", "transcript")
+SETS = (  # built, where to, flags
+    ("open", "clips", ("--per-cue", "1", "--no-gates")),
+    ("aeq", "aeq-clips", ("--per-cue", "1", "--no-gates")),
+    ("echat-eval", "echat-clips", ("--per-cue", "1", "--no-gates")),
+)
+RUNS: tuple[
+    tuple[str, str, str, str, str, tuple[str, ...]], ...
+] = (  # phase, benchmark, its clips, folder, SPEC, flags
+    ("deaf", "open", "clips", "deaf", DEAF, ALL),
+    ("… told the cue", "open", "clips", "deaf", DEAF, TOLD),
+    ("… another voice", "open", "clips", "deaf", DEAF, MOVED),
+    ("acoustic", "open", "clips", "acoustic", ACOUSTIC, ALL),
+    ("… another voice", "open", "clips", "acoustic", ACOUSTIC, MOVED),
+    ("… words alone", "open", "clips", "acoustic", ACOUSTIC, WORDS),
+    ("aeq", "aeq", "aeq-clips", "aeq", ACOUSTIC, ("--input", "audio,context")),
+    ("echat-eval", "echat-eval", "echat-clips", "echat-eval", ACOUSTIC, ()),
 )
 
 
@@ -47,16 +54,15 @@ def main(args: argparse.Namespace) -> int:
         took.append((name, time.perf_counter() - began))
         return code
 
-    code = phase("clips", "build", "open", *BUILD, "--out", str(out / CLIPS))
-    for name, folder, spec, flags in RUNS:
-        if code != EXIT_OK:
+    for name, clips, part in SETS:
+        if (code := phase(f"{name} clips", "build", name, *part, "--out", str(out / clips))) != EXIT_OK:
             return code
-        where = ("--data", str(out / CLIPS), "--out", str(out / folder))
-        code = phase(name, "run", "open", *where, "--model", spec, *FLAGS, *flags)
-    if code != EXIT_OK:
-        return code
+    for name, benchmark, clips, folder, spec, flags in RUNS:
+        where = ("--data", str(out / clips), "--out", str(out / folder))
+        if (code := phase(name, "run", benchmark, *where, "--model", spec, *flags)) != EXIT_OK:
+            return code
     report = out / "report.html"
-    folders = dict.fromkeys(str(out / folder) for _, folder, _, _ in RUNS)
+    folders = dict.fromkeys(str(out / folder) for *_, folder, _, _ in RUNS)
     code = phase("report", "report", *folders, "-o", str(report))
     print(f"\n{'phase':<16} seconds")
     for name, seconds in [*took, ("in all", sum(s for _, s in took))]:

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from overtone.analysis.calibrated import Calibrated, calibrated_means
 from overtone.analysis.measures import Estimate
 from overtone.analysis.reading import Reading, open_run, signature_differences
-from overtone.analysis.suites import under
+from overtone.analysis.suites import has_own_tables, under
 from overtone.analysis.summary import Summary, summarise_reading
 from overtone.errors import StoreError, UsageError
 from overtone.report import format as fmt
@@ -60,7 +60,7 @@ def write_report(
         raise UsageError("name at least one run folder")
     check_not_folder(out)
     standings = read_standings(arena) if arena else None
-    readings = [open_run(folder) for folder in runs]
+    readings = sorted((open_run(folder) for folder in runs), key=lambda r: has_own_tables(r.benchmark))
     media = Media(out, embed_audio)
     labels = run_labels(readings)
     corrected = [calibrated_means(reading, calibrated) for reading in readings] if calibrated else []
@@ -68,10 +68,13 @@ def write_report(
     links = Links(readings, [row[0] for row in index["cases"]], corrected)
     context = _context(readings, labels, corrected)
     context["warnings"] = [*missing, *context["warnings"]]
-    source = Source(readings, labels, arena=standings)
-    context["findings"] = sections(source, links)
+    linked = [reading for reading in readings if not has_own_tables(reading.benchmark)]  # their levels share scripts
+    source = Source(linked, labels[: len(linked)], arena=standings)
+    context["findings"] = sections(source, links) if linked else []
+    context["told"] = labels[: len(linked)] if len(linked) < len(labels) else []
     context["suites"] = _own_tables(readings, links)
-    context["arena"] = ladder(arena, standings, source, links) if arena and standings else None
+    everybody = Source(readings, labels, arena=standings)
+    context["arena"] = ladder(arena, standings, everybody, links) if arena and standings else None
     shown = zip(context["runs"], (run["summary"] for run in context["runs"]), readings, strict=True)
     context["ends"], index["ends"] = ends(shown, media)
     context["compared"] = comparisons(readings, labels, links, media, index["ends"])
