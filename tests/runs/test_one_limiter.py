@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from bench.data import make
 from overtone.cli import main
@@ -43,6 +44,28 @@ def test_a_judge_at_the_models_endpoint_keeps_to_the_runs_limit(talks: Path, tmp
         assert run_of(talks, tmp_path / "run", server, server.base_url, 4) == 0
         assert server.count == 24 + 24, "every reply was given and judged"
         assert server.most_at_once == 4
+
+
+def test_what_a_judge_meets_slows_the_run_and_is_told_in_its_log(
+    talks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OpenAIServer(latency=0.03, answer=either) as server:
+        plain = server._misbehave
+        met = 0
+
+        async def busy(request: web.Request, asked: Asked, behaviour: str, text: str) -> web.StreamResponse:
+            nonlocal met
+            if not by_request(asked) or met:  # the first question to the judge meets a busy server
+                return web.json_response(server.reply(text, None))
+            met += 1
+            response: web.StreamResponse = await plain(request, asked, "429:0.2", text)
+            return response
+
+        server.always = "busy"
+        monkeypatch.setattr(server, "_misbehave", busy)
+        assert run_of(talks, tmp_path / "run", server, server.base_url, 8) == 0
+        assert met == 1 and server.count == 24 + 24 + 1
+    assert "judge judge, overloaded: 4 requests at once" in (tmp_path / "run" / "run.log").read_text()
 
 
 def test_a_judge_elsewhere_has_a_limit_of_its_own(talks: Path, tmp_path: Path) -> None:

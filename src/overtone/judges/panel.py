@@ -245,6 +245,7 @@ class Sitting:
                     budget_usd=policy.budget_usd,
                     price=self._price,
                     policy=self._retries,
+                    on_limit=lambda limit, why: self._log(f"judge {self.judge.label}, {why}: {limit} requests at once"),
                     limiters=self._limiters,
                     leads=False,
                     log=self._log,
