@@ -89,7 +89,7 @@ def _notes(shown: list[str], chosen: dict[int, dict[str, StageRow]], ways: int) 
     lacking = [stage for stage in ORDER if stage not in shown]
     if lacking:
         absent = ", ".join(LABELS[stage] for stage in lacking)
-        notes.append(f"Not measured: {absent}. 'overtone judge RUN' rates replies and voices.")
+        notes.append(f"Not measured: {absent}. 'overtone score RUN --judge SPEC' rates replies and voices.")
     skipping = {(ORDER.index(row.stage), row.step.after) for of in chosen.values() for row in of.values() if row.step}
     for at, after in sorted(skipping):
         if ORDER[at - 1] != after:
