@@ -106,6 +106,7 @@ def test_where_no_run_could_be_done_no_page_is_written(tmp_path: Path, capsys: p
         ("pages.html", "pages.html is a folder; give the report a file name"),
         ("m/mmau-test-mini.json/all.html", "all.html could not be written"),
         ("all.txt", "is no HTML file; name one, e.g. report.html"),
+        ("mine.html", "is no report of Overtone's"),
     ],
 )
 @pytest.mark.parametrize("by", ["flag", "file", "environment"])
@@ -113,6 +114,7 @@ def test_a_page_that_could_not_be_written_is_refused_before_anything_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], report: str, said: str, by: str
 ) -> None:
     (tmp_path / "pages.html").mkdir()
+    (tmp_path / "mine.html").write_text("<p>my page</p>")
     listening(tmp_path / "m")
     told = str(tmp_path / report)
     if by == "environment":

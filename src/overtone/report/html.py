@@ -40,6 +40,7 @@ from overtone.report.table import PartTable
 from overtone.report.where import where
 from overtone.version import __version__
 
+GENERATOR = b'<meta name="generator" content="Overtone '
 SCRIPTS = ("page.js", "list.js", "case.js", "links.js")  # one after the other, in one scope
 
 
@@ -110,10 +111,18 @@ def check_not_folder(out: Path) -> None:
         raise UsageError(f"{out} is a folder; give the report a file name, e.g. {out}/report.html")
 
 
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4096)
+
+
 def check_writable(out: Path) -> None:
-    """An error now where no report could be written later: nobody waits hours to learn that."""
+    """An error now where no report could be written later: nobody waits hours to learn that. What is no report of ours
+    is not replaced: a run file from elsewhere may name anything."""
     check_not_folder(out)
     try:
+        if out.exists() and GENERATOR not in _beginning(out):
+            raise UsageError(f"{out} is there and is no report of Overtone's; choose another file")
         out.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=out.parent).close()
     except OSError as error:
