@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 Under = tuple[str, list[str]]  # a key, and the cases under its number
-TIE = 1e-6  # differences of a score below it are none: embeddings of one text differ by less from batch to batch
 
 
 class Names:

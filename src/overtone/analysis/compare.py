@@ -15,7 +15,7 @@ from msgspec import Struct
 from overtone import cues
 from overtone.analysis import named
 from overtone.analysis.judged import by_status
-from overtone.analysis.measures import Estimate, Measure, chosen
+from overtone.analysis.measures import TIE, Estimate, Measure, chosen
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.analysis.unlike import Unlike, unlike
@@ -24,7 +24,6 @@ from overtone.stats import multiple, paired
 SEED = 7
 DRAWS = 10_000
 LEVEL = 0.95
-TIE = 1e-6  # of a measure's scale: embeddings of one text differ by less from batch to batch
 SIGNATURE = (
     f"compare|v1|pair:item,condition,repeat|cluster:script|test:sign-flips|draws:{DRAWS}|seed:{SEED}"
     f"|level:{LEVEL}|adjust:holm-by-table|unchanged:below {TIE:g} of the scale"

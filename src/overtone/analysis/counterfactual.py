@@ -169,7 +169,7 @@ def sentences(found: Counterfactual) -> list[Sentence]:
             f"{row.condition}, {row.level}: where the voice moves the right answer, {said.percent(row.changed)} of "
             f"{row.sensitivity.scored} pairs of answers change and {said.percent(row.sensitivity)} are right on both "
             f"clips{chance}, against {said.percent(row.swapped)} the wrong way round: a difference of "
-            f"{said.points(row.direction)}{_p(row.p)}{telling}."
+            f"{said.points(row.direction)}{said.and_p(row.p)}{telling}."
         )
         lines.append(Sentence(text, row.key))
     for still in said.headline(found.specificity):
@@ -182,7 +182,7 @@ def sentences(found: Counterfactual) -> list[Sentence]:
             telling = "" if said.tells(still.excess) else ", which cannot be told from no difference"
             line += (
                 f"; answers to the same questions change more often where the voice changes by "
-                f"{said.points(still.excess)}{_p(still.p)}{telling}"
+                f"{said.points(still.excess)}{said.and_p(still.p)}{telling}"
             )
         lines.append(Sentence(f"{line}.", still.key))
     for cue in found.false_cues:
@@ -205,11 +205,6 @@ def sentences(found: Counterfactual) -> list[Sentence]:
             )
             lines.append(Sentence(text, reply.key))
     return lines
-
-
-def _p(p: float | None) -> str:
-    told = said.p_value(p)
-    return f", {told}" if told else ""
 
 
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────

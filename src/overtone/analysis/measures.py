@@ -18,6 +18,8 @@ from overtone.analysis.reading import Answer, reader
 from overtone.schema import Item
 from overtone.stats import cluster, paired
 
+TIE = 1e-6  # of a scale: smaller differences are none, for embeddings of one text differ by less from batch to batch
+
 
 class Estimate(Struct, frozen=True):
     """A number with what stands behind it: its 95 % interval clustered by script, n scored of n asked, its bounds.

@@ -63,6 +63,11 @@ def p_value(p: float | None) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
+def and_p(p: float | None) -> str:
+    """The same behind a number: `, p = 0.012`."""
+    return f", {told}" if (told := p_value(p)) else ""
+
+
 def _with_interval(e: Estimate, unit: str, scale: float = 100.0, digits: int = 0) -> str:
     if e.value is None:
         return "unknown"

@@ -15,13 +15,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from overtone.analysis.measures import Estimate, estimate
+from overtone.analysis.measures import TIE, Estimate, estimate
 from overtone.analysis.parts import by_basis, of_script
 from overtone.analysis.reading import Answer
 
 METRIC = "style_margin"
 STYLES = ("target", "alternative", "neutral")
-TIE = 1e-6  # embeddings of one text differ by less from batch to batch
 
 Square = npt.NDArray[np.float64]  # (replies, references), styles in one order
 

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from overtone import cues
 from overtone.analysis import named, said
-from overtone.analysis.cases_under import TIE, Under, unique
-from overtone.analysis.measures import MEASURES, Estimate, Measure, correct, estimate, from_comparison
+from overtone.analysis.cases_under import Under, unique
+from overtone.analysis.measures import MEASURES, TIE, Estimate, Measure, correct, estimate, from_comparison
 from overtone.analysis.reading import Answer, Reading, same_signature
 from overtone.analysis.said import Sentence
 from overtone.schema import STYLES, Item
@@ -126,7 +126,7 @@ def sentences(found: TextOnly) -> list[Sentence]:
         audio, alone = named.told(row.measure, row.audio), named.told(row.measure, row.text)
         by = named.told(row.measure, row.difference, difference=True)
         telling = "" if said.tells(row.difference) else "; whether the sound adds anything cannot be told"
-        p = f", {told}" if (told := said.p_value(row.p)) else ""
+        p = said.and_p(row.p)
         text = (
             f"{row.prompt}: {row.label} is {audio} with the sound and {alone} with the words "
             f"alone, on the same {row.difference.scored} items: a difference of {by}{p}{telling}."

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from overtone import cues
 from overtone.analysis import named, said
-from overtone.analysis.cases_under import TIE, Under, unique
-from overtone.analysis.measures import Estimate, Measure, from_interval
+from overtone.analysis.cases_under import Under, unique
+from overtone.analysis.measures import TIE, Estimate, Measure, from_interval
 from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence

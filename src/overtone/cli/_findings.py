@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,6 +41,7 @@ def add_choices(parser: argparse.ArgumentParser, *, by: bool = True) -> None:
 def read(args: argparse.Namespace) -> tuple[list[Reading], Settings, int]:
     """The runs, then the deaf ones that are not among them; what was chosen; and how many runs are told of."""
     from overtone.analysis.findings import Settings
+    from overtone.analysis.reading import open_run
 
     stages = parse_stages(args.stage)
     folders = [*args.runs]
@@ -51,28 +51,13 @@ def read(args: argparse.Namespace) -> tuple[list[Reading], Settings, int]:
         same = [n for n, folder in enumerate(folders) if folder.resolve() == deaf.resolve()]
         places.append(same[0] if same else len(folders))
         folders += [] if same else [deaf]
-    readings = _opened(folders)
+    readings = [open_run(folder, light=True) for folder in folders]
     for reading in readings:
         if not reading.answers:
             raise UsageError(f"{reading.folder} holds nothing yet: no item was asked; run the benchmark first")
     told = len(args.runs)
     _check_asked(readings[:told], args.prompt, args.input)
     return readings, Settings(stages, args.prompt, args.input, tuple(dict.fromkeys(places))), told
-
-
-def _opened(folders: Sequence[Path]) -> list[Reading]:
-    """The runs. Long ones are millions of records without a cycle among them: looking for some, while they are read and
-    after, would cost a fifth of the time."""
-    from overtone.analysis.reading import open_run
-
-    looking = gc.isenabled()
-    gc.disable()
-    try:
-        return [open_run(folder, light=True) for folder in folders]
-    finally:
-        gc.freeze()
-        if looking:
-            gc.enable()
 
 
 def _once(folders: Sequence[Path]) -> None:

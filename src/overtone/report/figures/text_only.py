@@ -104,7 +104,7 @@ def _places(source: Source, finding: Finding, row: TextRow) -> tuple[Place, Plac
     audio = Spot(row.audio, f"{name}, with the sound", key, ink, shape, kind=kind, digits=digits)
     text = Spot(row.text, f"{name}, words alone", key, ink, shape, hollow=True, kind=kind, digits=digits)
     apart: Kind = "points" if kind == "percent" else "number"
-    p = f", {told}" if (told := said.p_value(row.p)) else ""
+    p = said.and_p(row.p)
     gain = Spot(row.difference, f"{name}, sound less words{p}", key, ink, shape, kind=apart, digits=digits)
     return Place((audio, text)), Place((gain,))
 
