@@ -55,6 +55,18 @@ def read_plain(path: Path, limit: int) -> bytes:
         raise DataError(f"{shown(str(path))}: cannot be read: {error.strerror}") from None
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file, and its folder where it is missing; it is there whole or not at all. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except BaseException:  # also when interrupted: nothing half is left behind
+        part.unlink(missing_ok=True)
+        raise
+
+
 def shown(text: str) -> str:
     """`text` on one line with control, bidirectional and other unprintable characters escaped, safe for a terminal."""
     if text.isprintable():

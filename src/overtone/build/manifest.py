@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from msgspec import Struct
 from overtone.build.licence import Ingredient
 from overtone.build.plan import Options
 from overtone.errors import DataError, UsageError
-from overtone.paths import read_plain, shown
+from overtone.paths import read_plain, shown, write_whole
 
 FILE = "manifest.json"
 LEFT_OUT = "left_out/"  # where sounds lie that failed a gate
@@ -93,13 +92,9 @@ def read_manifest(out: Path) -> Manifest:
 
 def write(path: Path, data: bytes) -> None:
     """Write a file whole or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(data)
-        part.replace(path)
+        write_whole(path, data)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise DataError(
             f"{shown(str(path))}: cannot be written: {error.strerror}; what was finished is kept: make room, "
             "then give the same command again"

@@ -9,7 +9,7 @@ import jinja2
 
 from overtone.judges.people import MEASURES, Measure
 from overtone.judges.validate import Validation
-from overtone.paths import shown
+from overtone.paths import shown, write_whole
 
 
 def write(validation: Validation, out: Path) -> Path:
@@ -20,9 +20,7 @@ def write(validation: Validation, out: Path) -> Path:
     environment.filters |= {"number": number, "interval": interval, "shown": shown}
     source = resources.files("overtone.judges").joinpath("validation.html.j2").read_text(encoding="utf-8")
     text = environment.from_string(source).render(v=validation, measures=MEASURES)
-    part = out.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(out)
+    write_whole(out, text.encode())
     return out
 
 

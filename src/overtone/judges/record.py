@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import os
 from pathlib import Path
 
 import msgspec
@@ -17,7 +16,7 @@ from msgspec import Struct
 from overtone.errors import DataError
 from overtone.judges.policy import Judge
 from overtone.judges.rubric import Rubric
-from overtone.paths import shown, user_data
+from overtone.paths import shown, user_data, write_whole
 
 HEARING = "known answers"  # `how` of a record that holds for every rubric that hears
 PEOPLE = "agreed with people"
@@ -64,10 +63,7 @@ def write(identity: str, rubric: Rubric | None, dimensions: tuple[str, ...], sen
         dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     )
     path = _path(identity, name, record.sha256, how)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(f".{os.getpid()}.part")
-    part.write_bytes(msgspec.json.format(msgspec.json.encode(record)))
-    part.replace(path)
+    write_whole(path, msgspec.json.format(msgspec.json.encode(record)))
     return path
 
 

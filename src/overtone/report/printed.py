@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import io
 import math
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overtone.errors import MissingExtra, StoreError, UsageError
-from overtone.paths import shown
+from overtone.paths import shown, write_whole
 from overtone.report.drawing import INKS, Box, Dot, Drawing, Mark, Words, outline_of, svg
 from overtone.spec import suggest
 from overtone.version import __version__
@@ -49,15 +48,8 @@ def save(drawing: Drawing, path: Path, *, dpi: int = DPI) -> None:
     """Write the picture. The file appears whole or not at all."""
     ending = check(path)
     made = svg(drawing).encode() if ending == ".svg" else printed(drawing, ending, dpi=dpi)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(made)
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        write_whole(path, made)
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}; choose another file with -o") from None
 
