@@ -54,14 +54,17 @@ wordnet:
 demo: $(VENV)/.core
 	$(BIN)/overtone demo --out demo
 
-# One thread of arithmetic each: tests start processes of their own, and more threads than cores only wait.
+# One thread of arithmetic each: tests start processes of their own, and more threads than cores only wait. Those of
+# echat borrow torch from the workers' environment, in a process of their own.
 test test-full: export OPENBLAS_NUM_THREADS = 1
 test test-full: export OVERTONE_MEASURES = $(CURDIR)/$(WORKER)
 test: $(VENV)/.dev $(WORKER)/.ready browser wordnet
-	$(BIN)/python -m pytest -m "not full"
+	$(BIN)/python -m pytest -m "not full" --ignore tests/echat
+	$(BIN)/python -m pytest -m "not full" tests/echat
 
 test-full: $(VENV)/.dev $(WORKER)/.ready browser wordnet
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --ignore tests/echat
+	$(BIN)/python -m pytest tests/echat
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

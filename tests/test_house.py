@@ -28,6 +28,7 @@ MAY: dict[str, set[str]] = {  # room → the rooms it may import; every room may
     "report": {"analysis", "arena", "runs", "benchmarks"},
     "build": {"audio", "embedded", "stats", "metrics"},  # its gates measure word errors as a run does
     "workers": set(),
+    "echat": {"audio", "embedded", "build"},
     "arena": {"runs", "judges", "labels", "stats", "analysis"},
     "cli": ANYTHING,
 }

@@ -1,0 +1,26 @@
+"""These tests need torch, which is no part of the core's environment: they borrow it from the workers'."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+WORKER = Path(os.environ.get("OVERTONE_MEASURES", Path(__file__).parents[2] / ".venv-worker"))
+BORROWED = WORKER / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+
+if importlib.util.find_spec("torch") is None and BORROWED.is_dir():
+    sys.path.append(str(BORROWED))  # behind our own packages
+if importlib.util.find_spec("torch") is not None:
+    import torch
+
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def environment() -> dict[str, str]:
+    """What a process of ours needs to find torch as these tests do."""
+    return {**os.environ, "PYTHONPATH": str(BORROWED), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
