@@ -15,7 +15,7 @@ from overtone.schema import Clip, Item, Turn
 from tests.servers import OpenAIServer, tone
 
 TURNS = (
-    Turn(Clip("a.wav"), "Good morning.", given="Morning, sir."),
+    Turn(Clip("a.wav"), "Good morning.", given="Morning, sir.", heard="good mourning"),
     Turn(Clip("b.wav"), "A table for two."),
     Turn(Clip("c.wav"), "By the window.", given="Of course."),
     Turn(Clip("a.wav"), "Thank you."),
@@ -87,3 +87,27 @@ def test_an_interrupted_dialogue_goes_on_after_the_replies_it_has(toy: Path, tmp
 def test_a_plan_counts_only_what_is_asked(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "toy-given", "--data", str(toy), "--model", "openai:any", "--prompt", "zero"]) == 0
     assert "2 (converse 2)" in capsys.readouterr().out
+
+
+def test_a_case_shows_what_was_given_beside_what_was_asked(
+    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with OpenAIServer(answer=lambda asked: f"Reply {len(asked.body['messages'])}.", speech=False) as server:
+        flags = ["--data", str(toy), "--model", f"openai:any?base_url={server.base_url}&speech=no", "--prompt", "zero"]
+        assert main(["run", "toy-given", "-q", *flags, "--out", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert main(["case", str(tmp_path / "run"), "1"]) == 0
+    lines = [line.split(None, 2) for line in capsys.readouterr().out.splitlines()]
+    told = [" ".join(words) for words in lines if words and words[0] in ("turn", "given", "recognised")]
+    assert told == [
+        "turn 1 “Good morning.”",
+        "recognised as good mourning",
+        "given reply Morning, sir.",
+        "turn 2 “A table for two.”",
+        "turn 3 “By the window.”",
+        "given reply Of course.",
+        "turn 4 “Thank you.”",
+    ]
+    page = tmp_path / "page.html"
+    assert main(["report", str(tmp_path / "run"), "-o", str(page)]) == 0
+    assert '"gi":[["Morning, sir.","good mourning"],["",""],["Of course.",""],["",""]]' in page.read_text("utf-8")

@@ -102,12 +102,12 @@ function transcript(item) {
 function question(item) {
   const box = el("div", "question", el("h4", "", visible(index.categories[item.c]) + (item.p === "fixed" ? " (answer does not move)" : "") + ": " + visible(item.q || "")));
   const options = el("ul", "options");
-  for (const [letter, text, provenance] of item.o || []) {
+  for (const [letter, text, provenance, sound] of item.o || []) {
     const tags = item.a.filter((a) => a.ch === letter).map((a) => el("span", "tag " + (a.ok ? "ok" : "no"), (a.ok ? "✓ " : "✗ ") + visible(who(a))));
     const side = el("span", "quiet-note", [letter === item.g ? "right answer" : "", provenance ? "the " + visible(provenance) + " reading" : ""].filter(Boolean).join(" · "));
-    options.append(el("li", letter === item.g ? "gold" : "", el("b", "", visible(letter)), el("span", "", visible(text)), side, tags.length ? el("span", "tags", tags) : null));
+    options.append(el("li", letter === item.g ? "gold" : "", el("b", "", visible(letter)), el("span", "", visible(text), player(sound, "Option " + visible(letter))), side, tags.length ? el("span", "tags", tags) : null));
   }
-  box.append(options);
+  box.append(...[given(item), options].filter(Boolean));
   for (const a of item.a.filter((found) => !found.ch)) {
     const card = saidBy(a, a.st ? el("span", "chip no", visible(a.st)) : null);
     if (a.t) card.append(el("p", "", visible(a.t.join("\n\n"))));
@@ -121,7 +121,20 @@ function question(item) {
 
 /** What the user said in a turn of a dialogue. */
 function said(item, turn) {
-  return el("p", "quiet-note", "Turn " + (turn + 1) + ": “" + visible((item.t[turn] || ["", ""])[1]) + "”");
+  const words = (item.t[turn] || ["", ""])[1];
+  return el("p", "quiet-note", "Turn " + (turn + 1) + ": " + (words ? "“" + visible(words) + "”" : "(words not told)"));
+}
+
+/** The dialogue as the benchmark gives it: each turn as it was recognised, and the replies that are not the model's. */
+function given(item) {
+  if (!item.gi) return null;
+  const card = el("div", "said ref", el("div", "by", item.t.length > 1 ? "The dialogue as given" : "As recognised"));
+  item.gi.forEach(([reply, heard], turn) => {
+    if (item.t.length > 1) card.append(said(item, turn));
+    if (heard) card.append(el("p", "quiet-note", "Recognised as: “" + visible(heard) + "”"));
+    if (reply) card.append(el("p", "", el("span", "quiet-note", "Given reply: "), visible(reply)));
+  });
+  return card;
 }
 
 /** A score on its own scale, with how it was measured on hover. */
@@ -161,7 +174,9 @@ function signatures(a) {
 }
 
 function replies(item) {
-  const side = el("div", "side");
+  const side = el("div", "side", given(item));
+  // A reply stands for a turn that was asked: those with a given reply were not.
+  const asked = item.t.map((_, turn) => turn).filter((turn) => !item.gi || !item.gi[turn][0]);
   if (item.tr) {
     const card = el("div", "said ref", el("div", "by", "Reference replies"));
     item.tr.forEach(([reference, source], turn) => {
@@ -174,10 +189,11 @@ function replies(item) {
   for (const reference of item.r || []) side.append(el("div", "said ref", el("div", "by", "Reference reply"), el("p", "", visible(reference)), player(item.ra, "Reference reply")));
   for (const a of item.a) {
     const card = saidBy(a, a.la ? el("span", "quiet-note", a.la.toFixed(2) + " s") : null);
-    (a.t || []).forEach((text, turn) => {
+    (a.t || []).forEach((text, at) => {
+      const turn = asked[at] ?? at;
       if (item.t.length > 1) card.append(said(item, turn));
       card.append(el("p", "", text.trim() ? visible(text) : el("i", "", "(empty)")));
-      const sound = a.au && player(a.au[turn], "Reply of " + who(a));
+      const sound = a.au && player(a.au[at], "Reply of " + who(a));
       if (sound) card.append(sound);
       const scores = (a.m || [])[turn] || [];
       const plain = scores.filter(([metric]) => !index.about[metric][2]);
@@ -207,7 +223,7 @@ function open(number, focus) {
   };
   const close = attrs(el("button", "quiet", "Back to list"), { type: "button" });
   close.addEventListener("click", () => listBox.focus());
-  const chips = [index.cues[c.cue] || "no cue", index.styles[c.style] + (/^(changed|steady)$/.test(index.styles[c.style]) ? " dialogue" : " style"), index.dimensions[c.dimension], index.topics[index.cases[number][6]],
+  const chips = [index.cues[c.cue] || "no cue", index.styles[c.style] && index.styles[c.style] + (/^(changed|steady)$/.test(index.styles[c.style]) ? " dialogue" : " style"), index.dimensions[c.dimension], index.topics[index.cases[number][6]],
     content.items.some((item) => item.u) ? "cue not validated" : ""].filter(Boolean);
   const view = [
     el("div", "case-top", el("h3", "", visible(c.id)), el("div", "go", step(-1, "Previous"), step(1, "Next"), close)),
@@ -217,7 +233,7 @@ function open(number, focus) {
   for (const item of content.items) for (const [source, words] of item.t) if (source && !sounds.has(source)) sounds.set(source, words);
   if (c.words) view.push(el("p", "words", "“" + visible(c.words) + "”"));
   for (const [source, words] of sounds) {
-    if (sounds.size > 1 && words !== c.words) view.push(el("p", "words", "“" + visible(words) + "”"));
+    if (sounds.size > 1 && words !== c.words) view.push(el("p", "words", words ? "“" + visible(words) + "”" : "(words not told)"));
     view.push(player(source, "Clip: " + visible(words || c.id)));
   }
   const context = content.items.find((item) => item.x);

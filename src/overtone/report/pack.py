@@ -130,7 +130,10 @@ def _item(asked: Asked, reading: Reading, names: dict[str, Names], media: Media)
     optional = {
         "x": item.context,
         "q": item.question,
-        "o": [[o.letter, o.text, o.provenance] for o in item.options],
+        "o": [
+            [o.letter, o.text, o.provenance, *([media.clip(reading, o.clip.path)] if o.clip else [])]
+            for o in item.options
+        ],
         "g": item.gold,
         "r": list(item.references),
         "ra": media.clip(reading, item.reference_audio) if item.reference_audio else "",
@@ -142,6 +145,8 @@ def _item(asked: Asked, reading: Reading, names: dict[str, Names], media: Media)
             [turn.reference, media.clip(reading, turn.reference_audio) if turn.reference_audio else ""]
             for turn in item.turns
         ]
+    if any(turn.given or turn.heard for turn in item.turns):  # what is given is no reply of the model's
+        packed["gi"] = [[turn.given, turn.heard] for turn in item.turns]
     return {**packed, "t": clips, **{k: v for k, v in optional.items() if v}, "a": []}
 
 

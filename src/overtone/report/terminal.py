@@ -21,6 +21,7 @@ from overtone.report.results import conversation_table, hearing_table
 from overtone.report.suites import headlines
 from overtone.report.table import Cell, Line, PartTable
 from overtone.report.written import make_console, safe, to_terminal
+from overtone.schema import Item
 
 
 def print_run(folder: Path, file: IO[str] | None = None, *, signatures: bool = False) -> None:
@@ -79,19 +80,29 @@ def _print_asked(console: Console, asked: Asked) -> None:
     for option in item.options:
         mark = "✓" if option.letter == item.gold else " "
         origin = f"  ({option.provenance} reading)" if option.provenance else ""
-        console.print(f"  {mark} {safe(option.letter)}. {safe(option.text + origin)}")
+        words = option.text or (f"the recording {option.clip.path}" if option.clip else "")
+        console.print(f"  {mark} {safe(option.letter)}. {safe(words + origin)}")
     for reference in item.references:
         console.print(f"  {'reference':<24} {safe(reference)}")
-    for number, turn in enumerate(item.turns, 1):
-        if turn.reference:
-            console.print(f"  {f'turn {number}':<24} “{safe(turn.words)}”")
-            console.print(f"  {'reference':<24} {safe(turn.reference)}")
+    _print_turns(console, item)
     for said in asked.said:
         name = said.condition + (f" #{said.repeat + 1}" if said.repeat else "")
         console.print(f"  {safe(name):<24} {safe(_verdict(said))}{safe(' / '.join(said.texts) or said.failure)}")
         for metric, why in said.why.items():
             found = said.scores.get(metric)
             console.print(f"  {'':<24} {safe(metric)} {'no value' if found is None else f'{found:g}'}: {safe(why)}")
+
+
+def _print_turns(console: Console, item: Item) -> None:
+    """What was said turn by turn, with the replies that the benchmark gives and those it would like to hear."""
+    several = len(item.turns) > 1
+    for number, turn in enumerate(item.turns, 1):
+        told = (("recognised as", turn.heard), ("given reply", turn.given), ("reference", turn.reference))
+        if several or turn.reference:
+            console.print(f"  {f'turn {number}':<24} {f'“{safe(turn.words)}”' if turn.words else '(words not told)'}")
+        for what, text in told:
+            if text:
+                console.print(f"  {what:<24} {safe(text)}")
 
 
 def _verdict(said: Said) -> str:
