@@ -14,6 +14,7 @@ from overtone.metrics.bleu import Bleu
 from overtone.metrics.lengths import Lengths
 from overtone.runs.store import ANSWERED, Store
 from overtone.schema import Score, Turn
+from overtone.stats import cluster
 from tests.analysis.small import Maker, item
 from tests.metrics.answers import answered
 from tests.metrics.answers import item as conversation
@@ -81,6 +82,21 @@ def test_other_metrics_stay_means(run: Conversation) -> None:
     single = [s.value or 0.0 for pair in PAIRS for s in scored(*pair) if s.metric == "bleu"]
     assert run.measures["bleu"].value == pytest.approx(sum(single) / 4)
     assert run.measures["reply_words"].value == pytest.approx(sum(len(r.split()) for r, _ in PAIRS) / 4)
+
+
+def test_yes_and_no_have_the_interval_of_shares_and_no_interval_leaves_its_scale(tmp_path: Path) -> None:
+    make = Maker(tmp_path)
+    for n in range(8):
+        told = {"template_opening": 0.0, "analytic": float(n == 0), "utmos": 5.0 - 2 * (n == 0), "stranger": 9.0 * n}
+        scores = [Score(name, f"{name}|v1", value) for name, value in told.items()]
+        make.answered(item(f"c{n}", "converse", level=3, category="conversation", script=f"s{n}"), "hello", *scores)
+    found = measured(make.done()).measures
+    none, one = found["template_opening"], found["analytic"]
+    share = cluster.proportion([0.0] * 8, [str(n) for n in range(8)])
+    assert (none.value, none.low, none.high) == (0.0, 0.0, pytest.approx(share.high)) and share.high > 0.3
+    assert one.value == 1 / 8 and one.low is not None and one.high is not None and 0 < one.low < 1 / 8 < one.high < 1
+    assert (found["utmos"].value, found["utmos"].high) == (4.75, 5.0)
+    assert found["stranger"].low is not None and found["stranger"].low > 0 and (found["stranger"].high or 0) > 45
 
 
 def test_where_nothing_is_scored_there_is_no_value(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import base64
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from overtone.analysis.measures import Estimate, estimate, from_interval
+from overtone.analysis.measures import METRICS, Estimate, estimate, from_interval, scale_of, within
 from overtone.analysis.reading import Answer
 from overtone.schema import Score
 from overtone.stats import cluster, summed
@@ -30,7 +30,11 @@ def over(metric: str, answers: Sequence[Answer], turn: int | None = None) -> Est
     found = [(_score(a, metric, turn), a.item.group) for a in answers]
     if metric not in CORPUS:
         good, bad = (1.0, 0.0) if metric == "semsim" else (None, None)
-        return estimate([(None if score is None else score.value, group) for score, group in found], good=good, bad=bad)
+        valued = [(None if score is None else score.value, group) for score, group in found]
+        known = [value for value, _ in valued if value is not None]
+        share = metric in METRICS and METRICS[metric].kind == "share"
+        made = estimate(valued, kind="proportion" if share else "mean", good=good, bad=bad)
+        return within(made, *scale_of(metric, known))
     rows = [(score.detail, group) for score, group in found if score is not None and score.value is not None]
     return CORPUS[metric](rows, len(found))
 

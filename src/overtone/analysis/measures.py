@@ -117,7 +117,7 @@ class About(Struct, frozen=True):
     better: Literal["higher", "lower", "neither"] = "higher"
     low: float | None = 0.0
     high: float | None = 1.0
-    kind: Literal["mean", "corpus"] = "mean"
+    kind: Literal["mean", "share", "corpus"] = "mean"  # share: of yes and no
 
     @property
     def shown(self) -> Literal["percent", "number"]:
@@ -142,8 +142,8 @@ def rating(label: str) -> About:
 METRICS: dict[str, About] = {
     "wer": About("WER, normalised", better="lower", high=None),
     "wer_raw": About("WER", better="lower", high=None),
-    "accuracy": About("Accuracy"),
-    "accuracy_strict": About("Accuracy, strict reading"),
+    "accuracy": About("Accuracy", kind="share"),
+    "accuracy_strict": About("Accuracy, strict reading", kind="share"),
     "semsim": About("SemSim"),
     "bleu": About("BLEU-4"),
     "bleu_corpus": About("BLEU-4, corpus", kind="corpus"),
@@ -157,9 +157,9 @@ METRICS: dict[str, About] = {
     "reply_distinct_2": About("Distinct word pairs", better="neither", kind="corpus"),
     "style_margin": About("Style margin", "plain", "higher", None, None),
     "consistency_wer": About("Voice against text, WER", better="lower", high=None, kind="corpus"),
-    "template_opening": About("Template openings", better="lower"),
-    "template_ending": About("Template endings", better="lower"),
-    "analytic": About("Descriptions in place of replies", better="lower"),
+    "template_opening": About("Template openings", better="lower", kind="share"),
+    "template_ending": About("Template endings", better="lower", kind="share"),
+    "analytic": About("Descriptions in place of replies", better="lower", kind="share"),
     "expressiveness": About("Expressiveness", "plain", "neither", 0.0, None),
     "prosody_fit": About("Fit to the reference delivery"),
     "nisqa_mos": rating("NISQA"),
@@ -182,6 +182,16 @@ METRICS: dict[str, About] = {
 # ── the measures ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def scale_of(metric: str, values: Sequence[float]) -> tuple[float, float]:
+    """What an interval of a metric's scores may not leave: its scale, and what was seen; nothing bounds a stranger's."""
+    about = METRICS.get(metric)
+    low, high = (None, None) if about is None else (about.low, about.high)
+    return (
+        -math.inf if low is None else min([low, *values]),
+        math.inf if high is None else max([high, *values]),
+    )
+
+
 @dataclass(frozen=True)
 class Measure:
     """A measure that one number per reply stands behind: of which items, and how it is read. `scores` are the names of
@@ -200,7 +210,8 @@ class Measure:
     @property
     def right_or_wrong(self) -> bool:
         """Whether a reply is right or wrong in it; a judge's yes or no may be the mean of several draws."""
-        return self.kind == "proportion" and not any("@" in score for score in self.scores)
+        yes_is_right = self.kind == "proportion" and self.about.better == "higher"
+        return yes_is_right and not any("@" in score for score in self.scores)
 
     @property
     def good(self) -> float | None:

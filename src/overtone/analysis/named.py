@@ -7,7 +7,7 @@ judged dimension is read off the judges that all runs in question have: their me
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from overtone.analysis import said
 from overtone.analysis.corpus import CORPUS
@@ -148,14 +148,14 @@ def _metrics() -> dict[str, Measure]:
             label = f"{m.label}, strict reading"
             found[strict] = metric(strict, label, m.task, m.level, "accuracy_strict", m.belongs, m.kind)
     for name, told_of in METRICS.items():
-        if name in found or name in _BOTH or told_of.kind != "mean":
+        if name in found or name in _BOTH or told_of.kind == "corpus":
             continue
         if name == "wer":
             found[name] = metric(name, told_of.label, "transcribe", 1, name)
         else:  # a style's margin is over the styles of one clip, which a dialogue does not have
-            found[name] = metric(
-                name, told_of.label, "converse", 3, name, _is_single if name == "style_margin" else None
-            )
+            belongs = _is_single if name == "style_margin" else None
+            kind: Literal["mean", "proportion"] = "proportion" if told_of.kind == "share" else "mean"
+            found[name] = metric(name, told_of.label, "converse", 3, name, belongs, kind)
     return found
 
 
