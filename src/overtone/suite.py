@@ -51,6 +51,7 @@ class Column(Struct, frozen=True):
     offset: float = 0.0  # what is added to a score before it is scaled
     where: Callable[[Item], bool] | None = None  # beside `only`: a rule for items, where no field says it
     read: Callable[[Scored], float | None] | None = None  # what one reply counts, where that is not the score itself
+    ends: tuple[float, float] | None = None  # of what is shown, where neither its rubric nor its metric tells them
 
     def value(self, reply: Scored) -> float | None:
         """What one reply counts, where the column is a mean of such."""

@@ -98,6 +98,23 @@ def test_a_dimension_is_the_mean_of_the_judges(toy: None, tmp_path: Path) -> Non
     assert rating is not None and rating.value == pytest.approx(4.0)
 
 
+def test_an_interval_does_not_leave_the_scale_of_its_rubric_or_the_ends_a_column_names() -> None:
+    replies = [
+        Scored(item(f"s{n}/0", "choose", script=f"s{n}"), "task/audio", 0, {"rating": 5.0 - 2 * (n == 0), "x": 0.0 + n})
+        for n in range(8)
+    ]
+    rating = Column("r", "Rating", "rating", kind="number")
+    free, bound = number(rating, replies), number(rating, replies, {"rating": (1.0, 5.0)})
+    assert free is not None and free.value == 4.75 and free.high is not None and free.high > 5
+    assert bound is not None and (bound.value, bound.low, bound.high) == (4.75, free.low, 5.0)
+    scaled = number(msgspec.structs.replace(rating, scale=0.25, offset=-1.0), replies, {"rating": (1.0, 5.0)})
+    assert scaled is not None and (scaled.value, scaled.high) == (pytest.approx(3.75 / 4), 1.0)
+    named = number(Column("x", "X", "x", kind="number", ends=(2.0, 4.0)), replies)
+    assert named is not None and (named.low, named.value, named.high) == (2.0, 3.5, 4.0)
+    below = number(Column("x", "X", "x", kind="number", ends=(4.0, 9.0)), replies)
+    assert below is not None and below.low == below.value == 3.5, "never above what was found"
+
+
 def test_a_benchmark_without_a_suite_has_no_tables(tmp_path: Path) -> None:
     assert suite_of("no-such-benchmark") is None
     made = Maker(tmp_path / "run")

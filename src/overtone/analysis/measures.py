@@ -183,7 +183,7 @@ METRICS: dict[str, About] = {
 
 
 def scale_of(metric: str, values: Sequence[float]) -> tuple[float, float]:
-    """What an interval of a metric's scores may not leave: its scale, and what was seen; nothing bounds a stranger's."""
+    """What an interval of a metric's scores may not leave: its scale and what was seen; nothing bounds a stranger's."""
     about = METRICS.get(metric)
     low, high = (None, None) if about is None else (about.low, about.high)
     return (

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 
 from overtone import registry
-from overtone.analysis.judged import PANEL, judges_of, value
-from overtone.analysis.measures import Estimate, estimate
+from overtone.analysis.judged import PANEL, judges_of, read_dimensions, value
+from overtone.analysis.measures import METRICS, Estimate, estimate, within
 from overtone.analysis.reading import Answer, Reading
 from overtone.errors import UsageError
 from overtone.stats import bootstrap, summed
@@ -19,6 +19,7 @@ from overtone.suite import Column, Headline, Scored, Suite
 
 SEED = 13
 DRAWS = 1000
+Scales = Mapping[str, tuple[float, float]]  # a score's name → its ends
 
 
 class SuiteRow(Struct, frozen=True):
@@ -57,15 +58,23 @@ def suite_tables(reading: Reading) -> list[SuiteTable]:
     suite = suite_of(reading.benchmark) if reading.benchmark else None
     if suite is None:
         return []
-    scored = read_scored(reading)
+    scored, scales = read_scored(reading), _scales(reading)
     tables = []
     for headline in suite.headlines:
-        tables.append(SuiteTable(headline, tuple(_rows(headline, scored))))
+        tables.append(SuiteTable(headline, tuple(_rows(headline, scored, scales))))
         if headline.differences:
-            tables.append(_differences(headline, scored))
+            tables.append(_differences(headline, scored, scales))
     asked = [table for table in tables if table.rows]
     known = [table for table in asked if any(cell and cell.scored for row in table.rows for cell in row.cells)]
     return known or asked
+
+
+def _scales(reading: Reading) -> Scales:
+    """The ends of every score whose rubric or metric tells them."""
+    judged = read_dimensions(reading.meta, reading.signatures).values()
+    told = [(name, about.low, about.high) for name, about in METRICS.items()]
+    told += [(dimension.key, dimension.low, dimension.high) for dimension in judged]
+    return {name: (low, high) for name, low, high in told if low is not None and high is not None}
 
 
 def read_scored(reading: Reading) -> list[Scored]:
@@ -124,26 +133,27 @@ def _parts(headline: Headline, scored: Sequence[Scored]) -> Iterator[tuple[str, 
         yield f"suite/{headline.key}/{condition}" + (f"/{name}" if headline.rows else ""), condition, name, rows
 
 
-def _rows(headline: Headline, scored: Sequence[Scored]) -> Iterator[SuiteRow]:
+def _rows(headline: Headline, scored: Sequence[Scored], scales: Scales) -> Iterator[SuiteRow]:
     for key, condition, name, rows in _parts(headline, scored):
-        cells = tuple(number(column, [r for r in rows if column.counts(r.item)]) for column in headline.columns)
+        cells = tuple(number(column, [r for r in rows if column.counts(r.item)], scales) for column in headline.columns)
         if any(cell is not None for cell in cells):
             yield SuiteRow(key, condition, name, cells)
 
 
-def number(column: Column, replies: Sequence[Scored]) -> Estimate | None:
-    """One column over the replies that count for it, with an interval by group; None where there are none."""
+def number(column: Column, replies: Sequence[Scored], scales: Scales | None = None) -> Estimate | None:
+    """One column over the replies that count for it, with an interval by group that does not leave its scale; None
+    where there are none."""
     if not replies:
         return None
     reduce, scale, offset = column.reduce, column.scale, column.offset
     if column.balance:
-        return _balanced(column, replies)
+        return _bounded(_balanced(column, replies), column, scales or {})
     if reduce is None:
         counted = _once(column, replies)
         values = [None if (v := column.value(reply)) is None else scale * (v + offset) for reply in counted]
         yes_or_no = (scale, offset) == (1, 0) and all(v is None or v in (0.0, 1.0) for v in values)
         rows = [(v, r.item.group) for v, r in zip(values, counted, strict=True)]
-        return estimate(rows, kind="proportion" if yes_or_no else "mean")
+        return _bounded(estimate(rows, kind="proportion" if yes_or_no else "mean"), column, scales or {})
     groups: dict[str, list[Scored]] = {}
     for reply in replies:
         groups.setdefault(reply.item.group, []).append(reply)
@@ -157,6 +167,23 @@ def number(column: Column, replies: Sequence[Scored]) -> Estimate | None:
     known = sum(reply.values.get(column.score) is not None for reply in replies) if column.score else len(replies)
     value, low, high = (None if math.isnan(x) else x for x in (found.value, found.low, found.high))
     return Estimate(value, low, high, known, len(replies), scripts=len(whole))
+
+
+def _ends(column: Column, scales: Scales) -> tuple[float, float]:
+    """What an interval of a column may not leave."""
+    if column.ends is not None:
+        return column.ends
+    told = list(column.balance.values()) or [(column.score, 1.0)]
+    if column.read is not None or any(score not in scales for score, _ in told):
+        return -math.inf, math.inf
+    ends = [column.scale * (times * end + column.offset) for score, times in told for end in scales[score]]
+    return min(ends), max(ends)
+
+
+def _bounded(made: Estimate, column: Column, scales: Scales) -> Estimate:
+    low, high = _ends(column, scales)
+    seen = low if made.value is None else made.value  # a reply without a word may count less than the least rating
+    return within(made, min(low, seen), max(high, seen))
 
 
 def _balanced(column: Column, replies: Sequence[Scored]) -> Estimate:
@@ -193,7 +220,7 @@ def _once(column: Column, replies: Sequence[Scored]) -> Sequence[Scored]:
 # ── differences between conditions ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _differences(headline: Headline, scored: Sequence[Scored]) -> SuiteTable:
+def _differences(headline: Headline, scored: Sequence[Scored], scales: Scales) -> SuiteTable:
     """The means of a headline, one condition less another, over what both have."""
     columns = tuple(
         msgspec.structs.replace(c, kind="points" if c.kind == "percent" else c.kind) for c in _means(headline)
@@ -204,7 +231,7 @@ def _differences(headline: Headline, scored: Sequence[Scored]) -> SuiteTable:
     )
     rows = []
     for key, named, name, pairs in _paired(headline, scored):
-        cells = [_gap(column, [(a, b) for a, b in pairs if column.counts(a.item)]) for column in columns]
+        cells = [_gap(column, [(a, b) for a, b in pairs if column.counts(a.item)], scales) for column in columns]
         if any(cell is not None for cell in cells):
             rows.append(SuiteRow(key, named, name, tuple(cells)))
     return SuiteTable(made, tuple(rows))
@@ -245,9 +272,11 @@ def _apart(column: Column, first: Scored, second: Scored) -> float | None:
     return None if a is None or b is None else column.scale * (a - b)
 
 
-def _gap(column: Column, pairs: Sequence[tuple[Scored, Scored]]) -> Estimate | None:
+def _gap(column: Column, pairs: Sequence[tuple[Scored, Scored]], scales: Scales) -> Estimate | None:
     if not pairs:
         return None
     others = {id(a): b for a, b in pairs}
     counted = _once(column, [a for a, b in pairs if _apart(column, a, b) is not None] or [a for a, _ in pairs])
-    return estimate([(_apart(column, a, others[id(a)]), a.item.group) for a in counted])
+    low, high = _ends(column, scales)
+    gap = estimate([(_apart(column, a, others[id(a)]), a.item.group) for a in counted])
+    return within(gap, low - high, high - low)

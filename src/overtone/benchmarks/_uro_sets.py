@@ -99,7 +99,7 @@ def _columns(sets: Sequence[Set]) -> list[Column]:
     columns = [
         Column(
             "overall", "Overall", only=every, kind="number", help="Mean of the sets that have a score, however small",
-            balance={one.name: SCORES[one.mode] for one in sets},
+            balance={one.name: SCORES[one.mode] for one in sets}, ends=(0.0, 100.0),
         ),
         Column(
             "utmos", "Avg. UTMOS", only=every, kind="number", help="Mean of sets; with --metric utmos",
@@ -114,7 +114,9 @@ def _columns(sets: Sequence[Set]) -> list[Column]:
     for one in sets:
         score, scale = SCORES[one.mode]
         only = {"category": (one.name,)}
-        columns.append(Column(one.name, one.name, score, only, None, "number", 2, scale, help=_HELP[one.mode]))
+        columns.append(
+            Column(one.name, one.name, score, only, None, "number", 2, scale, help=_HELP[one.mode], ends=(0.0, 100.0))
+        )
     return columns
 
 
