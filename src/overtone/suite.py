@@ -51,6 +51,9 @@ class Column(Struct, frozen=True):
     offset: float = 0.0  # what is added to a score before it is scaled
     where: Callable[[Item], bool] | None = None  # beside `only`: a rule for items, where no field says it
     read: Callable[[Scored], float | None] | None = None  # what one reply counts, where that is not the score itself
+    among: Callable[[Sequence[Scored]], list[Scored]] | None = (
+        None  # which of a row's replies count, by what others got
+    )
     ends: tuple[float, float] | None = None  # of what is shown, where neither its rubric nor its metric tells them
 
     def value(self, reply: Scored) -> float | None:
@@ -66,6 +69,11 @@ class Column(Struct, frozen=True):
     def counts(self, item: Item) -> bool:
         named = all(getattr(item, field) in allowed for field, allowed in self.only.items())
         return named and (self.where is None or self.where(item))
+
+    def counted(self, replies: Sequence[Scored]) -> list[Scored]:
+        """Those of a row's replies that the number is over."""
+        found = [reply for reply in replies if self.counts(reply.item)]
+        return found if self.among is None else self.among(found)
 
 
 class Headline(Struct, frozen=True):

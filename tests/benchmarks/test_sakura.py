@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from overtone.analysis.reading import open_run
-from overtone.analysis.suites import SuiteTable, number, suite_tables
+from overtone.analysis.suites import SuiteTable, number, suite_tables, under
 from overtone.benchmarks.sakura import FIELDS, SUITE, load, over_tracks
 from overtone.cli import main
 from overtone.errors import DataError
@@ -199,6 +199,16 @@ def test_from_files_to_the_tables_with_the_judge_the_benchmark_names(tmp_path: P
     assert cells(main_table) == {
         "single": pytest.approx(3 / 5), "multi": pytest.approx(2 / 5), "used": pytest.approx(1 / 3),
     }  # fmt: skip
+    counts = {
+        c.key: (e.scored, e.asked)
+        for c, e in zip(main_table.headline.columns, main_table.rows[0].cells, strict=True)
+        if e
+    }
+    assert counts == {"single": (5, 5), "multi": (5, 5), "used": (3, 3)}, (
+        "n is of the recordings that were heard rightly"
+    )
+    under_it = dict(under(open_run(out, light=True)))["suite/sakura/task/audio/used"]
+    assert sorted(under_it) == ["animal/cow2.wav", "animal/dog1.wav", "gender/f.wav"]
     assert [r.name for r in tracks.rows] == ["animal", "gender"]
     assert cells(tracks) == {
         "single": pytest.approx(2 / 3), "multi": pytest.approx(2 / 3), "used": pytest.approx(1 / 2),

@@ -112,7 +112,7 @@ def under(reading: Reading) -> Iterator[tuple[str, list[str]]]:
     for headline in suite.headlines if suite is not None else ():
         for key, _, _, rows in _parts(headline, scored):
             for column in headline.columns:
-                counted = [r for r in rows if column.counts(r.item)]
+                counted = column.counted(rows)
                 every = not column.score and not column.balance
                 known = [r for r in counted if every or column.value(r) is not None]
                 yield f"{key}/{column.key}", list(dict.fromkeys(r.item.case for r in known))
@@ -135,7 +135,7 @@ def _parts(headline: Headline, scored: Sequence[Scored]) -> Iterator[tuple[str, 
 
 def _rows(headline: Headline, scored: Sequence[Scored], scales: Scales) -> Iterator[SuiteRow]:
     for key, condition, name, rows in _parts(headline, scored):
-        cells = tuple(number(column, [r for r in rows if column.counts(r.item)], scales) for column in headline.columns)
+        cells = tuple(number(column, column.counted(rows), scales) for column in headline.columns)
         if any(cell is not None for cell in cells):
             yield SuiteRow(key, condition, name, cells)
 
@@ -238,7 +238,7 @@ def _differences(headline: Headline, scored: Sequence[Scored], scales: Scales) -
 
 
 def _means(headline: Headline) -> list[Column]:
-    return [column for column in headline.columns if column.reduce is None and not column.balance]
+    return [c for c in headline.columns if c.reduce is None and c.among is None and not c.balance]
 
 
 def _paired(

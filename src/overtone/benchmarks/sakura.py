@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from overtone.benchmarks._recordings import Recordings, cue_of
 from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
 from overtone.schema import Clip, Item, Option, Turn
-from overtone.suite import Column, Facts, Groups, Headline, Published, Reduce, Release, Suite
+from overtone.suite import Column, Facts, Groups, Headline, Published, Reduce, Release, Scored, Suite
 
 TRACKS = ("gender", "language", "emotion", "animal")
 HOPS = {"single": 1, "multi": 2}  # → level
@@ -33,20 +33,14 @@ _ANSWER = re.compile(r"\(([a-z])\)\s*(.*)", re.S)
 # ── the numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def used(score: str) -> Reduce:
-    """Of the recordings whose single-hop question is right: how often the multi-hop question is right too."""
+def used(score: str) -> Callable[[Sequence[Scored]], list[Scored]]:
+    """The multi-hop questions of recordings whose single-hop question is right, of the same repeat."""
 
-    def reduce(groups: Groups) -> float | None:
-        both: list[float] = []
-        for group in groups:
-            heard = {reply.repeat for reply in group if reply.item.level == 1 and reply.values.get(score) == 1}
-            for reply in group:
-                value = reply.values.get(score)
-                if reply.item.level == 2 and reply.repeat in heard and value is not None:
-                    both.append(value)
-        return sum(both) / len(both) if both else None
+    def among(replies: Sequence[Scored]) -> list[Scored]:
+        heard = {(r.item.group, r.repeat) for r in replies if r.item.level == 1 and r.values.get(score) == 1}
+        return [r for r in replies if r.item.level == 2 and (r.item.group, r.repeat) in heard]
 
-    return reduce
+    return among
 
 
 def over_tracks(score: str, level: int) -> Reduce:
@@ -74,7 +68,7 @@ def _three(score: str) -> tuple[Column, ...]:
         Column("single", "Single-hop", score, {"level": (1,)}, help=f"what is heard; {how}"),
         Column("multi", "Multi-hop", score, {"level": (2,)}, help=f"what follows from it; {how}"),
         Column(
-            "used", "Multi-hop where single-hop is right", score, reduce=used(score),
+            "used", "Multi-hop where single-hop is right", score, among=used(score),
             help=f"facts heard and used: only recordings whose single-hop question is right; {how}",
         ),
     )  # fmt: skip
