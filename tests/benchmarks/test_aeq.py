@@ -246,6 +246,15 @@ def test_a_score_comes_to_the_unit_scale_both_ways(headline: str, key: str, valu
     assert found is not None and found.value == pytest.approx(shown)
 
 
+@pytest.mark.parametrize("row", [0, 1])
+def test_the_printed_integration_is_the_share_of_replies_that_go_by_both(row: int) -> None:
+    model, (printed, *_) = SUITE.published[0].rows[row]
+    assert printed is not None
+    both = [reply("g", n, values={"reliance": float(n < round(100 * printed))}) for n in range(100)]
+    found = number(column("aeq", "integration"), both)
+    assert found is not None and found.value == pytest.approx(printed), model
+
+
 def test_a_group_counts_once_however_many_variants_it_has() -> None:
     many = [reply("big", n, values={"discrimination": 6.0}) for n in (1, 2, 3, 4)]
     few = [reply("small", n, values={"discrimination": 1.0}) for n in (1, 2)]

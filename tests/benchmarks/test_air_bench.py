@@ -236,6 +236,34 @@ def test_the_printed_averages_are_the_means_of_the_printed_columns_but_for_two()
     assert off == ["Next-gpt", "Macaw-LLM"]
 
 
+def test_the_printed_accuracies_come_out_of_as_many_right_letters() -> None:
+    """Every model's row of foundation tasks: a thousand questions a task, as many right as the printed per cent say;
+    half as many again that are passed over change nothing, as in its own script."""
+    (table,) = [p for p in SUITE.published if "nine" in p.title]
+    (headline,) = [h for h in SUITE.headlines if h.key == "air-foundation-tasks"]
+    (column,) = [c for c in headline.columns if c.score == "air_letter"]
+    (whole,) = [c for h in SUITE.headlines for c in h.columns if c.key == "tasks_air_letter"]
+    for model, printed in table.rows:
+        everything = []
+        for task, value in zip(table.columns, printed, strict=True):
+            assert value is not None
+            told = [float(n < round(10 * value)) for n in range(1000)] + [None] * 500
+            replies = [
+                Scored(
+                    Item("", "air-bench", 1, "choose", task, "", f"{task}/{n}", "", (), topic="speech"),
+                    "task/audio", 0, {"air_letter": right},
+                )
+                for n, right in enumerate(told)
+            ]  # fmt: skip
+            found = number(column, column.counted(replies))
+            assert found is not None and found.value is not None and (found.scored, found.asked) == (1000, 1500)
+            assert f"{100 * found.value:.{table.digits[task]}f}" == f"{value:.1f}", (model, task)
+            everything += replies
+        mean = sum(value for value in printed if value is not None) / len(printed)
+        assert whole.reduce is not None
+        assert 100 * (whole.reduce([[one] for one in everything]) or 0) == pytest.approx(mean), model
+
+
 def test_the_tables_of_tasks_are_complete() -> None:
     assert sum(map(len, FOUNDATION.values())) == 19
     (table,) = [p for p in SUITE.published if "nine" in p.title]

@@ -13,9 +13,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from overtone.analysis.named import find_one
+from overtone.analysis.published import COLUMNS, PublishedColumn, papers
+from overtone.analysis.reading import Answer, Reading
 from overtone.benchmarks.echomind import SUITE, EchoMind, load
 from overtone.errors import DataError
-from overtone.schema import Item
+from overtone.runs.store import ANSWERED
+from overtone.schema import Item, Score, Turn
 
 STYLES = ("target", "alternative", "neutral")  # EchoMind has no control
 ALL = (frozenset({1, 2, 3}), frozenset(STYLES))
@@ -393,6 +397,52 @@ def test_the_published_table_has_every_column_for_fourteen_rows() -> None:
     gpt = rows["GPT-4o-Audio"]
     assert (gpt["wer"], gpt["voice_accuracy"], gpt["c4"], gpt["ves"]) == (10.74, 66.25, 3.42, 3.34)
     assert rows["Step-Audio"]["wer"] is None
+
+
+TASKS = {
+    "wer_raw": "transcribe", "semsim": "transcribe", "voice_accuracy": "choose", "reasoning_accuracy": "choose"
+}  # fmt: skip
+
+
+def replies_to(column: PublishedColumn, printed: float) -> list[Answer]:
+    """Replies whose scores come to a printed number: so many right of so many, or two that lie either side of it."""
+    task = TASKS.get(column.measure, "converse")
+    level = {"transcribe": 1, "converse": 3}.get(task, 2 if column.measure.startswith("reasoning") else 1)
+    value = printed / 100 if column.kind == "percent" else printed
+    if task == "choose":
+        shares = ((right, n) for n in range(1, 1000) for right in [round(value * n)])
+        right, count = next((k, n) for k, n in shares if f"{100 * k / n:.2f}" == f"{printed:.2f}")
+        values, name = [float(n < right) for n in range(count)], "accuracy"
+    else:
+        values = [value - 0.001, value + 0.001]
+        name = f"{column.measure}@judge" if column.key in ("c1", "c2", "c3", "c4", "ves") else column.measure
+    answers = []
+    for n, one in enumerate(values):
+        case = f"synthesis/{n}/target"
+        item = Item(
+            f"{n}", "echomind", level, task, "emotion", case, f"synthesis/{n}", "target", (Turn(None),), gold="A"
+        )
+        answers.append(Answer(n, item, "task/audio", 0, ANSWERED, scores={name: Score(name, f"{name}|v1", one)}))
+    return answers
+
+
+def test_every_printed_number_comes_out_of_our_measure_of_its_column() -> None:
+    """Fourteen rows of sixteen columns, each through the measure that stands beside it on the leaderboard."""
+    seen = 0
+    for model, values in papers().items():
+        for column in COLUMNS:
+            printed = values[column.key]
+            if printed is None:
+                continue
+            answers = replies_to(column, printed)
+            signatures = {name: score.signature for a in answers for name, score in a.scores.items()}
+            reading = Reading(Path(), {}, [], answers, signatures, [], len(answers), Path)
+            found = find_one(column.measure, [reading]).estimate(answers)
+            assert found.value is not None, (model, column.key)
+            shown = 100 * found.value if column.kind == "percent" else found.value
+            assert f"{shown:.2f}" == f"{printed:.2f}", (model, column.key)
+            seen += 1
+    assert seen == sum(value is not None for values in papers().values() for value in values.values()) > 150
 
 
 @pytest.mark.shared

@@ -174,18 +174,31 @@ def test_a_benchmark_without_a_form_for_predictions_says_so(small: Path, tmp_pat
     assert main(["export", str(tmp_path / "r"), "--format", "predictions"]) == 2
 
 
-def test_the_printed_row_comes_out_of_as_many_right_answers() -> None:
-    """The published row of DeSTA2.5-Audio, printed by MMAU's script over 333, 334 and 333 questions."""
-    printed = dict(SUITE.published[0].rows)["DeSTA2.5-Audio"]
-    told = dict(zip(SUITE.published[0].columns, printed, strict=True))
-    right = {"sound": (235, 333), "music": (188, 334), "speech": (237, 333)}
-    replies = []
-    for task, (good, count) in right.items():
-        for n in range(count):
-            item = Item("", "mmau", 1, "choose", "x", "", f"{task}/{n}", "", (), topic=f"{task}/easy")
-            replies.append(Scored(item, "task/audio", 0, {"mmau_match": float(n < good)}))
-    for column in SUITE.headlines[0].columns:
-        if column.key in told:
-            found = number(column, [r for r in replies if column.counts(r.item)])
-            assert found is not None and found.value is not None
-            assert f"{100 * found.value:.2f}" == f"{told[column.key]:.2f}", column.key
+def test_the_printed_rows_come_out_of_as_many_right_answers() -> None:
+    """MMAU's script prints shares of 333, 333 and 334 questions. Of three rows a share is none of these: they were
+    counted on other files. Of one the average printed is not that of its columns."""
+    (table,) = SUITE.published
+    sizes = {"speech": 333, "sound": 333, "music": 334}
+    strange, off = [], []
+    for model, printed in table.rows:
+        told = {key: f"{value:.2f}" for key, value in zip(table.columns, printed, strict=True)}
+        right = {
+            task: next((k for k in range(n + 1) if f"{100 * k / n:.2f}" == told[task]), None)
+            for task, n in sizes.items()
+        }
+        if None in right.values():
+            strange.append(model)
+            continue
+        replies = []
+        for task, count in sizes.items():
+            for n in range(count):
+                item = Item("", "mmau", 1, "choose", "x", "", f"{task}/{n}", "", (), topic=f"{task}/easy")
+                replies.append(Scored(item, "task/audio", 0, {"mmau_match": float(n < (right[task] or 0))}))
+        for column in SUITE.headlines[0].columns:
+            if column.key in told:
+                found = number(column, column.counted(replies))
+                assert found is not None and found.value is not None
+                if f"{100 * found.value:.2f}" != told[column.key]:
+                    off.append((model, column.key))
+    assert strange == ["Qwen2.5-Omni", "GAMA-IT", "LTU"]
+    assert off == [("Audio Flamingo 3", "total")]
