@@ -1,0 +1,210 @@
+"""Containers: raw lists, shards, combines and packs say the same, and say where they are broken."""
+
+from __future__ import annotations
+
+import io
+import logging
+import tarfile
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from overtone import audio
+from overtone.echat import containers, shards
+from overtone.echat.containers import Pack
+from overtone.echat.labels import Labels
+from overtone.echat.records import Record, Turn
+from overtone.errors import DataError
+
+RATE = 16_000
+
+
+def sound(seed: int, seconds: float = 0.3) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    whole = rng.integers(-3000, 3000, int(seconds * RATE))
+    return (whole / 32768).astype(np.float32)
+
+
+@pytest.fixture
+def listed(tmp_path: Path) -> Path:
+    """A raw list of five records, one with an earlier turn, with its sounds."""
+    home = tmp_path / "raw"
+    (home / "wav").mkdir(parents=True)
+    records = []
+    for number in range(5):
+        for name in (f"{number}", f"{number}-before"):
+            (home / f"wav/{name}.wav").write_bytes(audio.encode_wav(sound(len(name) + number, 0.2 + number / 50), RATE))
+        before = Turn(f"wav/{number}-before.wav", "then?", "then.", (7, 8))
+        records.append(
+            Record(
+                f"key.{number}",
+                f"Réponse {number}\n",
+                f"wav/{number}.wav",
+                "what?",
+                Labels(emotion="fear", gender="male", event="rain", style="audiobook"),
+                "comforting",
+                "because",
+                tuple(range(number)),
+                dataset="ours",
+                task="<S2TCHAT> <TEXT2TOKEN>",
+                history=(before,) if number == 3 else (),
+                extra={"part": "train", "speaker": "m1", "more": {"a": [1]}},
+                rest={"lang": "en", "source": 5},
+            )
+        )
+    containers.write_raw(home / "data.list", records)
+    return home / "data.list"
+
+
+def bare(record: Record) -> Record:
+    """A record without what names its sounds."""
+    turns = tuple(msgspec.structs.replace(turn, wav="") for turn in record.history)
+    return msgspec.structs.replace(record, home="", wav="", history=turns)
+
+
+def sounds(record: Record) -> list[np.ndarray]:
+    return [containers.open_audio(record, wav) for wav in (record.wav, *(turn.wav for turn in record.history))]
+
+
+@pytest.mark.parametrize("kind", ["raw", "shards", "combine", "pack"])
+def test_every_container_gives_the_same_records_and_sounds(kind: str, listed: Path, tmp_path: Path) -> None:
+    first = list(containers.read(listed))
+    out = tmp_path / "out"
+    if kind == "raw":
+        containers.write_raw(listed.parent / "again.list", first)
+        out = listed.parent / "again.list"
+    elif kind == "shards":
+        assert len(containers.write_shards(out, first, per_shard=2)) == 3
+    elif kind == "combine":
+        assert len(containers.write_combine(out, first, per_shard=2)) == 3
+    else:
+        assert containers.pack(first, out) == 5
+    again = list(containers.read(out))
+    assert [bare(record) for record in again] == [bare(record) for record in first]
+    for one, other in zip(first, again, strict=True):
+        for a, b in zip(sounds(one), sounds(other), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_shard_has_the_published_members_and_the_same_bytes_each_time(listed: Path, tmp_path: Path) -> None:
+    a = containers.write_shards(tmp_path / "a", containers.read(listed))[0]
+    b = containers.write_shards(tmp_path / "b", containers.read(listed))[0]
+    assert a.read_bytes() == b.read_bytes()
+    with tarfile.open(a) as tar:
+        mine = [name for name in tar.getnames() if name.startswith("key.1.")]
+    kinds = {name.rpartition(".")[2] for name in mine}
+    assert kinds == {"txt", "wav", "task", "extra", "lang", "speaker", "emotion", "gender", "duration"}
+
+
+def test_a_pack_maps_its_clips(listed: Path, tmp_path: Path) -> None:
+    containers.pack(containers.read(listed), tmp_path / "p")
+    pack = Pack(tmp_path / "p")
+    assert len(pack) == 6
+    assert [record.wav for record in pack.records][2:4] == ["clips.i16#2", "clips.i16#4"]
+    assert pack.records[3].history[0].wav == "clips.i16#3"
+    assert pack.clip(0).dtype == np.int16
+    assert pack.seconds(0) == pytest.approx(0.2)
+    with pytest.raises(DataError, match="no clip 6"):
+        pack.clip(6)
+
+
+def test_a_pack_that_was_interrupted_or_cut_is_no_pack(listed: Path, tmp_path: Path) -> None:
+    records = list(containers.read(listed))
+    with pytest.raises(RuntimeError), containers.PackWriter(tmp_path / "half") as writer:
+        writer.add(records[0], [sound(1)])
+        raise RuntimeError
+    with pytest.raises(DataError, match=r"records\.jsonl is missing"):
+        Pack(tmp_path / "half")
+    containers.pack(records, tmp_path / "cut")
+    clips = tmp_path / "cut" / "clips.i16"
+    clips.write_bytes(clips.read_bytes()[:-2])
+    with pytest.raises(DataError, match="copy the pack again"):
+        Pack(tmp_path / "cut")
+
+
+def test_a_pack_wants_a_sound_for_each_name(listed: Path, tmp_path: Path) -> None:
+    record = next(iter(containers.read(listed)))
+    for given, told in (([], "fewer sounds"), ([sound(1), sound(2)], "more sounds")):
+        with containers.PackWriter(tmp_path / "p") as writer, pytest.raises(DataError, match=told):
+            writer.add(record, given)
+
+
+def test_a_record_without_sound_packs_too(tmp_path: Path) -> None:
+    containers.pack([Record("k", "hello")], tmp_path / "p")
+    assert Pack(tmp_path / "p").records[0].txt == "hello"
+
+
+def test_a_cut_line_is_named_or_left_out_and_counted(listed: Path, caplog: pytest.LogCaptureFixture) -> None:
+    data = listed.read_bytes()
+    listed.write_bytes(data[: len(data) - 20])
+    with pytest.raises(DataError, match=r"data\.list line 5: not JSON.*may be cut"):
+        list(containers.read(listed))
+    with caplog.at_level(logging.WARNING):
+        assert len(list(containers.read(listed, strict=False))) == 4
+    assert "1 left out" in caplog.text
+
+
+@pytest.mark.parametrize("at", ["inside", "between"])
+def test_a_cut_shard_is_named_or_what_is_whole_is_read(at: str, listed: Path, tmp_path: Path) -> None:
+    path = containers.write_shards(tmp_path / "s", containers.read(listed))[0]
+    with tarfile.open(path) as tar:
+        third = next(info for info in tar if info.name.startswith("key.2."))
+    path.write_bytes(path.read_bytes()[: third.offset + (700 if at == "inside" else 0)])
+    with pytest.raises(DataError, match="cut or damaged after byte"):
+        list(containers.read(path))
+    assert [record.key for record in containers.read(path, strict=False)][:2] == ["key.0", "key.1"]
+
+
+@pytest.mark.parametrize("name", ["../k.txt", "/k.txt", "a\\k.txt"])
+def test_a_member_that_leaves_its_folder_is_refused(name: str, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        info = tarfile.TarInfo(name)
+        info.size = 1
+        tar.addfile(info, io.BytesIO(b"a"))
+    with pytest.raises(DataError, match="leaves its folder"):
+        list(containers.read(tmp_path / "x.tar"))
+
+
+def test_links_in_a_shard_are_refused(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        info = tarfile.TarInfo("k.txt")
+        info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(info)
+    with pytest.raises(DataError, match="no plain file"):
+        list(containers.read(tmp_path / "x.tar"))
+
+
+@pytest.mark.parametrize("key", ["a/b", "../a", "", ".hidden", "k" * 200])
+def test_a_key_that_cannot_name_a_member_is_refused(key: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot name a member"):
+        containers.write_shards(tmp_path, [Record(key, "x")])
+    assert not list(tmp_path.glob("*.tar"))
+
+
+def test_a_sound_outside_the_lists_folder_is_refused(listed: Path) -> None:
+    record = next(iter(containers.read(listed)))
+    with pytest.raises(DataError, match="leaves its folder"):
+        containers.open_audio(record, "../../secret.wav")
+
+
+def test_a_file_that_is_no_shard_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.tar").write_bytes(b"not a tar" * 200)
+    with pytest.raises(DataError, match=r"x\.tar"):
+        list(containers.read(tmp_path / "x.tar"))
+    (tmp_path / "shards.list").write_text("missing.tar\n")
+    with pytest.raises(DataError, match="no such shard"):
+        list(containers.read(tmp_path))
+    with pytest.raises(DataError, match="not a tar, or cut"):
+        shards.member(tmp_path / "x.tar", "a.wav")
+    with pytest.raises(DataError, match="holds neither"):
+        list(containers.read(tmp_path.parent))
+
+
+def test_rows_of_text_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"text": "a", "targets": [1, 2]}\n\n{"text": 1}\n')
+    assert [row.targets for row in containers.read_text(path, strict=False)] == [(1.0, 2.0)]
+    with pytest.raises(DataError, match="line 3"):
+        list(containers.read_text(path))
