@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from overtone.analysis.published import COLUMNS, papers
@@ -11,8 +13,9 @@ from overtone.analysis.reading import open_run
 from overtone.analysis.suites import under
 from overtone.cli import main
 from overtone.report.html import write_report
-from overtone.report.suites import headlines, published
+from overtone.report.suites import first_screen, headlines, published
 from overtone.report.terminal import print_run
+from overtone.schema import Score
 from tests.analysis.small import Maker, item
 from tests.report.fake_run import make_run
 
@@ -39,6 +42,25 @@ def test_a_benchmarks_own_table_stands_in_terminal_page_and_alone(
     page = write_report([run], tmp_path / "report.html").read_text(encoding="utf-8")
     assert 'href="#behind=1%3Asuite/empathyeval/task/audio/final"' in page
     assert "Qwen2.5-Omni-7B" in page
+
+
+def test_the_first_screen_has_no_table_of_what_was_told_already_and_names_the_others(tmp_path: Path) -> None:
+    made = Maker(tmp_path / "run")
+    for n in range(3):
+        one = item(f"a{n}", "choose", category="sound-aqa", script=f"a{n}", benchmark="air-bench", topic="sound")
+        made.answered(one, "A", Score("air_letter", "l|v1", 1.0), Score("accuracy", "a|v1", 1.0))
+        talk = item(f"c{n}", "converse", level=3, category="speech-qa", script=f"c{n}", benchmark="air-bench")
+        told = msgspec.structs.replace(talk, topic="speech", case=f"chat/{n}")
+        made.answered(told, "Yes.", Score("air_a@j", "j|v1", 7.0), Score("air_b@j", "j|v1", 8.0))
+    made.store.set_meta({"benchmark": "air-bench"})
+    made.store.commit()
+    first, others = first_screen(open_run(tmp_path / "run"))
+    assert [table.title for table in first] == ["AIR-Bench, foundation", "AIR-Bench, chat"]
+    assert others == ["AIR-Bench, foundation by task"]
+    out = io.StringIO()
+    print_run(tmp_path / "run", out)
+    (line,) = [line for line in out.getvalue().splitlines() if "by task" in line]
+    assert line == f"1 more: AIR-Bench, foundation by task (overtone table headline {tmp_path / 'run'})"
 
 
 def test_beside_others_findings_are_of_the_runs_whose_levels_share_scripts(run: Path, tmp_path: Path) -> None:

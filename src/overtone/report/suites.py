@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from overtone import registry
 from overtone.analysis.measures import Estimate
 from overtone.analysis.reading import Reading
-from overtone.analysis.suites import SuiteTable, suite_of, suite_tables
+from overtone.analysis.suites import SuiteTable, suite_of, suite_tables, under
 from overtone.report.format import NONE
 from overtone.report.replies import ARROWS
 from overtone.report.table import Cell, Line, PartTable
@@ -21,6 +21,23 @@ def headlines(readings: Sequence[Reading]) -> list[PartTable]:
         for table in suite_tables(reading):
             found.setdefault((reading.benchmark, table.headline.key), []).append((number, table))
     return [_table(benchmark, key, tables) for (benchmark, key), tables in found.items()]
+
+
+def first_screen(reading: Reading) -> tuple[list[PartTable], list[str]]:
+    """Of a run's headline tables the first, and the titles of the others: a table stands on the first screen
+    unless all it tells of is told of by those before it, as in a breakdown or on another scale."""
+    cases = dict(under(reading))
+    seen: set[str] = set()
+    first, others = [], []
+    for table in suite_tables(reading):
+        columns = table.headline.columns
+        here = {case for row in table.rows for c in columns for case in cases.get(f"{row.key}/{c.key}", ())}
+        if seen and here <= seen:
+            others.append(table.headline.title)
+        else:
+            first.append(_table(reading.benchmark, table.headline.key, [(0, table)]))
+        seen |= here
+    return first, others
 
 
 def _table(benchmark: str, key: str, tables: Sequence[tuple[int, SuiteTable]]) -> PartTable:

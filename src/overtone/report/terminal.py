@@ -14,11 +14,12 @@ from rich.console import Console
 from overtone.analysis.cases import Asked, CaseView, Said
 from overtone.analysis.reading import open_run
 from overtone.analysis.summary import Summary, summarise_reading
+from overtone.paths import shown
 from overtone.report import format as fmt
 from overtone.report.apart import apart, bases, wrong_answers
 from overtone.report.replies import agreement, alignment, following, judged_tables, plain, spoken
 from overtone.report.results import conversation_table, hearing_table
-from overtone.report.suites import headlines
+from overtone.report.suites import first_screen
 from overtone.report.table import Cell, Line, PartTable
 from overtone.report.written import make_console, safe, to_terminal
 from overtone.schema import Item
@@ -27,7 +28,9 @@ from overtone.schema import Item
 def print_run(folder: Path, file: IO[str] | None = None, *, signatures: bool = False) -> None:
     """Print the headline of a run folder, and on demand what each of its numbers is signed with."""
     reading = open_run(folder, light=True)
-    print_summary(summarise_reading(reading), file, own=headlines([reading]))
+    own, others = first_screen(reading)
+    named = f"{len(others)} more: {'; '.join(others)} (overtone table headline {shown(str(folder))})" if others else ""
+    print_summary(summarise_reading(reading), file, own=own, more=named)
     if signatures:
         console = make_console(file)
         for metric, signature in sorted(reading.signatures.items()):
@@ -35,14 +38,22 @@ def print_run(folder: Path, file: IO[str] | None = None, *, signatures: bool = F
 
 
 def print_summary(
-    summary: Summary, file: IO[str] | None = None, *, width: int | None = None, own: Sequence[PartTable] = ()
+    summary: Summary,
+    file: IO[str] | None = None,
+    *,
+    width: int | None = None,
+    own: Sequence[PartTable] = (),
+    more: str = "",
 ) -> None:
-    """Print one run: its benchmark's own tables, its headline tables, what is missing, and its ledger."""
+    """Print one run: its benchmark's own tables and where `more` of them are, its headline tables, what is missing, and
+    its ledger."""
     console = make_console(file, width)
     asked = f"{summary.answered:,} of {summary.asked:,} answered"
     extra = [f"{n:,} {what}" for n, what in ((summary.failed, "failed"), (summary.pending, "pending")) if n]
     console.print(f"[bold]{safe(summary.benchmark)}[/bold] · {safe(summary.model)} · {', '.join([asked, *extra])}")
     to_terminal(console, own)
+    if more:
+        console.print(safe(more), soft_wrap=True)
     _headline(console, summary)
     numbered = [(0, c) for c in summary.conditions]
     replies = (*judged_tables(numbered)[:1], following(numbered), *spoken(numbered, brief=True))
