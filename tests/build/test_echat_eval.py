@@ -131,6 +131,5 @@ def test_the_command_builds_and_refuses(tmp_path: Path, capsys: pytest.CaptureFi
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
-def test_enough_of_the_whole_set_passes_every_gate(tmp_path: Path) -> None:
-    built = build(tmp_path)
-    assert set(built.items) == set(CATEGORIES) and min(there for there, _ in built.items.values()) >= 40
+def test_the_whole_set_passes_every_gate(tmp_path: Path) -> None:
+    assert build(tmp_path).items == dict.fromkeys(CATEGORIES, (44, 44))

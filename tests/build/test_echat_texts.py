@@ -68,7 +68,8 @@ def test_each_category_has_its_items_and_labels_come_evenly() -> None:
         labels = Counter(s.said.labels[category] for s in items if s.query.category == category)
         most = {"emotion": 1.2, "age": 1.1, "gender": 1.0, "event": 2.5}[category]
         assert max(labels.values()) <= most * min(labels.values()), labels
-    assert {len(s.said.labels) for s in items if s.query.category == "multi"} == {2, 3}
+    together = Counter(len(s.said.labels) for s in items if s.query.category == "multi")
+    assert set(together) == {2, 3} and together[3] >= 8
 
 
 def test_every_sentence_wants_another_reply_for_each_way_it_is_said() -> None:
