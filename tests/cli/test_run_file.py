@@ -93,6 +93,23 @@ def test_a_run_that_cannot_be_done_is_named_on_the_page_and_the_others_stand(
     assert "openai:here (empathyeval)" in table(page, "suite-empathyeval-empathyeval")
 
 
+def test_a_missing_data_folder_loses_nothing_and_the_same_command_goes_on_when_it_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = {"empathyeval": choosing(tmp_path / "e"), "mmau": tmp_path / "m"}
+    out, report = tmp_path / "runs", tmp_path / "all.html"
+    with OpenAIServer(answer=lambda asked: "The answer is: [A]") as server:
+        models = {"one": server.base_url, "two": server.base_url}
+        words = ["run", str(run_file(tmp_path, data, models, out=str(out), report=str(report))), "-q"]
+        assert main(words) == 2
+        assert "mmau-openai-two: " in (said := capsys.readouterr()).err and "no such folder" in said.err
+        assert server.count == 2 * 6 and "mmau-openai-one is not in this report" in report.read_text(encoding="utf-8")
+        listening(tmp_path / "m")
+        assert main(words) == 0
+        assert server.count == 2 * (6 + 4), "what was answered is not asked again"
+    assert "is not in this report" not in report.read_text(encoding="utf-8")
+
+
 def test_where_no_run_could_be_done_no_page_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = run_file(tmp_path, {"mmau": listening(tmp_path / "m")}, {"a": NOBODY, "b": NOBODY}, out=str(tmp_path / "r"))
     assert main(["run", str(path), "-q", "--report", str(tmp_path / "all.html")]) == 2

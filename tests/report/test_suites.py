@@ -63,6 +63,19 @@ def test_the_first_screen_has_no_table_of_what_was_told_already_and_names_the_ot
     assert line == f"1 more: AIR-Bench, foundation by task (overtone table headline {tmp_path / 'run'})"
 
 
+def test_an_empty_headline_says_that_a_judge_is_wanted(tmp_path: Path) -> None:
+    out = io.StringIO()
+    for name, judged in (("bare", False), ("judged", True)):
+        made = Maker(tmp_path / name)
+        one = item("c", "converse", level=3, category="emotion", benchmark="sd-eval")
+        made.answered(one, "Yes.", *([Score("rating_emotion@j", "j|v1", 7.0)] if judged else []))
+        made.store.set_meta({"benchmark": "sd-eval"})
+        made.store.commit()
+        print_run(tmp_path / name, out)
+    assert f"(overtone score {tmp_path / 'bare'} --judge SPEC)" in out.getvalue()
+    assert out.getvalue().count("to be judged") == 1
+
+
 def test_beside_others_findings_are_of_the_runs_whose_levels_share_scripts(run: Path, tmp_path: Path) -> None:
     linked = make_run(tmp_path / "linked", scripts=6)
     page = write_report([run, linked], tmp_path / "report.html").read_text(encoding="utf-8")

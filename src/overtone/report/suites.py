@@ -40,6 +40,15 @@ def first_screen(reading: Reading) -> tuple[list[PartTable], list[str]]:
     return first, others
 
 
+def wants_judge(reading: Reading, own: Sequence[PartTable]) -> bool:
+    """Whether a run's own tables are empty because nobody has judged its replies."""
+    suite = suite_of(reading.benchmark) if reading.benchmark else None
+    if suite is None or not suite.rubrics or any("@" in name for name in reading.signatures):
+        return False
+    cells = [cell.estimate for table in own for line in table.lines for cell in line.cells]
+    return bool(own) and not any(found is not None and found.scored for found in cells)
+
+
 def _table(benchmark: str, key: str, tables: Sequence[tuple[int, SuiteTable]]) -> PartTable:
     headline = tables[0][1].headline
     lines = []

@@ -19,7 +19,7 @@ from overtone.report import format as fmt
 from overtone.report.apart import apart, bases, wrong_answers
 from overtone.report.replies import agreement, alignment, following, judged_tables, plain, spoken
 from overtone.report.results import conversation_table, hearing_table
-from overtone.report.suites import first_screen
+from overtone.report.suites import first_screen, wants_judge
 from overtone.report.table import Cell, Line, PartTable
 from overtone.report.written import make_console, safe, to_terminal
 from overtone.schema import Item
@@ -29,8 +29,11 @@ def print_run(folder: Path, file: IO[str] | None = None, *, signatures: bool = F
     """Print the headline of a run folder, and on demand what each of its numbers is signed with."""
     reading = open_run(folder, light=True)
     own, others = first_screen(reading)
-    named = f"{len(others)} more: {'; '.join(others)} (overtone table headline {shown(str(folder))})" if others else ""
-    print_summary(summarise_reading(reading), file, own=own, more=named)
+    place = shown(str(folder))
+    more = f"{len(others)} more: {'; '.join(others)} (overtone table headline {place})" if others else ""
+    if wants_judge(reading, own):
+        more = f"no number yet: its replies have to be judged (overtone score {place} --judge SPEC)"
+    print_summary(summarise_reading(reading), file, own=own, more=more)
     if signatures:
         console = make_console(file)
         for metric, signature in sorted(reading.signatures.items()):
