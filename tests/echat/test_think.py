@@ -21,13 +21,11 @@ def whole(pieces: list[tuple[str, bool]]) -> str:
 
 def test_a_thought_in_tags_is_the_template() -> None:
     pieces = label_thought("where is my ball", ALL, "comforting", random.Random(1))
-    assert pieces == [
-        (
-            "<think>User's words: where is my ball, Age: <CHILD>, Gender: <MALE>, Emotion: <SAD>, "
-            "Sound Event: <COUGH>, Predicted reply emotion: <COMFORTING><think end><COMFORTING>",
-            False,
-        )
-    ]
+    assert whole(pieces) == (
+        "<think>User's words: where is my ball, Age: <CHILD>, Gender: <MALE>, Emotion: <SAD>, "
+        "Sound Event: <COUGH>, Predicted reply emotion: <COMFORTING><think end><COMFORTING>"
+    )
+    assert not any(masked for _, masked in pieces)
 
 
 def test_missing_labels_are_masked_in_85_of_100_and_else_defaults() -> None:

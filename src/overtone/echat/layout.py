@@ -119,7 +119,7 @@ def build(
             thought = thinking.natural_thought(_plain(record.think_str))
         if reply_tag and task in ("s2t", "s2s"):
             thought.append((tag(record.reply_emotion or "neutral"), False))
-    reply = tok.encode(_plain(record.txt)) + tok.encode(END)
+    reply = [*_encode(tok, _plain(record.txt)), *_encode(tok, END)]
     streaming = streaming and task in ("t2s", "s2s") and can_stream(len(reply), len(record.speech_token) + 1)
     out = _prompt(record, task, tok, think=think, streaming=streaming)
     out.think(thought)
@@ -210,15 +210,15 @@ class _Writer:
 
     def read(self, *texts: str) -> None:
         for text in texts:
-            self._add(_fixed(cast(Hashable, self.tok), text), learnt=False)
+            self._add(_encode(self.tok, text), learnt=False)
 
     def say(self, *texts: str) -> None:
         for text in texts:
-            self.put(self.tok.encode(text) if text else ())
+            self.put(_encode(self.tok, text))
 
     def think(self, pieces: Many[thinking.Piece]) -> None:
         for text, masked in pieces:
-            self._add(self.tok.encode(text), learnt=not masked, ignore=masked)
+            self._add(_encode(self.tok, text), learnt=not masked, ignore=masked)
 
     def put(self, ids: Iterable[int], learnt: bool = True) -> None:
         self._add(ids, learnt=learnt)
@@ -229,7 +229,7 @@ class _Writer:
         if wav:
             self._add([self.tok.vocab + self.tok.codes + 1, AUDIO, self.tok.vocab + self.tok.codes + 2], learnt=False)
             self.sequence.clips.append(ClipRef(wav, home, words))
-            self.sequence.heard.append(self.tok.encode(_plain(words)) if words else [])
+            self.sequence.heard.append(list(_encode(self.tok, _plain(words))))
         else:
             self.read(_plain(words))
         self.read(f"{END}\n")
@@ -316,6 +316,10 @@ def _plain(text: str) -> str:
     return _MARKS.sub("", text)
 
 
-@functools.lru_cache(maxsize=4096)  # prompts come again and again
-def _fixed(tok: Hashable, text: str) -> list[int]:
-    return cast(Tokens, tok).encode(text) if text else []
+def _encode(tok: Tokens, text: str) -> tuple[int, ...]:
+    return _encoded(cast(Hashable, tok), text) if text else ()
+
+
+@functools.lru_cache(maxsize=1 << 16)  # prompts come with every record, a record's texts with every epoch
+def _encoded(tok: Hashable, text: str) -> tuple[int, ...]:
+    return tuple(cast(Tokens, tok).encode(text))

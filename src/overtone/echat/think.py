@@ -41,17 +41,16 @@ def label_thought(
     question: str, labels: Labels, reply_emotion: str, rng: random.Random, masked: float = MASKED_SHARE
 ) -> list[Piece]:
     """The thought as tags, up to and with `<think end>` and the tag the reply begins with."""
-    pieces: list[Piece] = []
-    text = f"{OPEN}{_WORDS}: {question}"
+    # Words and labels are pieces of their own, so that what comes again need not be encoded again.
+    pieces: list[Piece] = [(f"{OPEN}{_WORDS}:", False), (f" {question}", False)]
     for dimension, name in _FIELDS.items():
         known = getattr(labels, dimension)
         if not known and rng.random() < masked:
-            pieces += [(f"{text}, {name}: <", False), (MISSING, True)]
-            text = ">"
+            pieces += [(f", {name}: <", False), (MISSING, True), (">", False)]
         else:
-            text += f", {name}: {tag(known or DEFAULTS[dimension])}"
+            pieces.append((f", {name}: {tag(known or DEFAULTS[dimension])}", False))
     spoken = tag(reply_emotion or "neutral")
-    return [*pieces, (f"{text}, {_REPLY}: {spoken}{CLOSE}{spoken}", False)]
+    return [*pieces, (f", {_REPLY}: {spoken}{CLOSE}{spoken}", False)]
 
 
 def natural_thought(reasons: str) -> list[Piece]:

@@ -1,0 +1,130 @@
+"""Mixing: the same batches for the same seed, the same tasks on every process, no record on two."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+
+import pytest
+
+from overtone.echat.labels import Labels
+from overtone.echat.layout import Sequence
+from overtone.echat.mixing import Mixture, Planned, Source, survey
+from overtone.echat.records import Record
+from overtone.errors import DataError
+from tests.echat.test_layout import TOK
+
+
+def source(task: str, n: int, weight: float = 1.0, seed: int = 0, **how: object) -> Source:
+    rng = random.Random(seed)
+    records = [Record(f"{task}{at}") for at in range(n)]
+    lengths = [rng.randint(20, 200) for _ in range(n)]
+    return Source(records, task, weight, lengths=lengths, **how)  # type: ignore[arg-type]
+
+
+def first(mixture: Mixture, n: int, start: int = 0) -> list[Planned]:
+    return list(itertools.islice(mixture.batches(start), n))
+
+
+SOURCES = [source("s2t", 300), source("s2s", 100), source("s2s", 60, 0.5), source("t2s", 90, 2.9)]
+
+
+def test_the_same_seed_gives_the_same_batches_and_another_seed_others() -> None:
+    one, two, other = (first(Mixture(SOURCES, budget=1000, seed=s), 60) for s in (1, 1, 2))
+    assert one == two != other
+
+
+def test_processes_take_the_same_tasks_and_no_record_twice() -> None:
+    ranks = [first(Mixture(SOURCES, budget=1000, rank=rank, world=2), 80) for rank in (0, 1)]
+    assert [batch.task for batch in ranks[0]] == [batch.task for batch in ranks[1]]
+    sole = [SOURCES[0], SOURCES[1]]  # lists that are not repeated
+    for task in ("s2t", "s2s"):
+        seen: Counter[tuple[int, int]] = Counter()
+        for rank in (0, 1):
+            for batch in first(Mixture(sole, budget=1000, rank=rank, world=2), 30):
+                if batch.task == task and batch.epoch == 0:
+                    seen.update(batch.picks)
+        assert seen
+        assert max(seen.values()) == 1
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+@pytest.mark.parametrize("start", [1, 17, 150])
+def test_a_restart_goes_on_where_it_was(start: int, world: int) -> None:
+    whole = first(Mixture(SOURCES, budget=1000, world=world, rank=world - 1), 170)
+    assert first(Mixture(SOURCES, budget=1000, world=world, rank=world - 1), 20, start) == whole[start : start + 20]
+    assert max(batch.epoch for batch in whole) >= 1
+
+
+def test_tasks_are_drawn_in_proportion_to_their_lists() -> None:
+    mixture = Mixture(SOURCES, budget=1000)
+    assert dict(zip(mixture.tasks, mixture.weights, strict=True)) == {"s2s": 130, "s2t": 300, "t2s": 180}
+    drawn = Counter(mixture.task_at(index) for index in range(4000))
+    assert drawn["s2t"] / 4000 == pytest.approx(300 / 610, abs=0.03)
+    assert drawn["t2s"] / 4000 == pytest.approx(180 / 610, abs=0.03)
+
+
+def test_a_weight_repeats_a_list_or_takes_a_part_of_it() -> None:
+    mixture = Mixture(SOURCES, budget=1000)
+    taken = Counter(pick for batch in mixture.plan("t2s", 0) for pick in batch)
+    assert set(taken.values()) == {2}
+    parts = []
+    for epoch in (0, 1):
+        picks = [pick for batch in mixture.plan("s2s", epoch) for pick in batch]
+        parts.append({at for number, at in picks if number == 2})
+        assert len(picks) == len(set(picks)) == 130
+    assert len(parts[0]) == 30
+    assert parts[0] != parts[1]
+
+
+def test_a_batch_keeps_to_its_budget() -> None:
+    mixture = Mixture(SOURCES, budget=1000)
+    for task in mixture.tasks:
+        room = {"s2s": 0.8}.get(task, 1.0)
+        plan = mixture.plan(task, 0)
+        for batch in plan:
+            longest = max(SOURCES[number].lengths[at] for number, at in batch)
+            assert longest * len(batch) <= room * 1000 + 1e-6
+        filled = sum(SOURCES[n].lengths[at] for batch in plan for n, at in batch) / (1000 * room * len(plan))
+        assert filled > 0.8  # like lengths lie together
+
+
+def test_thoughts_streaming_history_and_text_have_less_room() -> None:
+    assert source("s2t", 1).room(0) == 1
+    assert source("s2s", 1).room(0) == 0.8
+    for less in (source("s2t", 1, thoughts=("label",)), source("s2s", 1, streaming=0.5), source("t2t", 1)):
+        assert less.room(0) == 0.6
+
+
+def test_a_record_longer_than_the_budget_is_a_batch_alone() -> None:
+    plan = Mixture([source("s2t", 5)], budget=10).plan("s2t", 0)
+    assert [len(batch) for batch in plan] == [1] * 5
+
+
+def test_few_records_are_shared_out_among_the_processes() -> None:
+    mixture = Mixture([source("s2t", 4)], budget=100_000, world=2)
+    assert [len(batch) for batch in mixture.plan("s2t", 0)] == [2, 2]
+    with pytest.raises(DataError, match="1 records for 2 processes"):
+        Mixture([source("s2t", 1)], budget=1000, world=2)
+
+
+def test_the_survey_measures_and_leaves_out_with_reasons() -> None:
+    records = [
+        Record("a", "Yes.", "x", "hi", Labels(emotion="sad"), think_str="so"),
+        Record("b", "Yes.", "long", "hi"),
+        Record("c", "Yes.", "", "hi"),
+        Record("d", "Yes.", "x", "hi", think_str="so"),
+    ]
+    found = survey(
+        Source(records, "s2t", thoughts=("natural",)),
+        TOK,
+        lambda clip: 500.0 if clip.wav == "long" else 2.0,
+        lambda seconds: round(seconds * 12.5),
+    )
+    assert [bool(n) for n in found.lengths] == [True, False, False, True]
+    assert found.left_out == {"no thought": 1, "no recording": 1}
+    sequence: Sequence = found.lay(0, TOK, random.Random(0))
+    assert found.lengths[0] == len(sequence.ids) - 1 + 25
+    with pytest.raises(DataError, match=r"nothing to train on of 1 records: no recording \(1\)"):
+        survey(Source(records[2:3], "s2t"), TOK, lambda clip: 1.0, round)
