@@ -1,0 +1,119 @@
+"""The language model: SmolLM2 from its package's GGUF file, any causal model of Hugging Face, or a small random one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from overtone.echat.config import LMConfig
+from overtone.echat.tokenizer import gguf_file, gguf_reader, kept
+from overtone.errors import DataError, UsageError
+from overtone.paths import shown
+
+NAMES = {  # of GGUF → of transformers
+    "token_embd": "model.embed_tokens",
+    "output_norm": "model.norm",
+    "output": "lm_head",
+    "attn_norm": "input_layernorm",
+    "ffn_norm": "post_attention_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+
+
+def open_lm(config: LMConfig, *, empty: bool = False) -> Any:
+    """The language model in float32 with its weights; `empty`: only its sizes, with random ones, for a checkpoint to
+    fill or for torch's meta device. Raises UsageError when it is not what the configuration says."""
+    if empty or config.source == "random":
+        return build(config)
+    if config.source == "smollm2":
+        model = build(config)
+        load(model, smollm2_state(gguf_file(config.weights), config), str(config.weights or config.source))
+        return model
+    from transformers import AutoModelForCausalLM
+
+    try:
+        model = AutoModelForCausalLM.from_pretrained(config.source, dtype=torch.float32)
+    except (OSError, ValueError) as error:
+        first = str(error).splitlines()[0]
+        raise UsageError(f"model.lm.source: no model can be read from {shown(config.source)!r}: {first}") from None
+    found = (model.config.hidden_size, model.get_input_embeddings().weight.shape[0])
+    if found != (config.hidden, config.vocab):
+        raise UsageError(
+            f"model.lm: {shown(config.source)} has hidden = {found[0]} and vocab = {found[1]}, the configuration "
+            f"{config.hidden} and {config.vocab}"
+        )
+    return model
+
+
+def build(config: LMConfig) -> nn.Module:
+    """A model of these sizes, random."""
+    from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
+
+    kind = {"llama": LlamaConfig, "qwen2": Qwen2Config}[config.family]
+    sizes = kind(
+        vocab_size=config.vocab,
+        hidden_size=config.hidden,
+        intermediate_size=config.ffn,
+        num_hidden_layers=config.layers,
+        num_attention_heads=config.heads,
+        num_key_value_heads=config.kv_heads,
+        max_position_embeddings=config.context,
+        rope_parameters={"rope_type": "default", "rope_theta": config.theta},
+        rms_norm_eps=1e-5 if config.family == "llama" else 1e-6,
+        tie_word_embeddings=config.tied,
+        attn_implementation="sdpa",
+        bos_token_id=None,
+        eos_token_id=None,
+        pad_token_id=None,
+    )
+    return AutoModelForCausalLM.from_config(sizes, dtype=torch.float32)
+
+
+def load(model: nn.Module, state: dict[str, Tensor], where: str) -> None:
+    """Fill a model; a tied output table need not be in `state`. Raises DataError for what else does not fit."""
+    try:
+        wrong = model.load_state_dict(state, strict=False)
+    except RuntimeError as error:
+        first = str(error).splitlines()[1].strip()
+        raise DataError(f"{shown(where)}: does not fit the configured language model: {first}") from None
+    missing = [name for name in wrong.missing_keys if name != "lm_head.weight"]
+    if missing or wrong.unexpected_keys:
+        name = (missing + wrong.unexpected_keys)[0]
+        raise DataError(f"{shown(where)}: does not fit the configured language model ({name})")
+
+
+def smollm2_state(path: Path, config: LMConfig) -> dict[str, Tensor]:
+    """A Llama's weights out of a GGUF file, de-quantised and rounded to half precision (of 4 bits each)."""
+    from safetensors.numpy import save
+    from safetensors.torch import load
+
+    data = kept(path, "model.safetensors", lambda: save(_gguf_arrays(path, config)))
+    return {name: value.float() for name, value in load(data).items()}
+
+
+def _gguf_arrays(path: Path, config: LMConfig) -> dict[str, Any]:
+    from gguf.quants import dequantize
+
+    found = {}
+    for tensor in gguf_reader(path).tensors:
+        name = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.weight", tensor.name)
+        if not name or name[2] not in NAMES:
+            raise DataError(f"{shown(str(path))}: holds {shown(tensor.name)}, which no Llama has")
+        value = dequantize(tensor.data, tensor.tensor_type)
+        if name[2] in ("attn_q", "attn_k"):  # llama.cpp interleaves the two halves of a head's rotation
+            heads = config.heads if name[2] == "attn_q" else config.kv_heads
+            value = value.reshape(heads, -1, 2, value.shape[-1]).swapaxes(1, 2).reshape(value.shape)
+        prefix = f"model.layers.{name[1]}." if name[1] else ""
+        found[f"{prefix}{NAMES[name[2]]}.weight"] = np.ascontiguousarray(value, np.float16)
+    return found

@@ -1,0 +1,205 @@
+"""A model in a folder: its configuration, one safetensors file for each part, and the SHA-256 of each. The folder is
+there whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from msgspec import Struct
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from overtone.echat.backbone import open_lm
+from overtone.echat.config import Config, convert
+from overtone.echat.encoders import open_encoder
+from overtone.echat.model import EChat
+from overtone.errors import DataError, UsageError
+from overtone.paths import read_plain, shown
+from overtone.spec import suggest
+from overtone.version import __version__
+
+FORMAT = 1
+INDEX = "checkpoint.json"
+PARTS = ("encoder", "adapter", "speech", "lm")
+
+
+class Part(Struct, frozen=True):
+    """A file of weights."""
+
+    file: str
+    sha256: str
+    bytes: int
+    parameters: int
+
+
+class Index(Struct, frozen=True):
+    """What a checkpoint folder says of itself. A part it does not hold comes from where `config` says."""
+
+    format: int
+    config: dict[str, Any]
+    parts: dict[str, Part]
+    overtone: str = ""
+    notes: dict[str, Any] = {}  # of whoever trained it: stage, step, seed
+
+
+def make(config: Config) -> EChat:
+    """A new model with its parts' first weights."""
+    return EChat(config.model, open_encoder(config.model.encoder), open_lm(config.model.lm))
+
+
+def save(
+    model: EChat,
+    folder: Path,
+    config: Config,
+    *,
+    parts: Iterable[str] = PARTS,
+    dtype: torch.dtype | None = None,
+    notes: dict[str, Any] | None = None,
+) -> None:
+    """Write the model, or some parts of it, in `dtype` (its own when None). An older checkpoint there is replaced."""
+    folder = folder.absolute()
+    fresh, old = _beside(folder, "new"), _beside(folder, "old")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    try:
+        written = {part: _write(fresh, part, part_state(model, part), dtype) for part in parts}
+        index = Index(FORMAT, msgspec.to_builtins(config), written, __version__, notes or {})
+        (fresh / INDEX).write_bytes(msgspec.json.format(msgspec.json.encode(index)))
+        for path in fresh.iterdir():
+            _to_disk(path)
+        if folder.exists():
+            if not (folder / INDEX).is_file() and any(folder.iterdir()):
+                raise UsageError(f"{shown(str(folder))}: holds other files; give a folder of its own for a checkpoint")
+            shutil.rmtree(old, ignore_errors=True)
+            folder.rename(old)
+        fresh.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
+    except BaseException:  # also when interrupted: nothing half is left behind
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+
+
+def part_state(model: EChat, part: str) -> dict[str, Tensor]:
+    """A part's weights by name. A tied output table is left out: it is the embedding."""
+    module = getattr(model, part)
+    state = dict(module.state_dict())
+    if part == "lm" and model.config.lm.tied:
+        state.pop("lm_head.weight", None)
+    return state
+
+
+def index(folder: Path) -> Index:
+    """What a checkpoint says of itself. Raises DataError for a folder that is none."""
+    folder = _present(folder)
+    path = folder / INDEX
+    if not path.is_file():
+        raise DataError(f"{shown(str(folder))}: not a checkpoint: it has no {INDEX}")
+    try:
+        found = msgspec.json.decode(read_plain(path, 1 << 20), type=Index)
+    except msgspec.MsgspecError as error:
+        raise DataError(f"{shown(str(path))}: not a checkpoint's index: {error}") from None
+    if found.format != FORMAT:
+        raise DataError(f"{shown(str(path))}: format {found.format}, but this version of overtone reads {FORMAT}")
+    return found
+
+
+def config(folder: Path) -> Config:
+    """The configuration a checkpoint was made with."""
+    return convert(index(folder).config, Config, f"{shown(str(folder))}/{INDEX}")
+
+
+def load(
+    folder: Path,
+    *,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype = torch.float32,
+    check: bool = True,
+) -> tuple[EChat, Config]:
+    """The model of a checkpoint and its configuration. Parts it does not hold come from where the configuration says.
+
+    `check`: compare each file with its SHA-256. Raises DataError for a file that is missing, cut short or changed.
+    """
+    found = index(folder)
+    made = config(folder)
+    model = EChat(
+        made.model,
+        open_encoder(made.model.encoder, empty="encoder" in found.parts),
+        open_lm(made.model.lm, empty="lm" in found.parts),
+    )
+    load_parts(model, folder, found.parts, check=check)
+    return model.to(device=device, dtype=dtype).eval(), made
+
+
+def load_parts(model: EChat, folder: Path, parts: Iterable[str] = PARTS, *, check: bool = True) -> None:
+    """Fill these parts of a model from a checkpoint, as a stage does that starts from another's."""
+    found = index(folder)
+    folder = _present(folder)
+    for part in parts:
+        if part not in found.parts:
+            raise DataError(
+                f"{shown(str(folder))}: holds no {part!r}{suggest(part, found.parts)} (it has {', '.join(found.parts)})"
+            )
+        where = folder / Path(found.parts[part].file).name
+        state = _read(where, found.parts[part], check)
+        module = getattr(model, part)
+        device = next(module.parameters()).device
+        state = {name: value.to(device) for name, value in state.items()}
+        try:
+            wrong = module.load_state_dict(state, strict=False)
+        except RuntimeError as error:
+            first = str(error).splitlines()[1].strip()
+            raise DataError(f"{shown(str(where))}: of another size than the model: {first}") from None
+        missing = set(wrong.missing_keys) - ({"lm_head.weight"} if model.config.lm.tied else set())
+        if missing or wrong.unexpected_keys:
+            name = sorted(missing | set(wrong.unexpected_keys))[0]
+            raise DataError(f"{shown(str(where))}: of another model: {name} is in one of them only")
+
+
+def _write(folder: Path, part: str, state: dict[str, Tensor], dtype: torch.dtype | None) -> Part:
+    path = folder / f"{part}.safetensors"
+    tensors = {name: value.detach().to("cpu", dtype or value.dtype).contiguous() for name, value in state.items()}
+    save_file(tensors, path)
+    size = sum(value.numel() for value in tensors.values())
+    return Part(path.name, _sha256(path), path.stat().st_size, size)
+
+
+def _read(path: Path, part: Part, check: bool) -> dict[str, Tensor]:
+    again = "copy the checkpoint again, or go back to the one before it"
+    if not path.is_file():
+        raise DataError(f"{shown(str(path))}: missing from its checkpoint; {again}")
+    if path.stat().st_size != part.bytes:
+        raise DataError(f"{shown(str(path))}: {path.stat().st_size} bytes instead of {part.bytes}; {again}")
+    if check and _sha256(path) != part.sha256:
+        raise DataError(f"{shown(str(path))}: changed since it was written (another SHA-256); {again}")
+    try:
+        return dict(load_file(path))
+    except SafetensorError as error:
+        raise DataError(f"{shown(str(path))}: not a safetensors file ({error}); {again}") from None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _to_disk(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _beside(folder: Path, what: str) -> Path:
+    return folder.with_name(f".{folder.name}.{what}")
+
+
+def _present(folder: Path) -> Path:
+    """The folder, or the one it was about to replace when saving was killed between the two renames."""
+    old = _beside(folder.absolute(), "old")
+    return old if not folder.exists() and old.is_dir() else folder
