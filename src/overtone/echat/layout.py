@@ -108,7 +108,7 @@ def build(
         out = _prompt(record, "s2t", tok, ask=prompts.read().ask(words, dimensions, rng))
         known = record.labels.known()
         out.say(_plain(record.question) if words else "", *(tag(known[dimension]) for dimension in dimensions), END)
-        return out.sequence
+        return out.done()
     if why := _lacks(record, task, think):
         raise Unfit(record.key, why)
     thought: list[thinking.Piece] = []
@@ -131,7 +131,7 @@ def build(
         if task in ("t2s", "s2s"):
             out.put(tok.vocab + code for code in (tok.codes, *record.speech_token, tok.codes))
     out.sequence.streaming, out.sequence.reply = streaming, len(reply)
-    return out.sequence
+    return out.done(len(record.speech_token), 1 if streaming else 2) if task in ("t2s", "s2s") else out.done()
 
 
 def prompt(
@@ -151,7 +151,7 @@ def build_text(record: TextRecord, tok: Tokens) -> Sequence:
         else:
             out.read(_plain(message.content), END)
         out.read("\n")
-    return out.sequence
+    return out.done()
 
 
 # ── text and speech in turn ───────────────────────────────────────────────────────────────────────────────────────────
@@ -223,6 +223,12 @@ class _Writer:
     def put(self, ids: Iterable[int], learnt: bool = True) -> None:
         self._add(ids, learnt=learnt)
 
+    def done(self, speech: int = 0, edges: int = 0) -> Sequence:
+        """The sequence, its targets counted: so many of them are speech codes, so many begin or end speech."""
+        learnt = len(self.sequence.targets) - self.sequence.targets.count(IGNORED)
+        self.sequence.text, self.sequence.speech = learnt - speech - edges, speech
+        return self.sequence
+
     def user(self, wav: str, words: str, home: str, ask: str = "") -> None:
         """A user's turn: the recording, or its words where there is none."""
         self.read(f"{START}user\n", ask)
@@ -236,13 +242,10 @@ class _Writer:
 
     def _add(self, ids: Iterable[int], *, learnt: bool, ignore: bool = False) -> None:
         found = list(ids)
-        sequence, vocab = self.sequence, self.tok.vocab
+        sequence = self.sequence
         sequence.ids += found
         sequence.targets += found if learnt else [IGNORED] * len(found)
         sequence.ignore += [ignore] * len(found)
-        if learnt:
-            sequence.text += sum(i < vocab for i in found)
-            sequence.speech += sum(vocab <= i < vocab + self.tok.codes for i in found)
 
 
 def _prompt(
