@@ -224,3 +224,32 @@ def test_a_long_reply_is_read_in_reasonable_time() -> None:
         "\\boxed{" * 2000,
     ):
         lenient(text, menu)
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("C major", "B"),
+        ("The answer is D minor.", "C"),
+        ("The answer is: [B]. It is C major.", "B"),
+        ("It sounds like a D minor chord.", "C"),
+        ("I think it is D minor, not C major.", "C"),
+        ("A minor", "D"),
+        ("The answer is C.", "C"),
+        ("B. C major", "B"),
+        ("C, D minor", "C"),
+        ("C. C major", None),  # of two minds
+        ("The answer is: [C]. It is in C major.", None),
+        ("C minor", None),  # not on the menu, and no slip of D minor
+        ("G major or C major", None),
+    ],
+)
+def test_a_letter_that_is_an_options_own_first_word_is_no_choice_of_a_letter(text: str, letter: str | None) -> None:
+    menu = [Option(k, t) for k, t in zip("ABCD", ("G major", "C major", "D minor", "A minor"), strict=True)]
+    assert lenient(text, menu).letter == letter
+    assert strict(text, menu).letter in (None, letter)
+
+
+def test_where_letter_and_words_could_both_be_meant_nothing_is_read() -> None:
+    menu = [Option(k, t) for k, t in zip("ABCD", ("D minor", "C major", "major", "minor"), strict=True)]
+    assert lenient("The answer is C major", menu).letter is None

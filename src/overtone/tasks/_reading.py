@@ -163,9 +163,14 @@ def is_cjk(text: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _menu(options: tuple[Option, ...]) -> tuple[dict[str, str], frozenset[str]]:
+def _menu(options: tuple[Option, ...]) -> tuple[dict[str, str], frozenset[str], frozenset[str]]:
+    """Letter → words; all that may be a letter; and those that are also the first of an option's own words."""
     words = {o.letter.lower(): words_of(o.text) for o in options}
-    return words, frozenset(words) | frozenset("abcdefgh")
+    split = [words_of(o.text).split() for o in options]
+    first = {w[0] for w in split if len(w) > 1 and len(w[0]) == 1}
+    bare = {o.letter.lower() for o, w in zip(options, split, strict=True) if o.text.lower().split() == w}
+    first -= {w for w in first if w in bare and f" {w}{words[w]}" in words.values()}  # C is "major", and B "C major"
+    return words, frozenset(words) | frozenset("abcdefgh"), frozenset(first)
 
 
 # ---------------------------------------------------------------- reading one choice at a place
@@ -186,13 +191,17 @@ class Reader:
 
     def __init__(self, text: str, options: Sequence[Option]) -> None:
         self.text = text
-        self.options, self.known = _menu(tuple(options))  # shared between replies: read, never written
+        self.options, self.known, self.words = _menu(tuple(options))  # shared between replies: read, never written
 
     def letter_at(self, at: int) -> tuple[str, int] | None:
         """The letter that stands here as a letter (not as an article or part of a word), and where it ends."""
         m = _TOKEN.match(self.text, at)
         if m is None or m[2] not in self.known or (at and not m[1] and _WORD_CHAR.match(self.text, at - 1)):
             return None
+        if m[2] in self.words and not m[3] and self.text[m.end() : m.end() + 1] in (" ", "-"):
+            named = self.option_at(m.start(2))
+            if named and self.options[named].startswith(f" {m[2]} "):
+                return None  # an option's own first word: "C major"
         if m[2] in _RISKY and not (m[1] and m[3]) and m[3] not in (")", "]"):
             follow = _NEXT_WORD.match(self.text, m.end())
             if follow and follow[1] not in say.AFTER_LETTER:

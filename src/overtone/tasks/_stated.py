@@ -179,6 +179,8 @@ def _in_part(body: str, options: dict[str, str]) -> str | None:
     if inside:
         return inside[0] if len(inside) == 1 and 3 * len(said) >= len(telling[inside[0]]) else None
     near = {k: " ".join(t) for k, t in telling.items() if len(" ".join(t)) > _LONG}
+    letters = [w for w in said if len(w) == 1]  # C minor is no slip of D minor
+    near = {k: t for k, t in near.items() if [w for w in t.split() if len(w) == 1] == letters}
     hits = [k for k, t in near.items() if OSA.distance(" ".join(said), t, score_cutoff=1) <= 1]
     return hits[0] if len(hits) == 1 else None
 

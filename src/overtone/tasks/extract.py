@@ -30,8 +30,8 @@ from overtone.tasks._stated import stated, states_another
 
 Status = Literal["parsed", "hedged", "refused", "beyond", "unparsable", "empty"]
 STATUSES: tuple[Status, ...] = ("parsed", "hedged", "refused", "beyond", "unparsable", "empty")
-STRICT = "strict-1"
-LENIENT = "lenient-1"
+STRICT = "strict-2"
+LENIENT = "lenient-2"
 
 
 class Extracted(Struct, frozen=True):
