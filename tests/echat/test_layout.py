@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overtone.echat import labels, layout, prompts
+from overtone.echat import layout, prompts
 from overtone.echat.labels import Labels
 from overtone.echat.layout import AUDIO, IGNORED, Sequence, Unfit
 from overtone.echat.records import Message, Record, TextRecord, Turn
@@ -114,6 +114,16 @@ def test_a_missing_label_is_neither_learnt_nor_attended_to() -> None:
     assert hidden
 
 
+def test_a_thought_may_tell_all_that_is_heard() -> None:
+    record = Record("k", "Rest.", "a", "hi", Labels(emotion="sad"), "sad", extra={"heard": {"age": "old"}})
+    assert "Age: <OLD>" in learnt(laid(record, "s2t", think="label", all_heard=True))
+
+
+def test_a_reply_without_a_thought_may_begin_with_its_tag() -> None:
+    assert learnt(laid(RECORD, "s2t", reply_tag=True)) == "<COMFORTING>Rest.<|im_end|>"
+    assert learnt(laid(RECORD, "s2t", think="label", reply_tag=True)) == f"{TAGS}Rest.<|im_end|>"
+
+
 def test_streaming_takes_turns_and_thinks_first() -> None:
     sequence = laid(RECORD, "s2s", streaming=True)
     assert shown(sequence.ids).startswith(system("s2s-streaming"))
@@ -184,13 +194,10 @@ def test_a_task_of_understanding_decides_what_is_asked() -> None:
     assert prompts.read().ask(True, ["age"]) == "Write down what is said, then the age."
 
 
-def test_every_combination_of_labels_has_eight_wordings_or_more() -> None:
-    every = [[], *([d] for d in labels.DIMENSIONS), list(labels.DIMENSIONS), ["emotion", "age"]]
-    for dimensions in every:
-        for words in (True, False):
-            wordings = prompts.read().wordings(words, dimensions)
-            assert len(set(wordings)) >= 8
-            assert all("{" not in wording and len(wording) < 200 for wording in wordings)
+def test_understanding_tells_all_that_is_heard() -> None:
+    record = Record("k", wav="a", labels=Labels(emotion="sad"), extra={"heard": {"emotion": "sad", "gender": "male"}})
+    said = {learnt(layout.build(record, "s2t", TOK, rng=random.Random(n), style="understand")) for n in range(20)}
+    assert said == {"<SAD><|im_end|>", "<MALE><|im_end|>", "<SAD><MALE><|im_end|>"}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from overtone.echat import labels
 from overtone.echat.labels import Labels
-from overtone.echat.records import Message, Record, TextRecord, Turn, from_raw, text_from_raw, to_raw, understanding
+from overtone.echat.records import (
+    Message,
+    Record,
+    TextRecord,
+    Turn,
+    from_raw,
+    prefixes,
+    text_from_raw,
+    to_raw,
+    understanding,
+)
 from overtone.errors import DataError
 
 RAW: dict[str, Any] = {
@@ -122,6 +132,22 @@ def test_what_training_cannot_use_is_named() -> None:
         "speech token 9000 is outside 0–4095",
     ]
     assert Record("k", speech_token=(-1,)).problems() == ["speech token -1 is outside 0–…"]
+
+
+def test_what_is_heard_may_be_more_than_the_exchange_is_about() -> None:
+    record = Record("k", labels=Labels(emotion="sad"), extra={"heard": {"emotion": "sad", "age": "<OLD>", "odd": 1}})
+    assert record.heard == Labels(emotion="sad", age="old")
+    assert Record("k", labels=Labels(age="old")).heard == Labels(age="old")
+    assert Record("k", extra={"heard": {"age": "ancient"}}).problems() == ["age 'ancient' is no label"]
+
+
+def test_a_dialogue_is_a_record_for_each_of_its_replies() -> None:
+    turns = (Turn("1.wav", "q1", "a1", (1,)), Turn("2.wav", "q2", "a2", (2,)))
+    record = Record("k", "a3", "3.wav", history=turns, extra={"part": "train", "cue": "sad"}, home="h")
+    one, two, three = prefixes(record)
+    assert (one.key, one.txt, one.wav, one.history, one.part, one.home) == ("k_1", "a1", "1.wav", (), "train", "h")
+    assert (two.txt, two.speech_token, two.history) == ("a2", (2,), turns[:1])
+    assert three is record
 
 
 def test_understanding_tasks_say_what_they_ask_for() -> None:

@@ -97,23 +97,26 @@ def build(
     rng: random.Random,
     style: Literal["understand", "chat"] = "chat",
     reply_tag: bool = False,
+    all_heard: bool = False,
 ) -> Sequence:
     """The sequence of a record for a task. Raises Unfit for a record without what the task needs.
 
-    `reply_tag` puts the tag of the reply's emotion before the reply also where no thought in tags does. Streaming falls
+    `reply_tag` puts the tag of the reply's emotion before the reply also where no thought in tags does. `all_heard` lets
+    a thought in tags tell every label that is true of the query, not only those the exchange is about. Streaming falls
     back to text before speech where the speech is too short for it; `Sequence.streaming` says which it is.
     """
     if style == "understand":
         words, dimensions = _asked(record, rng)
         out = _prompt(record, "s2t", tok, ask=prompts.read().ask(words, dimensions, rng))
-        known = record.labels.known()
-        out.say(_plain(record.question) if words else "", *(tag(known[dimension]) for dimension in dimensions), END)
+        found = record.heard.known()
+        out.say(_plain(record.question) if words else "", *(tag(found[dimension]) for dimension in dimensions), END)
         return out.done()
     if why := _lacks(record, task, think):
         raise Unfit(record.key, why)
     thought: list[thinking.Piece] = []
     if think == "label":  # brings the tag of the reply with it
-        thought = thinking.label_thought(_plain(record.question), record.labels, record.reply_emotion, rng)
+        known = record.heard if all_heard else record.labels
+        thought = thinking.label_thought(_plain(record.question), known, record.reply_emotion, rng)
     else:
         if think == "natural":
             thought = thinking.natural_thought(_plain(record.think_str))
@@ -276,7 +279,7 @@ def _asked(record: Record, rng: random.Random) -> tuple[bool, tuple[str, ...]]:
     """Whether the words are asked for, and which labels: as its task says, else drawn among what is known."""
     if not record.wav:
         raise Unfit(record.key, "no recording")
-    known = tuple(record.labels.known())
+    known = tuple(record.heard.known())
     told = understanding(record)
     if told is not None:
         words, dimensions = told[0], tuple(name for name in told[1] if name in known)

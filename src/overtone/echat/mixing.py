@@ -36,6 +36,7 @@ class Source(Struct):
     thoughts: tuple[Think, ...] = ("",)  # drawn among these
     streaming: float = 0.0  # share of streaming sequences
     reply_tag: bool = False
+    all_heard: bool = False
     name: str = ""
     lengths: Many[int] = ()
     left_out: dict[str, int] = field(default_factory=dict)  # reason → how many records
@@ -51,6 +52,7 @@ class Source(Struct):
             rng=rng,
             style=self.style,
             reply_tag=self.reply_tag,
+            all_heard=self.all_heard,
         )
 
     def room(self, at: int) -> float:

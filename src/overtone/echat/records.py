@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from overtone.echat.labels import Labels, is_reply, label, reply, tag
+from overtone.echat.labels import DIMENSIONS, Labels, is_reply, label, reply, tag
 from overtone.errors import DataError
 from overtone.paths import shown
 
@@ -69,13 +69,22 @@ class Record(Struct, frozen=True):
         return str(self.extra.get("group", ""))
 
     @property
+    def heard(self) -> Labels:
+        """Every label that is true of the query: `extra.heard` where a builder wrote it, for `labels` may hold only
+        those the exchange is about."""
+        told = self.extra.get("heard")
+        if not isinstance(told, dict):
+            return self.labels
+        return Labels(**{name: label(name, str(found)) for name, found in told.items() if name in DIMENSIONS})
+
+    @property
     def tags(self) -> tuple[str, ...]:
         """Its task's tags without brackets."""
         return tuple(re.findall(r"<([^<>]+)>", self.task))
 
     def problems(self, codes: int = 0) -> list[str]:
         """What training cannot use, in words; `codes` is how many speech tokens there are (0: not checked)."""
-        found = self.labels.problems()
+        found = list(dict.fromkeys([*self.labels.problems(), *self.heard.problems()]))
         if self.reply_emotion and not is_reply(self.reply_emotion):
             found.append(f"reply emotion {self.reply_emotion!r} is no label")
         for tokens in (self.speech_token, *(turn.speech_token for turn in self.history)):
@@ -176,6 +185,25 @@ def to_raw(record: Record) -> dict[str, Any]:
         extra[f"question_{number}"] = turn.question
         extra[f"speech_token_{number}"] = turn.speech_token
     return {**raw, "extra": extra, "task": record.task}
+
+
+def prefixes(record: Record) -> list[Record]:
+    """A dialogue as one record for each of its turns that has a reply, the shortest first; the last is the record."""
+    found = []
+    for number, turn in enumerate(record.history):
+        if turn.txt:
+            past = Record(f"{record.key}_{number + 1}", turn.txt, turn.wav, turn.question, dataset=record.dataset)
+            found.append(
+                msgspec.structs.replace(
+                    past,
+                    speech_token=turn.speech_token,
+                    task=record.task,
+                    history=record.history[:number],
+                    extra={name: record.extra[name] for name in ("part", "speaker", "group") if name in record.extra},
+                    home=record.home,
+                )
+            )
+    return [*found, record]
 
 
 def text_from_raw(raw: Any, where: str) -> TextRecord:
