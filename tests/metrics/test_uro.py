@@ -105,6 +105,15 @@ def test_emotion_is_the_probability_of_the_wanted_one_times_one_less_the_errors(
     assert sad.value == 0.0, "an emotion the predictor gives no probability"
 
 
+def test_an_emotion_no_predictor_knows_is_unscored_and_a_noun_is_its_adjective(tmp_path: Path) -> None:
+    metric = Uro(Feels(), Hears("I did it", "I did it"))
+    (joy,) = scored(metric, replies(tmp_path, item("GenEmotion-en", "I did it", "Joy"), ["x"]))
+    assert joy.value == 0.8
+    (found,) = metric.score(replies(tmp_path, item("GenEmotion-en", "I did it", "wistful"), ["x"]))
+    assert [(s.metric, s.value) for s in found] == [("uro_emotion", None), ("uro_wer", 0.0)]
+    assert "'wistful' is none of angry" in found[0].reason
+
+
 def test_a_reply_in_writing_is_read_and_has_no_emotion(tmp_path: Path) -> None:
     metric = Uro(Feels(), Hears())
     assert scored(metric, replies(tmp_path, item("Repeat", "red blue"), ["Red blue."], voice=False))[0].value == 1.0

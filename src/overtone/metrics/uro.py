@@ -2,9 +2,10 @@
 
 Both read what a recogniser hears in the reply, or its text where it has no audio. `uro_repeat` is 1 − WER where the WER
 is at most ½, else 0; its mean is the set's ok_rate × (1 − WER of those). `uro_emotion` is the probability of the wanted
-emotion in the reply's voice × (1 − WER), the WER at most 1; a reply without audio has 0. As there, the WER is divided
-by the words of the reply, not of what was to be said: the two are swapped. `uro_wer` is ours, divided as usual. Chinese
-is compared letter by letter, without marks; digits stay digits (there they become Chinese numerals).
+emotion in the reply's voice × (1 − WER), the WER at most 1; a reply without audio has 0, one whose wanted emotion no
+predictor knows is unscored. As there, the WER is divided by the words of the reply, not of what was to be said: the two
+are swapped. `uro_wer` is ours, divided as usual. Chinese is compared letter by letter, without marks; digits stay
+digits (there they become Chinese numerals).
 
 Options: `predictor`, `model` and `hub` as of emoalign, and `recogniser` as of consistency.
 """
@@ -16,16 +17,19 @@ from collections.abc import Sequence
 from overtone.errors import OvertoneError
 from overtone.metrics import Answered
 from overtone.metrics._recogniser import Recogniser, recogniser_of, units
-from overtone.metrics.emoalign import Predictor, predictor_of
+from overtone.metrics.emoalign import LABELS, Predictor, predictor_of
 from overtone.metrics.normalise import NAME as NORMALISER
 from overtone.metrics.wer import align
 from overtone.schema import Item, Score
 
-VERSION = 1
+VERSION = 2
 _WER = f"norm:{NORMALISER}/letters|split:space/letters|empty:1"
 REPEAT = f"uro_repeat|v{VERSION}|{_WER}|per:reply|ok:0.5"
 EMOTION = f"uro_emotion|v{VERSION}|{_WER}|per:reply|most:1"
 WER = f"uro_wer|v{VERSION}|{_WER}|per:reference"
+
+NOUNS = {"anger": "angry", "disgust": "disgusted", "fear": "fearful", "sadness": "sad", "surprise": "surprised"}
+NOUNS |= {"happiness": "happy", "joy": "happy"}
 
 Detail = dict[str, float | int | str | None]
 
@@ -61,17 +65,26 @@ class Uro:
         except OvertoneError as error:  # no recogniser or predictor: one reply's reason, never the end of the others
             return [Score(name, signature, None, str(error)) for name, signature in names]
         theirs, ours = rates(said, a.reference, a.item.language)
+        usual = Score(*names[1], ours, "", {"transcript": said})
+        if speaks and _wanted(a.item) not in LABELS:
+            return [Score(*first, None, f"the wanted emotion {a.item.gold!r} is none of {', '.join(LABELS)}"), usual]
         value = (1 - theirs if theirs <= 0.5 else 0.0) if likely is None else likely * (1 - min(theirs, 1.0))
         detail: Detail = {"transcript": said, "wer": theirs, "heard": int(bool(a.audio_sha))}
         if likely is not None:
             detail |= {"probability": likely, "wanted": a.item.gold}
-        return [Score(*first, value, "", detail), Score(*names[1], ours, "", {"transcript": said})]
+        return [Score(*first, value, "", detail), usual]
 
     def _likely(self, a: Answered) -> float:
         """The probability of the wanted emotion in the reply's voice; 0 where there is no voice."""
         if not a.audio_sha:
             return 0.0
-        return self.predictor.predict(a.sound()).probabilities.get(a.item.gold.strip().lower(), 0.0)
+        return self.predictor.predict(a.sound()).probabilities.get(_wanted(a.item), 0.0)
+
+
+def _wanted(item: Item) -> str:
+    """The emotion asked for, as predictors call it."""
+    word = item.gold.strip().lower()
+    return NOUNS.get(word, word)
 
 
 def rates(said: str, wanted: str, language: str) -> tuple[float, float]:
