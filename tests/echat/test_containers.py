@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from overtone import audio
 from overtone.echat import containers, shards
@@ -17,6 +19,7 @@ from overtone.echat.containers import Pack
 from overtone.echat.labels import Labels
 from overtone.echat.records import Record, Turn
 from overtone.errors import DataError
+from tests.echat.test_records import records as any_record
 
 RATE = 16_000
 
@@ -88,6 +91,31 @@ def test_every_container_gives_the_same_records_and_sounds(kind: str, listed: Pa
             np.testing.assert_array_equal(a, b)
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.lists(any_record, min_size=1, max_size=4, unique_by=lambda record: record.key), st.integers(1, 3))
+def test_any_record_survives_every_container(
+    tmp_path_factory: pytest.TempPathFactory, some: list[Record], n: int
+) -> None:
+    out = tmp_path_factory.mktemp("any")
+    some = [
+        msgspec.structs.replace(
+            record,
+            wav="a.wav",
+            history=tuple(msgspec.structs.replace(turn, wav="a.wav") for turn in record.history),
+            task="<S2TCHAT>",
+            home=str(out),
+        )
+        for record in some
+    ]
+    (out / "a.wav").write_bytes(audio.encode_wav(sound(1, 0.01), RATE))
+    containers.write_raw(out / "data.list", some)
+    containers.write_shards(out / "shards", some, per_shard=n)
+    containers.write_combine(out / "combine", some, per_shard=n)
+    containers.pack(some, out / "pack")
+    for name in ("data.list", "shards", "combine", "pack"):
+        assert [bare(record) for record in containers.read(out / name)] == [bare(record) for record in some]
+
+
 def test_a_shard_has_the_published_members_and_the_same_bytes_each_time(listed: Path, tmp_path: Path) -> None:
     a = containers.write_shards(tmp_path / "a", containers.read(listed))[0]
     b = containers.write_shards(tmp_path / "b", containers.read(listed))[0]
@@ -126,9 +154,9 @@ def test_a_pack_that_was_interrupted_or_cut_is_no_pack(listed: Path, tmp_path: P
 
 def test_a_pack_wants_a_sound_for_each_name(listed: Path, tmp_path: Path) -> None:
     record = next(iter(containers.read(listed)))
-    for given, told in (([], "fewer sounds"), ([sound(1), sound(2)], "more sounds")):
+    for those, told in (([], "fewer sounds"), ([sound(1), sound(2)], "more sounds")):
         with containers.PackWriter(tmp_path / "p") as writer, pytest.raises(DataError, match=told):
-            writer.add(record, given)
+            writer.add(record, those)
 
 
 def test_a_record_without_sound_packs_too(tmp_path: Path) -> None:

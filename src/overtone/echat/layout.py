@@ -101,9 +101,9 @@ def build(
 ) -> Sequence:
     """The sequence of a record for a task. Raises Unfit for a record without what the task needs.
 
-    `reply_tag` puts the tag of the reply's emotion before the reply also where no thought in tags does. `all_heard` lets
-    a thought in tags tell every label that is true of the query, not only those the exchange is about. Streaming falls
-    back to text before speech where the speech is too short for it; `Sequence.streaming` says which it is.
+    `reply_tag` puts the tag of the reply's emotion before the reply also where no thought in tags does. `all_heard`
+    lets a thought in tags tell every label that is true of the query, not only those the exchange is about. Streaming
+    falls back to text before speech where the speech is too short for it; `Sequence.streaming` says which it is.
     """
     if style == "understand":
         words, dimensions = _asked(record, rng)
