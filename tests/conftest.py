@@ -7,12 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from bench.data import make
 
 REPOSITORY = Path(__file__).parent.parent
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
 os.environ.setdefault("OVERTONE_MEASURES", str(REPOSITORY / ".venv-worker"))  # tests measure where workers are tested
+
+
+settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,120 @@
+"""Answers come phase by phase, the same alone as among others, and exactly what the model finds likeliest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from overtone.echat import checkpoint, config, decode, layout
+from overtone.echat.decode import How, Sampling
+from overtone.echat.records import Record
+from overtone.echat.tokenizer import open_tokenizer
+from overtone.errors import DataError
+
+SECONDS = (0.5, 1.3, 0.8)
+
+
+@pytest.fixture(scope="module")
+def parts():  # type: ignore[no-untyped-def]
+    torch.manual_seed(0)
+    preset = config.read("tiny")
+    model = checkpoint.make(preset).eval()
+    return model, open_tokenizer(preset.model)
+
+
+@pytest.fixture(scope="module")
+def waves() -> list[list[np.ndarray]]:
+    rng = np.random.default_rng(0)
+    return [[(0.1 * rng.standard_normal(int(16_000 * s))).astype(np.float32)] for s in SECONDS]
+
+
+def asked(tok, think="", streaming=False):  # type: ignore[no-untyped-def]
+    return [
+        layout.prompt(Record(key=f"k{i}", txt="", wav="a.wav"), "s2s", tok, think=think, streaming=streaming)
+        for i in range(len(SECONDS))
+    ]
+
+
+def test_an_answer_is_the_same_alone_as_among_longer_ones(parts, waves) -> None:  # type: ignore[no-untyped-def]
+    model, tok = parts
+    how = How(speak=True, max_text=12, max_speech=20, speech=Sampling(temperature=0))
+    together = decode.respond(model, tok, asked(tok), waves, how)
+    alone = [decode.respond(model, tok, [a], [w], how)[0] for a, w in zip(asked(tok), waves, strict=True)]
+    assert together == alone
+    assert all(len(said.codes) == 20 or not said.cut == "speech" for said in together)
+
+
+def test_without_speech_there_are_no_codes(parts, waves) -> None:  # type: ignore[no-untyped-def]
+    model, tok = parts
+    for said in decode.respond(model, tok, asked(tok), waves, How(max_text=7)):
+        assert said.codes == () and len(said.text_ids) <= 7
+
+
+def test_it_says_what_the_model_finds_likeliest_after_its_own_words(parts, waves) -> None:  # type: ignore[no-untyped-def]
+    """The cached steps, against one pass over prompt and answer without a cache."""
+    model, tok = parts
+    said = decode.respond(model, tok, asked(tok)[:1], waves[:1], How(max_text=10))[0]
+    with torch.inference_mode():
+        x, mask = decode._prompts(model, asked(tok)[:1], waves[:1], torch.device("cpu"))
+        told = torch.tensor([said.text_ids])
+        whole = torch.cat((x, model.embed_ids(told)), 1)
+        hidden = model.lm.base_model(inputs_embeds=whole, use_cache=False).last_hidden_state
+        likeliest = model.logits(hidden)[0, x.shape[1] - 1 : -1, : tok.vocab].argmax(-1)
+    assert likeliest.tolist() == list(said.text_ids)
+
+
+def test_streaming_takes_six_of_text_and_eighteen_of_speech_in_turn(parts, waves) -> None:  # type: ignore[no-untyped-def]
+    model, tok = parts
+    how = How(speak=True, streaming=True, max_text=15, max_speech=60, speech=Sampling(top_k=50))
+    kinds = [kind for kind, _ in decode.stream(model, tok, asked(tok, streaming=True)[0], waves[0], how)]
+    runs: list[tuple[str, int]] = []
+    for kind in kinds:
+        runs = [*runs[:-1], (kind, runs[-1][1] + 1)] if runs and runs[-1][0] == kind else [*runs, (kind, 1)]
+    text = sum(n for kind, n in runs if kind == "text")
+    if text >= 6:
+        assert runs[0] == ("text", 6) and runs[1] == ("speech", 18)
+    assert all(n <= 6 for kind, n in runs if kind == "text")
+
+
+def test_the_same_seed_draws_the_same_answer_and_another_another(parts, waves) -> None:  # type: ignore[no-untyped-def]
+    model, tok = parts
+
+    def codes(seed: int) -> tuple[int, ...]:
+        how = How(speak=True, max_text=2, max_speech=30, speech=Sampling(top_k=100), seed=seed)
+        return decode.respond(model, tok, asked(tok)[:1], waves[:1], how)[0].codes
+
+    assert codes(1) == codes(1) != codes(2)
+
+
+def test_a_code_is_not_said_for_ever(parts, waves) -> None:  # type: ignore[no-untyped-def]
+    model, tok = parts
+    with torch.no_grad():
+        before = model.speech["head"].bias.clone()
+        model.speech["head"].bias[7] += 100
+    try:
+        how = How(speak=True, max_text=1, max_speech=40, speech=Sampling(temperature=0))
+        codes = decode.respond(model, tok, asked(tok)[:1], waves[:1], how)[0].codes
+        quiet = How(speak=True, max_text=1, max_speech=40, speech=Sampling(temperature=0), quiet=7)
+        longer = decode.respond(model, tok, asked(tok)[:1], waves[:1], quiet)[0].codes
+    finally:
+        with torch.no_grad():
+            model.speech["head"].bias.copy_(before)
+    assert codes[:5] == (7,) * 5 and codes[5] != 7
+    assert longer[:10] == (7,) * 10 and longer[10] != 7
+
+
+def test_a_label_of_a_closed_set_is_one_of_it(parts, waves) -> None:  # type: ignore[no-untyped-def]
+    model, tok = parts
+    rows = [decode._Row(text=tok.encode("<think>User's words: hello, Age: <"), thinking=True)]
+    held = decode._held(tok)
+    logits = torch.zeros(1, tok.vocab + tok.codes + 1)
+    logits[0, ord("z")] = 9.0
+    token = decode._choose(logits, rows, tok, How(thinks=True), held, torch.Generator())[0]
+    assert chr(token) in "CAO"  # CHILD, ADULT, OLD
+
+
+def test_a_prompt_without_its_clip_is_refused(parts) -> None:  # type: ignore[no-untyped-def]
+    model, tok = parts
+    with pytest.raises(DataError, match="1 clips, 0 are given"):
+        decode.respond(model, tok, asked(tok)[:1], [[]], How())
