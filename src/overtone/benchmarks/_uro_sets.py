@@ -107,7 +107,8 @@ def _columns(sets: Sequence[Set]) -> list[Column]:
         ),
         Column(
             "asr_wer", "Avg. ASR-WER", only=every, kind="number", better="lower",
-            help="The reply's text against what is heard in it, %, mean of sets; with --metric consistency",
+            help="The reply's text against what is heard in it, %, mean of sets; with --metric consistency. There "
+            "numbers and spellings stay as they are, and all rounds of a dialogue count; here the last",
             balance=dict.fromkeys(names, ("consistency_wer", 100.0)),
         ),
     ]  # fmt: skip
