@@ -75,6 +75,12 @@ def test_no_variant_of_a_kind_has_replies_that_its_length_gives_away(groups: lis
     assert all(count <= 0.6 * shown[kind] for kind, count in longest.items() if shown[kind] >= 7), longest
 
 
+def test_no_two_replies_of_a_group_begin_alike(groups: list[Group]) -> None:
+    for group in groups:
+        openings = {tuple(variant.reply.lower().split()[:3]) for variant in group.variant}
+        assert len(openings) == len(group.variant), group.id
+
+
 def test_tones_are_our_cues_and_emov_dbs_five_have_one_each(groups: list[Group]) -> None:
     assert all(slug in BY_SLUG for slug in TONES)
     assert set(EMOV_DB) == {"neutral", "amused", "angry", "sleepy", "disgust"}
