@@ -50,7 +50,8 @@ class Helper:
     or with its last reference.
 
     `program` is the name of a file in `workers/`, which ends in `sys.exit(protocol.serve_calls(load))`, or a path;
-    `hub` lets it see proxies and HF_TOKEN, for models that are fetched; `start_timeout` and `timeout` are seconds until
+    `hub` lets it see proxies and HF_TOKEN, for models that are fetched; `python` is the interpreter of another
+    environment than the measuring one; `start_timeout` and `timeout` are seconds until
     it must be ready and for one call. `facts` is what it said of itself when it was ready.
     """
 
@@ -60,6 +61,7 @@ class Helper:
         options: Mapping[str, Any],
         *,
         hub: bool = False,
+        python: Path | None = None,
         start_timeout: float = 1800.0,
         timeout: float = 1800.0,
     ) -> None:
@@ -67,6 +69,7 @@ class Helper:
         self.options = dict(options)
         self.facts: dict[str, Any] = {}
         self._hub = hub
+        self._python = python
         self._start_timeout = start_timeout
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
@@ -83,7 +86,7 @@ class Helper:
         """Start it and wait until it is ready. MissingExtra where its environment or a package of it is missing."""
         if self._process is not None:
             return
-        python = measures_python(os.environ)
+        python = self._python or measures_python(os.environ)
         ours, theirs = socket.socketpair()
         environment = host.worker_environment(os.environ, hub=self._hub, gpu=None)
         environment[protocol.FD_VARIABLE] = str(theirs.fileno())

@@ -1,0 +1,118 @@
+"""What the embedded speech tokens do to the assistant's words: how well they are understood, whose manner they have.
+
+    python -m bench.units [--texts N] [--write]
+
+Held-out sentences, each in every reply emotion in turn, heard by the embedded recogniser as delivered, re-made by WORLD
+from the decoder's own parameters, and re-made from units. `--write` puts the tables into docs/speech-tokens.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from overtone import audio
+from overtone.build import delivery
+from overtone.echat import labels
+from overtone.echat.speech import open_tokens, units
+from overtone.embedded import recogniser
+from overtone.metrics.wer import align
+from scripts.train_units import HELD_OUT, texts
+
+PAGE = Path(__file__).parent.parent / "docs" / "speech-tokens.md"
+WAYS = ("as delivered", "through the decoder's parameters", "through units")
+
+
+def words(text: str) -> list[str]:
+    return re.sub(r"[^a-z' ]", " ", text.lower()).split()
+
+
+def heard(sound: units.Floats, rate: int) -> list[str]:
+    quiet = np.zeros(rate // 4, np.float32)  # recognisers, as people, need a moment to tune in
+    return words(recogniser.transcribe(np.concatenate([quiet, sound, quiet]), rate))
+
+
+def remade(text: str, emotion: str) -> units.Floats:
+    """The delivery from what the decoder would say if it were perfect: 69 numbers every 10 ms, timing and all."""
+    rows = units.parameters(units.plain(text))[::2]
+    sound = delivery.deliver(units.spoken(rows, 180.0), units.manner(emotion), np.random.default_rng(0))
+    return sound.astype(np.float32)
+
+
+def measured(count: int) -> str:
+    tokens = open_tokens("units")
+    errors: dict[tuple[str, str], int] = defaultdict(int)
+    total: dict[str, int] = defaultdict(int)
+    moved: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    taken = dict.fromkeys(("encode", "decode"), 0.0)
+    seconds = 0.0
+    emotions = list(labels.SPOKEN)
+    for number, text in enumerate(texts()[: min(count, HELD_OUT)]):
+        emotion = emotions[number % len(emotions)]
+        said, rate = units.say(text, emotion)
+        began = time.process_time()
+        found = tokens.encode(said, rate)
+        taken["encode"] += time.process_time() - began
+        began = time.process_time()
+        again, _ = tokens.decode(found, emotion)
+        taken["decode"] += time.process_time() - began
+        seconds += len(again) / rate
+        total[emotion] += len(words(text))
+        for way, sound in zip(WAYS, (said, remade(text, emotion), again), strict=True):
+            errors[way, emotion] += align(words(text), heard(sound, rate)).errors
+        inner = said[int(delivery.EDGE * rate) : -int(delivery.EDGE * rate)]
+        true, ours = audio.measure(inner, rate), audio.measure(again, rate)
+        if true.f0_hz and ours.f0_hz:
+            row = (ours.f0_hz / true.f0_hz, ours.rms_dbfs - true.rms_dbfs, ours.seconds / true.seconds)
+            moved[emotion].append(row)
+    asked = sum(total.values())
+    lines = ["| way | word errors |", "|---|---|"]
+    lines += [f"| {way} | {sum(errors[way, e] for e in total) / asked:.1%} |" for way in WAYS]
+    lines += ["", "| reply emotion | words | errors as delivered | through units | pitch | level | length |"]
+    lines += ["|---|---|---|---|---|---|---|"]
+    for emotion in total:
+        pitch, level, length = np.mean(moved[emotion], axis=0)
+        shares = [f"{errors[way, emotion] / total[emotion]:.0%}" for way in (WAYS[0], WAYS[2])]
+        sounds = f"× {pitch:.2f} | {level:+.1f} dB | × {length:.2f}"
+        lines.append(f"| {emotion} | {total[emotion]} | {' | '.join(shares)} | {sounds} |")
+    speeds = ", ".join(f"{name} {seconds / spent:.0f}×" for name, spent in taken.items())
+    lines += ["", f"{asked} words, {seconds:.0f} s of speech. Real time on one core: {speeds}."]
+    return "\n".join([*lines, "", predictable()])
+
+
+def predictable(count: int = 240) -> str:
+    """How many codes are used, how many bits one carries, how often one repeats."""
+    tokens = open_tokens("units")
+    rows = [tokens.encode(*units.say(text)) for text in texts()[:count]]
+    single = Counter(int(t) for row in rows for t in row)
+    n = sum(single.values())
+    alone = -sum(c / n * np.log2(c / n) for c in single.values())
+    same = sum(int((row[1:] == row[:-1]).sum()) for row in rows) / n
+    return (
+        f"{tokens.codes} codes at {tokens.rate:g} Hz: at most {np.log2(tokens.codes) * tokens.rate:.0f} bits a second; "
+        f"{len(single)} codes used in {n} tokens, {alone:.1f} bits each by their frequency, "
+        f"{same:.0%} repeat the one before."
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--texts", type=int, default=HELD_OUT)
+    parser.add_argument("--write", action="store_true")
+    told = parser.parse_args()
+    table = measured(told.texts)
+    print(table)
+    if told.write:
+        page = PAGE.read_text()
+        parts = re.split(r"(?<=<!-- measured -->\n)|(?=<!-- end -->)", page)
+        PAGE.write_text(parts[0] + table + "\n" + parts[2])
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

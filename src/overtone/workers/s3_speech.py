@@ -1,0 +1,152 @@
+"""CosyVoice-1's speech tokens and its token-to-wave, in an environment that has them: sound in, tokens out, and back.
+
+The option `folder` holds CosyVoice's weights (speech_tokenizer_v1.onnx; for sound also campplus.onnx, flow.pt, hift.pt
+and cosyvoice.yaml), `code` a checkout of CosyVoice where it is not installed. Tokens need onnxruntime alone; the rest
+is loaded when the first tokens are to be spoken. Its language model and its text front end are never loaded.
+
+Calls: {"do": "encode"} with a mono float32 sound at 16 kHz → "tokens"; {"do": "decode", "tokens": […]} with the sound
+of the speaker to imitate at 16 and at 22.05 kHz → a mono float32 sound at 22.05 kHz.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnxruntime
+
+if TYPE_CHECKING:
+    from overtone.workers import _mel, protocol
+else:
+    import _mel
+    import protocol
+
+HEARD, SPOKEN = 16_000, 22_050
+LONGEST = 30.0  # seconds the tokenizer was trained on
+MELS = 128
+CODES = 4096
+_WITHOUT = dict.fromkeys(("llm", "get_tokenizer"))  # of the configuration: what a vocoder has no need of
+
+
+def features(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Whisper's log-mel spectrogram with 128 bands: (1, 128, frames)."""
+    power = np.square(_mel.frames(x, 400, 160, 400, "reflect"))[:-1]
+    log = np.log10(np.maximum(power @ _mel.filters(HEARD, 400, MELS, HEARD / 2).T, 1e-10))
+    out = (np.maximum(log, log.max() - 8.0) + 4.0) / 4.0
+    return np.ascontiguousarray(out.T[None], np.float32)
+
+
+class S3:
+    """The loaded tokenizer and, once asked for, the voice."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.folder = Path(str(options["folder"]))
+        self.code = str(options.get("code", ""))
+        self.tokenizer = _session(self.folder / "speech_tokenizer_v1.onnx")
+        self.voice: Voice | None = None
+        self.facts = {
+            "codes": CODES,
+            "rate": SPOKEN,
+            "providers": self.tokenizer.get_providers(),
+            "versions": protocol.versions(("onnxruntime", "torch", "torchaudio", "cosyvoice")),
+        }
+
+    def __call__(self, header: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        sounds = [np.frombuffer(b, np.float32) for b in blobs]
+        if header["do"] == "encode":
+            return {"tokens": self.tokens(sounds[0])}, []
+        if self.voice is None:
+            self.voice = Voice(self.folder, self.code)
+        prompt = self.tokens(sounds[0])
+        made = self.voice.speak([int(t) for t in header["tokens"]], prompt, sounds[0], sounds[1])
+        return {}, [made.astype(np.float32).tobytes()]
+
+    def tokens(self, x: np.ndarray[Any, Any]) -> list[int]:
+        if len(x) > LONGEST * HEARD:
+            raise ValueError(f"a sound of {len(x) / HEARD:.1f} s; the tokenizer takes at most {LONGEST:g} s: cut it")
+        mel = features(x)
+        names = [i.name for i in self.tokenizer.get_inputs()]
+        found = self.tokenizer.run(None, {names[0]: mel, names[1]: np.array([mel.shape[2]], np.int32)})[0]
+        return [int(t) for t in np.asarray(found).reshape(-1)]
+
+
+class Voice:
+    """CosyVoice's flow matching (tokens → mel) and HiFT (mel → sound), after a speaker's own words."""
+
+    def __init__(self, folder: Path, code: str) -> None:
+        if code:
+            sys.path[:0] = [code, str(Path(code) / "third_party" / "Matcha-TTS")]
+        import torch
+
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        with (folder / "cosyvoice.yaml").open() as file:
+            parts = import_module("hyperpyyaml").load_hyperpyyaml(file, overrides=_WITHOUT)
+        self.flow, self.hift, self.mel = parts["flow"], parts["hift"], parts["feat_extractor"]
+        flow = torch.load(folder / "flow.pt", map_location="cpu", weights_only=True)
+        hift = torch.load(folder / "hift.pt", map_location="cpu", weights_only=True)
+        self.flow.load_state_dict(flow, strict=True)
+        self.hift.load_state_dict({k.removeprefix("generator."): v for k, v in hift.items()}, strict=True)
+        self.flow.to(self.device).eval()
+        self.hift.to(self.device).eval()
+        self.speaker = _session(folder / "campplus.onnx", gpu=False)
+
+    def speak(
+        self, tokens: list[int], prompt: list[int], heard: np.ndarray[Any, Any], played: np.ndarray[Any, Any]
+    ) -> np.ndarray[Any, Any]:
+        """Tokens as sound in the voice of a prompt: its tokens, its samples at 16 kHz and at 22.05 kHz."""
+        import torch
+
+        def row(values: list[int]) -> torch.Tensor:
+            return torch.tensor([values], dtype=torch.int32, device=self.device)
+
+        mel = self.mel(torch.from_numpy(played.copy())[None]).squeeze(0).T[None].to(self.device)  # (1, frames, 80)
+        given = {
+            "token": row(tokens), "token_len": row([len(tokens)])[0],
+            "prompt_token": row(prompt), "prompt_token_len": row([len(prompt)])[0],
+            "prompt_feat": mel, "prompt_feat_len": row([mel.shape[1]])[0],
+            "embedding": self._speaker(heard), "flow_cache": torch.zeros(1, 80, 0, 2, device=self.device),
+        }  # fmt: skip
+        torch.manual_seed(0)  # flow matching starts from noise: the same tokens give the same sound
+        with torch.inference_mode():
+            found = _called(self.flow.inference, given)
+            found = found[0] if isinstance(found, tuple) else found
+            silent = torch.zeros(1, 1, 0, device=self.device)
+            made = _called(self.hift.inference, {"speech_feat": found, "mel": found, "cache_source": silent})
+            made = made[0] if isinstance(made, tuple) else made
+        return np.asarray(made.float().cpu().numpy().reshape(-1))
+
+    def _speaker(self, heard: np.ndarray[Any, Any]) -> Any:
+        """What CAM++ makes of the speaker: (1, 192)."""
+        import torch
+
+        kaldi = import_module("torchaudio.compliance.kaldi")
+        bank = kaldi.fbank(torch.from_numpy(heard.copy())[None], num_mel_bins=80, dither=0, sample_frequency=HEARD)
+        bank = bank - bank.mean(dim=0, keepdim=True)
+        found = self.speaker.run(None, {self.speaker.get_inputs()[0].name: bank[None].numpy()})[0]
+        return torch.from_numpy(np.asarray(found, np.float32).reshape(1, -1)).to(self.device)
+
+
+def _called(function: Any, given: dict[str, Any]) -> Any:
+    """Called with what its version takes: CosyVoice has changed these names."""
+    wanted = inspect.signature(function).parameters
+    return function(**{name: value for name, value in given.items() if name in wanted})
+
+
+def _session(path: Path, gpu: bool = True) -> Any:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not there; give the folder with CosyVoice-300M-25Hz's weights")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    there = onnxruntime.get_available_providers()
+    wanted = [
+        p for p in ("CUDAExecutionProvider", "CPUExecutionProvider") if p in there and (gpu or p.startswith("CPU"))
+    ]
+    return onnxruntime.InferenceSession(str(path), sess_options=options, providers=wanted)
+
+
+if __name__ == "__main__":
+    sys.exit(protocol.serve_calls(S3))
