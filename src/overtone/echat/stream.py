@@ -1,0 +1,236 @@
+"""What a stage hears and says, batch after batch: its feeds' records, checked before the first step, mixed, laid out
+and made tensors; beside a GPU by processes of their own, so that it never waits for text to be cut into tokens."""
+
+from __future__ import annotations
+
+import fnmatch
+import multiprocessing
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+from overtone.echat import layout, mixing
+from overtone.echat.batches import RATE, Batch, Clips, augment_wave, collate
+from overtone.echat.config import ModelConfig, positions
+from overtone.echat.containers import Pack, clip_index
+from overtone.echat.layout import ClipRef, Think, Tokens
+from overtone.echat.mixing import Mixture, Source
+from overtone.echat.records import CHAT, Record
+from overtone.echat.stages import CLIP_SECONDS, Stage, StageRun
+from overtone.errors import DataError
+from overtone.paths import shown
+
+TRAIN = ("", "train")  # the parts of a set that are learnt from
+_SHOWN = 10  # problems at most
+_ALONE = 4000  # records that are not worth a process
+
+
+class Corpus:
+    """The packs that a run learns from, with the number of every clip in the bank of all."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.packs = [Pack(folder) for folder in folders]
+        self.first: dict[str, int] = {}  # folder → number of its first clip
+        total = 0
+        for pack in self.packs:
+            self.first[str(pack.folder)] = total
+            total += len(pack)
+        self._packs = {str(pack.folder): pack for pack in self.packs}
+
+    def records(self, trained: bool = True) -> list[Record]:
+        return [record for pack in self.packs for record in pack.records if (record.part in TRAIN) == trained]
+
+    def number(self, clip: ClipRef) -> int:
+        return self.first[clip.home] + clip_index(clip.wav)
+
+    def seconds(self, clip: ClipRef) -> float:
+        return self._packs[clip.home].seconds(clip_index(clip.wav))
+
+    def check(self, codes: int) -> None:
+        """Raise DataError with what training would stumble over, before it begins."""
+        found = [problem for pack in self.packs for problem in _problems(pack, codes)]
+        if found:
+            more = f"\n  … and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            listed = "\n  ".join(found[:_SHOWN])
+            raise DataError(f"{len(found)} records cannot be trained on:\n  {listed}{more}\ncorrect or remove them")
+
+
+def _problems(pack: Pack, codes: int) -> Iterator[str]:
+    where = shown(str(pack.folder / "records.jsonl"))
+    if not pack.records:
+        yield f"{where}: the list is empty"
+    for record in pack.records:
+        found = list(record.problems(codes))
+        if not record.wav and (CHAT in record.tags or "TRANSCRIBE" in record.tags):
+            found.append("no wav, though its task is to hear")
+        for wav in (record.wav, *(turn.wav for turn in record.history)):
+            seconds = pack.seconds(clip_index(wav)) if wav else 1.0
+            if not CLIP_SECONDS[0] <= seconds <= CLIP_SECONDS[1]:
+                found.append(f"{wav} lasts {seconds:.2f} s, not {CLIP_SECONDS[0]:g} to {CLIP_SECONDS[1]:g}")
+        for problem in found:
+            yield f"{where}: {shown(record.key)}: {problem}"
+
+
+def sources(stage: Stage, records: Sequence[Record]) -> list[Source]:
+    """The stage's feeds as lists of the mix. One that thinks in both ways is two, of half the weight each."""
+    out = []
+    for feed in stage.feeds:
+        chosen = [r for r in records if not feed.datasets or any(fnmatch.fnmatch(r.dataset, d) for d in feed.datasets)]
+        ways: tuple[Think, ...] = ("",)
+        if feed.think:
+            ways = ("label", "natural") if stage.think == "both" else (stage.think,)
+        for way in ways:
+            name = f"{feed.name}:{way}" if len(ways) > 1 else feed.name
+            weight = feed.weight / len(ways)
+            out.append(Source(chosen, feed.task, weight, feed.style, (way,), feed.streaming, name=name))
+    return out
+
+
+class Stream(IterableDataset):
+    """The batches of one stage on one process."""
+
+    def __init__(
+        self, corpus: Corpus, clips: Clips, run: StageRun, model: ModelConfig, tok: Tokens,
+        *, seed: int = 0, rank: int = 0, world: int = 1, workers: int = 0,
+    ) -> None:  # fmt: skip
+        self.corpus, self.clips, self.run, self.model, self.tok = corpus, clips, run, model, tok
+        self.seed, self.rank, self.workers = seed, rank, workers
+        self.generator = torch.Generator()
+        self.mel = model.encoder.kind != "moonshine"  # else it takes the wave itself
+        records = corpus.records()
+        if not records:
+            raise DataError("no record to learn from: none is of the part 'train'; build or give one that has it")
+        known = {}  # feeds that differ in weight alone are surveyed once
+        self.sources = []
+        for source in sources(run.stage, records):
+            key = (source.task, source.style, source.thoughts, source.streaming, len(source.records))
+            if key not in known:
+                known[key] = self._survey(source)
+            self.sources.append(
+                msgspec.structs.replace(source, lengths=known[key].lengths, left_out=known[key].left_out)
+            )
+        self.mixture = Mixture(self.sources, budget=run.stage.positions, seed=seed, rank=rank, world=world)
+        self.start = 0
+
+    # data
+
+    def batches(self, start: int) -> Iterator[tuple[int, Batch]]:
+        """Batches from number `start` on, made ahead by `workers` processes."""
+        self.start = start
+        ahead: dict[str, Any] = {"prefetch_factor": 4, "multiprocessing_context": "fork"} if self.workers else {}
+        pin = self.clips.device.type == "cuda"
+        yield from DataLoader(self, batch_size=None, num_workers=self.workers, pin_memory=pin, **ahead)
+
+    def __iter__(self) -> Iterator[tuple[int, Batch]]:
+        """Every process plans all batches, which is quick, and makes those that are its turn: they come in order."""
+        info = get_worker_info()
+        turn, turns = (info.id, info.num_workers) if info else (0, 1)
+        for planned in self.mixture.batches(self.start):
+            if (planned.index - self.start) % turns == turn:
+                yield planned.index, self.batch(planned.picks, planned.index)
+
+    def batch(self, picks: Sequence[tuple[int, int]], index: int) -> Batch:
+        """The batch of these records (source, number)."""
+        laid = []
+        for nth, (source, at) in enumerate(picks):
+            rng = random.Random(((self.seed * 1_000_003 + index) * 4_096 + nth) * 257 + self.rank)
+            laid.append(self.sources[source].lay(at, self.tok, rng))
+        return self.collate(laid, self.sources[picks[0][0]].task, index)
+
+    def collate(self, laid: Sequence[layout.Sequence], task: str, index: int = 0) -> Batch:
+        clips = [[self.corpus.number(clip) for clip in sequence.clips] for sequence in laid]
+        slots = [[positions(self.model, int(self.clips.sizes[clip])) for clip in row] for row in clips]
+        heard = [sequence.heard for sequence in laid] if self.run.stage.ctc else [[[]] * len(row) for row in clips]
+        return collate(laid, clips, slots, heard, task, index)
+
+    def ready(self, batch: Batch, step: int) -> Batch:
+        """A batch on the device, with its waves; `step` 0 is a look, without augmentation."""
+        batch = self.clips.fill(batch.to(self.clips.device))
+        if step:
+            self.generator.manual_seed((self.seed * 1_000_003 + batch.index) * 257 + self.rank)
+            if not self.mel:
+                augment_wave(batch, self.run.stage.augment, self.generator)
+        return batch
+
+    def held_out(self, count: int) -> dict[str, Batch]:
+        """A batch of each feed out of records that are not learnt from; feeds that find none have none."""
+        out: dict[str, Batch] = {}
+        for source in sources(self.run.stage, self.corpus.records(trained=False)):
+            laid = []
+            for at in range(len(source.records)):
+                try:
+                    sequence = source.lay(at, self.tok, random.Random(at))
+                except layout.Unfit:
+                    continue
+                clips = [self.corpus.seconds(clip) for clip in sequence.clips]
+                if not layout.why_not(sequence, clips, self._positions, self.run.stage.sequence):
+                    laid.append(sequence)
+                if len(laid) == count:
+                    break
+            if laid:
+                out[source.name] = self.collate(laid, source.task)
+        return out
+
+    # inside
+
+    def _positions(self, seconds: float) -> int:
+        return positions(self.model, round(seconds * RATE))
+
+    def _survey(self, source: Source) -> Source:
+        """`mixing.survey`, by several processes where there is much to lay out."""
+        jobs = min(self.workers, len(source.records) // _ALONE + 1)
+        one = partial(
+            mixing.survey, tok=self.tok, seconds=self.corpus.seconds, positions=self._positions,
+            longest=self.run.stage.sequence,
+        )  # fmt: skip
+        if jobs <= 1:
+            return one(source)
+        return in_pieces(source, one, jobs)
+
+
+def in_pieces(source: Source, survey: Callable[[Source], Source], jobs: int) -> Source:
+    """Survey a source in pieces, one a process, and put them together."""
+    global _piecework
+    size = -(-len(source.records) // jobs)
+    pieces = [source.records[at : at + size] for at in range(0, len(source.records), size)]
+    _piecework = [partial(_piece, msgspec.structs.replace(source, records=records), survey) for records in pieces]
+    with multiprocessing.get_context("fork").Pool(jobs) as pool:
+        found = pool.map(_work, range(len(pieces)))
+    _piecework = []
+    source.lengths = [n for lengths, _ in found for n in lengths]
+    for _, left in found:
+        for why, count in left.items():
+            source.left_out[why] = source.left_out.get(why, 0) + count
+    if not any(source.lengths):
+        return survey(source)  # tells what is wrong
+    return source
+
+
+_piecework: list[Callable[[], tuple[list[int], dict[str, int]]]] = []  # what processes forked from this one find
+
+
+def _work(number: int) -> tuple[list[int], dict[str, int]]:
+    return _piecework[number]()
+
+
+def _piece(source: Source, survey: Callable[[Source], Source]) -> tuple[list[int], dict[str, int]]:
+    try:
+        done = survey(source)
+    except DataError:  # nothing in this piece; others may have some
+        return [0] * len(source.records), {}
+    return list(done.lengths), done.left_out
+
+
+def workers_for(device: torch.device) -> int:
+    """How many processes make batches: none beside a CPU that trains, a few beside a GPU."""
+    if device.type != "cuda":
+        return 0
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    return max(1, min(6, (os.cpu_count() or 2) - 2))

@@ -1,0 +1,92 @@
+"""A run that was stopped or killed goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from overtone.echat import launch
+from overtone.echat.curves import LOG, read_log
+from overtone.errors import StoreError
+from tests.echat.toys import ALONE, Numbers, Toy, learn
+
+
+def losses(folder: Path) -> list[tuple[int, float, float]]:
+    return [(row.step, row.loss, row.norm) for row in read_log(folder / LOG)]
+
+
+def test_a_run_stopped_by_the_clock_is_saved_and_resumes_to_the_same_losses(tmp_path) -> None:
+    _, whole = learn(tmp_path / "whole")
+    done, _ = learn(tmp_path / "cut", Numbers(wait=0.01), deadline=time.monotonic() + 0.2)
+    assert not done
+    [checkpoint] = (tmp_path / "cut").glob("step-*")
+    assert 0 < int(checkpoint.name.removeprefix("step-")) < 30
+    done, resumed = learn(tmp_path / "cut", resume=True)
+    assert done and losses(tmp_path / "cut") == losses(tmp_path / "whole")
+    assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), resumed.parameters(), strict=True))
+
+
+def test_steps_after_the_checkpoint_are_done_again(tmp_path) -> None:
+    """A kill loses what came after the last save: its lines of the log are replaced by the same ones."""
+    learn(tmp_path / "whole")
+    learn(tmp_path / "cut", Numbers(wait=0.01), deadline=time.monotonic() + 0.2)
+    with (tmp_path / "cut" / LOG).open("ab") as log:
+        log.write((tmp_path / "whole" / LOG).read_bytes().splitlines(True)[28] + b'{"step": 30, "lo')
+    learn(tmp_path / "cut", resume=True)
+    assert losses(tmp_path / "cut") == losses(tmp_path / "whole")
+
+
+def test_without_resume_a_run_begins_anew(tmp_path) -> None:
+    learn(tmp_path, Numbers(wait=0.01), deadline=time.monotonic() + 0.1)
+    learn(tmp_path)
+    assert [step for step, *_ in losses(tmp_path)] == list(range(1, 31))
+
+
+def test_a_save_that_was_cut_off_is_swept_up_and_the_one_before_it_used(tmp_path) -> None:
+    learn(tmp_path, Numbers(wait=0.01), deadline=time.monotonic() + 0.2)
+    [whole] = tmp_path.glob("step-*")
+    shutil.copytree(whole, tmp_path / ".step-00000029.part")
+    (tmp_path / ".step-00000029.part" / "progress.json").unlink()
+    assert launch.newest(tmp_path) == whole
+    assert not list(tmp_path.glob(".step*"))
+
+
+def test_a_damaged_checkpoint_is_told_of(tmp_path) -> None:
+    learn(tmp_path, Numbers(wait=0.01), deadline=time.monotonic() + 0.2)
+    [checkpoint] = tmp_path.glob("step-*")
+    for file in (checkpoint / "state").glob("*.distcp"):
+        file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(StoreError, match="cannot be resumed from"):
+        learn(tmp_path, resume=True)
+    shutil.rmtree(checkpoint / "state")
+    model = Toy()
+    with pytest.raises(StoreError, match="cannot be resumed from"):
+        launch.load(checkpoint, model, torch.optim.AdamW(model.parameters()), ALONE)
+
+
+def saving(folder: Path) -> None:
+    learn(folder, Numbers(wait=0.001), resume=True, save_every=0.0)
+
+
+@pytest.mark.timeout(120)
+def test_a_kill_while_saving_loses_nothing(tmp_path) -> None:
+    """The process saves after every step and is killed at odd moments, then left to come to its end."""
+    learn(tmp_path / "whole")
+    for wait in (0.05, 0.11, 0.23, 0.31, None):
+        process = multiprocessing.get_context("fork").Process(target=saving, args=(tmp_path / "killed",))
+        process.start()
+        if wait is None:
+            process.join()
+            break
+        time.sleep(wait)
+        process.kill()
+        process.join()
+        kept = launch.newest(tmp_path / "killed")
+        assert kept is None or (kept / "state" / ".metadata").is_file()
+    assert process.exitcode == 0
+    assert losses(tmp_path / "killed") == losses(tmp_path / "whole")

@@ -1,0 +1,104 @@
+"""The stages' tables, and that every arm of an ablation learns as long and from as many target tokens."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from overtone.echat import config
+from overtone.echat.stages import Feed, Rates, Stage, StageRun, apportion, plan, rate_at, stages
+from overtone.errors import UsageError
+
+ARMS = [(), ("understanding",), ("think",), ("understanding", "think")]
+
+
+def preset(name: str) -> dict[str, Stage]:
+    return stages(config.read(name).stage, name)
+
+
+def simple(**changes: object) -> Stage:
+    given = {"title": "t", "steps": 100, "targets": 50, "lr": Rates(lm=1.0), "feeds": (Feed("t2t"),)}
+    return Stage(**{**given, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["full", "mini", "tiny"])
+@pytest.mark.parametrize("scale", [1.0, 0.13])
+def test_every_arm_takes_the_same_steps_and_target_tokens(name: str, scale: float) -> None:
+    spent = set()
+    for arm in ARMS:
+        runs = plan(preset(name), arm, scale)
+        spent.add((sum(run.steps for run in runs), sum(run.targets for run in runs)))
+    assert len(spent) == 1
+
+
+@pytest.mark.parametrize("name", ["full", "mini", "tiny"])
+def test_without_understanding_there_is_no_first_stage_and_without_thinking_no_thought(name: str) -> None:
+    whole = plan(preset(name))
+    assert [run.name for run in whole] == ["1", "2a", "2b", "3"]
+    assert any(feed.think for feed in whole[-1].stage.feeds)
+    assert [run.name for run in plan(preset(name), ["understanding"])] == ["2a", "2b", "3"]
+    assert not any(feed.think for run in plan(preset(name), ["think"]) for feed in run.stage.feeds)
+
+
+@pytest.mark.parametrize("name", ["full", "mini", "tiny"])
+def test_the_language_model_is_frozen_in_the_first_stage_alone(name: str) -> None:
+    learning = {run.name: set(run.stage.lr.learning()) for run in plan(preset(name))}
+    assert learning.pop("1") == {"encoder", "adapter"}
+    assert all(parts == {"encoder", "adapter", "speech", "lm"} for parts in learning.values())
+
+
+@pytest.mark.parametrize("name", ["full", "mini", "tiny"])
+def test_the_last_stage_thinks_in_about_half_of_its_dialogues(name: str) -> None:
+    feeds = preset(name)["3"].feeds
+    thinking = sum(feed.weight for feed in feeds if feed.think)
+    plain = sum(feed.weight for feed in feeds if feed.style == "chat" and feed.task[0] == "s" and not feed.think)
+    assert thinking == pytest.approx(plain, rel=0.1)
+    assert {feed.task for feed in feeds} == {"s2t", "s2s", "t2s", "t2t"}
+
+
+def test_thoughts_that_are_left_out_leave_their_weight_to_the_same_feed_without() -> None:
+    stage = simple(feeds=(Feed("s2s", 2.0, think=True), Feed("s2s", 1.5), Feed("t2t", 0.5)))
+    [run] = plan({"3": stage}, ["think"])
+    assert run.stage.feeds == (Feed("s2s", 3.5), Feed("t2t", 0.5))
+
+
+def test_stages_are_chosen_by_name_or_by_number() -> None:
+    assert [run.name for run in plan(preset("tiny"), only="2")] == ["2a", "2b"]
+    assert [run.name for run in plan(preset("tiny"), only="2b")] == ["2b"]
+    with pytest.raises(UsageError, match="no stage '1'"):
+        plan(preset("tiny"), ["understanding"], only="1")
+    with pytest.raises(UsageError, match="did you mean 'think'"):
+        plan(preset("tiny"), ["thinking"])
+
+
+def test_shares_follow_their_weights_and_add_up() -> None:
+    for whole, weights in itertools.product((0, 1, 7, 1000), ([1], [1, 1, 1], [5, 1, 9])):
+        shares = apportion(whole, weights)
+        assert sum(shares) == whole
+        assert all(abs(s - whole * w / sum(weights)) <= 1 for s, w in zip(shares, weights, strict=True))
+
+
+def test_the_rate_warms_up_and_then_follows_its_schedule() -> None:
+    for schedule, last in (("constant", 1.0), ("root", (10 / 100) ** 0.5), ("cosine", 0.1)):
+        run = StageRun("1", simple(warmup=10, schedule=schedule), 100, 5000)
+        rates = [rate_at(step, run) for step in range(1, 101)]
+        assert rates[:10] == sorted(rates[:10]) and rates[0] < 0.1
+        assert max(rates) == pytest.approx(1.0, abs=0.1)
+        assert rates[-1] == pytest.approx(last)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"warm_up": 3}, "unknown key 'warm_up'.*did you mean 'warmup'"),
+        ({"steps": 0}, "steps must be at least 1"),
+        ({"feeds": []}, "at least one"),
+        ({"lr": {}}, "no part learns"),
+        ({"feeds": [{"task": "s2x"}]}, "s2x"),
+    ],
+)
+def test_a_wrong_table_is_told_with_its_place(changes: dict[str, object], told: str) -> None:
+    table = {"title": "t", "steps": 1, "targets": 1, "lr": {"lm": 1.0}, "feeds": [{"task": "t2t"}], **changes}
+    with pytest.raises(UsageError, match=rf"mine\.toml: \[stage\.7\].*{told}"):
+        stages({"7": table}, "mine.toml")

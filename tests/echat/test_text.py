@@ -1,0 +1,106 @@
+"""Text alone, through the same loop: dialogues, and numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import torch
+
+from overtone.echat.curves import LOG, read_log
+from overtone.echat.text import Settings, TextModel, run
+from overtone.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A causal model of Hugging Face's kind with a tokenizer of letters."""
+    import tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    out = tmp_path_factory.mktemp("lm")
+    letters = {letter: i for i, letter in enumerate(["§", *(chr(c) for c in range(32, 127)), "\n"])}
+    inner = tokenizers.Tokenizer(tokenizers.models.WordLevel(letters, unk_token="§"))
+    inner.pre_tokenizer = tokenizers.pre_tokenizers.Split("", "isolated")
+    PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="§").save_pretrained(out)
+    torch.manual_seed(0)
+    sizes = LlamaConfig(
+        vocab_size=len(letters), hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
+        num_key_value_heads=2, bos_token_id=None, eos_token_id=None, tie_word_embeddings=True,
+    )  # fmt: skip
+    LlamaForCausalLM(sizes).save_pretrained(out)
+    return out
+
+
+def rows(path: Path, lines: list[dict[str, object]]) -> Path:
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    return path
+
+
+def settings(folder: Path, tmp_path: Path, data: Path, **more: object) -> Settings:
+    given = {"steps": 40, "lr": 3e-3, "batch": 8, "log_every": 20, "device": "cpu", **more}
+    return Settings(str(folder), (data,), tmp_path / "out", **given)  # type: ignore[arg-type]
+
+
+def test_dialogues_are_learnt_and_saved_as_transformers_reads_them(folder, tmp_path) -> None:
+    turns = [{"role": "user", "content": "how are you"}, {"role": "assistant", "content": "fine"}]
+    data = rows(tmp_path / "rows.jsonl", [{"messages": turns}] * 16)
+    assert run(settings(folder, tmp_path, data, steps=80, lr=1e-2), lambda line: None)
+    log = read_log(tmp_path / "out" / "stage-text" / LOG)
+    assert log[-1].loss < 0.3 * log[0].loss
+    assert {row.text_targets for row in log} == {8 * len("fine<|im_end|>")}
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    saved = tmp_path / "out" / "stage-text" / "model"
+    lm, tokenizer = AutoModelForCausalLM.from_pretrained(saved), AutoTokenizer.from_pretrained(saved)
+    asked = tokenizer.encode("<|im_start|>user\nhow are you<|im_end|>\n<|im_start|>assistant\n", return_tensors="pt")
+    answer = lm.generate(asked, max_new_tokens=4, do_sample=False, pad_token_id=0)[0, asked.shape[1] :]
+    assert "".join(tokenizer.convert_ids_to_tokens(answer.tolist())) == "fine"
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_numbers_are_predicted_in_their_own_units(folder, tmp_path) -> None:
+    words = ["bad", "so so", "good", "very good"]
+    lines = [{"text": word, "targets": [100 + 10 * i, -i], "key": word} for i, word in enumerate(words)]
+    data = rows(tmp_path / "rows.jsonl", lines * 4)
+    held = rows(tmp_path / "held.jsonl", lines)
+    said: list[str] = []
+    assert run(settings(folder, tmp_path, data, target="regression", held_out=held, steps=120), said.append)
+    found = [msgspec.json.decode(x) for x in (tmp_path / "out" / "predictions.jsonl").read_bytes().splitlines()]
+    assert [row["key"] for row in found] == words
+    for row in found:
+        assert row["predicted"][0] == pytest.approx(row["targets"][0], abs=4)
+        assert row["predicted"][1] == pytest.approx(row["targets"][1], abs=0.4)
+    assert any("Pearson's r 0.9" in line or "Pearson's r 1.0" in line for line in said)
+    assert (tmp_path / "out" / "stage-text" / "model" / "head.safetensors").is_file()
+
+
+def test_a_prediction_does_not_depend_on_its_neighbours(folder) -> None:
+    from transformers import AutoModelForCausalLM
+
+    from overtone.echat.launch import World
+    from overtone.echat.layout import Sequence
+    from overtone.echat.text import Rows, predict
+
+    torch.manual_seed(1)
+    model = TextModel(AutoModelForCausalLM.from_pretrained(folder), torch.tensor([[0.0], [2.0]]))
+    torch.nn.init.normal_(model.head.weight)
+    laid = [Sequence("k", "t2t", ids, [-100] * len(ids), [False] * len(ids)) for ids in ([5, 6, 7], [8] * 30)]
+    world = World(0, 1, torch.device("cpu"))
+    together = predict(model, Rows(laid, torch.zeros(2, 1), 2, 0, world))
+    apart = predict(model, Rows(laid, torch.zeros(2, 1), 1, 0, world))
+    assert torch.allclose(together, apart, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("lines", "target", "told"),
+    [
+        ([{"text": "a"}], "tokens", "nothing to learn in 1 rows"),
+        ([{"text": "a", "targets": [1]}, {"text": "b"}], "regression", "as many targets in every row.*0, 1"),
+        ([{"text": 1}], "tokens", "rows.jsonl"),
+    ],
+)
+def test_rows_that_cannot_be_learnt_are_told_of_at_once(folder, tmp_path, lines, target, told) -> None:
+    with pytest.raises(DataError, match=told):
+        run(settings(folder, tmp_path, rows(tmp_path / "rows.jsonl", lines), target=target), lambda line: None)

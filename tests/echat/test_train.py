@@ -1,0 +1,84 @@
+"""The loop: what it promises of steps, target tokens, rates, frozen parts, seeds and of a loss that is no number."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+import torch
+
+from overtone.echat.curves import LOG, read_log
+from overtone.echat.stages import Rates, StageRun
+from overtone.echat.train import Diverged, make_optimiser
+from tests.echat.toys import RUN, STAGE, Numbers, Toy, learn
+
+
+def test_the_same_seed_gives_the_same_run_to_the_bit(tmp_path) -> None:
+    (_, one), (_, two) = learn(tmp_path / "one"), learn(tmp_path / "two")
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+    losses = [[row.loss for row in read_log(tmp_path / name / LOG)] for name in ("one", "two")]
+    assert losses[0] == losses[1]
+    _, other = learn(tmp_path / "three", seed=1)
+    assert not torch.equal(one.lm.weight, other.lm.weight)
+
+
+def test_the_loss_falls_and_every_step_is_logged(tmp_path) -> None:
+    done, _ = learn(tmp_path)
+    rows = read_log(tmp_path / LOG)
+    assert done and [row.step for row in rows] == list(range(1, 31))
+    assert rows[-1].loss < 0.6 * rows[0].loss
+    assert rows[0].rate < rows[5].rate == 1.0
+    assert {row.tasks for row in rows} == {"t2t"} and rows[-1].positions % 50 == 0
+
+
+def test_the_targets_of_a_stage_are_used_up_to_a_batch(tmp_path) -> None:
+    """Also where a step's share is no multiple of a batch: what one step takes too much, the next takes less."""
+    for name, targets in (("a", 3000), ("b", 2990), ("c", 1801)):
+        learn(tmp_path / name, run=StageRun("1", STAGE, 30, targets))
+        rows = read_log(tmp_path / name / LOG)
+        used = 0
+        for row in rows:
+            used += row.text_targets
+            assert 0 <= used - row.step * targets / 30 < 37
+    assert {row.text_targets for row in rows} != {rows[0].text_targets}
+
+
+def test_a_part_without_a_rate_does_not_move(tmp_path) -> None:
+    before = Toy()
+    _, after = learn(tmp_path)
+    assert torch.equal(before.encoder.weight, after.encoder.weight)
+    assert not torch.equal(before.adapter.weight, after.adapter.weight)
+
+
+def test_each_part_learns_at_its_own_rate() -> None:
+    model = Toy()
+    optimiser = make_optimiser(model.parts(), RUN, torch.device("cpu"))
+    assert [(group["name"], group["lr"]) for group in optimiser.param_groups] == [("adapter", 3e-2), ("lm", 1e-2)]
+    assert not model.encoder.weight.requires_grad
+    assert optimiser.defaults["betas"] == (0.9, 0.99) and optimiser.defaults["eps"] == 1e-6
+    assert optimiser.defaults["weight_decay"] == 0.01
+
+
+def test_gradients_of_several_batches_are_those_of_one(tmp_path) -> None:
+    """A step over three batches is a step over their mean, by targets: shares, not counts of batches, weigh them."""
+    stage = msgspec.structs.replace(STAGE, lr=Rates(encoder=1e-2), decay=0.0, eps=1e3, warmup=0, clip=1e9)
+    run = StageRun("1", stage, 1, 90)  # batches of 30, 31 and 32 targets; a large eps makes Adam's step ∝ its gradient
+    _, model = learn(tmp_path, run=run)
+    fresh = Toy()
+    batches = [batch for _, (_, batch) in zip(range(3), Numbers().batches(0), strict=False)]
+    fresh.eval()
+    for batch in batches:
+        (fresh(batch).loss * batch.n_targets / 93).backward()
+    moved = Toy().encoder.weight - model.encoder.weight
+    expected = fresh.encoder.weight.grad
+    assert torch.nn.functional.cosine_similarity(moved.flatten(), expected.flatten(), dim=0) > 0.97  # dropout differs
+
+
+def test_a_loss_that_is_no_number_stops_the_run_with_advice(tmp_path) -> None:
+    with pytest.raises(Diverged, match=r"step 4: .*no number.*lower"):
+        learn(tmp_path, Numbers(broken=10))
+
+
+def test_it_looks_now_and_then_with_dropout_off(tmp_path) -> None:
+    seen: list[int] = []
+    learn(tmp_path, look_every=12, look=seen.append)
+    assert seen == [12, 24, 30]
