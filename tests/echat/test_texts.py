@@ -47,7 +47,7 @@ def of(problems: list[str]) -> list[str]:
 
 
 def test_what_is_written_breaks_no_rule(written: Texts) -> None:
-    assert of(written.check()) == []
+    assert written.check() == []
 
 
 def test_any_opening_fact_and_close_make_a_reply_of_12_to_32_words(written: Texts) -> None:
@@ -106,6 +106,7 @@ def test_a_held_out_query_reads_like_none_for_training(written: Texts) -> None:
         ({"slots": {"what": [*"abcdef"], "more": [*"abcdef"]}}, "no wording uses its slot more"),
         ({"say": ["How long does {what} stand, I'm so happy?"] * 3}, "'happy' (happy) would tell"),
         ({"say": ["How long does {what} stand in the pot?"] * 3}, "the same twice among its say"),
+        ({"say": ["{what} stands in the pot, and how long?"] * 3}, "begins with a capital"),
         ({"id": "Tea"}, "an id is a word, a dash and two digits"),
     ],
 )

@@ -39,7 +39,7 @@ LABELS: Mapping[str, tuple[str, ...]] = {  # dimension → what a strategy is wr
 }
 
 QUERY, OPENING, FACT, CLOSE = (6, 16), (2, 10), (6, 13), (4, 9)  # fewest and most words
-BECAUSE, ANSWER = (5, 15), (5, 32)
+BECAUSE, QUESTION, ANSWER = (5, 15), (1, 18), (4, 32)
 LINE = (5, 24)  # of a style
 LEAST = {"say": 3, "values": 6, "facts": 3, "offers": 2, "openings": 12, "turns": 6, "because": 5, "lines": 25}
 LEAST_OF_SET = {"train frames": 160, "held-out frames": 40, "topics": 20, "train queries": 6000}
@@ -276,6 +276,8 @@ def _of_frame(frame: Frame) -> Iterator[str]:
         yield from itertools.islice(_outside("query", _filled(frame, wording), QUERY), 1)
         for word in dict.fromkeys(word for words in _filled(frame, wording) for word in told(words)):
             yield f"{word} would tell: {wording!r}"
+        if not wording.format(**next(frame.fillings()))[0].isupper() or wording[-1] not in ".!?":
+            yield f"a query begins with a capital and ends as a sentence does: {wording!r}"
     for what, texts, limits in (("fact", frame.facts, FACT), ("offer", frame.offers, CLOSE)):
         for text in texts:
             yield from itertools.islice(_outside(what, _filled(frame, text), limits), 1)
@@ -325,7 +327,7 @@ def _of_followup(followup: Followup) -> Iterator[str]:
 
 
 def _of_plain(pair: Plain) -> Iterator[str]:
-    yield from _outside("question", [pair.question], (3, 18))
+    yield from _outside("question", [pair.question], QUESTION)
     yield from _outside("answer", [pair.answer], ANSWER)
 
 
