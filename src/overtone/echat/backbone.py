@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from overtone.echat.config import LMConfig
+from overtone.echat.model import fill
 from overtone.echat.tokenizer import gguf_file, gguf_reader, kept
 from overtone.errors import DataError, UsageError
 from overtone.paths import shown
@@ -38,7 +39,8 @@ def open_lm(config: LMConfig, *, empty: bool = False) -> Any:
         return build(config)
     if config.source == "smollm2":
         model = build(config)
-        load(model, smollm2_state(gguf_file(config.weights), config), str(config.weights or config.source))
+        path = gguf_file(config.weights)
+        fill(model, smollm2_state(path, config), str(path), spare={"lm_head.weight"} if config.tied else ())
         return model
     from transformers import AutoModelForCausalLM
 
@@ -56,7 +58,7 @@ def open_lm(config: LMConfig, *, empty: bool = False) -> Any:
     return model
 
 
-def build(config: LMConfig) -> nn.Module:
+def build(config: LMConfig) -> Any:
     """A model of these sizes, random."""
     from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 
@@ -78,19 +80,6 @@ def build(config: LMConfig) -> nn.Module:
         pad_token_id=None,
     )
     return AutoModelForCausalLM.from_config(sizes, dtype=torch.float32)
-
-
-def load(model: nn.Module, state: dict[str, Tensor], where: str) -> None:
-    """Fill a model; a tied output table need not be in `state`. Raises DataError for what else does not fit."""
-    try:
-        wrong = model.load_state_dict(state, strict=False)
-    except RuntimeError as error:
-        first = str(error).splitlines()[1].strip()
-        raise DataError(f"{shown(where)}: does not fit the configured language model: {first}") from None
-    missing = [name for name in wrong.missing_keys if name != "lm_head.weight"]
-    if missing or wrong.unexpected_keys:
-        name = (missing + wrong.unexpected_keys)[0]
-        raise DataError(f"{shown(where)}: does not fit the configured language model ({name})")
 
 
 def smollm2_state(path: Path, config: LMConfig) -> dict[str, Tensor]:

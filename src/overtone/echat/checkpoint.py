@@ -20,7 +20,7 @@ from torch import Tensor
 from overtone.echat.backbone import open_lm
 from overtone.echat.config import Config, convert
 from overtone.echat.encoders import open_encoder
-from overtone.echat.model import EChat
+from overtone.echat.model import EChat, fill
 from overtone.errors import DataError, UsageError
 from overtone.paths import read_plain, shown
 from overtone.spec import suggest
@@ -151,16 +151,8 @@ def load_parts(model: EChat, folder: Path, parts: Iterable[str] = PARTS, *, chec
         state = _read(where, found.parts[part], check)
         module = getattr(model, part)
         device = next(module.parameters()).device
-        state = {name: value.to(device) for name, value in state.items()}
-        try:
-            wrong = module.load_state_dict(state, strict=False)
-        except RuntimeError as error:
-            first = str(error).splitlines()[1].strip()
-            raise DataError(f"{shown(str(where))}: of another size than the model: {first}") from None
-        missing = set(wrong.missing_keys) - ({"lm_head.weight"} if model.config.lm.tied else set())
-        if missing or wrong.unexpected_keys:
-            name = sorted(missing | set(wrong.unexpected_keys))[0]
-            raise DataError(f"{shown(str(where))}: of another model: {name} is in one of them only")
+        spare = {"lm_head.weight"} if part == "lm" and model.config.lm.tied else ()
+        fill(module, {name: value.to(device) for name, value in state.items()}, str(where), spare)
 
 
 def _write(folder: Path, part: str, state: dict[str, Tensor], dtype: torch.dtype | None) -> Part:

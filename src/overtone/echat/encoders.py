@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from overtone.echat.config import RATE, SHORTEST, EncoderConfig, frames_of
-from overtone.echat.model import Block, sinusoids, within
+from overtone.echat.model import Block, fill, sinusoids, within
 from overtone.echat.moonshine import moonshine_state
 from overtone.embedded import require
 from overtone.errors import DataError, UsageError
@@ -72,16 +73,14 @@ class LogMel(nn.Module):
 
 def mel_bank(mels: int) -> Tensor:
     """Slaney's triangles over 201 bins up to 8 kHz, each of the same area, (201, mels)."""
-
-    def hertz(mel: Tensor) -> Tensor:  # linear to 1 kHz, then 27 steps to each factor of 6.4
-        return torch.where(mel < 15, mel * 200 / 3, 1000 * torch.exp((mel - 15) * torch.log(torch.tensor(6.4)) / 27))
-
-    top = 15 + 27 * torch.log(torch.tensor(RATE / 2 / 1000, dtype=torch.float64)) / torch.log(torch.tensor(6.4))
-    edges = hertz(torch.linspace(0, float(top), mels + 2, dtype=torch.float64))
-    bins = torch.linspace(0, RATE / 2, 201, dtype=torch.float64)[:, None]
+    step = np.log(6.4) / 27  # above 1 kHz a factor of 6.4 has 27 steps, below it a step is 200/3 Hz
+    mel = np.linspace(0, 15 + np.log(RATE / 2 / 1000) / step, mels + 2)
+    edges = np.where(mel < 15, mel * 200 / 3, 1000 * np.exp((mel - 15) * step))
+    bins = np.linspace(0, RATE / 2, 201)[:, None]
     up = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
     down = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
-    return (torch.minimum(up, down).clamp(min=0) * 2 / (edges[2:] - edges[:-2])).float()
+    bank = np.maximum(np.minimum(up, down), 0) * 2 / (edges[2:] - edges[:-2])
+    return torch.from_numpy(bank.astype(np.float32))
 
 
 class MelEncoder(Encoder):
@@ -182,6 +181,7 @@ class Moonshine(Encoder):
                 decoder_num_hidden_layers=1,
                 decoder_num_attention_heads=config.heads,
                 decoder_num_key_value_heads=config.heads,
+                partial_rotary_factor=min(1.0, 32.5 * config.heads / config.dim),  # 32 of a head's channels turn
                 attn_implementation="sdpa",
             )
         )
@@ -222,15 +222,7 @@ def open_encoder(config: EncoderConfig, *, empty: bool = False) -> Encoder:
     encoder = KINDS[config.kind](config)
     if empty or (config.source == "random" and not config.weights):
         return encoder
-    net: Any = getattr(encoder, "net", encoder)
-    state = weights(config)
-    wrong = net.load_state_dict(state, strict=False)
-    if wrong.missing_keys or wrong.unexpected_keys:
-        name = (wrong.missing_keys + wrong.unexpected_keys)[0]
-        raise DataError(
-            f"{shown(config.weights or config.source)}: does not fit a {config.kind} encoder of {config.layers} layers "
-            f"and width {config.dim} ({name}); correct the configuration's [model.encoder]"
-        )
+    fill(getattr(encoder, "net", encoder), weights(config), config.weights or f"model.encoder.source {config.source!r}")
     return encoder
 
 

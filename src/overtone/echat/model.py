@@ -12,6 +12,7 @@ heard and are never predicted.
 from __future__ import annotations
 
 import math
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +22,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from overtone.echat.config import AdapterConfig, ModelConfig, adapter_length
+from overtone.errors import DataError
+from overtone.paths import shown
 
 IGNORE = -100  # a target without loss
 CHUNK = 4096  # targets whose logits are held at once
@@ -263,6 +266,19 @@ class EChat(nn.Module):
         """
         out = self.lm.base_model(inputs_embeds=embeds, attention_mask=mask, past_key_values=cache, use_cache=True)
         return self.logits(out.last_hidden_state[:, -1]), out.past_key_values
+
+
+def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, spare: Container[str] = ()) -> None:
+    """Load weights into a part. Raises DataError for names or sizes that do not fit; `spare` names may be missing."""
+    try:
+        wrong = module.load_state_dict(dict(state), strict=False)
+    except RuntimeError as error:  # torch tells all that is wrong, a line each
+        first = str(error).splitlines()[1].strip()
+        raise DataError(f"{shown(where)}: does not fit the configured model: {first}") from None
+    strange = [f"it has {name}" for name in wrong.unexpected_keys]
+    strange += [f"it has no {name}" for name in wrong.missing_keys if name not in spare]
+    if strange:
+        raise DataError(f"{shown(where)}: does not fit the configured model: {strange[0]}")
 
 
 def _matrix(x: Tensor, table: Tensor) -> Tensor:

@@ -42,7 +42,7 @@ def moonshine_state(path: Path) -> dict[str, Array]:
     try:
         tensors, nodes = _read_ort(data) if data[4:8] == b"ORTM" else _read_onnx(data)
         state = dict(_named(tensors, nodes))
-    except (struct.error, KeyError, ValueError, IndexError) as error:
+    except (struct.error, KeyError, ValueError, IndexError, StopIteration) as error:
         raise DataError(f"{shown(str(path))}: not a Moonshine encoder ({type(error).__name__}: {error})") from None
     missing = [name for name in ("conv1.weight", "groupnorm.weight", "layer_norm.weight") if name not in state]
     if missing:
@@ -55,6 +55,9 @@ def _named(tensors: dict[str, NDArray[np.generic]], nodes: list[Node]) -> Iterat
     for name, value in tensors.items():
         if re.fullmatch(r"(conv\d|groupnorm|layer_norm|layers\.\d+\..*)\.(weight|bias)(_add_tensor)?", name):
             yield name.removesuffix("_add_tensor"), value.astype(np.float32)
+        elif re.fullmatch(r"conv\d\.weight_quantized", name):
+            base = name.removesuffix("_quantized")
+            yield base, value.astype(np.float32) * tensors[f"{base}_scale"] + tensors[f"{base}_zero_point"]
     for node in nodes:
         if product := re.fullmatch(r"/(layers\.\d+)/(self_attn|mlp)/(\w+)/MatMul(_quant)?", node.name):
             matrix = next(name for name in node.inputs if name in tensors and tensors[name].ndim == 2)
@@ -64,7 +67,8 @@ def _named(tensors: dict[str, NDArray[np.generic]], nodes: list[Node]) -> Iterat
                 zero: Array = tensors[f"{base}_zero_point"].astype(np.float32)
                 scale: Array = tensors[f"{base}_scale"].astype(np.float32)
                 weight = (weight - zero) * scale
-            yield f"{product[1]}.{product[2]}.{product[3]}.weight", np.ascontiguousarray(weight.T)  # x·W → W·x
+            layer = "o_proj" if product[3] == "dense" else product[3]
+            yield f"{product[1]}.{product[2]}.{layer}.weight", np.ascontiguousarray(weight.T)  # x·W → W·x
         elif node.name in ("/groupnorm/Mul", "/groupnorm/Add"):
             kind = "weight" if node.name.endswith("Mul") else "bias"
             value = next(tensors[name] for name in node.inputs if name in tensors)

