@@ -42,7 +42,7 @@ def test_an_answer_is_the_same_alone_as_among_longer_ones(parts, waves) -> None:
     together = decode.respond(model, tok, asked(tok), waves, how)
     alone = [decode.respond(model, tok, [a], [w], how)[0] for a, w in zip(asked(tok), waves, strict=True)]
     assert together == alone
-    assert all(len(said.codes) == 20 or not said.cut == "speech" for said in together)
+    assert all(len(said.codes) == 20 or said.cut != "speech" for said in together)
 
 
 def test_without_speech_there_are_no_codes(parts, waves) -> None:  # type: ignore[no-untyped-def]
@@ -56,7 +56,7 @@ def test_it_says_what_the_model_finds_likeliest_after_its_own_words(parts, waves
     model, tok = parts
     said = decode.respond(model, tok, asked(tok)[:1], waves[:1], How(max_text=10))[0]
     with torch.inference_mode():
-        x, mask = decode._prompts(model, asked(tok)[:1], waves[:1], torch.device("cpu"))
+        x, _ = decode._prompts(model, asked(tok)[:1], waves[:1], torch.device("cpu"))
         told = torch.tensor([said.text_ids])
         whole = torch.cat((x, model.embed_ids(told)), 1)
         hidden = model.lm.base_model(inputs_embeds=whole, use_cache=False).last_hidden_state
@@ -105,12 +105,12 @@ def test_a_code_is_not_said_for_ever(parts, waves) -> None:  # type: ignore[no-u
 
 
 def test_a_label_of_a_closed_set_is_one_of_it(parts, waves) -> None:  # type: ignore[no-untyped-def]
-    model, tok = parts
+    _, tok = parts
     rows = [decode._Row(text=tok.encode("<think>User's words: hello, Age: <"), thinking=True)]
     held = decode._held(tok)
     logits = torch.zeros(1, tok.vocab + tok.codes + 1)
     logits[0, ord("z")] = 9.0
-    token = decode._choose(logits, rows, tok, How(thinks=True), held, torch.Generator())[0]
+    token = decode._choose(logits, rows, tok, How(thinks=True), held)[0]
     assert chr(token) in "CAO"  # CHILD, ADULT, OLD
 
 
@@ -118,3 +118,69 @@ def test_a_prompt_without_its_clip_is_refused(parts) -> None:  # type: ignore[no
     model, tok = parts
     with pytest.raises(DataError, match="1 clips, 0 are given"):
         decode.respond(model, tok, asked(tok)[:1], [[]], How())
+
+
+def test_what_is_drawn_does_not_depend_on_the_other_rows(parts, waves) -> None:  # type: ignore[no-untyped-def]
+    model, tok = parts
+    how = How(speak=True, max_text=8, max_speech=20, text=Sampling(1.0), speech=Sampling(top_k=100))
+    together = decode.respond(model, tok, asked(tok), waves, how, seeds=[5, 6, 5])
+    alone = [
+        decode.respond(model, tok, [a], [w], how, seeds=[seed])[0]
+        for a, w, seed in zip(asked(tok), waves, [5, 6, 5], strict=True)
+    ]
+    assert together == alone
+
+
+def test_draws_come_as_often_as_they_are_likely() -> None:
+    dice = torch.linspace(0, 0.9999, 1000)
+    logits = torch.tensor([0.5, 0.3, 0.2]).log().expand(1000, 3)
+    drawn = decode._draw(logits, Sampling(1.0), dice)
+    assert [int((drawn == i).sum()) for i in range(3)] == pytest.approx([500, 300, 200], abs=2)
+    assert set(decode._draw(logits, Sampling(1.0, top_p=0.6), dice).tolist()) == {0, 1}
+    assert set(decode._draw(logits, Sampling(1.0, top_k=1), dice).tolist()) == {0}
+
+
+def test_neither_a_thought_nor_the_tag_of_a_reply_is_interleaved(parts) -> None:  # type: ignore[no-untyped-def]
+    _, tok = parts
+    how = How(speak=True, streaming=True, thinks=True)
+    row = decode._Row.of(how, tok, 0)
+    for token in tok.encode("<think>User's words: hello<think end><HAPPY>Hello "):
+        assert row.phase == "text"
+        row.take(token, tok, how)
+    assert row.phase == "speech"  # six bytes after the tag
+    row = decode._Row.of(How(speak=True, streaming=True), tok, 0)
+    for token in tok.encode("Hello "):
+        assert row.phase == "text"
+        row.take(token, tok, how)
+    assert row.phase == "speech"
+
+
+def test_a_given_text_is_only_spoken(parts) -> None:  # type: ignore[no-untyped-def]
+    model, tok = parts
+    spoken = layout.prompt(Record(key="k", txt="Good day."), "t2s", tok)
+    how = How(write=False, speak=True, max_speech=12, speech=Sampling(top_k=50))
+    said = decode.respond(model, tok, [spoken], [[]], how)[0]
+    assert said.text == "" and 0 < len(said.codes) <= 12
+    assert [kind for kind, _ in decode.stream(model, tok, spoken, [], how)] == ["speech"] * len(said.codes)
+
+
+def test_a_model_that_would_never_begin_to_speak_does(parts, waves) -> None:  # type: ignore[no-untyped-def]
+    model, tok = parts
+    with torch.no_grad():
+        before = model.speech["head"].bias.clone()
+        model.speech["head"].bias[-1] += 100
+    try:
+        how = How(speak=True, max_text=1, max_speech=40, speech=Sampling(temperature=0))
+        codes = decode.respond(model, tok, asked(tok)[:1], waves[:1], how)[0].codes
+    finally:
+        with torch.no_grad():
+            model.speech["head"].bias.copy_(before)
+    assert len(codes) == 1
+
+
+def test_an_answer_can_begin_as_told_and_can_be_stopped(parts, waves) -> None:  # type: ignore[no-untyped-def]
+    model, tok = parts
+    left = iter([True, True, True, False])
+    how = How(max_text=20, opening=tuple(tok.encode("<th")))
+    said = decode.respond(model, tok, asked(tok)[:1], waves[:1], how, go_on=lambda: next(left))[0]
+    assert said.text.startswith("<th") and len(said.text_ids) <= 4

@@ -6,8 +6,10 @@ tokens; what a row may say next depends on its own past alone.
 
 from __future__ import annotations
 
+import random
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +27,7 @@ from overtone.echat.tokenizer import Tokenizer
 from overtone.errors import DataError
 
 Wave = NDArray[np.float32]  # 16 kHz, -1 … 1
+_TAG = re.compile(r"<[^<>]{0,32}>?")  # of a reply's emotion, whole or begun
 _FIELDS = {"age": "Age", "gender": "Gender"}  # closed sets: nothing else may be said there
 
 
@@ -51,6 +54,7 @@ PUBLISHED = {  # of the released inference code
 class How(Struct, frozen=True):
     """How to answer: whether to speak, in turns or after the text, and how tokens are drawn."""
 
+    write: bool = True  # False: the text is given, and only spoken
     speak: bool = False
     streaming: bool = False
     thinks: bool = False  # the text begins with a thought, which is not interleaved
@@ -59,7 +63,8 @@ class How(Struct, frozen=True):
     max_text: int = 220
     max_speech: int = 1000  # tokens: 40 s
     quiet: int | None = None  # the code of silence, which may last
-    seed: int = 0
+    opening: tuple[int, ...] = ()  # text ids that every answer begins with
+    seed: int = 0  # of each row's draws, which do not depend on the other rows
 
 
 class Said(Struct, frozen=True):
@@ -73,12 +78,21 @@ class Said(Struct, frozen=True):
 
 
 def respond(
-    model: EChat, tok: Tokenizer, asked: Sequence[layout.Sequence], waves: Sequence[Sequence[Wave]], how: How
+    model: EChat,
+    tok: Tokenizer,
+    asked: Sequence[layout.Sequence],
+    waves: Sequence[Sequence[Wave]],
+    how: How,
+    *,
+    seeds: Sequence[int] = (),
+    go_on: Callable[[], bool] = lambda: True,
 ) -> list[Said]:
-    """Answer sequences made by `layout.prompt`, each with the waves of its clips."""
-    rows = [_Row() for _ in asked]
+    """Answer sequences made by `layout.prompt`, each with the waves of its clips and, where given, a seed of its own.
+    Where `go_on` says no, what has been said so far is the answer."""
+    rows = [_Row.of(how, tok, seed) for seed in seeds or [how.seed] * len(asked)]
     for _ in _tokens(model, tok, asked, waves, how, rows):
-        pass
+        if not go_on():
+            break
     return [row.said(tok) for row in rows]
 
 
@@ -86,7 +100,7 @@ def stream(
     model: EChat, tok: Tokenizer, asked: layout.Sequence, waves: Sequence[Wave], how: How
 ) -> Iterator[tuple[str, int]]:
     """Answer one, token by token: ("text", id) or ("speech", code); its end is the end."""
-    row = _Row()
+    row = _Row.of(how, tok, how.seed)
     for tokens in _tokens(model, tok, [asked], [waves], how, [row]):
         token = tokens[0]
         if token < tok.vocab and token != tok.im_end:
@@ -104,9 +118,18 @@ class _Row:
     phase: str = "text"  # text, speech, done
     forced: list[int] = field(default_factory=list)  # tokens that come next whatever the model would say
     thinking: bool = False
+    front: bool = True  # what stands before the reply, a thought or the tag of its emotion, is not over
     block: int = 0  # tokens of this turn of the phases, in streaming
     ended: bool = False  # the text has
     cut: str = ""
+    dice: random.Random = field(default_factory=random.Random)
+
+    @classmethod
+    def of(cls, how: How, tok: Tokenizer, seed: int) -> _Row:
+        row = cls(forced=list(how.opening), thinking=how.thinks, dice=random.Random(seed))
+        if not how.write:
+            row.phase, row.ended, row.forced = "speech", True, [tok.edge]
+        return row
 
     def take(self, token: int, tok: Tokenizer, how: How) -> None:
         if self.phase == "text":
@@ -122,9 +145,13 @@ class _Row:
                 self.forced.append(tok.edge)  # speech begins
             return
         self.text.append(token)
-        if self.thinking:
+        thought = self.thinking
+        if thought:
             self.thinking = think.CLOSE not in tok.decode(self.text[-12:])
-        elif how.streaming:
+        if self.front and not self.thinking:
+            reply = tok.decode(self.text).rpartition(think.CLOSE)[2] if how.thinks else tok.decode(self.text)
+            self.front = _TAG.fullmatch(reply) is not None or (thought and not reply)
+        if how.streaming and not self.front:
             self.block += 1
             if self.block == layout.TEXT_BLOCK:
                 self.phase, self.block = "speech", 0
@@ -133,7 +160,7 @@ class _Row:
 
     def _take_speech(self, token: int, tok: Tokenizer, how: How) -> None:
         if token == tok.edge:
-            if self.codes or how.streaming:
+            if self.codes:  # else it begins
                 self.phase = "done"
             return
         self.codes.append(token - tok.vocab)
@@ -175,20 +202,19 @@ def _tokens(
     was_training = model.training
     model.eval()
     device = next(model.parameters()).device
-    generator = torch.Generator(device).manual_seed(how.seed)
     held = _held(tok) if how.thinks else []
-    for row in rows:
-        row.thinking = how.thinks
     autocast = torch.autocast("cuda", torch.bfloat16, enabled=device.type == "cuda")
     try:
         with autocast:
             x, mask = _prompts(model, asked, waves, device)  # (B, L, d), (B, L)
             logits, cache = model.step(x, mask)
-        while any(row.phase != "done" for row in rows):
-            tokens = _choose(logits.float(), rows, tok, how, held, generator)
+        while True:
+            tokens = _choose(logits.float(), rows, tok, how, held)
             for row, token in zip(rows, tokens, strict=True):
                 row.take(token, tok, how)
             yield tokens
+            if all(row.phase == "done" for row in rows):
+                return
             mask = torch.cat((mask, mask.new_ones(len(rows), 1)), 1)
             with autocast:
                 embeds = model.embed_ids(torch.tensor(tokens, device=device)[:, None])  # (B, 1, d)
@@ -203,7 +229,6 @@ def _choose(
     tok: Tokenizer,
     how: How,
     held: list[tuple[str, list[int]]],
-    generator: torch.Generator,
 ) -> list[int]:
     """The next token of each row, from joint logits (B, V+K+1)."""
     device = logits.device
@@ -213,8 +238,8 @@ def _choose(
     for i, row in enumerate(rows):
         if row.phase == "speech":
             banned = [tok.vocab + code for code in row.banned(how.quiet)]
-            if how.streaming and not row.ended:
-                banned.append(tok.edge)  # speech does not end before its text
+            if not row.codes or (how.streaming and not row.ended):
+                banned.append(tok.edge)  # speech does not end before it has begun, nor before its text
             if banned:
                 logits[i, banned] = -torch.inf
         elif row.phase == "text":
@@ -229,7 +254,8 @@ def _choose(
                         kept = logits[i, allowed].clone()
                         logits[i] = -torch.inf
                         logits[i, allowed] = kept
-    text, speech = _draw(logits, how.text, generator), _draw(logits, how.speech, generator)
+    dice = torch.tensor([row.dice.random() for row in rows], device=device)
+    text, speech = _draw(logits, how.text, dice), _draw(logits, how.speech, dice)
     tokens: list[int] = torch.where(speaks, speech, text).tolist()
     return [
         row.forced.pop(0) if row.forced else tok.im_end if row.phase == "done" else token
@@ -237,8 +263,8 @@ def _choose(
     ]
 
 
-def _draw(logits: Tensor, how: Sampling, generator: torch.Generator) -> Tensor:
-    """(B, n) → (B,)."""
+def _draw(logits: Tensor, how: Sampling, dice: Tensor) -> Tensor:
+    """(B, n) and a number between 0 and 1 for each row → (B,)."""
     if how.temperature == 0:
         return logits.argmax(-1)
     k = how.top_k or min(logits.shape[-1], 1000)
@@ -246,7 +272,9 @@ def _draw(logits: Tensor, how: Sampling, generator: torch.Generator) -> Tensor:
     shares = best.softmax(-1)
     before = shares.cumsum(-1) - shares
     shares = torch.where(before < how.top_p, shares, 0.0)  # the likeliest is always left
-    drawn = torch.multinomial(shares, 1, generator=generator)  # (B, 1)
+    upto = shares.cumsum(-1)
+    drawn = (upto <= dice[:, None] * upto[:, -1:]).sum(-1, keepdim=True)  # (B, 1)
+    drawn = torch.minimum(drawn, (shares > 0).sum(-1, keepdim=True) - 1)  # rounding must not fall off the end
     return at.gather(-1, drawn)[:, 0]
 
 

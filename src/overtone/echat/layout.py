@@ -138,10 +138,23 @@ def build(
 
 
 def prompt(
-    record: Record, task: Task, tok: Tokens, *, think: Think = "", streaming: bool = False, ask: str = ""
+    record: Record,
+    task: Task,
+    tok: Tokens,
+    *,
+    think: Think = "",
+    streaming: bool = False,
+    ask: str = "",
+    beside: str = "",
+    system: str = "",
 ) -> Sequence:
-    """What a model reads before it answers, without targets; `ask` is the prompt of an understanding task."""
-    return _prompt(record, task, tok, think=think, streaming=streaming, ask=ask).sequence
+    """What a model reads before it answers, without targets; `ask` is the prompt of an understanding task.
+
+    No training sequence has what follows: `beside` is text before the last clip of a conversation, `system` stands in
+    place of the task's own system prompt.
+    """
+    ask, beside, system = _plain(ask), _plain(beside), _plain(system)
+    return _prompt(record, task, tok, think=think, streaming=streaming, ask=ask, beside=beside, system=system).sequence
 
 
 def build_text(record: TextRecord, tok: Tokens) -> Sequence:
@@ -252,12 +265,20 @@ class _Writer:
 
 
 def _prompt(
-    record: Record, task: Task, tok: Tokens, *, think: str = "", streaming: bool = False, ask: str = ""
+    record: Record,
+    task: Task,
+    tok: Tokens,
+    *,
+    think: str = "",
+    streaming: bool = False,
+    ask: str = "",
+    beside: str = "",
+    system: str = "",
 ) -> _Writer:
     out = _Writer(tok, record.key, task)
     kind = {"t2s": "tts", "t2t": "t2t"}.get(task, task)
     kind = "understand" if ask else "-".join([kind, *["streaming"] * streaming, *["think"] * bool(think)])
-    out.read(f"{START}system\n", prompts.read().system[kind], f"{END}\n")
+    out.read(f"{START}system\n", system or prompts.read().system[kind], f"{END}\n")
     if task == "t2s":
         # The emotion is given, ours to add: else nothing would tell how the same words are to be spoken.
         out.user("", f"{tag(record.reply_emotion) if record.reply_emotion else ''}{record.txt}", "")
@@ -270,7 +291,7 @@ def _prompt(
         if task == "s2s" and turn.speech_token:
             out.put((tok.vocab + code for code in (tok.codes, *turn.speech_token, tok.codes)), learnt=False)
         out.read("\n")
-    out.user(record.wav if hears else "", record.question, record.home, ask)
+    out.user(record.wav if hears else "", record.question, record.home, ask or beside)
     out.read(f"{START}assistant\n")
     return out
 
