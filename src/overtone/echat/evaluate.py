@@ -1,0 +1,457 @@
+"""What a checkpoint says to every record of a test: labels, words, replies with and without a thought, spoken ones.
+
+Nothing is scored here. Every clip is heard once, whatever is asked of it; a whole part is decoded in a few batches; and
+nothing is fetched from the device between two tokens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
+from torch import Tensor
+
+from overtone.echat import checkpoint, decode, layout, prompts, think
+from overtone.echat.batches import AUDIO
+from overtone.echat.config import Config
+from overtone.echat.containers import Pack, clip_index, open_audio
+from overtone.echat.labels import DIMENSIONS, tag
+from overtone.echat.layout import ClipRef
+from overtone.echat.model import EChat
+from overtone.echat.predictions import FORMAT, MODES, Head, Prediction, arm_of
+from overtone.echat.records import Record, understanding
+from overtone.echat.stages import stages
+from overtone.echat.tokenizer import Tokenizer, open_tokenizer
+from overtone.errors import DataError, UsageError
+from overtone.paths import shown
+from overtone.spec import suggest
+from overtone.version import __version__
+
+LEARNT = ("", "train", "style")  # parts that no model is tested on unless they are asked for
+LONGEST = {"labels": 16, "words": 80}  # tokens of an answer; of the others:
+LONGEST_REPLY = 220
+SPOKEN = 48  # records that are answered in speech too
+_CHECKED = 8  # tokens between two looks whether all rows are done
+_LOGITS = 4096  # of which logits are held at once
+
+
+class Wanted(Struct, frozen=True):
+    """What is asked for; () means all parts of the packs that are not learnt from, and all modes the model knows."""
+
+    parts: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    limit: int = 0  # records of a part; groups stay whole
+    spoken: int = SPOKEN
+    longest: int = LONGEST_REPLY  # tokens of a reply with its thought
+    seed: int = 0  # of spoken replies, which are drawn
+
+
+@dataclass
+class Machine:
+    """A model, and how much of it fits at once."""
+
+    model: EChat
+    tok: Tokenizer
+    device: torch.device
+    positions: int = field(init=False)  # of the language model in a batch, answers included
+    samples: int = field(init=False)  # of sound in a batch
+
+    def __post_init__(self) -> None:
+        gpu = self.device.type == "cuda"
+        self.positions = 300_000 if gpu else 8_000
+        self.samples = 40_000_000 if gpu else 1_000_000
+
+    def autocast(self) -> Any:
+        return torch.autocast("cuda", torch.bfloat16, enabled=self.device.type == "cuda")
+
+
+def evaluate(
+    folder: Path, data: Sequence[Path], wanted: Wanted, *, device: str = "auto", arm: str = "",
+    say: Callable[[str], None] = lambda line: None,
+) -> tuple[Head, list[Prediction]]:  # fmt: skip
+    """Everything a checkpoint says to the packs' records."""
+    began = time.monotonic()
+    machine, config, notes = open_machine(folder, device)
+    modes = chosen_modes(wanted.modes, config, notes)
+    records = [r for pack in data for r in chosen(Pack(pack).records, wanted)]
+    if not records:
+        raise DataError("no record to test on: give packs of test parts, or name --parts that they have")
+    say(f"{len(records)} records, {', '.join(modes)}")
+    rows = predict(machine, records, modes, wanted, say)
+    seed = int(notes.get("seed", 0))
+    seconds = round(time.monotonic() - began, 1)
+    return Head(FORMAT, arm or arm_of(notes), seed, modes, notes, __version__, seconds), rows
+
+
+def open_machine(folder: Path, device: str = "auto") -> tuple[Machine, Config, dict[str, Any]]:
+    """A checkpoint, ready to be asked; on a GPU its language model is in bf16."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    place = torch.device(device)
+    model, config = checkpoint.load(folder, device=place, check=False)
+    if place.type == "cuda":
+        model.lm.bfloat16()  # else every step would make it so anew
+        model.speech.bfloat16()
+    return Machine(model, open_tokenizer(config.model), place), config, checkpoint.index(folder).notes
+
+
+def chosen_modes(asked: Sequence[str], config: Config, notes: dict[str, Any]) -> tuple[str, ...]:
+    """The modes asked for, or all that make sense for a model that was taught these thoughts."""
+    for name in asked:
+        if name not in MODES:
+            raise UsageError(f"--modes {shown(name)!r} is unknown{suggest(name, MODES)} (known: {', '.join(MODES)})")
+    if asked:
+        return tuple(mode for mode in MODES if mode in asked)
+    thoughts: set[str] = set()
+    if "think" not in notes.get("ablate", ()):
+        for stage in stages(config.stage, config.name).values():
+            if any(feed.think for feed in stage.feeds):
+                thoughts |= {"label", "natural"} if stage.think == "both" else {stage.think}
+    without = {"label", "natural"} - thoughts
+    if "label" in without:
+        without |= {"told", "oracle"}  # which give a thought in tags
+    return tuple(mode for mode in MODES if mode not in without)
+
+
+def chosen(records: Sequence[Record], wanted: Wanted) -> list[Record]:
+    """The records of the parts asked for; of a part at most `limit`, by whole groups in an order of their own."""
+    out = []
+    for part in sorted({record.part for record in records}):
+        if part not in wanted.parts if wanted.parts else part in LEARNT:
+            continue
+        groups: dict[str, list[Record]] = {}
+        for record in records:
+            if record.part == part and record.wav:
+                groups.setdefault(record.group or record.key, []).append(record)
+        taken = 0
+        for name in sorted(groups, key=lambda name: hashlib.sha256(name.encode()).digest()):
+            if not wanted.limit or taken + len(groups[name]) <= wanted.limit:
+                out += groups[name]
+                taken += len(groups[name])
+    return out
+
+
+def predict(
+    machine: Machine, records: Sequence[Record], modes: Sequence[str], wanted: Wanted,
+    say: Callable[[str], None] = lambda line: None,
+) -> list[Prediction]:  # fmt: skip
+    """A prediction for each record, in their order."""
+    found = [Answers() for _ in records]
+    began = time.monotonic()
+    heard = hear(machine, [clip for record in records for clip in _clips(record)])
+    say(f"  heard {len(heard.place)} clips: {time.monotonic() - began:.1f} s")
+    for mode in modes:
+        began = time.monotonic()
+        if mode == "labels":
+            _ask_labels(machine, heard, records, found)
+        elif mode == "speech":
+            _speak(machine, records, found, wanted, modes)
+        else:
+            _ask(machine, heard, records, found, mode, LONGEST.get(mode, wanted.longest))
+        say(f"  {mode}: {time.monotonic() - began:.1f} s")
+    return [
+        Prediction(
+            record.key, record.part, record.group or record.key, record.speaker, str(record.extra.get("kind", "")),
+            record.question, record.txt if replies(record) else "", record.reply_emotion, record.heard.known(),
+            row.named, row.scored, row.words, row.said, row.spoken, row.codes, tuple(row.cut),
+        )
+        for record, row in zip(records, found, strict=True)
+    ]  # fmt: skip
+
+
+@dataclass
+class Answers:
+    """What is known so far of one record's prediction."""
+
+    named: dict[str, str] = field(default_factory=dict)
+    scored: dict[str, list[float]] = field(default_factory=dict)
+    words: str | None = None
+    said: dict[str, str] = field(default_factory=dict)
+    spoken: str = ""
+    codes: tuple[int, ...] = ()
+    cut: list[str] = field(default_factory=list)
+
+
+def replies(record: Record) -> bool:
+    """Whether a record is to be answered; others are to be understood only."""
+    return bool(record.txt) and understanding(record) is None
+
+
+# ── what is asked ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ask_labels(machine: Machine, heard: Heard, records: Sequence[Record], found: list[Answers]) -> None:
+    """Each known label by a prompt of its own: what is said, and how likely each label of the inventory is."""
+    for dimension, labels in DIMENSIONS.items():
+        at = [i for i, record in enumerate(records) if getattr(record.heard, dimension)]
+        ask = prompts.read().ask(False, (dimension,))
+        asked = [layout.prompt(records[i], "s2t", machine.tok, ask=ask) for i in at]
+        for i, (text, _) in zip(at, answer(machine, heard, asked, LONGEST["labels"]), strict=True):
+            found[i].named[dimension] = text
+        endings = [[*machine.tok.encode(tag(name)), machine.tok.im_end] for name in labels]
+        for i, scores in zip(at, likelihoods(machine, heard, asked, endings), strict=True):
+            found[i].scored[dimension] = [round(score, 3) for score in scores]
+
+
+def _ask(
+    machine: Machine, heard: Heard, records: Sequence[Record], found: list[Answers], mode: str, longest: int
+) -> None:
+    """The words, or a reply."""
+    at = [i for i, r in enumerate(records) if (r.question if mode == "words" else replies(r))]
+    given = [_given(records[i]) if mode in ("told", "oracle") else [] for i in at]
+    asked = [_prompt(records[i], mode, machine.tok) for i in at]
+    for sequence, pieces in zip(asked, given, strict=True):
+        for text, _ in pieces:
+            sequence.ids += machine.tok.encode(text)
+    told = answer(machine, heard, asked, longest)
+    for i, pieces, (text, cut) in zip(at, given, told, strict=True):
+        if mode == "words":
+            found[i].words = text
+        else:
+            found[i].said[mode] = "".join(piece for piece, _ in pieces) + text
+        if cut:
+            found[i].cut.append(mode)
+
+
+def _prompt(record: Record, mode: str, tok: Tokenizer) -> layout.Sequence:
+    if mode == "words":
+        return layout.prompt(record, "s2t", tok, ask=prompts.read().ask(True, ()))
+    if mode == "deaf":
+        return layout.prompt(record, "t2t", tok)
+    if mode == "oracle":  # without a clip the layout writes the words
+        silent = tuple(replace(turn, wav="") for turn in record.history)
+        return layout.prompt(replace(record, wav="", history=silent), "s2t", tok, think="label")
+    thought: layout.Think = "natural" if mode == "natural" else "" if mode == "plain" else "label"
+    return layout.prompt(record, "s2t", tok, think=thought)
+
+
+def _given(record: Record) -> list[think.Piece]:
+    """The thought of somebody who heard all: its words and labels, up to where the reply's emotion is to be chosen."""
+    return think.label_thought(record.question, record.heard, "", random.Random(0), masked=0.0)[:-1]
+
+
+def _speak(
+    machine: Machine, records: Sequence[Record], found: list[Answers], wanted: Wanted, modes: Sequence[str]
+) -> None:
+    """Some replies in text and speech, after a thought where the model was taught one."""
+    at = [i for i, record in enumerate(records) if replies(record)]
+    at = sorted(at, key=lambda i: hashlib.sha256(records[i].key.encode()).digest())[: wanted.spoken]
+    thought: layout.Think = "label" if "label" in modes else "natural" if "natural" in modes else ""
+    asked = [layout.prompt(records[i], "s2s", machine.tok, think=thought) for i in at]
+    waves = [[open_audio(records[i], clip.wav) for clip in x.clips] for i, x in zip(at, asked, strict=True)]
+    how = decode.How(
+        speak=True, thinks=bool(thought), max_text=wanted.longest, max_speech=2 * wanted.longest, seed=wanted.seed
+    )
+    size = 64 if machine.device.type == "cuda" else 8
+    for first in range(0, len(at), size):
+        some = slice(first, first + size)
+        for i, said in zip(
+            at[some], decode.respond(machine.model, machine.tok, asked[some], waves[some], how), strict=True
+        ):
+            found[i].spoken, found[i].codes = said.text, said.codes
+            if said.cut:
+                found[i].cut.append("speech")
+
+
+# ── what is heard ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Heard(Struct, frozen=True):
+    """The adapter's outputs for every clip, one after the other, and where each clip's lie: (first, how many)."""
+
+    states: Any  # (N, d)
+    place: dict[tuple[str, str], tuple[int, int]]
+
+    def of(self, clip: ClipRef) -> tuple[int, int]:
+        return self.place[clip.home, clip.wav]
+
+
+@torch.inference_mode()
+def hear(machine: Machine, clips: Sequence[ClipRef]) -> Heard:
+    """Every clip, heard once."""
+    packs: dict[str, Pack] = {}
+    waves: dict[tuple[str, str], NDArray[np.int16]] = {}
+    for clip in clips:
+        pack = packs.get(clip.home) or packs.setdefault(clip.home, Pack(Path(clip.home)))
+        waves[clip.home, clip.wav] = pack.clip(clip_index(clip.wav))
+    names = sorted(waves, key=lambda name: (len(waves[name]), name))
+    states: list[Tensor] = []
+    place: dict[tuple[str, str], tuple[int, int]] = {}
+    first = 0
+    for some in batched([len(waves[name]) for name in names], machine.samples):
+        rows = [waves[names[i]] for i in some]
+        wave = np.zeros((len(rows), max(map(len, rows))), np.int16)
+        for row, samples in zip(wave, rows, strict=True):
+            row[: len(samples)] = samples
+        with machine.autocast():
+            out, lengths = machine.model.encode_audio(
+                torch.from_numpy(wave).to(machine.device).float() / 32768,
+                torch.tensor([len(row) for row in rows], device=machine.device),
+            )  # (C, T, d), (C,)
+        for i, vectors, n in zip(some, out, lengths.tolist(), strict=True):
+            states.append(vectors[:n])
+            place[names[i]] = (first, n)
+            first += n
+    width = machine.model.config.lm.hidden
+    return Heard(torch.cat(states) if states else torch.zeros(1, width, device=machine.device), place)
+
+
+def _clips(record: Record) -> list[ClipRef]:
+    return [ClipRef(wav, record.home) for wav in (*(turn.wav for turn in record.history), record.wav) if wav]
+
+
+def read_in(machine: Machine, heard: Heard, asked: Sequence[layout.Sequence]) -> tuple[Tensor, Tensor]:
+    """Prompts as the language model's inputs (B, P, d), padded on the left; and what may be attended to (B, P)."""
+    rows = [_widened(sequence, heard) for sequence in asked]
+    longest = max(len(ids) for ids, _ in rows)
+    ids, source = np.zeros((len(rows), longest), np.int64), np.full((len(rows), longest), -1, np.int64)
+    mask = np.zeros((len(rows), longest), bool)
+    for i, (row, places) in enumerate(rows):
+        ids[i, longest - len(row) :], source[i, longest - len(row) :], mask[i, longest - len(row) :] = row, places, True
+    where = torch.from_numpy(source).to(machine.device)
+    x = machine.model.embed_ids(torch.from_numpy(ids).to(machine.device))  # (B, P, d)
+    x = torch.where((where >= 0)[..., None], heard.states[where.clamp(min=0)].to(x.dtype), x)
+    return x, torch.from_numpy(mask).to(machine.device)
+
+
+def _widened(sequence: layout.Sequence, heard: Heard) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A prompt's ids, and for each position which of the heard states stands there, -1 for none."""
+    ids: list[int] = []
+    source: list[int] = []
+    clips = iter(sequence.clips)
+    for token in sequence.ids:
+        if token == AUDIO:
+            first, n = heard.of(next(clips))
+            ids += [0] * n
+            source += range(first, first + n)
+        else:
+            ids.append(token)
+            source.append(-1)
+    return np.array(ids, np.int64), np.array(source, np.int64)
+
+
+def batched(lengths: Sequence[int], budget: int, more: int = 0) -> Iterator[list[int]]:
+    """Numbers of rows, those of like length together, each batch with at most `budget` positions (`more` a row)."""
+    some: list[int] = []
+    for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+        if some and (len(some) + 1) * (lengths[i] + more) > budget:
+            yield some
+            some = []
+        some.append(i)
+    if some:
+        yield some
+
+
+# ── what is said ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@torch.inference_mode()
+def answer(
+    machine: Machine, heard: Heard, asked: Sequence[layout.Sequence], limit: int
+) -> list[tuple[str, bool]]:  # fmt: skip
+    """The likeliest text after each prompt, and whether it was cut after `limit` tokens."""
+    out: list[tuple[str, bool]] = [("", False)] * len(asked)
+    lengths = [_length(sequence, heard) for sequence in asked]
+    for some in batched(lengths, machine.positions, limit):
+        x, mask = read_in(machine, heard, [asked[i] for i in some])
+        for i, ids in zip(some, greedy(machine, x, mask, limit), strict=True):
+            out[i] = machine.tok.decode(ids), len(ids) == limit
+    return out
+
+
+def greedy(machine: Machine, x: Tensor, mask: Tensor, limit: int) -> list[list[int]]:
+    """What `decode.respond` says in text when it takes the likeliest, without asking the device after each token. Rows
+    that are done leave the batch when they are half of it."""
+    model, end = machine.model, machine.tok.im_end
+    b, p, _ = x.shape
+    said = torch.full((b, limit), end, device=machine.device)
+    rows = torch.arange(b, device=machine.device)  # of `said` that are still in the batch
+    done = torch.zeros(b, dtype=torch.bool, device=machine.device)
+    mask = torch.cat((mask, mask.new_ones(b, limit)), 1)
+    cache = None
+    for n in range(limit):
+        with machine.autocast():
+            out = model.lm.base_model(
+                inputs_embeds=x, attention_mask=mask[:, : p + n], past_key_values=cache, use_cache=True
+            )
+            cache = out.past_key_values
+            token = model.lm.get_output_embeddings()(out.last_hidden_state[:, -1]).argmax(-1)  # (B,)
+        token = token.masked_fill(done, end)
+        said[rows, n] = token
+        done |= token == end
+        if n % _CHECKED == _CHECKED - 1:
+            left = (~done).nonzero()[:, 0]
+            if not len(left):
+                break
+            if 2 * len(left) <= len(rows):
+                rows, done, token, mask = rows[left], done[left], token[left], mask[left]
+                cache.batch_select_indices(left)
+        x = model.embed_ids(token[:, None])
+    return [_until(row, end) for row in said.tolist()]
+
+
+def _until(ids: list[int], end: int) -> list[int]:
+    return ids[: ids.index(end)] if end in ids else ids
+
+
+@torch.inference_mode()
+def likelihoods(
+    machine: Machine, heard: Heard, asked: Sequence[layout.Sequence], endings: Sequence[Sequence[int]]
+) -> list[list[float]]:
+    """Log-likelihood of each ending after each prompt, all of them in one pass: they stand one after the other, each
+    attends to the prompt and to itself only, and its positions go on where the prompt ends."""
+    device = machine.device
+    ids = torch.tensor([token for ending in endings for token in ending], device=device)  # (Q,)
+    of = torch.tensor([i for i, ending in enumerate(endings) for _ in ending], device=device)
+    nth = torch.tensor([n for ending in endings for n in range(len(ending))], device=device)
+    own = (of[:, None] == of[None, :]) & (nth[:, None] >= nth[None, :])  # (Q, Q)
+    q = len(ids)
+    out: list[list[float]] = [[] for _ in asked]
+    lengths = [_length(sequence, heard) for sequence in asked]
+    for some in batched(lengths, machine.positions, q):
+        x, known = read_in(machine, heard, [asked[i] for i in some])
+        b, p, _ = x.shape
+        mask = torch.zeros(b, p + q, p + q, dtype=torch.bool, device=device)
+        mask[:, :p, :p] = torch.ones(p, p, dtype=torch.bool, device=device).tril() & known[:, None, :]
+        mask[:, p:, :p] = known[:, None, :]
+        mask[:, p:, p:] = own
+        mask |= torch.eye(p + q, dtype=torch.bool, device=device)  # padding looks at itself: at nothing gives no number
+        places = (known.cumsum(1) - 1).clamp(min=0)  # (B, P)
+        places = torch.cat((places, places[:, -1:] + 1 + nth), 1)
+        with machine.autocast():
+            x = torch.cat((x, machine.model.embed_ids(ids).expand(b, -1, -1)), 1)
+            states = machine.model.lm.base_model(
+                inputs_embeds=x, attention_mask=mask[:, None], position_ids=places, use_cache=False
+            ).last_hidden_state  # (B, P+Q, d)
+        # An ending's first token is foretold by the prompt's last state, the others by the one before them.
+        before = torch.where(nth == 0, p - 1, p - 1 + torch.arange(q, device=device))
+        told = states[:, before]  # (B, Q, d)
+        logs = _log_probabilities(machine, told.reshape(b * q, -1), ids.repeat(b)).view(b, q)
+        sums = torch.zeros(b, len(endings), device=device).index_add_(1, of, logs)
+        for i, row in zip(some, sums.tolist(), strict=True):
+            out[i] = row
+    return out
+
+
+def _log_probabilities(machine: Machine, states: Tensor, ids: Tensor) -> Tensor:
+    """Of each id at its state, among text ids: (N, d), (N,) → (N,)."""
+    found = []
+    for h, i in zip(states.split(_LOGITS), ids.split(_LOGITS), strict=True):
+        with machine.autocast():
+            logits = machine.model.lm.get_output_embeddings()(h)
+        found.append(-torch.nn.functional.cross_entropy(logits.float(), i, reduction="none"))
+    return torch.cat(found)
+
+
+def _length(sequence: layout.Sequence, heard: Heard) -> int:
+    return len(sequence.ids) - len(sequence.clips) + sum(heard.of(clip)[1] for clip in sequence.clips)

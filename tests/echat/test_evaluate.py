@@ -1,0 +1,171 @@
+"""What a checkpoint says to a test: the same as when it is asked one by one, and about all that was asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from overtone.echat import checkpoint, config, decode, evaluate, layout, predictions
+from overtone.echat.containers import Pack, PackWriter
+from overtone.echat.evaluate import Machine, Wanted
+from overtone.echat.labels import EMOTIONS, Labels, tag
+from overtone.echat.records import Record
+from overtone.errors import DataError, UsageError
+
+EMOTION = {"a": "anger", "b": "happy"}
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three queries in two deliveries each, a clip to be understood only, and a part that is learnt from."""
+    folder = tmp_path_factory.mktemp("pack")
+    rng = np.random.default_rng(0)
+    with PackWriter(folder) as writer:
+        for i in range(8):
+            part = "train" if i == 7 else "people" if i == 6 else "seen"
+            emotion = EMOTION["ab"[i % 2]]
+            sound = (0.1 * rng.standard_normal(6_000 + 1_700 * i)).astype(np.float32)
+            record = Record(
+                key=f"k{i}",
+                txt=f"Well, {emotion}.",
+                wav="x",
+                question=f"Query number {i // 2}",
+                labels=Labels(emotion=emotion),
+                reply_emotion="neutral",
+                task="<TRANSCRIBE> <EMOTION>" if part == "people" else "<S2TCHAT>",
+                extra={"part": part, "group": f"g{i // 2}", "speaker": "s", "kind": "emotion",
+                       "heard": {"emotion": emotion, "gender": "female"}},
+            )  # fmt: skip
+            writer.add(record, [sound])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    preset = config.read("tiny")
+    folder = tmp_path_factory.mktemp("model") / "full"
+    checkpoint.save(checkpoint.make(preset), folder, preset, notes={"stage": "3", "seed": 2, "ablate": []})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def machine(saved: Path) -> Machine:
+    found, _, _ = evaluate.open_machine(saved, "cpu")
+    return found
+
+
+def told(machine: Machine, pack: Path) -> tuple[list[Record], list[layout.Sequence], evaluate.Heard]:
+    records = Pack(pack).records[:5]
+    asked = [layout.prompt(record, "s2t", machine.tok, ask="Name it." * (i % 2)) for i, record in enumerate(records)]
+    return records, asked, evaluate.hear(machine, [clip for sequence in asked for clip in sequence.clips])
+
+
+def test_many_are_answered_as_each_is_alone(machine: Machine, pack: Path) -> None:
+    records, asked, heard = told(machine, pack)
+    waves = [[evaluate.open_audio(record)] for record in records]
+    how = decode.How(max_text=30)
+    slow = [decode.respond(machine.model, machine.tok, [a], [w], how)[0] for a, w in zip(asked, waves, strict=True)]
+    for budget in (1, 300, 100_000):  # one by one, a few, all together
+        machine.positions = budget
+        fast = evaluate.answer(machine, heard, asked, 30)
+        assert [text for text, _ in fast] == [said.text for said in slow]
+        assert [cut for _, cut in fast] == [said.cut == "text" for said in slow]
+
+
+def test_rows_that_are_done_leave_the_batch_and_change_nothing(machine: Machine, pack: Path) -> None:
+    """Some rows are made to end early: an end mark that is likelier than anything after some tokens."""
+    _, asked, heard = told(machine, pack)
+    machine.positions = 100_000
+    x, mask = evaluate.read_in(machine, heard, asked)
+    plain = evaluate.greedy(machine, x, mask, 40)
+    often = max({t for row in plain for t in row}, key=lambda t: sum(t in row for row in plain))
+    end, machine.tok.im_end = machine.tok.im_end, often
+    try:
+        cut = evaluate.greedy(machine, x, mask, 40)
+    finally:
+        machine.tok.im_end = end
+    assert cut == [row[: row.index(often)] if often in row else row for row in plain]
+    assert sum(often in row for row in plain) >= 2
+
+
+def test_a_labels_likelihood_is_that_of_its_tokens_one_after_the_other(machine: Machine, pack: Path) -> None:
+    _, asked, heard = told(machine, pack)
+    endings = [[*machine.tok.encode(tag(name)), machine.tok.im_end] for name in EMOTIONS]
+    machine.positions = 1_000
+    found = evaluate.likelihoods(machine, heard, asked, endings)
+    for i, sequence in enumerate(asked):
+        for j, ending in enumerate(endings):
+            with torch.inference_mode():
+                x, _ = evaluate.read_in(machine, heard, [sequence])
+                x = torch.cat((x, machine.model.embed_ids(torch.tensor([ending]))), 1)
+                hidden = machine.model.lm.base_model(inputs_embeds=x, use_cache=False).last_hidden_state
+                logits = machine.model.lm.get_output_embeddings()(hidden)[0, -len(ending) - 1 : -1]
+            alone = logits.log_softmax(-1)[range(len(ending)), ending].sum()
+            assert found[i][j] == pytest.approx(float(alone), abs=2e-3)
+
+
+def test_everything_is_asked_of_a_test_and_written_down(saved: Path, pack: Path, tmp_path: Path) -> None:
+    head, rows = evaluate.evaluate(saved, [pack], Wanted(spoken=1, longest=30), device="cpu")
+    assert (head.arm, head.seed) == ("full", 2)
+    assert head.modes == ("labels", "words", "plain", "label", "told", "oracle", "deaf", "speech")
+    assert [row.key for row in rows if row.part == "people"] == ["k6"]
+    assert sorted(row.key for row in rows) == [f"k{i}" for i in range(7)]  # not what is learnt from
+    for row in rows:
+        assert set(row.named) == {"emotion", "gender"} and row.words is not None
+        assert [len(row.scored[name]) for name in ("emotion", "gender")] == [8, 2]
+        assert max(row.scored["emotion"]) < 0
+    seen = [row for row in rows if row.part == "seen"]
+    assert all(set(row.said) == {"plain", "label", "told", "oracle", "deaf"} for row in seen)
+    assert [row.said for row in rows if row.part == "people"] == [{}]
+    assert sum(bool(row.spoken or row.codes) for row in rows) <= 1
+    for mode in ("told", "oracle"):
+        for row in seen:
+            assert f"Emotion: {tag(row.heard['emotion'])}" in row.said[mode]
+            assert row.question in row.said[mode]
+    groups: dict[str, set[str]] = {}
+    for row in seen:
+        groups.setdefault(row.group, set()).add(row.said["deaf"])
+    assert all(len(texts) == 1 for texts in groups.values())  # who reads the words alone answers every delivery alike
+    for name in ("p.jsonl", "p.jsonl.gz"):
+        predictions.write(tmp_path / name, head, rows)
+        assert predictions.read(tmp_path / name) == (head, rows)
+
+
+def test_what_was_never_taught_to_think_is_not_asked_to() -> None:
+    preset = config.read("tiny")
+    assert "label" in evaluate.chosen_modes((), preset, {"ablate": ["understanding"]})
+    without = evaluate.chosen_modes((), preset, {"ablate": ["understanding", "think"]})
+    assert without == ("labels", "words", "plain", "deaf", "speech")
+    assert evaluate.chosen_modes(("words", "labels"), preset, {}) == ("labels", "words")
+    with pytest.raises(UsageError, match="did you mean 'labels'"):
+        evaluate.chosen_modes(("lables",), preset, {})
+
+
+def test_a_limit_keeps_groups_whole_and_a_part_can_be_named(pack: Path) -> None:
+    records = Pack(pack).records
+    few = evaluate.chosen(records, Wanted(limit=4))
+    assert len([r for r in few if r.part == "seen"]) == 4
+    assert {len([r for r in few if r.group == g]) for g in {r.group for r in few if r.part == "seen"}} == {2}
+    assert [r.key for r in evaluate.chosen(records, Wanted(parts=("train",)))] == ["k7"]
+
+
+def test_nothing_to_test_on_is_an_error(saved: Path, pack: Path) -> None:
+    with pytest.raises(DataError, match="no record to test on"):
+        evaluate.evaluate(saved, [pack], Wanted(parts=("engine",)), device="cpu")
+
+
+def test_a_broken_file_of_predictions_is_told(tmp_path: Path) -> None:
+    whole = tmp_path / "p.jsonl.gz"
+    predictions.write(whole, predictions.Head(1, "full", 0, ("words",)), [predictions.Prediction("a", "seen", "g")])
+    (tmp_path / "cut.jsonl.gz").write_bytes(whole.read_bytes()[:-9])
+    (tmp_path / "other.jsonl").write_text("hello\n")
+    for name in ("cut.jsonl.gz", "other.jsonl"):
+        with pytest.raises(DataError, match="not a whole file of predictions"):
+            predictions.read(tmp_path / name)
+    predictions.write(tmp_path / "new.jsonl", predictions.Head(9, "full", 0, ()), [])
+    with pytest.raises(DataError, match="format 9"):
+        predictions.read(tmp_path / "new.jsonl")
