@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overtone.cli import _build_echat
 from overtone.errors import EXIT_OK, UsageError
 from overtone.paths import shown
 
@@ -27,7 +28,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name",
         metavar="SET",
-        help="open, aeq or echat-eval (texts that come with Overtone), a file of your own (.jsonl, .toml), or: review",
+        help="open, aeq, echat-eval or echat (texts that come with Overtone), echat-real (your corpora), a file of "
+        "your own (.jsonl, .toml), or: review",
     )
     parser.add_argument("scripts", metavar="SCRIPTS", nargs="?", help="of review: the set or file that is reviewed")
     parser.add_argument("--out", metavar="DIR", type=Path, help="where to put it; built again, it is resumed")
@@ -38,7 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sounds", metavar="DIR", default="", help="real sounds in ESC-50, FSD50K or AudioCaps layout")
     parser.add_argument(
         "--only", metavar="CUE,…", default="",
-        help="only the scripts of these cues (aeq: context or tone; echat-eval: its categories)",
+        help="only the scripts of these cues (aeq: context or tone; echat-eval: its categories; echat: parts)",
     )  # fmt: skip
     parser.add_argument("--per-cue", metavar="N", type=int, help="only the first N scripts of each cue, or of --only's")
     parser.add_argument("--meld", metavar="DIR", type=Path, help="of aeq: contexts from MELD's tables, not our texts")
@@ -61,6 +63,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reviews", metavar="DIR", type=Path, help="review sheets; only accepted scripts are built")
     parser.add_argument("--round", metavar="N", type=int, help="of review: write the sheets of round 1, 2 or 3")
     parser.add_argument("--reviewers", metavar="NAME,…", default="", help="of review: who is to fill them")
+    _build_echat.add(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -74,10 +77,17 @@ def main(args: argparse.Namespace) -> int:
     for flag, value in (("--jobs", args.jobs), ("--per-cue", args.per_cue)):
         if value is not None and value < 1:
             raise UsageError(f"{flag} must be at least 1")
+    only = tuple(filter(None, (cue.strip() for cue in args.only.split(","))))
+    if args.name in _build_echat.NAMES:
+        _refuse(
+            args, "sets that are asked", "voice", "sounds", "room", "per_cue", "meld", "clips", "tones", "recognise"
+        )
+        _refuse(args, "sets of scripts", "release", "solver", "ratings", "reviews", "round", "reviewers")
+        return _build_echat.main(args, only, progress())
+    _refuse(args, "echat and echat-real", "count", "pack", "pack_only", "shards", "reply_audio", "texts_from", "data")
     from overtone.build.plan import Options
 
     options = Options(tuple(args.voice) or Options().voices, args.sounds, args.strength, args.room, args.snr, args.seed)
-    only = tuple(filter(None, (cue.strip() for cue in args.only.split(","))))
     if args.name in _GROUPED:
         return _grouped(args, options, only)
     _refuse(args, "aeq", "meld", "clips", "tones", "recognise")
@@ -136,7 +146,7 @@ def _grouped(args: argparse.Namespace, options: Options, only: tuple[str, ...]) 
 def _refuse(args: argparse.Namespace, whose: str, *flags: str) -> None:
     for flag in flags:
         if getattr(args, flag):
-            raise UsageError(f"--{flag} is of {whose}; leave it out for {args.name!r}")
+            raise UsageError(f"--{flag.replace('_', '-')} is of {whose}; leave it out for {args.name!r}")
 
 
 def progress() -> Callable[[str, int, int], None]:

@@ -1,0 +1,95 @@
+"""What `overtone build echat` and `overtone build echat-real` add to the command: their flags, and what they print."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overtone.errors import EXIT_OK, UsageError
+from overtone.paths import shown
+
+if TYPE_CHECKING:
+    from overtone.build.pool import Tell
+    from overtone.echat.make import Built
+
+NAMES = ("echat", "echat-real")
+_SHOWN = 8
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Flags of these two sets."""
+    of = parser.add_argument_group("echat and echat-real, the training data")
+    of.add_argument("--count", metavar="N", type=int, help="exchanges in train; the other parts shrink with it")
+    of.add_argument("--pack", metavar="DIR", type=Path, help="also write each part as a pack, which training reads")
+    of.add_argument("--pack-only", action="store_true", help="packs (in OUT/pack) and no sound files")
+    of.add_argument("--shards", action="store_true", help="also write tar shards")
+    of.add_argument("--reply-audio", action="store_true", help="keep the sounds of replies, not their tokens alone")
+    of.add_argument("--texts-from", metavar="DIR", type=Path, help="complete a folder that was begun elsewhere")
+    of.add_argument("--data", metavar="DIR", type=Path, help="of echat-real: the folder of your corpora")
+    of.add_argument("--open-only", action="store_true", help="of echat-real: only what an open licence covers")
+
+
+def main(args: argparse.Namespace, only: tuple[str, ...], tell: Tell) -> int:
+    """Build one of the two."""
+    if args.count is not None and args.count < 1:
+        raise UsageError("--count must be at least 1")
+    pack = str(args.pack or (args.out / "pack" if args.pack_only else ""))
+    if args.name == "echat-real":
+        from overtone.echat.real import build as build_real
+
+        if args.data is None:
+            raise UsageError("say where your corpora lie: --data DIR")
+        made = build_real(args.out, args.data, open_only=args.open_only, pack=pack, wavs=not args.pack_only)
+        for name, (count, licence) in made.corpora.items():
+            print(f"{name}: {count} records, {licence}")
+        for warning in made.warnings:
+            print(f"note: {shown(warning)}")
+        return EXIT_OK
+    for flag in ("data", "open_only"):
+        if getattr(args, flag):
+            raise UsageError(f"--{flag.replace('_', '-')} is of echat-real; leave it out for echat")
+    from overtone.echat.compose import SIZES
+    from overtone.echat.make import build
+    from overtone.echat.write import Outputs
+
+    built = build(
+        args.out,
+        seed=args.seed,
+        count=args.count or SIZES["train"],
+        only=only,
+        jobs=args.jobs,
+        gates=not args.no_gates,
+        outputs=Outputs(not args.pack_only, pack, args.shards, args.reply_audio),
+        start=args.texts_from,
+        progress=tell,
+    )
+    _print(built, args.out, pack)
+    return EXIT_OK
+
+
+def _print(built: Built, out: Path, pack: str) -> None:
+    for part, count in built.parts.items():
+        print(f"{part:<7} {count:>6} exchanges")
+    told = built.gates
+    print(f"evaluation sets: {told['evaluation sets']['dropped']} texts dropped")
+    if told["ran"]:
+        for gate, row in told["gates"].items():
+            print(f"gate {gate:<16} {row['checked']:>6} checked, {row['failed']:>4} failed")
+        print(f"{told['left_out']} queries left out, {told['spoken_again']} spoken again by the next speaker")
+        for finding in told["findings"][:_SHOWN]:
+            print(f"  {finding['query']}: {shown(finding['reason'])}")
+        if len(told["findings"]) > _SHOWN:
+            print(f"  and {len(told['findings']) - _SHOWN} more in {shown(str(out / 'gates.json'))}")
+    else:
+        print("no gate was run")
+    for warning in built.warnings:
+        print(f"note: {shown(warning)}")
+    if built.clips:
+        print(f"{built.clips} clips in {built.making_seconds:.0f} s: {built.speed:.1f} a second")
+    if built.replies:
+        print(f"{built.replies} replies spoken")
+    if pack:
+        print(f"Next: overtone train echat --preset mini --stage 1 --data {shown(f'{pack}/train')} --out RUN")
+    else:
+        print(f"Training reads packs; for one: the same command with --pack {shown(str(out / 'pack'))}")

@@ -1,0 +1,77 @@
+"""Replies aloud and as speech tokens: the assistant's one voice in the emotion of the reply."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from pathlib import Path
+
+import numpy as np
+from msgspec import Struct
+
+from overtone import audio
+from overtone.build import delivery
+from overtone.build.recipes import recipe_of
+from overtone.echat import labels
+from overtone.echat.speech import SpeechTokens, open_tokens
+from overtone.echat.speech.units import WEIGHTS, plain
+from overtone.errors import DataError
+from overtone.paths import write_whole
+
+
+class Reply(Struct, frozen=True):
+    """A reply said in one emotion."""
+
+    text: str
+    emotion: str
+    tokens: tuple[int, ...]
+    tokens_of: str  # the tokenizer and its weights
+    wav: str = ""  # where it was kept
+
+    @property
+    def id(self) -> str:
+        return _id(self.text, self.emotion)
+
+
+def tokens_identity(speech: str) -> str:
+    """A tokenizer by name and weights."""
+    if speech != "units":
+        return speech
+    if not WEIGHTS.is_file():
+        raise DataError(f"{WEIGHTS.name}: the weights of the speech units are missing; install Overtone again")
+    return f"units@{hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()[:12]}"
+
+
+def speak_replies(task: tuple[tuple[tuple[str, str], ...], str, str, str]) -> list[Reply]:
+    """Say some replies (text, emotion). Runs in a worker process."""
+    asked, speech, identity, folder = task
+    made = []
+    for text, emotion in asked:
+        sound = say(text, emotion)
+        tokens = tuple(int(t) for t in _tokens(speech).encode(sound, delivery.RATE))
+        wav = ""
+        if folder:
+            wav = f"replies/{_id(text, emotion)}.wav"
+            heard = audio.resample(sound, delivery.RATE, 16_000)
+            write_whole(Path(folder) / wav, audio.encode_wav(heard, 16_000))
+        made.append(Reply(text, emotion, tokens, identity, wav))
+    return made
+
+
+def say(text: str, emotion: str) -> audio.Samples:
+    """The reply at delivery.RATE, without what a voice does besides words: no token could say a sob."""
+    slug, strength = labels.SPOKEN[emotion]
+    recipe = dataclasses.replace(recipe_of(slug, strength=strength), events=())
+    digest = hashlib.sha256(f"{emotion}/{text}".encode()).digest()
+    rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+    return np.asarray(delivery.deliver(plain(text), recipe, rng), np.float32)
+
+
+@functools.cache
+def _tokens(speech: str) -> SpeechTokens:
+    return open_tokens(speech)
+
+
+def _id(text: str, emotion: str) -> str:
+    return hashlib.sha256(f"{emotion}/{text}".encode()).hexdigest()[:12]

