@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 import torch
 
+from overtone.cli import main
 from overtone.echat import checkpoint, config, decode, evaluate, layout, predictions
 from overtone.echat.containers import Pack, PackWriter
 from overtone.echat.evaluate import Machine, Wanted
 from overtone.echat.labels import EMOTIONS, Labels, tag
 from overtone.echat.records import Record
+from overtone.echat.scores import Scores
 from overtone.errors import DataError, UsageError
 
 EMOTION = {"a": "anger", "b": "happy"}
@@ -169,3 +172,25 @@ def test_a_broken_file_of_predictions_is_told(tmp_path: Path) -> None:
     predictions.write(tmp_path / "new.jsonl", predictions.Head(9, "full", 0, ()), [])
     with pytest.raises(DataError, match="format 9"):
         predictions.read(tmp_path / "new.jsonl")
+
+
+@pytest.mark.local
+def test_asking_and_scoring_are_two_commands(
+    saved: Path, pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "full-2.jsonl.gz"
+    asked = ["evaluate", "echat", str(saved), "--data", str(pack), "--out", str(out), "--device", "cpu"]
+    assert main([*asked, "--modes", "labels,words,plain", "--limit", "4"]) == 0
+    assert main(["evaluate", "scores", str(out), "--out", str(tmp_path / "scores.json"), "--draws", "50"]) == 0
+    found = msgspec.json.decode((tmp_path / "scores.json").read_bytes(), type=Scores)
+    assert found.arms == {"full": [2]} and found.parts == {"seen": 4, "people": 1}
+    assert {"emotion.uar", "wer", "direction"} <= {row.measure for row in found.rows}
+    capsys.readouterr()
+    for wrong, complaint in (
+        (["evaluate", "echat", str(saved), "--out", str(out)], "--data PACK"),
+        ([*asked, "--modes", "lables"], "did you mean 'labels'"),
+        ([*asked[:2], str(tmp_path), *asked[3:]], "neither a checkpoint nor a run"),
+        (["evaluate", "scores", str(tmp_path / "none.jsonl"), "--out", str(out)], "cannot be read"),
+    ):
+        assert main(wrong) == 2
+        assert complaint in capsys.readouterr().err

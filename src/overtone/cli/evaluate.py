@@ -1,0 +1,82 @@
+"""Ask a trained model everything a test knows the answer to (echat), and score what it said (scores)."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from overtone.errors import EXIT_OK, MissingExtra, UsageError
+from overtone.paths import shown
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """What is evaluated, and the flags."""
+    parser.add_argument("what", metavar="WHAT", choices=("echat", "scores"), help="echat: ask it; scores: of answers")
+    parser.add_argument("paths", metavar="PATH", type=Path, nargs="+",
+                        help="of echat: a checkpoint or a run; of scores: files that echat wrote")  # fmt: skip
+    parser.add_argument("--out", metavar="FILE", type=Path, required=True,
+                        help="of echat: FILE.jsonl or FILE.jsonl.gz; of scores: FILE.json")  # fmt: skip
+    echat = parser.add_argument_group("of echat")
+    echat.add_argument("--data", metavar="PACK", type=Path, action="append", default=[], help="a pack of test records")
+    echat.add_argument("--parts", metavar="NAME,…", default="", help="of the packs (all that are not learnt from)")
+    echat.add_argument("--modes", metavar="NAME,…", default="", help="what to ask (all that the model was taught)")
+    echat.add_argument("--limit", metavar="N", type=int, default=0, help="records of each part at most")
+    echat.add_argument("--spoken", metavar="N", type=int, default=48, help="replies that are spoken too (48)")
+    echat.add_argument("--arm", metavar="NAME", default="", help="what the model is called in tables")
+    echat.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    scores = parser.add_argument_group("of scores")
+    scores.add_argument("--draws", metavar="N", type=int, default=1000, help="of the bootstrap (1000)")
+    scores.add_argument("--listen", action="store_true", help="speak the spoken replies and count their words")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Ask or score; progress on stdout."""
+    return _echat(args) if args.what == "echat" else _scores(args)
+
+
+def _echat(args: argparse.Namespace) -> int:
+    if not args.data:
+        raise UsageError("say what to ask it: --data PACK")
+    if len(args.paths) != 1:
+        raise UsageError("one checkpoint at a time")
+    if args.limit < 0 or args.spoken < 0:
+        raise UsageError("--limit and --spoken must not be below 0")
+    if not args.out.name.endswith((".jsonl", ".jsonl.gz")):
+        raise UsageError("--out ends in .jsonl or .jsonl.gz")
+    try:
+        import torch  # noqa: F401
+    except ModuleNotFoundError:
+        raise MissingExtra("torch is not installed; run \"pip install 'overtone[train]'\"") from None
+    from overtone.echat import predictions
+    from overtone.echat.evaluate import Wanted, evaluate
+    from overtone.echat.recipe import model_folder
+
+    wanted = Wanted(_names(args.parts), _names(args.modes), args.limit, args.spoken)
+    folder = model_folder(args.paths[0])
+    head, rows = evaluate(folder, args.data, wanted, device=args.device, arm=args.arm, say=_say)
+    predictions.write(args.out, head, rows)
+    _say(f"{len(rows)} records in {head.seconds:.0f} s: {args.out}")
+    return EXIT_OK
+
+
+def _scores(args: argparse.Namespace) -> int:
+    import msgspec
+
+    from overtone.echat import predictions, scores
+    from overtone.paths import write_whole
+
+    if args.draws < 2:
+        raise UsageError("--draws must be at least 2")
+    runs = [predictions.read(path) for path in args.paths]
+    found = scores.score(runs, draws=args.draws, listen=args.listen, say=_say)
+    write_whole(args.out, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    _say(f"{len(found.rows)} scores of {len(runs)} runs: {args.out}")
+    return EXIT_OK
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+def _say(line: str) -> None:
+    print(shown(line), flush=True)
