@@ -163,25 +163,28 @@ class Turns:
 
     def __init__(self, every: Mapping[str, Sequence[Way]], seed: int, what: str) -> None:
         self._ways = {kind: _drawn(those, seed, f"{what}/{kind}", lambda w: w.name) for kind, those in every.items()}
-        self._given: Counter[str] = Counter()
+        self._kinds: Counter[str] = Counter()
+        self._given = {kind: [0] * len(those) for kind, those in self._ways.items()}  # exchanges of each way
 
-    def next(self, kind: str = "") -> Way:
-        total = self._given.total() + 1
+    def next(self, size: int = 1, kind: str = "") -> Way:
+        """The way of the next so many exchanges."""
+        total = self._kinds.total() + size
         if not kind:
-            kind = max(self._ways, key=lambda k: SHARES[k] * total - self._given[k])
-        those = self._ways[kind]
-        found = those[self._given[kind] % len(those)]
-        self._given[kind] += 1
-        return found
+            kind = max(self._ways, key=lambda k: SHARES[k] * total - self._kinds[k])
+        given = self._given[kind]
+        at = given.index(min(given))
+        given[at] += size
+        self._kinds[kind] += size
+        return self._ways[kind][at]
 
     def pair(self) -> tuple[Way, Way]:
         """Two of one kind that differ."""
         one = self.next()
-        two = self.next(one.kind)
+        two = self.next(kind=one.kind)
         for _ in self._ways[one.kind]:
             if two.labels != one.labels:
                 break
-            two = self.next(one.kind)
+            two = self.next(kind=one.kind)
         return one, two
 
 
@@ -202,7 +205,7 @@ def _train(
     for several in (PER_QUESTION, *[1] * limit):
         for at, (frame, filling, wordings) in enumerate(questions):
             for _ in range(several):
-                way = turns.next()
+                way = turns.next(len(wordings))
                 if way.labels in used.setdefault(at, set()):
                     continue
                 used[at].add(way.labels)
