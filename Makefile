@@ -59,8 +59,8 @@ demo: $(VENV)/.core
 test test-full: export OPENBLAS_NUM_THREADS = 1
 test test-full: export OVERTONE_MEASURES = $(CURDIR)/$(WORKER)
 test: $(VENV)/.dev $(WORKER)/.ready browser wordnet
-	$(BIN)/python -m pytest -m "not full" --ignore tests/echat
-	$(BIN)/python -m pytest -m "not full" tests/echat
+	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile --ignore tests/echat
+	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile tests/echat
 
 test-full: $(VENV)/.dev $(WORKER)/.ready browser wordnet
 	$(BIN)/python -m pytest --ignore tests/echat

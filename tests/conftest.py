@@ -13,6 +13,7 @@ from bench.data import make
 
 REPOSITORY = Path(__file__).parent.parent
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
+os.environ.pop("COLUMNS", None)  # which pytest-xdist sets: tables are as wide as where nobody looks
 os.environ.setdefault("OVERTONE_MEASURES", str(REPOSITORY / ".venv-worker"))  # tests measure where workers are tested
 
 
