@@ -110,7 +110,7 @@ class Adapter(nn.Module):
         self.dropout = config.dropout
         self.checkpointing = False
         self.blank = nn.Parameter(torch.zeros(width))  # the helper loss's row for "no token here"
-        self.scale = nn.Parameter(torch.ones(()))  # and its sharpness
+        self.scale = nn.Parameter(torch.ones(1))  # and its sharpness
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """x (C, T, heard), lengths (C,) → (C, T/4, width), lengths."""
