@@ -51,7 +51,7 @@ class Samples:
             zip(self.records, decode.respond(model, self.tok, asked, waves, how), strict=True)
         ):
             thought = said.text.rpartition("<think end>")[0]
-            wav, failure = f"step-{step:08d}-{number}.wav", self.mute
+            wav, failure = f"said-{step:08d}-{number}.wav", self.mute
             try:
                 sound, rate = self._sound(said.codes, said.thought.reply_emotion or "neutral")
                 folder.mkdir(parents=True, exist_ok=True)

@@ -76,7 +76,6 @@ def train(
 
     while step < run.steps and not stopped:
         step += 1
-        torch.manual_seed(draw(seed, step, world.rank))  # dropout and the like
 
         # data: batches until this step's share of the target tokens is used up. The share counts from the beginning of
         # the stage, so what one step takes too much the next takes less, and all arms end within a batch of each other.
@@ -90,6 +89,7 @@ def train(
             positions += batch.n_positions
 
         # forward and backward: gradients add up to that of the mean over all targets of the step, on all processes
+        torch.manual_seed(draw(seed, step, world.rank))  # of dropout; after the data, whose loader draws too
         sums = torch.zeros(6, device=device)
         for batch in micro:
             with autocast:
@@ -139,9 +139,13 @@ def make_optimiser(parts: dict[str, list[nn.Parameter]], run: StageRun, device: 
             parameter.requires_grad_(rate > 0)
         if rate > 0 and parameters:
             groups.append({"params": parameters, "lr": rate, "base": rate, "name": name})
-    return torch.optim.AdamW(
-        groups, betas=stage.betas, eps=stage.eps, weight_decay=stage.decay, fused=device.type == "cuda"
-    )
+    fused = device.type == "cuda"
+    optimiser = torch.optim.AdamW(groups, betas=stage.betas, eps=stage.eps, weight_decay=stage.decay, fused=fused)
+    for group in optimiser.param_groups:
+        for p in group["params"]:  # at once, not at its first gradient: a checkpoint always holds the same names
+            step = torch.zeros((), device=p.device if fused else "cpu")
+            optimiser.state[p] = {"step": step, "exp_avg": torch.zeros_like(p), "exp_avg_sq": torch.zeros_like(p)}
+    return optimiser
 
 
 def draw(seed: int, step: int, rank: int) -> int:

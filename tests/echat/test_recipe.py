@@ -1,0 +1,251 @@
+"""`overtone train echat` from data to report: stages in order, ablations, going on, and data that is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+
+from overtone.cli import main
+from overtone.echat import checkpoint
+from overtone.echat.batches import Clips
+from overtone.echat.config import read
+from overtone.echat.containers import PackWriter
+from overtone.echat.curves import LOG, LOOKS, read_log, read_looks
+from overtone.echat.labels import Labels
+from overtone.echat.recipe import Settings, model_folder, run
+from overtone.echat.records import Record
+from overtone.echat.stages import plan, stages
+from overtone.echat.stream import Corpus, Stream
+from overtone.echat.tokenizer import open_tokenizer
+from overtone.errors import DataError, StoreError, UsageError
+from tests.echat.toys import make_pack
+
+PRESET = """
+[model.encoder]
+kind = "small"
+dim = 16
+layers = 1
+heads = 2
+ffn = 32
+[model.adapter]
+dim = 16
+ffn = 32
+layers = 1
+heads = 2
+[model.lm]
+source = "random"
+tokenizer = "bytes"
+hidden = 32
+layers = 1
+heads = 2
+kv_heads = 1
+ffn = 64
+vocab = 260
+[model.speech]
+codes = 40
+"""
+STAGE = """
+[stage.{name}]
+title = "{name}"
+steps = 6
+targets = 300
+positions = 1500
+warmup = 1
+augment = {{ specaug = true, specsub = true }}
+{rest}
+"""
+ALL = "lr = { encoder = 1e-3, adapter = 1e-3, speech = 3e-3, lm = 3e-3 }\n"
+MIX = 'feeds = [{ task = "s2s", think = true }, { task = "s2s" }, { task = "t2t", weight = 0.5 }]'
+TABLES = {
+    "1": 'lr = { encoder = 1e-3, adapter = 1e-3 }\nctc = 0.3\nfeeds = [{ task = "s2t", style = "understand" }]',
+    "2a": ALL + 'feeds = [{ task = "t2s" }]',
+    "2b": ALL + 'feeds = [{ task = "s2s" }, { task = "t2t" }]',
+    "3": ALL + MIX,
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A preset and a pack."""
+    home = tmp_path_factory.mktemp("recipe")
+    text = PRESET + "".join(STAGE.format(name=name, rest=rest) for name, rest in TABLES.items())
+    (home / "small.toml").write_text(text)
+    return home / "small.toml", make_pack(home / "pack", codes=40)
+
+
+def settings(made: tuple[Path, Path], out: Path, **changes: Any) -> Settings:
+    given = {"device": "cpu", "samples": 0, "log_every": 3, **changes}
+    return Settings(str(made[0]), (made[1],), out, **given)
+
+
+def quiet(line: str) -> None:
+    pass
+
+
+def weights(out: Path) -> dict[str, torch.Tensor]:
+    model, _ = checkpoint.load(model_folder(out))
+    return dict(model.state_dict())
+
+
+def test_all_stages_are_gone_through_and_reported(made, tmp_path) -> None:
+    said: list[str] = []
+    assert run(settings(made, tmp_path, samples=2, look_every=3), said.append)
+    assert sorted(path.name for path in tmp_path.glob("stage-*")) == ["stage-1", "stage-2a", "stage-2b", "stage-3"]
+    assert model_folder(tmp_path) == tmp_path / "stage-3" / "model"
+    for name in TABLES:
+        log = read_log(tmp_path / f"stage-{name}" / LOG)
+        assert [row.step for row in log] == list(range(1, 7))
+        used = sum(row.text_targets + row.speech_targets for row in log)
+        assert 0 <= used - 6 * 300 < 800  # a batch at most
+    looks = read_looks(tmp_path / "stage-3" / LOOKS)
+    assert [look.step for look in looks] == [3, 6]
+    assert set(looks[0].losses) == {"s2s-think", "s2s", "t2t"}
+    assert [one.key for one in looks[0].said] == [one.key for one in looks[1].said] and len(looks[0].said) == 2
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") == 4 and "What it said to held-out clips" in page and looks[0].said[0].key in page
+    assert any("s2s-think × 1: 20 records" in line for line in said)
+    assert not list(tmp_path.glob("stage-*/step-*"))  # nothing under way is left
+
+
+def test_the_first_stage_leaves_the_language_model_as_it_was(made, tmp_path) -> None:
+    run(settings(made, tmp_path, stage="1"), quiet)
+    after = weights(tmp_path)
+    torch.manual_seed(0)
+    before = dict(checkpoint.make(read(str(made[0]))).state_dict())
+    moved = {name.partition(".")[0] for name in after if not torch.equal(after[name], before[name])}
+    assert moved == {"encoder", "adapter"}
+
+
+def test_a_run_in_slices_ends_where_a_run_in_one_piece_does(made, tmp_path) -> None:
+    """Stopped by the clock again and again, and stage by stage from one folder to the next."""
+    run(settings(made, tmp_path / "whole"), quiet)
+    slices = 0
+    while not run(settings(made, tmp_path / "slices", minutes=5e-3, resume=True), quiet):
+        slices += 1
+    assert slices >= 2
+    before = None
+    for stage in ("1", "2", "3"):
+        run(settings(made, tmp_path / stage, stage=stage, start=before), quiet)
+        before = tmp_path / stage
+    whole = weights(tmp_path / "whole")
+    for other in ("slices", "3"):
+        found = weights(tmp_path / other)
+        assert all(torch.equal(whole[name], found[name]) for name in whole)
+
+
+def test_an_arm_without_understanding_spends_as_much_elsewhere(made, tmp_path) -> None:
+    used = {}
+    for arm in ((), ("understanding",), ("think",), ("understanding", "think")):
+        out = tmp_path / ("-".join(arm) or "whole")
+        run(settings(made, out, ablate=arm), quiet)
+        logs = [row for path in out.glob(f"stage-*/{LOG}") for row in read_log(path)]
+        used[arm] = (len(logs), sum(row.text_targets + row.speech_targets for row in logs))
+        assert (out / "stage-1").exists() == ("understanding" not in arm)
+    steps, tokens = zip(*used.values(), strict=True)
+    assert set(steps) == {24}
+    assert max(tokens) - min(tokens) < 0.1 * min(tokens)  # of runs this short a batch is much
+
+
+def test_a_stage_without_what_comes_before_it_is_refused(made, tmp_path) -> None:
+    with pytest.raises(UsageError, match=r"stage 2b starts from what stage 2a learnt.*--from"):
+        run(settings(made, tmp_path, stage="2b"), quiet)
+    with pytest.raises(DataError, match="neither a checkpoint nor a run"):
+        run(settings(made, tmp_path, stage="2b", start=tmp_path), quiet)
+
+
+def test_a_folder_with_another_run_is_refused(made, tmp_path) -> None:
+    run(settings(made, tmp_path, stage="1"), quiet)
+    with pytest.raises(StoreError, match="another seed"):
+        run(settings(made, tmp_path, stage="2a", seed=1), quiet)
+    said: list[str] = []
+    run(settings(made, tmp_path, stage="1"), said.append)
+    assert said == ["stage 1 is done"]
+    assert not run(settings(made, tmp_path, stage="2a", minutes=1e-6), quiet)
+    with pytest.raises(StoreError, match="was begun before; --resume"):
+        run(settings(made, tmp_path, stage="2a"), quiet)
+
+
+def broken(folder: Path, **changes: Any) -> Path:
+    seconds = changes.pop("seconds", 1.0)
+    with PackWriter(folder) as writer:
+        good = Record("good", "Fine.", "x", "Hello", Labels(), "neutral", speech_token=(1,) * 30)
+        for record in (good, msgspec.structs.replace(good, key="bad<script>", **changes)):
+            sound = np.full(round(16_000 * (seconds if record.key != "good" else 1.0)), 100, np.int16)
+            writer.add(record, [sound] if record.wav else [])
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"wav": "", "task": "<S2TCHAT>"}, "no wav"),
+        ({"labels": Labels(emotion="angst")}, "emotion 'angst' is no label"),
+        ({"speech_token": (39, 40)}, "speech token 40 is outside 0–39"),
+        ({"seconds": 0.1}, "lasts 0.10 s, not 0.2 to 200"),
+        ({"seconds": 201.0}, "lasts 201.00 s"),
+    ],
+)
+def test_bad_data_is_told_before_the_first_step(made, tmp_path, changes, told) -> None:
+    pack = broken(tmp_path / "pack", **changes)
+    with pytest.raises(DataError, match=rf"1 records cannot.*\n.*records\.jsonl: bad<script>: .*{told}"):
+        run(Settings(str(made[0]), (pack,), tmp_path / "out", device="cpu"), quiet)
+    assert not (tmp_path / "out").exists()
+
+
+def test_many_problems_are_listed_up_to_ten(made, tmp_path) -> None:
+    with PackWriter(tmp_path / "pack") as writer:
+        for i in range(14):
+            writer.add(Record(f"r{i}", wav="x", labels=Labels(age="young-ish")), [np.full(8000, 9, np.int16)])
+    with pytest.raises(DataError, match="14 records cannot") as error:
+        run(Settings(str(made[0]), (tmp_path / "pack",), tmp_path / "out", device="cpu"), quiet)
+    assert str(error.value).count("young-ish") == 10 and "and 4 more" in str(error.value)
+
+
+def test_an_empty_list_is_told(made, tmp_path, capsys) -> None:
+    with PackWriter(tmp_path / "pack"):
+        pass
+    words = ["train", "echat", "--preset", str(made[0]), "--data", str(tmp_path / "pack"), "--out", str(tmp_path / "o")]
+    assert main(words) == 2
+    assert "the list is empty" in capsys.readouterr().err
+
+
+def stream(made: tuple[Path, Path], stage: str = "3", workers: int = 0, **world: int) -> Stream:
+    config = read(str(made[0]))
+    [planned] = plan(stages(config.stage, "small"), only=stage)
+    corpus = Corpus([made[1]])
+    clips = Clips(corpus.packs, torch.device("cpu"))
+    return Stream(corpus, clips, planned, config.model, open_tokenizer(config.model), workers=workers, **world)
+
+
+def some(source: Stream, start: int, count: int) -> list[tuple[int, list[list[int]]]]:
+    return [(index, batch.ids.tolist()) for (index, batch), _ in zip(source.batches(start), range(count), strict=False)]
+
+
+def test_batches_are_the_same_from_any_place_and_by_any_number_of_processes(made) -> None:
+    alone = some(stream(made), 0, 8)
+    assert some(stream(made), 5, 3) == alone[5:]
+    assert some(stream(made, workers=2), 2, 6) == alone[2:]
+    assert some(stream(made, seed=1), 0, 8) != alone
+
+
+def test_two_processes_take_the_same_tasks_and_other_records(made) -> None:
+    pair = [stream(made, rank=rank, world=2) for rank in (0, 1)]
+    for (_, one), (_, other), _ in zip(pair[0].batches(0), pair[1].batches(0), range(8), strict=False):
+        assert one.task == other.task
+        assert not set(one.clips.tolist()) & set(other.clips.tolist())
+
+
+def test_the_command_trains_and_says_when_the_time_is_up(made, tmp_path, capsys) -> None:
+    words = ["train", "echat", "--preset", str(made[0]), "--data", str(made[1]), "--out", str(tmp_path / "o"),
+             "--device", "cpu", "--stage", "1"]  # fmt: skip
+    assert main([*words, "--minutes", "0.00001"]) == 4
+    assert "--resume goes on" in capsys.readouterr().out
+    assert main([*words, "--resume"]) == 0
+    assert main(["train", "echat", "--out", str(tmp_path / "o")]) == 2
+    assert main([*words, "--preset", "mni"]) == 2
+    assert "did you mean 'mini'" in capsys.readouterr().err
