@@ -52,7 +52,9 @@ class Index(Struct, frozen=True):
 
 def make(config: Config) -> EChat:
     """A new model with its parts' first weights."""
-    return EChat(config.model, open_encoder(config.model.encoder), open_lm(config.model.lm))
+    model = EChat(config.model, open_encoder(config.model.encoder), open_lm(config.model.lm))
+    model.calibrate()
+    return model
 
 
 def save(

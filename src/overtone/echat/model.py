@@ -109,7 +109,7 @@ class Adapter(nn.Module):
         self.out = nn.Linear(config.dim, width)
         self.dropout = config.dropout
         self.checkpointing = False
-        self.blank = nn.Parameter(torch.zeros(width))  # the helper loss's row for "no token here"
+        self.blank = nn.Linear(width, 1)  # of the helper loss: "no word here"
         self.scale = nn.Parameter(torch.ones(1))  # and its sharpness
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -159,6 +159,20 @@ class EChat(nn.Module):
         nn.init.zeros_(self.speech["head"].bias)
         nn.init.normal_(self.adapter.out.weight, std=rms / math.sqrt(self.config.adapter.dim))
         nn.init.zeros_(self.adapter.out.bias)
+        nn.init.zeros_(self.adapter.blank.weight)  # at first it is as likely as all words together
+        nn.init.constant_(self.adapter.blank.bias, math.log(self.vocab) + self.config.lm.hidden * rms**2 / 2)
+
+    @torch.no_grad()
+    def calibrate(self) -> None:
+        """Let speech start as likely as text, so that learning to speak does not begin with learning that it may.
+
+        A trained language model's logits lie far above those of a new head: by 25 for SmolLM2.
+        """
+        ids = torch.arange(self.vocab, device=self.speech["head"].bias.device)[None, :: max(1, self.vocab // 64)]
+        hidden = self.lm.base_model(inputs_embeds=self.embed_ids(ids), use_cache=False).last_hidden_state
+        text = self.lm.get_output_embeddings()(hidden).float().logsumexp(-1).median()
+        speech = self.speech["head"](hidden).float().logsumexp(-1).median()
+        self.speech["head"].bias += text - speech
 
     def checkpointing(self, on: bool = True) -> None:
         """Keep no activations inside the layers: less memory, a third more time."""
@@ -248,10 +262,10 @@ class EChat(nn.Module):
             x = F.rms_norm(heard.float(), heard.shape[-1:]) * self.adapter.scale  # (C, T, d)
             words, used = torch.unique(ids.clamp(min=0), return_inverse=True)  # (U,), (C, longest)
             every = torch.logsumexp(_matrix(x, table), -1)  # (C, T): over all words
-            blank = x @ self.adapter.blank  # (C, T)
-            every = torch.logaddexp(every, blank)[..., None]
+            blank = self.adapter.blank(x)  # (C, T, 1)
+            every = torch.logaddexp(every[..., None], blank)
             some = x @ table[words].float().T  # (C, T, U)
-            scores = torch.cat((blank[..., None], some), -1) - every  # log probabilities of blank and those words
+            scores = torch.cat((blank, some), -1) - every  # log probabilities of blank and those words
             loss = F.ctc_loss(
                 scores.transpose(0, 1), used + 1, lengths, sizes.clamp(min=1), reduction="none", zero_infinity=True
             )

@@ -7,7 +7,7 @@ import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from overtone.errors import DataError
 from overtone.paths import read_plain, shown
 
 Array = NDArray[np.float32]
+Tensors = dict[str, NDArray[Any]]  # of any type
 LIMIT = 1 << 28  # bytes of an encoder's file
 TYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 6: np.int32, 7: np.int64, 10: np.float16}  # of ONNX tensors
 
@@ -50,7 +51,7 @@ def moonshine_state(path: Path) -> dict[str, Array]:
     return state
 
 
-def _named(tensors: dict[str, NDArray[np.generic]], nodes: list[Node]) -> Iterator[tuple[str, Array]]:
+def _named(tensors: Tensors, nodes: list[Node]) -> Iterator[tuple[str, Array]]:
     """The export's own names where it kept them; a matrix is known by the operation that multiplies with it."""
     for name, value in tensors.items():
         if re.fullmatch(r"(conv\d|groupnorm|layer_norm|layers\.\d+\..*)\.(weight|bias)(_add_tensor)?", name):
@@ -75,7 +76,7 @@ def _named(tensors: dict[str, NDArray[np.generic]], nodes: list[Node]) -> Iterat
             yield f"groupnorm.{kind}", value.astype(np.float32).reshape(-1)
 
 
-def _array(kind: int, dims: list[int], raw: bytes) -> NDArray[np.generic]:
+def _array(kind: int, dims: list[int], raw: bytes) -> NDArray[Any]:
     return np.frombuffer(raw, TYPES[kind]).reshape(dims)
 
 
@@ -130,7 +131,7 @@ def _vector(data: bytes, at: int, width: int = 1) -> bytes:
     return data[at + 4 : at + 4 + count * width]
 
 
-def _read_ort(data: bytes) -> tuple[dict[str, NDArray[np.generic]], list[Node]]:
+def _read_ort(data: bytes) -> tuple[Tensors, list[Node]]:
     graph = _Table(data, _follow(data, 0)).table(1).table(7)  # session → model → graph
     tensors = {}
     for tensor in graph.tables(0):
@@ -169,9 +170,9 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def _read_onnx(data: bytes) -> tuple[dict[str, NDArray[np.generic]], list[Node]]:
+def _read_onnx(data: bytes) -> tuple[Tensors, list[Node]]:
     graph = next(value for number, _, value in _message(data) if number == 7)
-    tensors: dict[str, NDArray[np.generic]] = {}
+    tensors: Tensors = {}
     nodes = []
     for number, _, value in _message(graph):
         if number == 1:
