@@ -27,8 +27,8 @@ from overtone.build.recipes import NEUTRAL, Recipe, recipe_of
 from overtone.echat.speech import units as u
 
 WORK = Path("out/units")
-TEXTS = Path("src/overtone")
-HELD_OUT = 60  # texts that nothing is trained on
+TEXTS = Path("src/overtone/build")
+UNSEEN = Path("src/overtone/echat/texts")  # what nothing is trained on: `bench.units` listens to these
 DELIVERIES = 2  # of each text
 SEED = 7
 MANNERS = ("", "happy", "sad", "surprise", "angry", "fear", "disgust", "sobbing", "tired", "slow", "fast")
@@ -43,10 +43,10 @@ DECAY, COMMIT, LEARN = 0.985, 0.25, 2e-3
 # ---- speech ----------------------------------------------------------------------------------------------------------
 
 
-def texts() -> list[str]:
-    """Every sentence of six words or more in the data files, in a drawn order; the first HELD_OUT are for tests."""
+def texts(folder: Path) -> list[str]:
+    """Every sentence of six words or more in the data files below a folder, in a drawn order."""
     found: set[str] = set()
-    for path in sorted(TEXTS.rglob("*.toml")):
+    for path in sorted(folder.rglob("*.toml")):
         if path.name != "lexicon.toml":
             found.update(_strings(tomllib.loads(path.read_text())))
     ordered = sorted(found)
@@ -104,7 +104,7 @@ def make_speech(hours: float, jobs: int) -> None:
     heard, meant, ends, frames = [], [], [0], 0
     began = time.monotonic()
     with ProcessPoolExecutor(jobs) as pool:
-        for clips in pool.map(_made, enumerate(texts()[HELD_OUT:]), chunksize=4):
+        for clips in pool.map(_made, enumerate(texts(TEXTS)), chunksize=4):
             for one, other in clips:
                 heard.append(one.astype(np.float16))
                 meant.append(other.astype(np.float16))

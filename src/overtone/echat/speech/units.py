@@ -79,8 +79,11 @@ class Units:
 
     def encode(self, samples: Floats, rate: int) -> NDArray[np.int64]:
         x = audio.resample(checked_sound(samples, rate), rate, HEARD)
-        heard = mel(trimmed(x))  # (frames, MELS)
-        z = encoder(self._w, heard)  # (units, width of a code)
+        return self.codes_of(mel(trimmed(x)))
+
+    def codes_of(self, heard: Floats) -> NDArray[np.int64]:
+        """The codes of a log-mel spectrogram (frames, MELS)."""
+        z = encoder(self._w, heard)  # (frames / 4, width of a code)
         return np.asarray((z @ self._w["codes"].T - self._half).argmax(1), np.int64)
 
     def decode(self, tokens: NDArray[np.int64], emotion: str = "neutral") -> tuple[Floats, int]:
