@@ -1,0 +1,133 @@
+"""Corpora a user has, in their own layouts, become records with labels, licences and parts that share nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from overtone.audio import encode_wav
+from overtone.cli._main import main
+from overtone.echat import real
+from overtone.echat.containers import Pack, open_audio, read
+from overtone.echat.labels import Labels
+from overtone.errors import UsageError
+
+
+def tone(path: Path, hertz: float = 300.0, seconds: float = 1.0) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    t = np.arange(int(16_000 * seconds)) / 16_000
+    path.write_bytes(encode_wav(0.2 * np.sin(2 * np.pi * hertz * t), 16_000))
+
+
+@pytest.fixture
+def corpora(tmp_path: Path) -> Path:
+    """Each corpus as its publisher lays it out, with tones for sounds."""
+    home = tmp_path / "corpora"
+    for actor in range(1, 25):
+        for emotion in (1, 3, 5):
+            tone(
+                home / "RAVDESS" / f"Actor_{actor:02d}" / f"03-01-0{emotion}-01-01-01-{actor:02d}.wav", 200 + 9 * actor
+            )
+    (home / "ESC-50" / "meta").mkdir(parents=True)
+    rows = ["filename,fold,target,category,esc10,src_file,take"]
+    for n in range(12):
+        kind, ten = (("rain", True), ("sea_waves", False), ("coughing", False))[n % 3]
+        rows.append(f"1-{1000 + n}-A-10.wav,1,10,{kind},{ten},{1000 + n},A")
+        tone(home / "ESC-50" / "audio" / f"1-{1000 + n}-A-10.wav", 500 + n)
+    (home / "ESC-50" / "meta" / "esc50.csv").write_text("\n".join(rows))
+    for speaker in range(10, 30):
+        folder = home / "LibriSpeech" / str(speaker) / "1"
+        tone(folder / f"{speaker}-1-0000.wav")
+        folder.joinpath(f"{speaker}-1-0000.wav").rename(folder / f"{speaker}-1-0000.flac")
+        (folder / f"{speaker}-1.trans.txt").write_text(f"{speaker}-1-0000 HE SAID NOTHING\n")
+    for kind in ("coughing", "crying", "laughing", "yawning"):
+        tone(home / "voices" / kind / f"AB{kind[0]}_1.wav")
+    (home / "ocean").mkdir()
+    lines = ["file,speaker,age,gender,text"]
+    for n, (age, gender) in enumerate(((6, "m"), (25, "f"), (70, "m"), (15, "f"))):
+        lines.append(f"{n}.wav,{n:04d},{age},{gender},IT IS LATE")
+        tone(home / "ocean" / f"{n}.wav")
+    (home / "ocean" / "labels.csv").write_text("\n".join(lines))
+    return home
+
+
+def test_every_corpus_is_found_by_its_files(corpora: Path) -> None:
+    takes, warnings = real.read(corpora)
+    assert not warnings
+    counts = {name: sum(take.corpus == name for take in takes) for name in real.LICENCES}
+    assert counts == {"ravdess": 72, "esc50": 12, "nonverbal": 4, "librispeech": 20, "speechocean": 4}
+    told = {(t.labels.emotion, t.labels.gender) for t in takes if t.corpus == "ravdess"}
+    assert told == {(e, g) for e in ("neutral", "happy", "anger") for g in ("male", "female")}
+    ages = [t.labels for t in takes if t.corpus == "speechocean"]
+    assert ages == [
+        Labels(age="child"),
+        Labels(age="adult", gender="female"),
+        Labels(age="old", gender="male"),
+        Labels(gender="female"),
+    ]
+    assert {t.labels.event for t in takes if t.corpus == "esc50"} == {"rain", "sea waves", "cough"}
+    assert {t.labels.event for t in takes if t.corpus == "nonverbal"} == {"cough", "cry", "laugh", "other"}
+    assert next(t.words for t in takes if t.corpus == "librispeech") == "He said nothing."
+
+
+def test_records_carry_licence_and_part_and_nobody_is_in_two_parts(corpora: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    real.build(out, corpora, pack=str(out / "pack"))
+    records = {part: list(read(out / f"{part}.list")) for part in ("train", "dev", "test")}
+    people = {part: {r.speaker for r in rows} for part, rows in records.items()}
+    assert people["train"].isdisjoint(people["dev"] | people["test"])
+    assert people["dev"].isdisjoint(people["test"])
+    every = [r for rows in records.values() for r in rows]
+    assert all(r.extra["licence"] and r.dataset for r in every)
+    assert not any(r.problems() for r in every)
+    chat = [r for r in every if "S2TCHAT" in r.tags]
+    assert chat
+    assert all(r.txt != r.question and r.think_str and r.reply_emotion for r in chat)
+    assert len(open_audio(records["train"][0])) == 16_000
+    mixed = [r for r in every if "+" in r.dataset]
+    assert mixed
+    assert all(6 <= r.extra["snr"] <= 14 and r.labels.event in ("rain", "sea waves") for r in mixed)
+    assert len(Pack(out / "pack" / "train").records) == len(records["train"])
+
+
+def test_open_only_leaves_out_what_may_not_be_passed_on(corpora: Path, tmp_path: Path) -> None:
+    made = real.build(tmp_path / "out", corpora, open_only=True)
+    assert set(made.corpora) <= {"librispeech", "speechocean", "esc50", "librispeech+esc50", "speechocean+esc50"}
+    rows = [r for path in (tmp_path / "out").glob("*.list") for r in read(path)]
+    assert rows
+    assert all(r.extra["licence"] in real.OPEN for r in rows)
+    assert not any(r.labels.event == "sea waves" for r in rows)
+
+
+def test_a_file_that_is_not_there_is_passed_over_and_told(corpora: Path) -> None:
+    (corpora / "ocean" / "2.wav").unlink()
+    takes, warnings = real.read(corpora)
+    assert sum(t.corpus == "speechocean" for t in takes) == 3
+    assert len(warnings) == 1
+    assert "2.wav" in warnings[0]
+
+
+def test_a_folder_without_corpora_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="no corpus that is known"):
+        real.build(tmp_path / "out", tmp_path / "empty")
+    with pytest.raises(UsageError, match="no such folder"):
+        real.read(tmp_path / "nowhere")
+
+
+def test_the_command_builds_both_and_refuses_flags_of_the_other(
+    corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["build", "echat-real", "--data", str(corpora), "--out", str(tmp_path / "r"), "--pack-only"]) == 0
+    assert "ravdess: 144 records, CC-BY-NC-SA-4.0" in capsys.readouterr().out
+    for words, told in (
+        (["build", "echat-real", "--out", str(tmp_path / "x")], "--data DIR"),
+        (["build", "echat", "--out", str(tmp_path / "x"), "--data", str(corpora)], "is of echat-real"),
+        (["build", "echat", "--out", str(tmp_path / "x"), "--voice", "flite"], "--voice is of"),
+        (["build", "open", "--out", str(tmp_path / "x"), "--pack-only"], "--pack-only is of"),
+        (["build", "echat", "--out", str(tmp_path / "x"), "--count", "0"], "at least 1"),
+    ):
+        assert main(words) != 0
+        assert told in capsys.readouterr().err
