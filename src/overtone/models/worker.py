@@ -74,14 +74,17 @@ class WorkerModel:
     `trusted` is set, which OVERTONE_TRUST_REMOTE_CODE=yes does as well.
     """
 
+    keys = KEYS
+    batch = 1  # unless the SPEC says
+
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        options = spec.typed(KEYS)
-        self._program = _find_program(spec)
+        options = spec.typed(self.keys)
+        self._program = self.find_program()
         if "speaker" in options and "voice" in options:
             raise UsageError(f"{spec}: voice and speaker are one thing; give one of them")
         options["voice"] = options.pop("speaker", options.get("voice", ""))
-        self._batch: int = options.pop("batch", 1)
+        self._batch: int = options.pop("batch", self.batch)
         self._restarts: int = options.pop("restarts", 3)
         self._timeout: float = options.pop("timeout", 600.0)
         self._start_timeout: float = options.pop("start_timeout", 1800.0)
@@ -110,6 +113,24 @@ class WorkerModel:
         self._facts: dict[str, Any] = {}
         self._over: ModelFailure | None = None
 
+    # What another kind of model in a process may do in its own way.
+
+    def find_program(self) -> Path:
+        """The file that is run."""
+        return _find_program(self.spec)
+
+    def find_python(self) -> Path:
+        """The interpreter that runs it."""
+        return _find_python(self.spec, self._python)
+
+    def environment(self, hub: bool, gpu: str | None) -> dict[str, str]:
+        """What it sees of the environment."""
+        return worker_environment(os.environ, hub=hub, gpu=gpu)
+
+    def install(self) -> str:
+        """The line that installs what it needs."""
+        return f"{self.find_python()} -m pip install -r {WORKERS / 'requirements.txt'}"
+
     async def open(self) -> None:
         """Start the processes and wait until all are ready."""
         if self.needs_trust and not self.trusted:
@@ -117,7 +138,7 @@ class WorkerModel:
                 f"{self.spec}: trust_remote_code=yes runs Python code from the checkpoint on this machine; if you have "
                 "read that code and trust it, set OVERTONE_TRUST_REMOTE_CODE=yes as well"
             )
-        python = _find_python(self.spec, self._python)
+        python = self.find_python()
         model = self._options.get("model", "")
         hub = bool(model) and not Path(model).exists()
         if hub and (model.startswith((".", "/", "~")) or model.count("/") != 1):
@@ -127,7 +148,7 @@ class WorkerModel:
         self.log_folder.mkdir(parents=True, exist_ok=True)
         self._arrived = asyncio.Event()
         for number, gpu in enumerate(self._gpus):
-            environment = worker_environment(os.environ, hub=hub, gpu=gpu)
+            environment = self.environment(hub, gpu)
             options = {**self._options, "batch": self._batch, "hub": hub}
             log = self.log_folder / f"worker-{number}.log"
             plan = Plan(self._program, python, options, environment, log, min(2.0, self._patience / 4), self._patience)
@@ -291,7 +312,7 @@ class WorkerModel:
         if error.missing:
             return MissingExtra(
                 f"{self.spec}: the worker's environment has no package {error.missing!r}; install it there: "
-                f"{_find_python(self.spec, self._python)} -m pip install -r {WORKERS / 'requirements.txt'}"
+                f"{self.install()}"
             )
         return UsageError(f"{self.spec}: the worker did not start: {error}")
 

@@ -1,0 +1,148 @@
+"""A model trained by `overtone train echat`, in a process of its own: echat:CHECKPOINT?think=label&batch=8.
+
+CHECKPOINT is a checkpoint's folder, or the folder of a training run, whose last finished stage is taken. The process
+needs torch: that of `python=PATH`, else the interpreter that runs Overtone.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from overtone.errors import DataError, UsageError
+from overtone.models.worker import WorkerModel
+from overtone.paths import read_plain, shown
+from overtone.spec import Spec, suggest
+from overtone.workers.host import worker_environment
+
+KEYS: dict[str, type] = {
+    "think": str,
+    "system": str,
+    "speech_temperature": float,
+    "max_speech": float,
+    "device": str,
+    "threads": int,
+    "python": str,
+    "batch": int,
+    "gpus": str,
+    "start_timeout": float,
+    "heartbeat_timeout": float,
+    "restarts": int,
+}
+CHOICES = {"think": ("label", "natural", "none"), "system": ("own", "given")}
+INDEX, FORMAT = "checkpoint.json", 1  # as `overtone.echat.checkpoint` writes them; a test holds them together
+PROGRAM = Path(__file__).parent.parent / "echat" / "worker.py"
+_IDENTITY = ("think", "system", "temperature", "top_p", "max_tokens", "max_speech", "speech_temperature", "seed")
+_INDEX_BYTES = 1 << 20
+
+
+class _Part(Struct):
+    sha256: str
+
+
+class _Index(Struct):
+    format: int
+    parts: dict[str, _Part]
+    notes: dict[str, Any] = {}
+
+
+def load(spec: Spec) -> EChatModel:
+    """The model that a SPEC `echat:CHECKPOINT?…` names. Nothing is started before `open()`."""
+    return EChatModel(spec)
+
+
+def checkpoint_folder(path: Path) -> Path:
+    """The checkpoint that a path means: itself, or that of a run's last finished stage. DataError says what is wrong
+    with one that cannot be used."""
+    where = shown(str(path))
+    if not path.exists():
+        raise DataError(f"{where}: there is no such folder; give a checkpoint of 'overtone train echat'")
+    if not path.is_dir():
+        raise DataError(f"{where}: a file; give the folder of the checkpoint")
+    if not (path / INDEX).is_file():
+        found = sorted(file.parent for file in path.glob(f"stage-*/model/{INDEX}"))
+        if not found:
+            raise DataError(
+                f"{where}: neither a checkpoint (no {INDEX}) nor a run with a finished stage; "
+                "'overtone train echat --out DIR' makes one"
+            )
+        path = found[-1]
+    read_index(path)
+    return path
+
+
+def read_index(folder: Path) -> _Index:
+    """What a checkpoint says of itself. Raises DataError for a foreign one, or one of another version."""
+    where = shown(str(folder / INDEX))
+    try:
+        found = msgspec.json.decode(read_plain(folder / INDEX, _INDEX_BYTES), type=_Index)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{where}: not a checkpoint's index ({error}); copy the checkpoint again") from None
+    if found.format != FORMAT:
+        raise DataError(
+            f"{where}: format {found.format}, but this version of overtone reads {FORMAT}; "
+            "use the version that wrote it, or train again"
+        )
+    return found
+
+
+class EChatModel(WorkerModel):
+    """A trained checkpoint. Requests that wait are answered together."""
+
+    keys = KEYS
+    batch = 8
+
+    def __init__(self, spec: Spec) -> None:
+        if not spec.name:
+            raise UsageError(f"{spec}: no checkpoint is named; write echat:FOLDER")
+        for key, allowed in CHOICES.items():
+            if (given := spec.options.get(key, allowed[0])) not in allowed:
+                raise UsageError(
+                    f"{spec}: {key} must be {', '.join(allowed[:-1])} or {allowed[-1]}, not {given!r}"
+                    f"{suggest(given, allowed)}"
+                )
+        super().__init__(spec)
+        for key in ("max_tokens", "max_speech", "threads"):
+            if self._options.get(key, 1) <= 0:
+                raise UsageError(f"{spec}: {key} must be more than 0")
+        for key in ("temperature", "speech_temperature"):
+            if self._options.get(key, 0) < 0:
+                raise UsageError(f"{spec}: {key} must not be below 0")
+        self.folder = checkpoint_folder(Path(spec.name).expanduser())
+        self._options["checkpoint"] = str(self.folder.resolve())
+
+    def find_program(self) -> Path:
+        return PROGRAM
+
+    def find_python(self) -> Path:
+        chosen = self._python or os.environ.get("OVERTONE_WORKER_PYTHON", "")
+        path = Path(chosen).expanduser() if chosen else Path(sys.executable)
+        if not (path.is_file() and os.access(path, os.X_OK)):
+            raise UsageError(f"{self.spec}: no Python at {shown(str(path))}; name another with python=PATH")
+        return path.absolute()  # not resolved: a virtual environment is found through its own link
+
+    def environment(self, hub: bool, gpu: str | None) -> dict[str, str]:
+        out = worker_environment(os.environ, hub=hub, gpu=gpu)
+        out["PYTHONSAFEPATH"] = "1"  # the program's own folder holds files with the names of other packages
+        if self.find_python() == Path(sys.executable).absolute():  # then it sees what this process sees
+            out["PYTHONPATH"] = os.pathsep.join([out["PYTHONPATH"], *filter(os.path.isabs, sys.path)])
+        for name in ("OVERTONE_ECHAT",):
+            if name in os.environ:
+                out[name] = os.environ[name]
+        return out
+
+    def install(self) -> str:
+        return f"{self.find_python()} -m pip install 'overtone[train]'"
+
+    def describe(self) -> dict[str, Any]:
+        """What identifies its answers: the weights by their SHA-256, and how it is asked."""
+        index = read_index(self.folder)
+        out: dict[str, Any] = {"kind": "echat", "weights": {name: part.sha256 for name, part in index.parts.items()}}
+        out |= {"trained": index.notes} if index.notes else {}
+        out |= {key: self._options[key] for key in _IDENTITY if self._options.get(key) not in (None, "")}
+        return out | ({"facts": self._facts} if self._facts else {})

@@ -1,0 +1,260 @@
+"""A checkpoint answers messages of text and sound, alone or among others, at once or piece by piece."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from overtone.echat import checkpoint, config, think
+from overtone.echat.aloud import RATE, Aloud
+from overtone.echat.answer import Answerer, Manner, TooLong, Trained, _Reading, manner_of, open_answerer, trained
+from overtone.echat.decode import Sampling
+from overtone.echat.dialogue import Asked, Message, read, to_wave
+from overtone.echat.speech import open_tokens
+from overtone.echat.speech.units import say
+from overtone.errors import AudioError, UsageError
+
+pytestmark = pytest.mark.local
+SHORT = Manner(max_text=24, max_speech=40, think="", speech=Sampling(1.0, 50))
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    preset = config.read("tiny")
+    folder = tmp_path_factory.mktemp("answer") / "model"
+    checkpoint.save(checkpoint.make(preset), folder, preset, notes={"stage": "3"})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def answerer(tiny: Path) -> Answerer:
+    return open_answerer(tiny, SHORT, device="cpu")
+
+
+def noise(seconds: float, seed: int = 0) -> Any:
+    return (0.1 * np.random.default_rng(seed).standard_normal(round(16_000 * seconds))).astype(np.float32)
+
+
+def user(*parts: Any) -> Message:
+    return Message("user", parts)
+
+
+def prompt(answerer: Answerer, asked: Asked, **more: Any) -> str:
+    """What the model reads, with | for a clip."""
+    ids = answerer.lay(asked, **more).sequence.ids
+    text = "".join("|" if i == -2 else chr(i) if i < 256 else "" for i in ids)
+    return text.encode("latin-1").decode()
+
+
+def test_a_spoken_message_is_answered_as_in_training(answerer: Answerer) -> None:
+    assert prompt(answerer, Asked((user(noise(0.5)),))).endswith("answer in fitting text.\nuser\n|\nassistant\n")
+    assert "text and fitting speech" in prompt(answerer, Asked((user(noise(0.5)),), speech=True))
+
+
+def test_a_question_about_a_sound_stands_before_it(answerer: Answerer) -> None:
+    for task in ("choose", ""):
+        seen = prompt(answerer, Asked((user(noise(0.5), "How old is the speaker?"),), task=task))
+        assert seen.startswith("system\nYou hear a recording and answer what is asked")
+        assert "user\nHow old is the speaker?|\n" in seen
+
+
+def test_the_words_are_asked_for_as_in_training(answerer: Answerer) -> None:
+    seen = prompt(answerer, Asked((user("Please transcribe!", noise(0.5)),), task="transcribe"))
+    assert "user\nWrite down what is said.|\n" in seen
+
+
+def test_text_beside_a_sound_of_a_conversation_is_read(answerer: Answerer) -> None:
+    seen = prompt(answerer, Asked((user("We are at the station.", noise(0.5)),), task="converse"))
+    assert seen.startswith("system\nYou hear words and voice") and "user\nWe are at the station.|\n" in seen
+
+
+def test_the_last_five_turns_are_heard_with_their_sound(answerer: Answerer) -> None:
+    turns = [m for n in range(7) for m in (user(noise(0.3, n)), Message("assistant", (f"reply {n}", (n, n, n))))]
+    asked = Asked((*turns, user(noise(0.4))), speech=True, task="converse")
+    laid = answerer.lay(asked)
+    assert [len(wave) for wave in laid.waves] == [4800] * 5 + [6400]
+    assert np.array_equal(laid.waves[0], noise(0.3, 2))
+    codes = [i - answerer.tok.vocab for i in laid.sequence.ids if answerer.tok.vocab <= i < answerer.tok.edge]
+    assert codes == [n for n in range(2, 7) for _ in range(3)]
+    assert "reply 1" not in prompt(answerer, asked) and "reply 2" in prompt(answerer, asked)
+
+
+def test_an_earlier_reply_that_is_given_as_sound_is_heard_as_codes(answerer: Answerer) -> None:
+    sound, rate = say("Good morning.")
+    wave = np.interp(np.arange(0, len(sound), rate / 16_000), np.arange(len(sound)), sound).astype(np.float32)
+    asked = Asked((user("Hello"), Message("assistant", ("Good morning.", wave)), user(noise(0.3))), speech=True)
+    codes = [i for i in answerer.lay(asked).sequence.ids if answerer.tok.vocab <= i < answerer.tok.edge]
+    assert len(codes) == len(open_tokens("units").encode(wave, 16_000)) > 10
+
+
+def test_a_foreign_system_prompt_is_told_or_used(answerer: Answerer, tiny: Path) -> None:
+    asked = Asked((Message("system", ("Be brief.",)), user(noise(0.3))))
+    assert "Be brief." not in prompt(answerer, asked)
+    assert any("system prompt was not read" in note for note in answerer.lay(asked).notes)
+    given = open_answerer(tiny, Manner(system="given"), device="cpu")
+    assert prompt(given, asked).startswith("system\nBe brief.") and not given.lay(asked).notes
+
+
+def test_many_are_answered_as_each_alone(answerer: Answerer) -> None:
+    many = [
+        Asked((user(noise(0.5)),), speech=True, seed=3),
+        Asked((user("Which is it? A. sad B. happy", noise(0.8)),), task="choose"),
+        Asked((user("Hello"),), speech=True, seed=4),
+        Asked((user(noise(1.1)),), speech=True, seed=5),
+    ]
+    together = answerer.answer(many)
+    for asked, found in zip(many, together, strict=True):
+        alone = answerer.answer([asked])[0]
+        assert (alone.text, alone.codes, alone.finish) == (found.text, found.codes, found.finish)
+        assert (found.sound is not None) == asked.speech
+        if found.sound is not None:
+            assert len(found.sound) == len(found.codes) * RATE // 25
+
+
+def test_thoughts_follow_the_training(tiny: Path) -> None:
+    found = open_answerer(tiny, Manner(max_text=30), device="cpu")
+    assert found.think == "label" and not found.interleave
+    answer = found.answer([Asked((user(noise(0.5)),))])[0]
+    assert answer.thought.startswith("<think>User's words:")
+    assert answer.text == "" and any(note.startswith("malformed: the thought has no end") for note in answer.notes)
+
+
+def test_what_was_taught_is_read_from_the_stage() -> None:
+    mini = config.read("mini")
+    assert trained(mini, {"stage": "3"}) == Trained("label", True, False)
+    assert trained(mini, {"stage": "3", "ablate": ["think"]}) == Trained("", True, False)
+    assert trained(mini, {"stage": "1"}) == trained(mini, {}) == Trained()
+
+
+def test_a_thought_is_taken_off_the_text(answerer: Answerer) -> None:
+    thought = (
+        "<think>User's words: I won, Age: <ADULT>, Gender: <MALE>, Emotion: <HAPPY>, Sound Event: <OTHER>, "
+        "Predicted reply emotion: <JOYFUL><think end>"
+    )
+    text = f"{thought}<JOYFUL>How nice!"
+    laid = answerer.lay(Asked((user(noise(0.3)),)))
+    found = answerer._answer(laid, answerer._said(answerer.tok.encode(text), (1, 2, 3)))
+    assert (found.text, found.thought, found.emotion) == ("How nice!", thought, "joyful")
+
+
+@pytest.mark.parametrize(
+    ("text", "thinks", "told"),
+    [
+        ("<think>why<think end><HAPPY>Hé llo <b>!", True, ("<think>why<think end>", "Hé llo <b>!")),
+        ("<think>why<think end>Hello", True, ("<think>why<think end>", "Hello")),
+        ("<think>never ends", True, ("<think>never ends", "")),
+        ("<HAPPY>Hello", False, ("", "Hello")),
+        ("<odd>Hello", False, ("", "<odd>Hello")),
+        (" Hello", False, ("", "Hello")),
+        ("<HAP", False, ("", "<HAP")),
+    ],
+)
+def test_text_comes_in_pieces_without_thought_and_tag(
+    answerer: Answerer, text: str, thinks: bool, told: tuple[str, str]
+) -> None:
+    reading = _Reading(answerer.tok, thinks, True)
+    pieces = [piece for token in answerer.tok.encode(text) for piece in reading.more(token)] + list(reading.rest())
+    assert ("".join(p.thought for p in pieces), "".join(p.text for p in pieces)) == told
+    if think.CLOSE in text:
+        assert told[1] == think.parse(text).reply
+
+
+def test_streaming_gives_sound_after_eighteen_codes(tiny: Path) -> None:
+    found = open_answerer(tiny, Manner(max_text=14, max_speech=60, think="", interleave=True), device="cpu")
+    pieces = list(found.stream(Asked((user(noise(0.5)),), speech=True, seed=1)))
+    whole = pieces[-1].whole
+    assert whole is not None and whole.sound is None
+    sounds = [len(piece.sound) for piece in pieces if piece.sound is not None]
+    assert sounds[0] == (18 - 4) * RATE // 25
+    assert sum(sounds) == len(whole.codes) * RATE // 25
+    assert "".join(piece.text for piece in pieces).strip() == whole.text
+
+
+def test_streamed_codes_are_those_that_come_at_once(tiny: Path) -> None:
+    found = open_answerer(tiny, SHORT, device="cpu")
+    for asked in (Asked((user(noise(0.5)),), True, seed=2), Asked((user("Hello"),), True, seed=2)):
+        *_, last = found.stream(asked)
+        assert last.whole is not None
+        assert last.whole.codes == found.answer([asked])[0].codes != ()
+
+
+@pytest.mark.parametrize("emotion", ["neutral", "comforting", "happy"])
+def test_sound_in_pieces_has_no_clicks_and_the_same_length_and_level(emotion: str) -> None:
+    tokens = open_tokens("units")
+    codes = tokens.encode(*say("I am sorry to hear that; would you like to tell me more about it?", emotion)).tolist()
+    whole, _ = tokens.decode(np.array(codes), emotion)
+    aloud = Aloud(tokens, emotion)
+    pieces = [aloud.more(codes[at : at + 18]) for at in range(0, len(codes), 18)] + [aloud.rest()]
+    sound = np.concatenate(pieces)
+    assert len(sound) == len(whole)
+    bends = np.abs(np.diff(sound, 2))
+    usual = np.quantile(np.abs(np.diff(whole, 2)), 0.999)
+    borders = np.cumsum([len(piece) for piece in pieces])[:-1]
+    assert max(bends[b - 4 : b + 4].max() for b in borders if 4 < b < len(sound) - 4) < usual
+    for b, piece in zip((0, *borders), pieces, strict=False):
+        there = whole[b : b + len(piece)]
+        if len(piece) > RATE // 2 and np.sqrt(np.mean(there**2)) > 0.01:
+            assert 20 * np.log10(np.sqrt(np.mean(piece**2) / np.mean(there**2))) == pytest.approx(0, abs=5)
+
+
+def test_sound_of_another_rate_is_given_at_ours() -> None:
+    class Tones:
+        name, codes, rate, identity = "tones", 8, 25.0, "tones"
+
+        def encode(self, samples: Any, rate: int) -> Any:
+            raise NotImplementedError
+
+        def decode(self, tokens: Any, emotion: str = "neutral") -> tuple[Any, int]:
+            at = np.arange(len(tokens) * 882) / 22_050
+            return (0.1 * np.sin(2 * np.pi * 200 * at)).astype(np.float32), 22_050
+
+    aloud = Aloud(Tones())
+    sound = np.concatenate([aloud.more([1] * 18), aloud.more([1] * 18), aloud.rest()])
+    assert len(sound) == pytest.approx(36 * RATE // 25, abs=2)
+    assert np.abs(np.diff(sound)).max() < 0.1 * 2 * np.pi * 200 / RATE * 1.2
+
+
+def test_messages_become_turns() -> None:
+    def none(wave: Any) -> tuple[int, ...]:
+        return ()
+
+    joined = read((user("one", noise(0.2)), user(noise(0.3), "two")), 30.0, none).turns
+    assert len(joined) == 1 and joined[0].text == "one\ntwo"
+    assert joined[0].wave is not None and len(joined[0].wave) == 16_000  # half a second between
+    with pytest.raises(UsageError, match="must be the user's"):
+        read((user("one"), Message("assistant", ("two",))), 30.0, none)
+    with pytest.raises(UsageError, match="neither text nor sound"):
+        read((user(),), 30.0, none)
+    cut = read((user(noise(2.0)),), 1.5, none)
+    assert cut.notes == ["a sound of 2.0 s was heard for 1.5 s"]
+
+
+def test_what_cannot_be_heard_or_read_is_refused(answerer: Answerer) -> None:
+    with pytest.raises(AudioError, match="empty"):
+        to_wave(b"")
+    with pytest.raises(AudioError, match="too short"):
+        from overtone.audio import encode_wav
+
+        to_wave(encode_wav(noise(0.02), 16_000))
+    with pytest.raises(TooLong, match="positions are asked"):
+        answerer.answer([Asked((user("x" * 5000, noise(0.3)),))])
+    assert answerer.answer([Asked((user(noise(0.06)),))])[0].finish  # shorter than the encoder likes, but a sound
+
+
+def test_a_manner_is_read_from_keys() -> None:
+    made = manner_of({"think": "none", "temperature": 0.5, "max_tokens": 9, "max_speech": 2.0, "system": "given"})
+    assert made == Manner("", None, "given", Sampling(0.5), Manner().speech, 9, 50)
+    assert manner_of({}) == Manner()
+
+
+def test_a_device_that_is_not_there_is_told(tiny: Path) -> None:
+    with pytest.raises(UsageError, match="device must be auto"):
+        open_answerer(tiny, SHORT, device="gpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(UsageError, match="no CUDA"):
+            open_answerer(tiny, SHORT, device="cuda")
