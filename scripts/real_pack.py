@@ -1,0 +1,110 @@
+"""Recordings of people as packs to test a checkpoint on, and all of them in one small file for another machine.
+
+    python -m scripts.real_pack DATA out/real          # → out/real/ravdess, nonverbal, speechocean, out/real.tar.xz
+    python -m tarfile -e out/real.tar.xz out           # there
+
+DATA holds the corpora (`overtone build echat-real` reads the same). A test only hears them: nothing is trained on them,
+and nothing of them is passed on. The label map is that of `overtone.echat.labels`, and what it leaves out is in `MAP`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import lzma
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from overtone import audio
+from overtone.echat import real
+from overtone.echat.containers import RATE, PackWriter
+from overtone.echat.labels import DIMENSIONS, Labels
+from overtone.echat.real import Take
+from overtone.echat.records import UNDERSTANDING, Record
+from overtone.errors import UsageError
+from overtone.paths import shown
+
+MAP = {  # corpus → its labels as ours
+    "ravdess": "emotion: angry is anger, fearful is fear, surprised is surprise, calm is neutral, the others are "
+    "themselves; gender as told",
+    "nonverbal": "event: coughing is cough, crying is cry, laughing is laugh, sighing is sigh, screaming is itself; "
+    "moaning, panting and yawning are left out",
+    "speechocean": "age: below 13 years child, from 18 to 59 adult, others left out; gender of adults only",
+}
+QUIET = 40.0  # dB below a clip's loudest 20 ms
+MARGIN = 0.1  # seconds kept on either side
+_FRAME = RATE // 50
+_XZ = [{"id": lzma.FILTER_DELTA, "dist": 2}, {"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "lp": 1, "pb": 1}]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("data", metavar="DATA", type=Path, help="the folder of the corpora")
+    parser.add_argument("out", metavar="OUT", type=Path, help="where the packs go; OUT.tar.xz holds them all")
+    parser.add_argument("--corpora", metavar="NAME,…", default=",".join(MAP))
+    args = parser.parse_args(argv)
+    found = write(args.data, args.out, args.corpora.split(","))
+    for corpus, count in found.items():
+        print(f"{corpus}: {count} clips; {MAP.get(corpus, '')}")
+    bundle = args.out.with_name(f"{args.out.name}.tar.xz")
+    bundled(args.out, bundle)
+    print(f"{bundle}: {bundle.stat().st_size / 1e6:.1f} MB")
+
+
+def write(data: Path, out: Path, corpora: Sequence[str]) -> dict[str, int]:
+    """A pack for each corpus; how many clips it has."""
+    takes, warnings = real.read(data)
+    for line in warnings:
+        print(f"! {line}")
+    counts = {}
+    for corpus in corpora:
+        mine = [take for take in takes if take.corpus == corpus and take.labels.event != "other"]
+        if not mine:
+            raise UsageError(f"{shown(str(data))}: no corpus {shown(corpus)!r}; leave it out of --corpora")
+        varied = [d for d in DIMENSIONS if len({getattr(take.labels, d) for take in mine} - {""}) > 1]
+        with PackWriter(out / corpus) as writer:
+            for take in mine:
+                record = record_of(take, varied)
+                if record.task:
+                    writer.add(record, [trimmed(audio.read(Path(take.path), rate=RATE)[0])])
+            counts[corpus] = writer.count
+    return counts
+
+
+def record_of(take: Take, varied: Sequence[str]) -> Record:
+    """To be understood. Labels that do not vary in a corpus tell nothing; intervals are drawn over speakers."""
+    labels = Labels(**{d: found for d, found in take.labels.known().items() if d in varied})
+    tags = [f"<{name}>" for name, dimension in UNDERSTANDING.items() if dimension in labels.known()]
+    if take.words:
+        tags.insert(0, "<TRANSCRIBE>")
+    digest = hashlib.sha256(f"{take.corpus}/{Path(take.path).name}".encode()).hexdigest()[:10]
+    who = f"{take.corpus}:{take.speaker}"
+    extra = {"part": take.corpus, "group": who, "speaker": who, "licence": take.licence}
+    plain = Record(f"{take.corpus}_{digest}", wav="x", question=take.words, dataset=take.corpus, extra=extra)
+    return replace(plain, labels=labels, task=" ".join(tags))
+
+
+def trimmed(sound: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Without the silence at both ends."""
+    frames = sound[: len(sound) // _FRAME * _FRAME].reshape(-1, _FRAME)
+    power = (frames.astype(np.float64) ** 2).mean(1)
+    loud = np.flatnonzero(power > power.max(initial=0.0) * 10 ** (-QUIET / 10))
+    if not len(loud):
+        return sound
+    margin = round(MARGIN * RATE)
+    return sound[max(0, loud[0] * _FRAME - margin) : (loud[-1] + 1) * _FRAME + margin]
+
+
+def bundled(folder: Path, out: Path) -> None:
+    """The packs in one tar, compressed as sound wants it: any reader of .xz opens it."""
+    with lzma.open(out, "wb", format=lzma.FORMAT_XZ, filters=_XZ) as file, tarfile.open(fileobj=file, mode="w") as tar:
+        tar.add(folder, arcname=folder.name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""The ablation goes run by run, does nothing twice, and every arm is asked what every other is asked."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from overtone.audio import encode_wav
+from overtone.cli import main
+from overtone.echat import predictions
+from overtone.echat.containers import Pack
+from overtone.echat.evaluate import replies
+from overtone.errors import UsageError
+from scripts import ablation, real_pack
+from scripts.ablation import Run, Settings
+from tests.echat.toys import make_pack
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    pack = make_pack(tmp_path / "pack", count=12)
+    return Settings(
+        data=(pack,), tests=(pack,), out=tmp_path / "out", preset="tiny", scale=0.02,
+        training=("--device", "cpu"), asking=("--device", "cpu", "--modes", "labels,words", "--limit", "2"),
+    )  # fmt: skip
+
+
+def test_runs_are_planned_seed_by_seed() -> None:
+    runs = ablation.planned(["full", "neither"], [0, 1])
+    assert [run.name for run in runs] == ["full-0", "neither-0", "full-1", "neither-1"]
+    with pytest.raises(UsageError, match="did you mean 'no-think'"):
+        ablation.planned(["nothink"], [0])
+
+
+def test_each_arm_leaves_out_what_it_is_called_after() -> None:
+    one = Settings((Path("p"),), (Path("q"),), Path("o"), scale=0.1)
+    for arm, left in (("full", ""), ("no-understanding", "understanding"), ("neither", "think,understanding")):
+        words = ablation.train_words(Run(arm, 2), one, Path("o/r"), 1.5)
+        assert words[words.index("--ablate") + 1] == left
+        assert words[words.index("--seed") + 1] == "2" and words[words.index("--minutes") + 1] == "1.50"
+
+
+def test_a_run_is_trained_asked_and_never_done_twice(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ablation, "call", lambda words, log: main(words))  # in this process: it has torch already
+    bundle = settings.out / "all.tar"
+    runs = ablation.planned(["no-understanding"], [1])
+    assert [result.how for result in ablation.go(runs, settings, bundle)] == ["done"]
+    head, rows = predictions.read(settings.out / "no-understanding-1.jsonl.gz")
+    assert (head.arm, head.seed, head.notes["ablate"]) == ("no-understanding", 1, ["understanding"])
+    assert len(rows) == 2 and all(row.named for row in rows)
+    assert not (settings.out / "runs" / "no-understanding-1").exists()
+    with tarfile.open(bundle) as tar:
+        assert tar.getnames() == ["no-understanding-1.jsonl.gz", "no-understanding-1.steps.jsonl.gz"]
+    monkeypatch.setattr(ablation, "call", lambda words, log: pytest.fail("called again"))
+    assert [result.how for result in ablation.go(runs, settings)] == ["skipped"]
+
+
+@pytest.mark.full
+def test_runs_are_processes_of_their_own_and_their_output_is_kept(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    two = replace(settings, parallel=2)
+    assert [result.how for result in ablation.go(ablation.planned(["full", "no-think"], [0]), two)] == ["done", "done"]
+    assert "stage 1" in (settings.out / "full-0.train.log").read_text()
+
+
+def test_what_fails_is_told_and_the_next_run_goes_on(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = {"full-0": 2, "no-think-0": ablation.EXIT_BUDGET}
+    monkeypatch.setattr(ablation, "call", lambda words, log: codes[log.name.split(".")[0]])
+    found = ablation.go([Run("full", 0), Run("no-think", 0)], settings)
+    assert [result.how for result in found] == ["failed", "stopped"]
+
+
+def test_nothing_is_begun_that_would_not_end_in_time(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ablation, "call", lambda words, log: pytest.fail("begun"))
+    late = Settings(settings.data, settings.tests, settings.out, minutes=1.0)
+    assert [result.how for result in ablation.go([Run("full", 0)], late)] == ["late"]
+
+
+def test_people_become_packs_to_be_understood(tmp_path: Path) -> None:
+    """Two corpora of noise with silence around it: labels as ours, one that never varies left out."""
+    rng = np.random.default_rng(0)
+    sound = np.concatenate([np.zeros(16_000), 0.1 * rng.standard_normal(8_000), np.zeros(16_000)]).astype(np.float32)
+    data = tmp_path / "data"
+    for kind in ("coughing", "crying", "laughing", "moaning"):
+        (data / "sounds" / kind).mkdir(parents=True)
+        (data / "sounds" / kind / "1_a.wav").write_bytes(encode_wav(sound, 16_000))
+    (data / "acted").mkdir()
+    rows = ["file,actor,gender,emotion,text"]
+    for name, emotion in (("1.wav", "calm"), ("2.wav", "fearful")):
+        (data / "acted" / name).write_bytes(encode_wav(sound, 16_000))
+        rows.append(f"{name},7,male,{emotion},Dogs are sitting by the door.")
+    (data / "acted" / "labels.csv").write_text("\n".join(rows))
+    real_pack.main([str(data), str(tmp_path / "real"), "--corpora", "ravdess,nonverbal"])
+    acted, sounds = Pack(tmp_path / "real" / "ravdess"), Pack(tmp_path / "real" / "nonverbal")
+    assert [record.labels.known() for record in acted.records] == [{"emotion": "neutral"}, {"emotion": "fear"}]
+    assert {record.labels.event for record in sounds.records} == {"cough", "cry", "laugh"}
+    assert {record.part for record in acted.records} == {"ravdess"}
+    assert {record.group for record in acted.records} == {"ravdess:7"}
+    assert not any(replies(record) for record in (*acted.records, *sounds.records))
+    assert acted.seconds(0) == pytest.approx(0.7, abs=0.05)
+    with tarfile.open(tmp_path / "real.tar.xz") as tar:
+        tar.extractall(tmp_path / "there", filter="data")
+    there = Pack(tmp_path / "there" / "real" / "ravdess")
+    assert (there.clip(1) == acted.clip(1)).all()
+    with pytest.raises(UsageError, match="no corpus 'speechocean'"):
+        real_pack.write(data, tmp_path / "x", ["speechocean"])
