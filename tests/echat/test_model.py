@@ -133,21 +133,14 @@ def test_the_helper_loss_is_that_of_ctc_over_all_words_and_a_blank() -> None:
     assert torch.allclose(got, want[0] / 5, atol=1e-4)
 
 
-def test_at_first_speech_is_as_likely_as_text_and_a_blank_as_all_words() -> None:
+def test_at_first_a_blank_is_as_likely_as_all_words_together() -> None:
     model = small.model().eval()
-    model.lm.lm_head.weight.data *= 9  # surer of its words, as a trained one is
-    batch = small.batch(model.config, ((1.0, "hi", 60),))
-    model.ctc = 1.0
+    batch = small.batch(model.config)
     with torch.no_grad():
-        before = model(batch)
-        model.calibrate()
-        after = model(batch)
         heard, _ = model.encode_audio(batch.wave, batch.wave_lengths)
         heard = torch.nn.functional.rms_norm(heard, heard.shape[-1:])
-        words = (heard @ small.model().lm.get_input_embeddings().weight.T).logsumexp(-1)
-        assert (small.model().adapter.blank(heard)[..., 0] - words).abs().max() < 1
-    assert abs(after.speech_loss - math.log(2 * 21)) < 0.6 < before.speech_loss - after.speech_loss
-    assert after.text_loss < before.text_loss + 1
+        words = (heard @ model.lm.get_input_embeddings().weight.T).logsumexp(-1)
+        assert (model.adapter.blank(heard)[..., 0] - words).abs().max() < 0.5
 
 
 def test_a_small_model_learns_one_batch_by_heart() -> None:

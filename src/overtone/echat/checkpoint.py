@@ -52,9 +52,7 @@ class Index(Struct, frozen=True):
 
 def make(config: Config) -> EChat:
     """A new model with its parts' first weights."""
-    model = EChat(config.model, open_encoder(config.model.encoder), open_lm(config.model.lm))
-    model.calibrate()
-    return model
+    return EChat(config.model, open_encoder(config.model.encoder), open_lm(config.model.lm))
 
 
 def save(

@@ -162,18 +162,6 @@ class EChat(nn.Module):
         nn.init.zeros_(self.adapter.blank.weight)  # at first it is as likely as all words together
         nn.init.constant_(self.adapter.blank.bias, math.log(self.vocab) + self.config.lm.hidden * rms**2 / 2)
 
-    @torch.no_grad()
-    def calibrate(self) -> None:
-        """Let speech start as likely as text, so that learning to speak does not begin with learning that it may.
-
-        A trained language model's logits lie far above those of a new head: by 25 for SmolLM2.
-        """
-        ids = torch.arange(self.vocab, device=self.speech["head"].bias.device)[None, :: max(1, self.vocab // 64)]
-        hidden = self.lm.base_model(inputs_embeds=self.embed_ids(ids), use_cache=False).last_hidden_state
-        text = self.lm.get_output_embeddings()(hidden).float().logsumexp(-1).median()
-        speech = self.speech["head"](hidden).float().logsumexp(-1).median()
-        self.speech["head"].bias += text - speech
-
     def checkpointing(self, on: bool = True) -> None:
         """Keep no activations inside the layers: less memory, a third more time."""
         self.adapter.checkpointing = self.encoder.checkpointing = on
