@@ -24,7 +24,6 @@ from overtone.echat.containers import Pack, open_audio, read, read_text
 from overtone.echat.make import build
 from overtone.echat.sound import as_heard
 from overtone.echat.sound import make as make_sound
-from overtone.echat.speech.units import WEIGHTS
 from overtone.echat.takes import clip_of
 from overtone.echat.write import Outputs
 from overtone.errors import DataError, UsageError
@@ -144,8 +143,6 @@ def test_a_set_is_completed_elsewhere_without_recogniser_embedder_or_sound_libra
     )
     out = tmp_path / "out"
     command = [sys.executable, "-c", code, "--out", str(out), "--texts-from", str(begun), "--pack-only", "--no-gates"]
-    if not WEIGHTS.is_file():
-        pytest.skip("the speech units have no weights yet")
     done = subprocess.run([*command, "--jobs", "1"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     for part in SMALL:
@@ -184,8 +181,6 @@ def test_tar_shards_are_read_as_the_lists_are(built: Path, tmp_path: Path) -> No
 
 
 def test_what_follows_carries_its_history_and_one_clip_serves_both(tmp_path: Path) -> None:
-    if not texts.read(FEW).followups:
-        pytest.skip("no followups are written yet")
     small(tmp_path, count=23, only=("train",), outputs=Outputs(pack=str(tmp_path / "pack"), wavs=False))
     pack = Pack(tmp_path / "pack" / "train")
     second = [r for r in pack.records if r.history]
@@ -198,7 +193,6 @@ def test_what_follows_carries_its_history_and_one_clip_serves_both(tmp_path: Pat
         assert "HISTORY" in record.tags
 
 
-@pytest.mark.skipif(not WEIGHTS.is_file(), reason="the speech units have no weights yet")
 def test_replies_are_spoken_once_and_kept(tmp_path: Path) -> None:
     first = small(tmp_path, count=4, only=("train",), speech="units", outputs=Outputs(wavs=False, reply_audio=True))
     records = [msgspec.json.decode(line) for line in (tmp_path / "replies.jsonl").read_bytes().splitlines()]

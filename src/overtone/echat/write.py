@@ -4,6 +4,7 @@ that go with them (manifest, gates, datasheet, licence)."""
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -114,7 +115,7 @@ def write_sounds(
             folder.mkdir(parents=True, exist_ok=True)
             for name in containers.PACK:
                 (folder / name).unlink(missing_ok=True)
-        with (folder / containers.PACK[1] if folder else Path("/dev/null")).open("wb") as clips:
+        with (folder / containers.PACK[1] if folder else Path(os.devnull)).open("wb") as clips:
             for x in exchanges:
                 sound = store.clip(x.key)
                 if folder is not None:
