@@ -1,18 +1,44 @@
-"""Write a run's replies and scores as JSON lines, CSV or Parquet, or its predictions as the benchmark takes them."""
+"""Write a run's replies and scores as JSON lines, CSV or Parquet, its predictions as the benchmark takes them, or runs'
+preference pairs to train with."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from overtone.errors import EXIT_OK
+from overtone.errors import EXIT_OK, UsageError
+
+if TYPE_CHECKING:
+    from overtone.arena.preferences import Found
+
+FORMATS = ("jsonl", "csv", "parquet", "predictions", "preferences")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder")
-    parser.add_argument("--format", choices=("jsonl", "csv", "parquet", "predictions"), default="jsonl")
+    parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="a run's folder; of preferences also several")
+    parser.add_argument("--format", choices=FORMATS, default="jsonl")
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="where to (RUN/replies.FORMAT)")
-    parser.add_argument("--condition", metavar="NAME", help="of predictions: which, where the run has several")
+    parser.add_argument("--condition", metavar="NAME", help="which, where the run has several")
+    pairs = parser.add_argument_group("of preferences")
+    pairs.add_argument("--arena", metavar="DIR", type=Path, help="votes of people and judges, from `overtone arena`")
+    pairs.add_argument(
+        "--votes", metavar="FILE", type=Path, action="append", default=[], help="people's votes; several"
+    )
+    pairs.add_argument("--by", metavar="METRIC", action="append", default=[],
+                       help="a score that prefers, e.g. cctxfit@gpt-4o or semsim; each is a voter")  # fmt: skip
+    pairs.add_argument("--margin", metavar="[METRIC=]X", action="append", default=[],
+                       help="least difference of a score, in its units (a judge's: 1)")  # fmt: skip
+    pairs.add_argument("--rubric", metavar="NAME", default="pair", help="of the judges' votes: pair or pair-voice")
+    pairs.add_argument("--only", choices=("people", "judges", "scores"), help="count these voters alone")
+    pairs.add_argument("--voters", metavar="N", type=int, default=2, help="at least so many on a pair (2)")
+    pairs.add_argument("--agreement", metavar="SHARE", type=float, default=2 / 3,
+                       help="of the voters that prefer the same reply, ties counted against it (0.67)")  # fmt: skip
+    pairs.add_argument("--per-item", metavar="N", type=int, default=1, help="pairs of one item at most (1)")
+    pairs.add_argument(
+        "--hold-out", metavar="SHARE", type=float, default=0.0, help="of the scripts, in another file (0)"
+    )
+    pairs.add_argument("--seed", metavar="N", type=int, default=0, help="of what is held out (0)")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -21,9 +47,14 @@ def main(args: argparse.Namespace) -> int:
     from overtone.runs.export import export, export_predictions
     from overtone.runs.store import Store
 
+    if args.format == "preferences":
+        return _preferences(args)
+    if len(args.runs) > 1:
+        raise UsageError(f"--format {args.format} is of one run; several are for --format preferences")
+    run: Path = args.runs[0]
     suffix = "predictions.json" if args.format == "predictions" else f"replies.{args.format}"
-    out = args.out or args.run / suffix
-    with Store.read(args.run) as store:
+    out = args.out or run / suffix
+    with Store.read(run) as store:
         try:
             if args.format == "predictions":
                 count = export_predictions(store, out, args.condition)
@@ -33,3 +64,55 @@ def main(args: argparse.Namespace) -> int:
             raise StoreError(f"cannot write {out}: {error.strerror}") from None
     print(f"{count} rows → {shown(str(out))}")
     return EXIT_OK
+
+
+def _preferences(args: argparse.Namespace) -> int:
+    from overtone.arena.preferences import Wanted, find, write
+    from overtone.paths import shown
+
+    out: Path = args.out or Path("preferences.jsonl")
+    if out.suffix != ".jsonl":
+        raise UsageError(f"{out}: name a .jsonl file")
+    kinds = {"people": ("person",), "judges": ("judge",), "scores": ("score",), None: ("person", "judge", "score")}
+    wanted = Wanted(
+        by=tuple(dict.fromkeys(args.by)),
+        margins=_margins(args.margin),
+        votes=tuple(args.votes),
+        arena=args.arena,
+        rubric=args.rubric,
+        kinds=kinds[args.only],
+        voters=args.voters,
+        agreement=args.agreement,
+        per_item=args.per_item,
+        hold_out=args.hold_out,
+        condition=args.condition,
+        seed=args.seed,
+    )
+    found = find(args.runs, wanted)
+    for line in _told(found):
+        print(shown(line))
+    for path in write(found, args.runs, wanted, out):
+        print(f"→ {shown(str(path))}")
+    return EXIT_OK
+
+
+def _told(found: Found) -> list[str]:
+    parts = {part: [pair for pair in found.pairs if pair.part == part] for part in ("train", "held-out")}
+    counts = ", ".join(
+        f"{len(those)} {part} of {len({p.group for p in those})} scripts" for part, those in parts.items()
+    )
+    lines = [f"{len(found.pairs)} pairs of {found.considered} considered: {counts}"]
+    lines += [f"  {count} pairs dropped: {why}" for why, count in sorted(found.dropped.items())]
+    lines += [f"  {count} left out: {why}" for why, count in sorted(found.left.items())]
+    return [*lines, *(f"  note: {note}" for note in found.notes)]
+
+
+def _margins(given: list[str]) -> dict[str, float]:
+    found = {}
+    for text in given:
+        name, _, number = text.rpartition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            raise UsageError(f"--margin {text!r}: write a number, or METRIC=NUMBER") from None
+    return found

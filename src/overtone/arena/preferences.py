@@ -1,0 +1,331 @@
+"""Stored runs become preference pairs: two replies to the same clip, of which enough voters prefer the same one.
+
+Every pair that is left out is counted with its reason. Scripts are split, never pairs: all clips of a script, whoever
+speaks them, and all scripts with the same words stand on one side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from overtone.arena import ballots, field
+from overtone.arena.opinions import (
+    THOUGHT,
+    TOKENS,
+    Opinion,
+    Opinions,
+    Place,
+    Said,
+    Who,
+    of_scores,
+    of_votes,
+    read_by,
+    read_replies,
+)
+from overtone.arena.play import current
+from overtone.arena.table import FILE, Table, Vote
+from overtone.errors import DataError, StoreError, UsageError
+from overtone.judges import rubric as rubrics
+from overtone.paths import shown, write_whole
+
+VOTERS, AGREEMENT, PER_ITEM = 2, 2 / 3, 1
+TRAIN, HELD_OUT = "train", "held-out"
+
+
+class Side(Struct, frozen=True, omit_defaults=True):
+    """One of the two replies. `thought` and `speech_tokens` are there where the model told them."""
+
+    run: str
+    model: str
+    text: str
+    repeat: int = 0
+    thought: str = ""
+    audio: str = ""
+    audio_sha256: str = ""
+    speech_tokens: tuple[int, ...] = ()
+
+
+class Voter(Struct, frozen=True, omit_defaults=True):
+    """Who preferred what. `margin` of a score is how much better the chosen reply's is, in the score's own units."""
+
+    name: str
+    kind: str  # person, judge, score
+    prefers: Literal["chosen", "rejected", "tie"]
+    margin: float | None = None
+    by: str = ""
+
+
+class Preference(Struct, frozen=True, omit_defaults=True):
+    """A pair: one line of the file."""
+
+    id: str
+    part: str  # train, held-out
+    benchmark: str
+    item: str
+    case: str
+    group: str  # the script
+    cue: str
+    condition: str
+    clip: str  # where it lies
+    clip_sha256: str
+    words: str  # what is said in the clip
+    chosen: Side
+    rejected: Side
+    voters: tuple[Voter, ...]
+    votes: dict[str, int]  # chosen, rejected, tie
+    agreement: float  # share of the voters that prefer the chosen one
+    margin: float  # (chosen − rejected) ÷ voters
+    context: str = ""
+
+
+class Wanted(Struct, frozen=True):
+    """What a user asks for."""
+
+    by: tuple[str, ...] = ()
+    margins: Mapping[str, float] = {}
+    votes: tuple[Path, ...] = ()
+    arena: Path | None = None
+    rubric: str = "pair"
+    kinds: tuple[str, ...] = ("person", "judge", "score")
+    voters: int = VOTERS
+    agreement: float = AGREEMENT
+    per_item: int = PER_ITEM
+    hold_out: float = 0.0
+    condition: str | None = None
+    seed: int = 0
+
+
+class Found(Struct, frozen=True):
+    """The pairs, and what became of everything else."""
+
+    pairs: list[Preference]
+    considered: int
+    dropped: dict[str, int]  # of the pairs, by reason
+    left: dict[str, int]  # of replies, votes and scores, by reason
+    notes: tuple[str, ...] = ()
+
+
+def find(runs: Sequence[Path], wanted: Wanted) -> Found:
+    """The preference pairs of these runs. Raises UsageError for a wish that makes no sense."""
+    _check(runs, wanted)
+    left: Counter[str] = Counter()
+    replies = read_replies(runs, wanted.condition, left)
+    opinions: Opinions = {}
+    notes: tuple[str, ...] = ()
+    if wanted.by:
+        opinions = of_scores(replies, read_by(wanted.by, wanted.margins, runs), left)
+    if wanted.arena or wanted.votes:
+        voted, notes = _voted(runs, wanted, left)
+        for meeting, those in voted.items():
+            opinions.setdefault(meeting, []).extend(those)
+    dropped: Counter[str] = Counter()
+    agreed: dict[Place, list[tuple[tuple[float, ...], str, Who, Who, list[Opinion]]]] = {}
+    considered = 0
+    for (place, first, second), those in opinions.items():
+        said = replies.get(place, {})
+        if first not in said or second not in said:
+            left["votes on replies that take no part"] += len(those)
+            continue
+        considered += 1
+        heard = [one for one in those if one.kind in wanted.kinds]
+        why, prefers = _agreed(heard, said[first], said[second], wanted)
+        if why:
+            dropped[why] += 1
+            continue
+        chosen, rejected = (first, second) if prefers == "first" else (second, first)
+        count: Counter[str] = Counter(one.prefers for one in heard)
+        lead = (count[prefers] - count[_other(prefers)]) / len(heard)
+        strength = (lead, float(len(heard)), sum(abs(one.margin) for one in heard if one.margin is not None))
+        agreed.setdefault(place, []).append((strength, prefers, chosen, rejected, heard))
+    parts = split({said.item.group: said for those in replies.values() for said in those.values()}, wanted)
+    pairs = []
+    for place, found in agreed.items():
+        found.sort(key=lambda one: tuple(-x for x in one[0]))  # where equal, in the order of the runs' names
+        if len(found) > wanted.per_item:
+            dropped[f"more than {wanted.per_item} of one item: the clearest stay"] += len(found) - wanted.per_item
+        for _, prefers, chosen, rejected, heard in found[: wanted.per_item]:
+            said = replies[place]
+            pairs.append(_pair(place, said[chosen], said[rejected], prefers, heard, parts))
+    return Found(pairs, considered, dict(dropped), dict(left), notes)
+
+
+def split(scripts: Mapping[str, Said], wanted: Wanted) -> dict[str, str]:
+    """Script → train or held-out. A script's own name decides, so it falls on the same side in every export that has
+    the same seed; scripts that share their words go with the first of them."""
+    home: dict[str, str] = {}
+    by_text: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while home.setdefault(name, name) != name:
+            name = home[name]
+        return name
+
+    for group, said in sorted(scripts.items()):
+        script = group.removeprefix(f"{said.item.source}/")
+        words = " ".join("".join(c if c.isalnum() else " " for c in said.item.turns[-1].words.casefold()).split())
+        for key in filter(None, (f"script {script}", words and f"words {words}")):
+            known = by_text.setdefault(key, group)
+            one, other = sorted((root(known), root(group)))
+            home[other] = one
+    return {g: HELD_OUT if _chance(root(g), wanted.seed) < wanted.hold_out else TRAIN for g in scripts}
+
+
+def _chance(name: str, seed: int) -> float:
+    return int.from_bytes(hashlib.sha256(repr((seed, name)).encode()).digest()[:7], "big") / 2**56
+
+
+def _agreed(heard: Sequence[Opinion], first: Said, second: Said, wanted: Wanted) -> tuple[str, Any]:
+    """Why a pair is left out, or which of the two is preferred."""
+    if " ".join(first.text.split()) == " ".join(second.text.split()) and first.audio_name == second.audio_name:
+        return "both replies are the same", ""
+    if len(heard) < wanted.voters:
+        return f"fewer than {wanted.voters} voters", ""
+    count: Counter[str] = Counter(one.prefers for one in heard)
+    if count["first"] == count["second"]:
+        return "a tie", ""
+    prefers = "first" if count["first"] > count["second"] else "second"
+    if count[prefers] / len(heard) < wanted.agreement - 1e-9:
+        return f"fewer than {wanted.agreement:.2f} of the voters agree", ""
+    return "", prefers
+
+
+def _other(prefers: str) -> str:
+    return "second" if prefers == "first" else "first"
+
+
+def _pair(
+    place: Place, chosen: Said, rejected: Said, prefers: str, heard: Iterable[Opinion], parts: Mapping[str, str]
+) -> Preference:
+    item, (name, condition) = chosen.item, place
+    voters = []
+    for one in heard:
+        side: Any = "tie" if one.prefers == "tie" else "chosen" if one.prefers == prefers else "rejected"
+        margin = None if one.margin is None else round(one.margin if prefers == "first" else -one.margin, 6)
+        voters.append(Voter(one.name, one.kind, side, margin, one.by))
+    votes = {side: sum(v.prefers == side for v in voters) for side in ("chosen", "rejected", "tie")}
+    sides = [f"{s.run}\0{s.repeat}\0{s.text}\0{s.audio_name}" for s in (chosen, rejected)]
+    digest = hashlib.sha256("\0".join([name, condition, *sides]).encode()).hexdigest()[:16]
+    return Preference(
+        digest, parts[item.group], item.benchmark, name, item.case, item.group, item.cue, condition,
+        str(chosen.clip) if chosen.clip else "", chosen.clip_sha256, item.turns[-1].words, _side(chosen),
+        _side(rejected), tuple(voters), votes, round(votes["chosen"] / len(voters), 4),
+        round((votes["chosen"] - votes["rejected"]) / len(voters), 4), item.context,
+    )  # fmt: skip
+
+
+def _side(said: Said) -> Side:
+    codes = said.noted(TOKENS).split()
+    if not all(code.isdecimal() for code in codes):
+        codes = []
+    return Side(
+        said.run, said.model, said.text, said.repeat, said.noted(THOUGHT), str(said.audio) if said.audio else "",
+        said.audio_name, tuple(map(int, codes)),
+    )  # fmt: skip
+
+
+def _check(runs: Sequence[Path], wanted: Wanted) -> None:
+    if not (wanted.by or wanted.arena or wanted.votes):
+        raise UsageError(
+            "say who prefers: --arena DIR or --votes FILE (people's and judges' votes), or --by METRIC (a score)"
+        )
+    if (wanted.arena or wanted.votes) and len(runs) < 2:
+        raise UsageError("votes are between runs: name at least two; the repeats of one run can be compared with --by")
+    if wanted.voters < 1:
+        raise UsageError("--voters must be at least 1")
+    if not 0.5 < wanted.agreement <= 1:
+        raise UsageError("--agreement is a share above 0.5, at most 1")
+    if not 0 <= wanted.hold_out < 1:
+        raise UsageError("--hold-out is a share from 0 to below 1")
+    if wanted.per_item < 1:
+        raise UsageError("--per-item must be at least 1")
+
+
+def _voted(runs: Sequence[Path], wanted: Wanted, left: Counter[str]) -> tuple[Opinions, tuple[str, ...]]:
+    """The opinions behind the votes of an arena and of files; neither is changed."""
+    one = rubrics.load(wanted.rubric)
+    field.check_suits(one)
+    here = field.read(runs, spoken=bool(one.hears))
+    pairs, votes = {}, []
+    if wanted.arena:
+        if not (wanted.arena / FILE).is_file():
+            raise StoreError(f"{shown(str(wanted.arena))} is no arena: it has no {FILE}; 'overtone arena' makes one")
+        with Table(wanted.arena) as table:
+            pairs = {pair.id: pair for pair in current(here, table)}
+            votes = table.votes()
+    for path in wanted.votes:
+        found = ballots.read(path, here, pairs)
+        pairs |= {pair.id: pair for pair in found.pairs}
+        votes = [vote for vote in votes if vote.origin != str(path.resolve())]  # an arena may have taken it in
+        before = {(v.pair, v.rater) for v in votes if v.kind == "person"}
+        for vote in found.votes:
+            if vote.kind == "person" and (vote.pair, vote.rater) in before:
+                raise DataError(
+                    f"{shown(str(path))}, {vote.place}: {shown(vote.rater)!r} has voted on this pair before, in "
+                    "another file; keep one of the two votes"
+                )
+        votes += found.votes
+    known: list[Vote] = []
+    for vote in votes:
+        if vote.kind == "judge" and vote.rubric not in ("", one.identity):
+            left["judges' votes by another rubric"] += 1
+        else:
+            known.append(vote)
+    places = {name: _place(pair.key) for name, pair in pairs.items()}
+    return of_votes(known, places, left), here.notes
+
+
+def _place(key: str) -> Place:
+    item, _, condition = key.rpartition("|")
+    return item, condition
+
+
+# ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def held_out_path(out: Path) -> Path:
+    return out.with_name(f"{out.stem}.held-out{out.suffix}")
+
+
+def about_path(out: Path) -> Path:
+    return out.with_name(f"{out.stem}.about.json")
+
+
+def write(found: Found, runs: Sequence[Path], wanted: Wanted, out: Path) -> list[Path]:
+    """Write the pairs, those held out apart, and what was left out and why; the files that were written.
+
+    Raises DataError where no pair is left to learn from, StoreError where a file cannot be written."""
+    if not any(pair.part == TRAIN for pair in found.pairs):
+        most = ", ".join(f"{why} ({count})" for why, count in Counter(found.dropped).most_common(3))
+        raise DataError(
+            f"no pair is left of {found.considered}{f': {most}' if most else ''}; lower --voters or --agreement, "
+            "add voters, or hold out less"
+        )
+    files = {out: [pair for pair in found.pairs if pair.part == TRAIN]}
+    held = [pair for pair in found.pairs if pair.part == HELD_OUT]
+    if held or wanted.hold_out:
+        files[held_out_path(out)] = held
+    about = {
+        "runs": [str(run) for run in runs],
+        "settings": {**msgspec.to_builtins(wanted, enc_hook=str), "margins": dict(wanted.margins)},
+        "considered": found.considered,
+        "dropped": found.dropped,
+        "left_out": found.left,
+        "notes": list(found.notes),
+        "voters": sorted({(v.kind, v.name) for pair in found.pairs for v in pair.voters}),
+        "pairs": {path.name: len(pairs) for path, pairs in files.items()},
+        "scripts": {
+            part: sorted({pair.group for pair in found.pairs if pair.part == part}) for part in (TRAIN, HELD_OUT)
+        },
+    }
+    try:
+        for path, pairs in files.items():
+            write_whole(path, b"".join(msgspec.json.encode(pair) + b"\n" for pair in pairs))
+        write_whole(about_path(out), msgspec.json.format(msgspec.json.encode(about), indent=1) + b"\n")
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {error.strerror}") from None
+    return [*files, about_path(out)]
