@@ -52,6 +52,8 @@ def test_half_precision_takes_half_the_room(tmp_path: Path) -> None:
     again, _ = checkpoint.load(tmp_path / "half", dtype=torch.bfloat16)
     assert next(again.parameters()).dtype == torch.bfloat16
     assert torch.equal(again.adapter.out.weight, model.adapter.out.weight.bfloat16())
+    assert again.lm.model.rotary_emb.inv_freq.dtype == torch.float32
+    again(small.batch(model.config))
 
 
 def test_a_stage_starts_from_some_parts_of_another(tmp_path: Path) -> None:

@@ -94,6 +94,22 @@ def test_an_augmentation_sees_the_log_mel_while_training_only() -> None:
     assert seen == [((1, 80, 50), [50])] and not torch.allclose(clean, muted)
 
 
+@pytest.mark.parametrize("kind", ["small", "whisper", "moonshine"])
+def test_half_precision_hears_nearly_the_same(kind: str) -> None:
+    net = encoder(kind)
+    wave, lengths = batch([NOISE[:16_000], NOISE[:9_000]])
+    with torch.no_grad():
+        exact, _ = net(wave, lengths)
+        with torch.autocast("cpu", torch.bfloat16):
+            mixed, _ = net(wave, lengths)
+        for weight in net.parameters():
+            weight.data = weight.data.bfloat16()
+        half, _ = net(wave, lengths)
+    assert half.dtype == torch.bfloat16
+    for other in (mixed, half):
+        assert torch.nn.functional.cosine_similarity(exact[0], other[0].float(), dim=-1).min() > 0.995
+
+
 def test_activations_computed_again_change_no_gradient() -> None:
     found = []
     for again in (False, True):

@@ -135,7 +135,9 @@ def load(
         open_lm(made.model.lm, empty="lm" in found.parts),
     )
     load_parts(model, folder, found.parts, check=check)
-    return model.to(device=device, dtype=dtype).eval(), made
+    for weight in model.parameters():  # not the buffers: rotary angles in bf16 would be other positions
+        weight.data = weight.data.to(dtype)
+    return model.to(device).eval(), made
 
 
 def load_parts(model: EChat, folder: Path, parts: Iterable[str] = PARTS, *, check: bool = True) -> None:

@@ -100,7 +100,7 @@ class MelEncoder(Encoder):
         if self.augment is not None and self.training:
             x = self.augment(x, frames)
         inside = within(frames, x.shape[2])[:, None, :]
-        x = F.gelu(conv1(x * inside)) * inside
+        x = F.gelu(conv1((x * inside).to(conv1.weight.dtype))) * inside
         return F.gelu(conv2(x)).transpose(1, 2)
 
 
@@ -182,15 +182,17 @@ class Moonshine(Encoder):
                 decoder_num_attention_heads=config.heads,
                 decoder_num_key_value_heads=config.heads,
                 partial_rotary_factor=min(1.0, 32.5 * config.heads / config.dim),  # 32 of a head's channels turn
+                pad_head_dim_to_multiple_of=8,  # fast attention takes no other widths
                 attn_implementation="sdpa",
             )
         )
 
     def states(self, wave: Tensor, lengths: Tensor) -> Tensor:
         net = self.net
-        x = torch.tanh(net.conv1(wave[:, None]))  # (C, dim, samples/64)
-        x = self._normalise(x, (lengths - 127) // 64 + 1)
-        x = F.gelu(net.conv2(x))
+        with torch.autocast(wave.device.type, enabled=False):  # samples need more than bf16's eight bits
+            x = torch.tanh(F.conv1d(wave[:, None].float(), net.conv1.weight.float(), stride=64))  # (C, dim, samples/64)
+            x = self._normalise(x, (lengths - 127) // 64 + 1)
+        x = F.gelu(net.conv2(x.to(net.conv2.weight.dtype)))
         x = F.gelu(net.conv3(x)).transpose(1, 2)  # (C, T, dim)
         mask = _square(within(self.frames(lengths), x.shape[1]))
         turn = net.rotary_emb(x, position_ids=torch.arange(x.shape[1], device=x.device)[None])
@@ -199,14 +201,12 @@ class Moonshine(Encoder):
         return net.layer_norm(x)
 
     def _normalise(self, x: Tensor, frames: Tensor) -> Tensor:
-        with torch.autocast(x.device.type, enabled=False):
-            x = x.float()
-            inside = within(frames, x.shape[2])[:, None, :]  # (C, 1, frames)
-            count = (frames * x.shape[1])[:, None, None]
-            mean = (x * inside).sum((1, 2), keepdim=True) / count
-            variance = ((x - mean).square() * inside).sum((1, 2), keepdim=True) / count
-            x = (x - mean) * torch.rsqrt(variance + self.net.groupnorm.eps)
-            return x * self.net.groupnorm.weight[:, None] + self.net.groupnorm.bias[:, None]
+        inside = within(frames, x.shape[2])[:, None, :]  # (C, 1, frames)
+        count = (frames * x.shape[1])[:, None, None]
+        mean = (x * inside).sum((1, 2), keepdim=True) / count
+        variance = ((x - mean).square() * inside).sum((1, 2), keepdim=True) / count
+        x = (x - mean) * torch.rsqrt(variance + self.net.groupnorm.eps)
+        return x * self.net.groupnorm.weight[:, None] + self.net.groupnorm.bias[:, None]
 
 
 def _square(inside: Tensor) -> Tensor:
