@@ -151,7 +151,8 @@ def test_a_set_is_completed_elsewhere_without_recogniser_embedder_or_sound_libra
     assert not (out / "wav").exists()
 
 
-def test_verdicts_travel_and_decide(built: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("gates", [True, False])
+def test_verdicts_travel_and_decide(built: Path, tmp_path: Path, gates: bool) -> None:
     begun, out = tmp_path / "begun", tmp_path / "out"
     begun.mkdir()
     shutil.copy(built / "exchanges.jsonl", begun)
@@ -162,7 +163,7 @@ def test_verdicts_travel_and_decide(built: Path, tmp_path: Path) -> None:
         for at, b in enumerate(bundles)
     ]
     (begun / "verdicts.jsonl").write_bytes(b"".join(msgspec.json.encode(v) + b"\n" for v in said))
-    made = small(out, start=begun, gates=True)
+    made = small(out, start=begun, gates=gates)
     assert made.gates["left_out"] == len(bundles[0])
     assert made.gates["spoken_again"] == 1
     records = {r.key: r for part in SMALL for r in read(out / f"{part}.list")}

@@ -22,7 +22,7 @@ from msgspec import Struct
 from overtone.build.pool import Tell, spread
 from overtone.echat import leak, texts
 from overtone.echat.compose import PARTS, SIZES, Exchange, compose, sizes_for
-from overtone.echat.pieces import CHUNK, VERDICTS, Verdict, bundle_id, bundled, lines, speak
+from overtone.echat.pieces import CHUNK, VERDICTS, Verdict, bundle_id, bundled, lines, named, speak
 from overtone.echat.spoken import Reply, speak_replies, tokens_identity
 from overtone.echat.takes import ENGINE
 from overtone.echat.write import (
@@ -207,10 +207,10 @@ def _sounds(
     """Every query spoken, heard and written; where all that is asked for is there, nothing is done."""
     bundles = bundled(exchanges)
     ids = [bundle_id(bundle, seed) for bundle in bundles]
-    name = hashlib.sha256(repr((gates, ids)).encode()).hexdigest()
+    known = {v.id: v for v in lines(out / VERDICTS, Verdict)}
+    name = named(ids, known, gates)
     done = _done(out / DONE)
     if done.sounds == name and done.wavs >= outputs.wavs and outputs.pack in ("", done.pack):
-        known = {v.id: v for v in lines(out / VERDICTS, Verdict)} if gates else {}
         plain = [Verdict(one, tuple(x.key for x in b), 0, True) for one, b in zip(ids, bundles, strict=True)]
         if not gates or all(one in known for one in ids):
             return [known.get(v.id, v) for v in plain], 0, 0.0

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -97,7 +97,7 @@ def speak(
     out: Path, bundles: Sequence[Sequence[Exchange]], seed: int, gates: bool, jobs: int, tell: Tell
 ) -> tuple[list[Verdict], Pieces, int]:
     """Every query spoken and, with gates, heard; made are only those that no earlier build made."""
-    before = {v.id: v for v in lines(out / VERDICTS, Verdict)} if gates else {}
+    before = {v.id: v for v in lines(out / VERDICTS, Verdict)}
     ids = [bundle_id(bundle, seed) for bundle in bundles]
     if gates and any(one not in before for one in ids) and not present("moonshine_voice"):
         raise UsageError(
@@ -109,7 +109,7 @@ def speak(
     verdicts: dict[str, Verdict] = {}
     tasks: list[_Task] = []
     for some in _chunks(list(zip(ids, bundles, strict=True))):
-        name = hashlib.sha256(repr((gates, [one for one, _ in some])).encode()).hexdigest()[:16]
+        name = named([one for one, _ in some], before, gates)[:16]
         there = _piece(folder / f"{name}.json")
         if there is not None:
             pieces.add(there)
@@ -133,6 +133,13 @@ def speak(
             done += sum(len(v.keys) for v in piece.verdicts)
             tell("queries spoken" + (" and heard" if gates else ""), done, total)
     return [verdicts[one] for one in ids], pieces, made
+
+
+def named(ids: Sequence[str], before: Mapping[str, Verdict], gates: bool) -> str:
+    """A name for some bundles as they come to sound. With gates they are heard until there is a verdict; without, those
+    that have one keep to it, and the others are taken as they are."""
+    told = [(one, before[one].take, before[one].kept) if one in before and not gates else one for one in ids]
+    return hashlib.sha256(repr((gates, told)).encode()).hexdigest()
 
 
 def bundle_id(bundle: Sequence[Exchange], seed: int) -> str:
