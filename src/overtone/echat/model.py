@@ -203,7 +203,24 @@ class EChat(nn.Module):
     # answering
 
     def forward(self, batch: Batch) -> Out:
-        """Cross-entropy over the joint vocabulary, at the targets only: V·L·B logits would not fit."""
+        """Cross-entropy over the joint vocabulary, a mean over the targets."""
+        loss, goal, heard, lengths = self.costs(batch)
+        spoken = goal >= self.vocab
+        n_speech = spoken.sum()
+        n_text = goal.numel() - n_speech
+        whole = loss.sum() / max(goal.numel(), 1)
+        with torch.no_grad():
+            speech = (loss * spoken).sum() / n_speech.clamp(min=1)
+            text = (loss * ~spoken).sum() / n_text.clamp(min=1)
+        helper = whole.new_zeros(())
+        if self.ctc and heard is not None and lengths is not None:
+            helper = self._ctc(heard, lengths, batch.ctc_ids, batch.ctc_lengths)
+            whole = whole + self.ctc * helper
+        return Out(whole, text, speech, helper.detach(), n_text, n_speech)
+
+    def costs(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+        """What each target costs, in nats, (N,), and which id it is, in the order of the flat (B·L); what was heard, and
+        how long it is. At the targets only: V·L·B logits would not fit."""
         x, heard, lengths = self._embed(batch)
         mask = batch.mask if getattr(batch, "holes", True) else None  # behind padding nothing is read: causal will do
         hidden = self.lm.base_model(inputs_embeds=x, attention_mask=mask, use_cache=False).last_hidden_state
@@ -218,18 +235,7 @@ class EChat(nn.Module):
                 for h, g in zip(told.split(CHUNK), goal.split(CHUNK), strict=True)
             ]
         )  # (N,)
-        spoken = goal >= self.vocab
-        n_speech = spoken.sum()
-        n_text = goal.numel() - n_speech
-        whole = loss.sum() / max(goal.numel(), 1)
-        with torch.no_grad():
-            speech = (loss * spoken).sum() / n_speech.clamp(min=1)
-            text = (loss * ~spoken).sum() / n_text.clamp(min=1)
-        helper = whole.new_zeros(())
-        if self.ctc and heard is not None and lengths is not None:
-            helper = self._ctc(heard, lengths, batch.ctc_ids, batch.ctc_lengths)
-            whole = whole + self.ctc * helper
-        return Out(whole, text, speech, helper.detach(), n_text, n_speech)
+        return loss, goal, heard, lengths
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(…, d) → (…, V+K+1), one joint vocabulary."""

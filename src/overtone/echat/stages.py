@@ -110,8 +110,10 @@ class StageRun(Struct, frozen=True):
 
 
 def stages(tables: Mapping[str, object], where: str) -> dict[str, Stage]:
-    """A preset's `[stage.N]` tables, in their order. Raises UsageError with the table and key that are wrong."""
-    return {name: convert(table, Stage, f"{where}: [stage.{name}]") for name, table in tables.items()}
+    """A preset's `[stage.N]` tables, in their order. Raises UsageError with the table and key that are wrong.
+
+    `[stage.prefer]` is not among them: it is no part of a run from data to model (`prefer.py` reads it)."""
+    return {n: convert(table, Stage, f"{where}: [stage.{n}]") for n, table in tables.items() if n != "prefer"}
 
 
 def plan(stages: Mapping[str, Stage], ablate: Iterable[str] = (), scale: float = 1.0, only: str = "") -> list[StageRun]:
