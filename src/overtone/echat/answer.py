@@ -142,8 +142,9 @@ class Answerer:
                 said[i] = msgspec.structs.replace(said[i], codes=spoken.codes, cut=said[i].cut or spoken.cut)
         return [self._answer(prompt, one) for prompt, one in zip(laid, said, strict=True)]
 
-    def stream(self, asked: Asked) -> Iterator[Piece]:
-        """Answer one, piece by piece; where speech is wanted and the model was taught so, text and speech in turn."""
+    def stream(self, asked: Asked, go_on: Callable[[], bool] = lambda: True) -> Iterator[Piece]:
+        """Answer one, piece by piece; where speech is wanted and the model was taught so, text and speech in turn.
+        Where `go_on` says no, nothing more comes."""
         prompt = self.lay(asked, streaming=asked.speech and self.interleave)
         reading = _Reading(self.tok, prompt.how.thinks, prompt.chat)
         ids: list[int] = []
@@ -154,6 +155,8 @@ class Answerer:
         for one in stages:  # grows by one where the text is spoken afterwards
             how = msgspec.structs.replace(one.how, seed=asked.seed)
             for kind, token in decode.stream(self.model, self.tok, one.sequence, one.waves, how):
+                if not go_on():
+                    return
                 if kind == "text":
                     ids.append(token)
                     yield from reading.more(token)

@@ -1,0 +1,63 @@
+"""Serve a trained checkpoint as an OpenAI-compatible endpoint that hears and speaks."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from overtone.errors import EXIT_OK, MissingExtra, UsageError
+from overtone.paths import shown
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The checkpoint, and where and how it answers."""
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", type=Path, help="its folder, or that of a training run")
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1: this machine only)")
+    parser.add_argument("--port", metavar="N", type=int, default=8000, help="0 picks a free one (8000)")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (auto)")
+    parser.add_argument("--name", default="echat", help="what the model is called (echat)")
+    parser.add_argument("--think", choices=("label", "natural", "none"), default="", help="(as it was trained)")
+    parser.add_argument("--system", choices=("own", "given"), default="own",
+                        help="whose system prompt is read: its own of training, or the request's (own)")  # fmt: skip
+    parser.add_argument("--temperature", metavar="X", type=float, help="of the text (the likeliest is taken)")
+    parser.add_argument("--speech-temperature", metavar="X", type=float, help="of the speech (1.2)")
+    parser.add_argument("--max-tokens", metavar="N", type=int, help="text tokens of a reply, its thought too (220)")
+    parser.add_argument("--max-speech", metavar="S", type=float, help="seconds of a spoken reply (20)")
+    parser.add_argument("--batch", metavar="N", type=int, default=8, help="requests answered together (8)")
+    parser.add_argument("--threads", metavar="N", type=int, default=0, help="of the CPU (all)")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Serve until stopped."""
+    from overtone.models.echat import checkpoint_folder
+
+    folder = checkpoint_folder(args.checkpoint.expanduser())
+    for flag in ("batch", "max_tokens", "max_speech"):
+        if (value := getattr(args, flag)) is not None and value <= 0:
+            raise UsageError(f"--{flag.replace('_', '-')} must be more than 0")
+    for flag in ("temperature", "speech_temperature"):
+        if (getattr(args, flag) or 0) < 0:
+            raise UsageError(f"--{flag.replace('_', '-')} must not be below 0")
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise MissingExtra("torch is not installed; run \"pip install 'overtone[train]'\"") from None
+    from overtone.echat.answer import manner_of, open_answerer
+    from overtone.echat.serve import bound, serve
+
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    taken = bound(args.host, args.port)
+    print(f"loading {shown(str(folder))} …", flush=True)
+    answerer = open_answerer(folder, manner_of(vars(args)), device=args.device)
+
+    def ready(url: str) -> None:
+        print(f"{args.name} answers at {url}; stop it with Ctrl-C. For example:", flush=True)
+        print(f"  overtone run echomind --model 'openai:{args.name}?base_url={url}'", flush=True)
+
+    try:
+        asyncio.run(serve(answerer, taken, args.name, args.batch, ready))
+    except KeyboardInterrupt:
+        print("stopped", flush=True)
+    return EXIT_OK

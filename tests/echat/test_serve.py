@@ -1,0 +1,334 @@
+"""A checkpoint behind real sockets: OpenAI's format in and out, streamed and not, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import io
+import json
+import re
+import threading
+import time
+import wave
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import numpy as np
+import pytest
+import torch
+
+from overtone.audio import encode_wav, load_sound
+from overtone.cli import main
+from overtone.echat import checkpoint, config, serve, wire
+from overtone.echat.answer import Manner, open_answerer
+from overtone.echat.decode import Sampling
+from overtone.errors import UsageError
+from overtone.models import openai
+from overtone.schema import Key, Message, Request
+from overtone.spec import parse_spec
+
+pytestmark = pytest.mark.local
+MANNER = Manner(think="", interleave=True, max_text=14, max_speech=60, speech=Sampling(1.0, 50))
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    preset = config.read("tiny")
+    folder = tmp_path_factory.mktemp("serve") / "model"
+    checkpoint.save(checkpoint.make(preset), folder, preset, notes={"stage": "3"})
+    return folder
+
+
+class Running:
+    """A server in a thread of this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.answerer = open_answerer(folder, MANNER, device="cpu")
+        self.url = ""
+        self.steps = 0
+        step, logits = self.answerer.model.step, self.answerer.model.logits
+
+        def letters(hidden: Any) -> Any:  # an untrained model would say bytes that are no text
+            out = logits(hidden)
+            out[..., ord("a") : ord("z") + 1] += 20
+            return out
+
+        self.answerer.model.logits = letters
+
+        def counted(*args: Any, **more: Any) -> Any:
+            self.steps += 1
+            return step(*args, **more)
+
+        self.answerer.model.step = counted
+        self.loop = asyncio.new_event_loop()
+        up = threading.Event()
+
+        def ready(url: str) -> None:
+            self.url = url
+            up.set()
+
+        def run() -> None:
+            asyncio.set_event_loop(self.loop)
+            self.task = self.loop.create_task(
+                serve.serve(self.answerer, serve.bound("127.0.0.1", 0), "echat", 4, ready)
+            )
+            with contextlib.suppress(asyncio.CancelledError):
+                self.loop.run_until_complete(self.task)
+
+        self.thread = threading.Thread(target=run)
+        self.thread.start()
+        assert up.wait(30)
+
+    def stop(self) -> None:
+        self.loop.call_soon_threadsafe(self.task.cancel)
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def server(tiny: Path) -> Iterator[Running]:
+    running = Running(tiny)
+    yield running
+    running.stop()
+
+
+def noise(seconds: float = 0.5) -> bytes:
+    return encode_wav((0.1 * np.random.default_rng(0).standard_normal(round(16_000 * seconds))), 16_000)
+
+
+def said(wav: bytes | None = None) -> dict[str, Any]:
+    data = base64.b64encode(noise() if wav is None else wav).decode()
+    return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
+
+
+def body(*parts: Any, **more: Any) -> dict[str, Any]:
+    return {"model": "echat", "messages": [{"role": "user", "content": list(parts) or [said()]}], **more}
+
+
+SPOKEN = {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}}
+STREAMED = {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "pcm16"}, "stream": True}
+
+
+async def post(server: Running, told: Any, path: str = "/chat/completions") -> tuple[int, Any]:
+    async with aiohttp.ClientSession() as session, session.post(server.url + path, json=told) as answer:
+        return answer.status, await answer.json()
+
+
+async def events(server: Running, told: Any) -> list[Any]:
+    async with aiohttp.ClientSession() as session, session.post(f"{server.url}/chat/completions", json=told) as answer:
+        assert answer.status == 200 and answer.content_type == "text/event-stream"
+        lines = [line.decode().strip() async for line in answer.content if line.strip()]
+    assert lines[-1] == "data: [DONE]"
+    return [json.loads(line.removeprefix("data: ")) for line in lines[:-1]]
+
+
+async def test_it_tells_what_it_is(server: Running) -> None:
+    async with aiohttp.ClientSession() as session:
+        async with session.get(f"{server.url}/models") as answer:
+            assert [m["id"] for m in (await answer.json())["data"]] == ["echat"]
+        async with session.get(f"{server.url}/models/echat") as answer:
+            assert (await answer.json())["object"] == "model"
+        async with session.get(server.url.removesuffix("/v1") + "/health") as answer:
+            assert await answer.json() == {"status": "ok", "waiting": 0}
+
+
+async def test_a_spoken_reply_comes_with_its_words(server: Running) -> None:
+    status, answer = await post(server, body(**SPOKEN, seed=3))
+    assert status == 200 and answer["object"] == "chat.completion"
+    message = answer["choices"][0]["message"]
+    assert message["role"] == "assistant" and message["content"] is None
+    with wave.open(io.BytesIO(base64.b64decode(message["audio"]["data"]))) as sound:
+        assert sound.getframerate() == 24_000
+        spoken = answer["usage"]["completion_tokens_details"]["audio_tokens"]
+        assert sound.getnframes() == 960 * spoken > 0
+    assert message["audio"]["expires_at"] > time.time() and "transcript" in message["audio"]
+    assert answer["usage"]["prompt_tokens_details"]["audio_tokens"] == config.positions(
+        server.answerer.config.model, 8_000
+    )
+    assert (await post(server, body(**SPOKEN, seed=3)))[1]["choices"][0]["message"]["audio"]["data"] == message[
+        "audio"
+    ]["data"]
+
+
+async def test_a_dialogue_goes_on_with_the_voice_it_had(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, answer = await post(server, body(**SPOKEN))
+    audio = answer["choices"][0]["message"]["audio"]
+    laid = []
+    lay = server.answerer.lay
+    monkeypatch.setattr(server.answerer, "lay", lambda *a, **k: laid.append(lay(*a, **k)) or laid[-1])
+    user = {"role": "user", "content": [said()]}
+    messages = [user, {"role": "assistant", "audio": {"id": audio["id"]}}, user]
+    status, _ = await post(server, {"model": "echat", "messages": messages, **SPOKEN})
+    vocab, edge = server.answerer.tok.vocab, server.answerer.tok.edge
+    codes = [i for i in laid[-1].sequence.ids if vocab <= i < edge]
+    assert status == 200 and len(codes) == answer["usage"]["completion_tokens_details"]["audio_tokens"]
+    messages[1] = {"role": "assistant", "audio": {"id": "audio-unknown"}}
+    status, wrong = await post(server, {"model": "echat", "messages": messages})
+    assert status == 400 and "send its words" in wrong["error"]["message"]
+
+
+async def test_a_stream_gives_words_and_sound_in_turn(server: Running) -> None:
+    told = await events(server, body(**STREAMED, seed=5, stream_options={"include_usage": True}))
+    assert all(event["object"] == "chat.completion.chunk" for event in told)
+    deltas = [event["choices"][0]["delta"] for event in told if event["choices"]]
+    name = deltas[0]["audio"]["id"]
+    sounds = [base64.b64decode(d["audio"]["data"]) for d in deltas if d.get("audio", {}).get("data")]
+    assert len(sounds[0]) == 2 * 14 * 960  # eighteen codes came, four are held back
+    usage = told[-1]["usage"]
+    assert sum(map(len, sounds)) == 2 * 960 * usage["completion_tokens_details"]["audio_tokens"]
+    assert told[-2]["choices"][0]["finish_reason"] in ("stop", "length")
+    text = "".join(d["audio"].get("transcript", "") for d in deltas if "audio" in d)
+    assert len(text) == 14
+    first_sound = next(i for i, d in enumerate(deltas) if "data" in d.get("audio", {}))
+    assert sum(len(d["audio"].get("transcript", "")) for d in deltas[:first_sound]) == 6
+    user = {"role": "user", "content": [said()]}
+    again = [user, {"role": "assistant", "audio": {"id": name}}, user]
+    assert (await post(server, {"model": "echat", "messages": again, **SPOKEN}))[0] == 200
+
+
+async def test_text_is_streamed_as_content(server: Running) -> None:
+    told = await events(server, body({"type": "text", "text": "Hello"}, stream=True))
+    whole = (await post(server, body({"type": "text", "text": "Hello"})))[1]
+    text = "".join(event["choices"][0]["delta"].get("content") or "" for event in told)
+    assert text.strip() == whole["choices"][0]["message"]["content"].strip()
+
+
+async def test_who_goes_away_is_answered_no_further(server: Running) -> None:
+    server.answerer.manner = Manner(think="", interleave=True, max_text=4, max_speech=1500, speech=Sampling(1.0, 50))
+    try:
+        async with aiohttp.ClientSession() as session:
+            answer = await session.post(f"{server.url}/chat/completions", json=body(**STREAMED))
+            await answer.content.readline()
+            answer.close()
+        await asyncio.sleep(1.0)
+        before = server.steps
+        await asyncio.sleep(0.5)
+        assert server.steps == before < 1400
+    finally:
+        server.answerer.manner = MANNER
+    assert (await post(server, body()))[0] == 200
+
+
+async def test_requests_that_wait_are_answered_together(server: Running) -> None:
+    alone = server.steps
+    await post(server, body(seed=1))
+    alone = server.steps - alone
+    before = server.steps
+    answers = await asyncio.gather(*(post(server, body(seed=1)) for _ in range(9)))
+    assert {status for status, _ in answers} == {200}
+    assert len({json.dumps(answer["choices"]) for _, answer in answers}) == 1
+    assert server.steps - before <= 6 * alone
+
+
+async def test_a_run_can_talk_to_it(server: Running) -> None:
+    model = openai.load(parse_spec(f"openai:echat?base_url={server.url}&speech=yes"))
+    await model.open()
+    try:
+        sound = load_sound(noise())
+        reply = await model.ask(Request(Key("i", "c"), (Message("user", (sound,)),), speech=True, task="converse"))
+        with wave.open(io.BytesIO(reply.audio or b"")) as spoken:
+            assert spoken.getframerate() == 24_000 and spoken.getnframes()
+        asked = Request(Key("i", "c"), (Message("user", ("Which? A. sad B. happy", sound)),), task="choose")
+        assert (await model.ask(asked)).audio is None
+        pcm = openai.load(parse_spec(f"openai:echat?base_url={server.url}&speech_format=pcm16"))
+        await pcm.open()
+        same = await pcm.ask(Request(Key("i", "c"), (Message("user", (sound,)),), speech=True, task="converse"))
+        await pcm.close()
+        assert same.audio == reply.audio
+    finally:
+        await model.close()
+
+
+@pytest.mark.parametrize(
+    ("told", "status", "message"),
+    [
+        ([1, 2], 400, "no request for a chat completion"),
+        ({"model": "echat"}, 400, "messages"),
+        ({"model": "gpt-4o", "messages": []}, 404, "this server has 'echat'"),
+        (body(said(b"")), 400, "empty"),
+        (body(said(b"RIFF nonsense")), 400, r"messages\[0\].content\[0\]"),
+        (body(said(noise(0.01))), 400, "too short"),
+        (body({"type": "input_audio", "input_audio": {"data": "%%%"}}), 400, "not base64"),
+        (body({"type": "image_url", "image_url": {}}), 400, "no part of type 'image_url'"),
+        (body({"type": "audio_url", "audio_url": {"url": "http://x/a.wav"}}), 400, "nothing is fetched"),
+        (body({"type": "text", "text": "x" * 6000}), 400, "positions are asked"),
+        ({"model": "echat", "messages": [{"role": "assistant", "content": "x"}]}, 400, "must be the user's"),
+        ({"model": "echat", "messages": [{"role": "robot", "content": "x"}]}, 400, "no role 'robot'"),
+        (body(**{**SPOKEN, "stream": True}), 400, "must be pcm16"),
+        (body(modalities=["text", "audio"], audio={"format": "mp3"}), 400, "wav or pcm16"),
+        (body(modalities=["video"]), 400, "text and audio"),
+        (body(temperature=3), 400, "between 0 and 2"),
+        (body(n=2), 400, "n must be 1"),
+        (body(tools=[{"type": "function"}]), 400, "tools is not supported"),
+    ],
+)
+async def test_what_cannot_be_answered_is_told_in_openais_form(
+    server: Running, told: Any, status: int, message: str
+) -> None:
+    found, answer = await post(server, told)
+    assert found == status
+    assert set(answer["error"]) == {"message", "type", "param", "code"}
+    assert answer["error"]["type"] == "invalid_request_error"
+    assert re.search(message, answer["error"]["message"]), answer
+
+
+async def test_other_paths_large_bodies_and_a_crowd_are_refused(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await post(server, {}, "/embeddings"))[0] == 404
+    async with aiohttp.ClientSession() as session:
+        url = f"{server.url}/chat/completions"
+        async with session.post(url, data=b"x" * (serve.MAX_BODY + 10)) as answer:
+            assert answer.status == 413 and "send less sound" in (await answer.json())["error"]["message"]
+    monkeypatch.setattr(serve, "MAX_WAITING", 0)
+    async with aiohttp.ClientSession() as session, session.post(url, json=body()) as answer:
+        assert answer.status == 503 and answer.headers["Retry-After"] == "2"
+        assert (await answer.json())["error"]["type"] == "server_error"
+
+
+async def test_a_request_that_breaks_the_model_is_told_and_the_next_is_answered(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: Any, **more: Any) -> Any:
+        raise RuntimeError("a secret of the machine")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(server.answerer, "_respond", broken)
+        status, answer = await post(server, body())
+    assert status == 500 and "secret" not in answer["error"]["message"]
+    assert (await post(server, body()))[0] == 200
+
+
+def test_spoken_replies_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = wire.Memory()
+    for n in range(wire.REMEMBERED + 1):
+        memory.keep(str(n), "text", (n,))
+    assert memory.find("0") is None and memory.find("1") == ("text", (1,))
+    later = time.monotonic() + wire.EXPIRES + 1
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert memory.find("1") is None
+
+
+def test_a_taken_port_is_told_before_the_model_is_loaded(server: Running) -> None:
+    port = int(server.url.split(":")[2].split("/")[0])
+    with pytest.raises(UsageError, match=f"cannot listen on 127.0.0.1:{port}"):
+        serve.bound("127.0.0.1", port).listen()
+    with pytest.raises(UsageError, match="no port 99999"):
+        serve.bound("127.0.0.1", 99999)
+    with pytest.raises(UsageError, match="cannot listen on"):
+        serve.bound("192.0.2.1", 0)
+
+
+def test_the_command_tells_what_is_wrong(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, wrong in (
+        ([str(tmp_path / "nowhere")], "no such folder"),
+        ([str(tmp_path)], "neither a checkpoint"),
+        ([str(tiny), "--batch", "0"], "--batch must be more than 0"),
+        ([str(tiny), "--device", "tpu", "--port", "0"], "device must be"),
+    ):
+        assert main(["serve", *arguments]) == 2
+        assert wrong in capsys.readouterr().err
