@@ -107,6 +107,7 @@ class Adapter(nn.Module):
         )
         self.last = nn.LayerNorm(config.dim)
         self.out = nn.Linear(config.dim, width)
+        self.gain = nn.Parameter(torch.ones(1)) if config.level else None
         self.dropout = config.dropout
         self.checkpointing = False
         self.blank = nn.Linear(width, 1)  # of the helper loss: "no word here"
@@ -125,7 +126,10 @@ class Adapter(nn.Module):
         mask = within(lengths, x.shape[1])[:, None, None, :]
         for block in self.blocks:
             x = _run(block, self.checkpointing and self.training, x, mask)
-        return self.out(self.last(x)), lengths
+        x = self.out(self.last(x))
+        if self.gain is not None:  # not published: with a high rate and few clips they grow to ten times the size
+            x = (F.rms_norm(x.float(), x.shape[-1:]) * self.gain).to(x.dtype)
+        return x, lengths
 
 
 class EChat(nn.Module):
@@ -159,6 +163,8 @@ class EChat(nn.Module):
         nn.init.zeros_(self.speech["head"].bias)
         nn.init.normal_(self.adapter.out.weight, std=rms / math.sqrt(self.config.adapter.dim))
         nn.init.zeros_(self.adapter.out.bias)
+        if self.adapter.gain is not None:
+            nn.init.constant_(self.adapter.gain, rms)
         nn.init.zeros_(self.adapter.blank.weight)  # at first it is as likely as all words together
         nn.init.constant_(self.adapter.blank.bias, math.log(self.vocab) + self.config.lm.hidden * rms**2 / 2)
 
@@ -219,7 +225,7 @@ class EChat(nn.Module):
         return Out(whole, text, speech, helper.detach(), n_text, n_speech)
 
     def costs(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        """What each target costs, in nats, (N,), and which id it is, in the order of the flat (B·L); what was heard, and
+        """What each target costs, in nats, (N,), and which id it is, in the order of the flat (B·L); what was heard and
         how long it is. At the targets only: V·L·B logits would not fit."""
         x, heard, lengths = self._embed(batch)
         mask = batch.mask if getattr(batch, "holes", True) else None  # behind padding nothing is read: causal will do

@@ -84,7 +84,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
     corpus.check(config.model.speech.codes)
     world = launch.enter(settings.device)
     if world.first:
-        _claim(settings, config, planned)
+        claim(settings, config, planned)
     world.wait()
     tok = open_tokenizer(config.model)
     clips = Clips(corpus.packs, world.device)
@@ -227,14 +227,15 @@ def finish(model: EChat, config: Config, folder: Path, world: World, notes: dict
     world.wait()
 
 
-def _claim(settings: Settings, config: Config, planned: list[StageRun]) -> None:
-    """Write run.json, or refuse a folder that holds another run."""
+def claim(settings: Settings, config: Config, planned: list[StageRun], **more: Any) -> None:
+    """Write run.json, or refuse a folder that holds another run: `more` must be the same as well."""
     said = {
         "preset": msgspec.to_builtins(config),
         "ablate": sorted(settings.ablate),
         "scale": settings.scale,
         "steps": settings.steps,
         "seed": settings.seed,
+        **more,
     }
     rows = [
         {"name": r.name, "title": r.stage.title, "steps": r.steps, "targets": r.targets,
