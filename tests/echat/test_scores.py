@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -16,6 +18,7 @@ from overtone.echat.predictions import Head, Prediction
 from overtone.echat.scores import Scores
 from overtone.echat.tallies import Measure
 from overtone.errors import DataError
+from scripts import echat_results
 
 SORRY, NICE, FINE = "I am sorry.", "How nice!", "All right."
 
@@ -230,3 +233,34 @@ def test_labels_of_other_dimensions_are_read_by_their_own_inventory() -> None:
     assert values(found, "age", "named", "accuracy") == 1
     assert values(found, "event", "named", "uar") == 1
     assert values(found, "event", "chosen", "uar") == 1  # the only label there is
+
+
+# ── the page ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_page_of_results_tells_what_held_and_keeps_the_words_around(scored: Scores, tmp_path: Path) -> None:
+    (tmp_path / "scores.json").write_bytes(msgspec.json.encode(scored))
+    page = tmp_path / "page.md"
+    echat_results.main([str(tmp_path / "scores.json"), "--page", str(page)])
+    page.write_text(page.read_text().replace("## Hearing", "## Hearing\n\nOur own words."))
+    once = page.read_text()
+    echat_results.main([str(tmp_path / "scores.json"), "--page", str(page)])
+    assert page.read_text() == once and "Our own words." in once
+    own = one(scored, "full", "emotion.uar", "named")
+    assert f"| emotion | seen recipe | 0.50 | {own.value:.2f} ({own.low:.2f} to {own.high:.2f}) |" in once
+    assert "| − think | emotion | 3.5 | +" in once and "| held |" in once
+    assert "full against the deaf cascade: +" in once and "above it" in once
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(0.1, 0.3, "held"), (-0.1, 0.3, "cannot be told from none"), (-0.3, -0.1, "the other way")],
+)
+def test_a_claim_holds_only_where_its_interval_says_so(low: float, high: float, said: str) -> None:
+    found = echat_results.verdict(scores.Difference("seen", "direction", "a", "b", (low + high) / 2, low, high))
+    assert found.startswith(said)
+
+
+def test_a_page_without_a_place_for_a_table_is_told(scored: Scores) -> None:
+    with pytest.raises(ValueError, match="no place for setting"):
+        echat_results.filled("# Nothing", scored)

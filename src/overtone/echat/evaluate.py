@@ -124,7 +124,7 @@ def chosen_modes(asked: Sequence[str], config: Config, notes: dict[str, Any]) ->
 
 
 def chosen(records: Sequence[Record], wanted: Wanted) -> list[Record]:
-    """The records of the parts asked for; of a part at most `limit`, by whole groups in an order of their own."""
+    """The records of the parts asked for; of a part at most `limit`, by whole groups (one at least) in a drawn order."""
     out = []
     for part in sorted({record.part for record in records}):
         if part not in wanted.parts if wanted.parts else part in LEARNT:
@@ -135,7 +135,7 @@ def chosen(records: Sequence[Record], wanted: Wanted) -> list[Record]:
                 groups.setdefault(record.group or record.key, []).append(record)
         taken = 0
         for name in sorted(groups, key=lambda name: hashlib.sha256(name.encode()).digest()):
-            if not wanted.limit or taken + len(groups[name]) <= wanted.limit:
+            if not taken or not wanted.limit or taken + len(groups[name]) <= wanted.limit:
                 out += groups[name]
                 taken += len(groups[name])
     return out
