@@ -2,7 +2,7 @@
 
     python -m bench.units [--texts N] [--write]
 
-Replies of two sentences that nothing was trained on, the reply emotions in turn, are heard by the embedded recogniser
+Replies of two texts that nothing was trained on, the reply emotions in turn, are heard by the embedded recogniser
 as delivered, re-made by WORLD from the decoder's own parameters, and re-made from units. `--write` puts the tables into
 docs/speech-tokens.md.
 """
@@ -124,9 +124,8 @@ def main() -> int:
     table = measured(told.texts)
     print(table)
     if told.write:
-        page = PAGE.read_text()
-        parts = re.split(r"(?<=<!-- measured -->\n)|(?=<!-- end -->)", page)
-        PAGE.write_text(parts[0] + table + "\n" + parts[2])
+        before, _, rest = PAGE.read_text().partition("<!-- measured -->\n")
+        PAGE.write_text(f"{before}<!-- measured -->\n{table}\n<!-- end -->{rest.partition('<!-- end -->')[2]}")
     return 0
 
 

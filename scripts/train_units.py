@@ -1,7 +1,7 @@
 """Train the embedded speech tokens of `overtone.echat.speech.units`: speak, deliver, learn, write the weights.
 
     python -m scripts.train_units speech     the voice says every text in drawn emotions: what is heard, what is meant
-    python -m scripts.train_units fit        both networks and the codes between them; minutes on two cores, or CUDA
+    python -m scripts.train_units fit        both networks and the codes between them; minutes on a core, or CUDA
 
 Work lies in out/units. The encoder hears an emotional delivery; the decoder must give back the *plain* speech at the
 same moments, so that a code has no reason to carry the emotion. Codes are moving averages of what falls to them
@@ -28,7 +28,7 @@ from overtone.echat.speech import units as u
 
 WORK = Path("out/units")
 TEXTS = Path("src/overtone/build")
-UNSEEN = Path("src/overtone/echat/texts")  # what nothing is trained on: `bench.units` listens to these
+UNSEEN = Path("src/overtone/echat/texts/plain.toml")  # what nothing is trained on: `bench.units` listens to these
 DELIVERIES = 2  # of each text
 SEED = 7
 MANNERS = ("", "happy", "sad", "surprise", "angry", "fear", "disgust", "sobbing", "tired", "slow", "fast")
@@ -43,10 +43,10 @@ DECAY, COMMIT, LEARN = 0.985, 0.25, 2e-3
 # ---- speech ----------------------------------------------------------------------------------------------------------
 
 
-def texts(folder: Path) -> list[str]:
-    """Every sentence of six words or more in the data files below a folder, in a drawn order."""
+def texts(place: Path) -> list[str]:
+    """Every text of six words or more in a data file, or in those below a folder, in a drawn order."""
     found: set[str] = set()
-    for path in sorted(folder.rglob("*.toml")):
+    for path in sorted(place.rglob("*.toml")) if place.is_dir() else [place]:
         if path.name != "lexicon.toml":
             found.update(_strings(tomllib.loads(path.read_text())))
     ordered = sorted(found)
@@ -278,10 +278,10 @@ def _means(x: Any, count: int, rng: np.random.Generator) -> Any:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("speech", "fit"))
-    parser.add_argument("--hours", type=float, default=2.5, help="of speech")
+    parser.add_argument("--hours", type=float, default=2.0, help="of speech")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--minutes", type=float, default=15.0, help="of training, where --steps is 0")
-    parser.add_argument("--steps", type=int, default=0, help="of training: the same number gives the same weights")
+    parser.add_argument("--minutes", type=float, default=15.0, help="of training, with --steps 0")
+    parser.add_argument("--steps", type=int, default=2600, help="of training: the same number gives the same weights")
     parser.add_argument("--out", type=Path, default=u.WEIGHTS)
     told = parser.parse_args()
     if told.what == "speech":
