@@ -4,11 +4,9 @@ and made tensors; beside a GPU by processes of their own, so that it never waits
 from __future__ import annotations
 
 import fnmatch
-import multiprocessing
 import os
 import random
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +27,6 @@ from overtone.paths import shown
 
 TRAIN = ("", "train")  # the parts of a set that are learnt from
 _SHOWN = 10  # problems at most
-_ALONE = 4000  # records that are not worth a process
 
 
 class Corpus:
@@ -112,7 +109,7 @@ class Stream(IterableDataset):
         for source in sources(run.stage, records):
             key = (source.task, source.style, source.thoughts, source.streaming, len(source.records))
             if key not in known:
-                known[key] = self._survey(source)
+                known[key] = mixing.survey(source, tok, corpus.seconds, self._positions, run.stage.sequence)
             self.sources.append(
                 msgspec.structs.replace(source, lengths=known[key].lengths, left_out=known[key].left_out)
             )
@@ -182,50 +179,6 @@ class Stream(IterableDataset):
 
     def _positions(self, seconds: float) -> int:
         return positions(self.model, round(seconds * RATE))
-
-    def _survey(self, source: Source) -> Source:
-        """`mixing.survey`, by several processes where there is much to lay out."""
-        jobs = min(self.workers, len(source.records) // _ALONE + 1)
-        one = partial(
-            mixing.survey, tok=self.tok, seconds=self.corpus.seconds, positions=self._positions,
-            longest=self.run.stage.sequence,
-        )  # fmt: skip
-        if jobs <= 1:
-            return one(source)
-        return in_pieces(source, one, jobs)
-
-
-def in_pieces(source: Source, survey: Callable[[Source], Source], jobs: int) -> Source:
-    """Survey a source in pieces, one a process, and put them together."""
-    global _piecework
-    size = -(-len(source.records) // jobs)
-    pieces = [source.records[at : at + size] for at in range(0, len(source.records), size)]
-    _piecework = [partial(_piece, msgspec.structs.replace(source, records=records), survey) for records in pieces]
-    with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        found = pool.map(_work, range(len(pieces)))
-    _piecework = []
-    source.lengths = [n for lengths, _ in found for n in lengths]
-    for _, left in found:
-        for why, count in left.items():
-            source.left_out[why] = source.left_out.get(why, 0) + count
-    if not any(source.lengths):
-        return survey(source)  # tells what is wrong
-    return source
-
-
-_piecework: list[Callable[[], tuple[list[int], dict[str, int]]]] = []  # what processes forked from this one find
-
-
-def _work(number: int) -> tuple[list[int], dict[str, int]]:
-    return _piecework[number]()
-
-
-def _piece(source: Source, survey: Callable[[Source], Source]) -> tuple[list[int], dict[str, int]]:
-    try:
-        done = survey(source)
-    except DataError:  # nothing in this piece; others may have some
-        return [0] * len(source.records), {}
-    return list(done.lengths), done.left_out
 
 
 def workers_for(device: torch.device) -> int:
