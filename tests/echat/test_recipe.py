@@ -249,3 +249,21 @@ def test_the_command_trains_and_says_when_the_time_is_up(made, tmp_path, capsys)
     assert main(["train", "echat", "--out", str(tmp_path / "o")]) == 2
     assert main([*words, "--preset", "mni"]) == 2
     assert "did you mean 'mini'" in capsys.readouterr().err
+
+
+def test_dialogue_in_text_joins_as_text_alone(made, tmp_path) -> None:
+    rows = [{"messages": [{"role": "user", "content": f"Is {i} odd?"}, {"role": "assistant", "content": "Count."}]}
+            for i in range(5)]  # fmt: skip
+    path = tmp_path / "plain.jsonl"
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    config = read(str(made[0]))
+    [planned] = plan(stages(config.stage, "small"), only="3")
+    corpus = Corpus([made[1], path])
+    clips = Clips(corpus.packs, torch.device("cpu"))
+    found = Stream(corpus, clips, planned, config.model, open_tokenizer(config.model)).sources
+    used = {source.name: sum(n > 0 for n in source.lengths) for source in found}
+    assert used == {"s2s-think": 20, "s2s": 20, "t2t": 25}
+    assert found[0].left_out == {"no recording": 5}
+    path.write_bytes(msgspec.json.encode({"messages": [{"role": "user", "content": "Alone?"}], "key": "k1"}))
+    with pytest.raises(DataError, match=r"plain\.jsonl: k1: turns must be"):
+        Corpus([path])

@@ -17,23 +17,24 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from overtone.echat import layout, mixing
 from overtone.echat.batches import RATE, Batch, Clips, augment_wave, collate
 from overtone.echat.config import ModelConfig, positions
-from overtone.echat.containers import Pack, clip_index
+from overtone.echat.containers import Pack, clip_index, read_text
 from overtone.echat.layout import ClipRef, Think, Tokens
 from overtone.echat.mixing import Mixture, Source
-from overtone.echat.records import CHAT, Record
+from overtone.echat.records import CHAT, Record, TextRecord, Turn
 from overtone.echat.stages import CLIP_SECONDS, Stage, StageRun
 from overtone.errors import DataError
 from overtone.paths import shown
 
-TRAIN = ("", "train")  # the parts of a set that are learnt from
+TRAIN = ("", "train", "style")  # the parts of a set that are learnt from
 _SHOWN = 10  # problems at most
 
 
 class Corpus:
-    """The packs that a run learns from, with the number of every clip in the bank of all."""
+    """What a run learns from: packs, with the number of every clip in the bank of all, and files of text dialogue."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self.packs = [Pack(folder) for folder in folders]
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.packs = [Pack(path) for path in paths if not path.is_file()]
+        self.texts = [_dialogue(row, path) for path in paths if path.is_file() for row in read_text(path)]
         self.first: dict[str, int] = {}  # folder → number of its first clip
         total = 0
         for pack in self.packs:
@@ -42,7 +43,8 @@ class Corpus:
         self._packs = {str(pack.folder): pack for pack in self.packs}
 
     def records(self, trained: bool = True) -> list[Record]:
-        return [record for pack in self.packs for record in pack.records if (record.part in TRAIN) == trained]
+        found = [record for pack in self.packs for record in pack.records if (record.part in TRAIN) == trained]
+        return found + self.texts if trained else found
 
     def number(self, clip: ClipRef) -> int:
         return self.first[clip.home] + clip_index(clip.wav)
@@ -57,6 +59,17 @@ class Corpus:
             more = f"\n  … and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
             listed = "\n  ".join(found[:_SHOWN])
             raise DataError(f"{len(found)} records cannot be trained on:\n  {listed}{more}\ncorrect or remove them")
+
+
+def _dialogue(row: TextRecord, path: Path) -> Record:
+    """A dialogue in text as a record without sound: the assistant's last turn is the reply."""
+    said = [message for message in row.messages if message.role != "system"]
+    roles = [message.role for message in said]
+    if len(said) < 2 or roles != ["user", "assistant"] * (len(said) // 2):
+        raise DataError(f"{shown(str(path))}: {shown(row.key)}: turns must be a user's and an assistant's in turn")
+    pairs = [(said[i].content, said[i + 1].content) for i in range(0, len(said), 2)]
+    history = tuple(Turn(question=asked, txt=answer) for asked, answer in pairs[:-1])
+    return Record(row.key, pairs[-1][1], question=pairs[-1][0], dataset=path.stem, task="<TEXT2TEXT>", history=history)
 
 
 def _problems(pack: Pack, codes: int) -> Iterator[str]:
