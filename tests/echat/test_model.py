@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import msgspec
 import pytest
 import torch
 
+from overtone.echat.backbone import open_lm
 from overtone.echat.config import adapter_length
-from overtone.echat.model import Adapter
+from overtone.echat.encoders import open_encoder
+from overtone.echat.model import Adapter, EChat
 from tests.echat import small
 
 
@@ -74,6 +77,17 @@ def test_adapter_outputs_stand_where_the_clip_is_heard_and_nowhere_else() -> Non
             assert torch.equal(x[row, 3 : 3 + n], heard[row, :n])
         text = batch.ids >= 0
         assert torch.equal(x[text], model.embed_ids(batch.ids)[text])
+
+
+def test_levelled_outputs_have_the_size_of_the_language_models_own_embeddings() -> None:
+    config = small.model_config()
+    config = msgspec.structs.replace(config, adapter=msgspec.structs.replace(config.adapter, level=True))
+    model = EChat(config, open_encoder(config.encoder), open_lm(config.lm))
+    model.adapter.out.weight.data *= 30
+    batch = small.batch(config)
+    heard, _ = model.encode_audio(batch.wave, batch.wave_lengths)
+    own = model.lm.get_input_embeddings().weight
+    assert torch.allclose(heard.square().mean(-1).sqrt(), own.square().mean().sqrt(), rtol=1e-3)
 
 
 def test_marks_and_speech_codes_have_their_own_table() -> None:
@@ -221,10 +235,6 @@ def test_bf16_is_near_float32() -> None:
 
 
 def test_a_language_model_of_another_vocabulary_is_refused() -> None:
-    from overtone.echat.backbone import open_lm
-    from overtone.echat.encoders import open_encoder
-    from overtone.echat.model import EChat
-
     made, other = small.model_config(), small.model_config(vocab=300)
     with pytest.raises(ValueError, match="300 text ids"):
         EChat(made, open_encoder(made.encoder), open_lm(other.lm))

@@ -44,6 +44,7 @@ class AdapterConfig(Struct, frozen=True, forbid_unknown_fields=True):
     layers: int = 4
     heads: int = 4
     dropout: float = 0.1
+    level: bool = False  # bring its outputs to the size of the LM's embeddings
 
 
 class LMConfig(Struct, frozen=True, forbid_unknown_fields=True):
