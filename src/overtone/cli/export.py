@@ -38,6 +38,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     pairs.add_argument(
         "--hold-out", metavar="SHARE", type=float, default=0.0, help="of the scripts, in another file (0)"
     )
+    pairs.add_argument(
+        "--pack", metavar="DIR", type=Path, help="the pairs with their clips as well, as training reads them"
+    )
     pairs.add_argument("--seed", metavar="N", type=int, default=0, help="of what is held out (0)")
 
 
@@ -91,8 +94,16 @@ def _preferences(args: argparse.Namespace) -> int:
     found = find(args.runs, wanted)
     for line in _told(found):
         print(shown(line))
-    for path in write(found, args.runs, wanted, out):
+    written = write(found, args.runs, wanted, out)
+    for path in written:
         print(f"→ {shown(str(path))}")
+    if args.pack:
+        from overtone.echat import pairs
+        from overtone.echat.speech import open_tokens
+
+        files = [path for path in written if path.suffix == ".jsonl" and path.stat().st_size]
+        count = pairs.pack(files, args.pack, open_tokens("units"))
+        print(f"{count} pairs with their clips → {shown(str(args.pack))}")
     return EXIT_OK
 
 

@@ -14,7 +14,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """What is trained, and the flags."""
     parser.add_argument("what", metavar="WHAT", choices=("echat", "text"), help="echat, or text")
     parser.add_argument("--data", metavar="PATH", type=Path, action="append", default=[],
-                        help="a pack of `overtone build echat` (several join); of text: rows.jsonl")  # fmt: skip
+                        help="packs of `overtone build echat`; of prefer: pairs; of text: rows.jsonl")  # fmt: skip
     parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="where the run goes")
     parser.add_argument("--steps", metavar="N", type=int, default=0, help="optimiser steps of each stage")
     parser.add_argument("--minutes", metavar="M", type=float, default=math.inf, help="stop and save after so long")
@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save-minutes", metavar="M", type=float, default=5.0, help="between checkpoints (5)")
     echat = parser.add_argument_group("of echat")
     echat.add_argument("--preset", metavar="NAME", default="mini", help="full, mini, tiny, or a file of your own .toml")
-    echat.add_argument("--stage", metavar="N", default="", help="1, 2 (2a, 2b) or 3; all when not given")
+    echat.add_argument("--stage", metavar="N", default="", help="1, 2 (2a, 2b) or 3; all when not given; or prefer")
     echat.add_argument("--from", dest="start", metavar="DIR", type=Path, help="begin with this checkpoint or run")
     echat.add_argument("--ablate", metavar="WHAT,…", default="", help="leave out: understanding, think")
     echat.add_argument("--scale", metavar="X", type=float, default=1.0, help="shorten all stages to this share")
@@ -58,6 +58,8 @@ def main(args: argparse.Namespace) -> int:
 def _echat(args: argparse.Namespace) -> bool:
     from overtone.echat.recipe import Settings, run
 
+    if args.stage == "prefer":
+        from overtone.echat.prefer import run
     settings = Settings(
         preset=args.preset,
         data=tuple(args.data),
