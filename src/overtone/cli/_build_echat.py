@@ -90,6 +90,7 @@ def _print(built: Built, out: Path, pack: str) -> None:
     if built.replies:
         print(f"{built.replies} replies spoken")
     if pack:
-        print(f"Next: overtone train echat --preset mini --stage 1 --data {shown(f'{pack}/train')} --out RUN")
+        packs = " ".join(f"--data {shown(f'{pack}/{part}')}" for part in ("train", "style") if part in built.parts)
+        print(f"Next: overtone train echat --preset mini {packs} --out RUN")
     else:
         print(f"Training reads packs; for one: the same command with --pack {shown(str(out / 'pack'))}")

@@ -66,7 +66,7 @@ def records_of(
         reply = spoken.get((x.txt, x.reply_emotion))
         task = STYLE if x.part == "style" else HISTORY if x.first else CHAT
         extra: dict[str, Any] = {
-            "part": x.part,
+            "part": "train" if x.part == "style" else x.part,  # lines of a style are trained on
             "group": x.group,
             "kind": x.kind,
             "speaker": f"{clip.engine}:{clip.speaker}",
