@@ -124,7 +124,7 @@ def chosen_modes(asked: Sequence[str], config: Config, notes: dict[str, Any]) ->
 
 
 def chosen(records: Sequence[Record], wanted: Wanted) -> list[Record]:
-    """The records of the parts asked for; of a part at most `limit`, by whole groups (one at least) in a drawn order."""
+    """The records of the parts asked for; of a part at most `limit`, by whole groups (one at least), drawn."""
     out = []
     for part in sorted({record.part for record in records}):
         if part not in wanted.parts if wanted.parts else part in LEARNT:
