@@ -101,7 +101,7 @@ def test_all_stages_are_gone_through_and_reported(made, tmp_path) -> None:
         log = read_log(tmp_path / f"stage-{name}" / LOG)
         assert [row.step for row in log] == list(range(1, 7))
         used = sum(row.text_targets + row.speech_targets for row in log)
-        assert 0 <= used - 6 * 300 < 800  # a batch at most
+        assert 0 <= used - 6 * 300 < 300  # a batch at most
     looks = read_looks(tmp_path / "stage-3" / LOOKS)
     assert [look.step for look in looks] == [3, 6]
     assert set(looks[0].losses) == {"s2s-think", "s2s", "t2t"}
@@ -148,7 +148,7 @@ def test_an_arm_without_understanding_spends_as_much_elsewhere(made, tmp_path) -
         assert (out / "stage-1").exists() == ("understanding" not in arm)
     steps, tokens = zip(*used.values(), strict=True)
     assert set(steps) == {24}
-    assert max(tokens) - min(tokens) < 0.1 * min(tokens)  # of runs this short a batch is much
+    assert max(tokens) - min(tokens) < 4 * 300  # a batch at most in each of four stages
 
 
 def test_a_stage_without_what_comes_before_it_is_refused(made, tmp_path) -> None:

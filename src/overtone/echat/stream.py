@@ -126,7 +126,10 @@ class Stream(IterableDataset):
             self.sources.append(
                 msgspec.structs.replace(source, lengths=known[key].lengths, left_out=known[key].left_out)
             )
-        self.mixture = Mixture(self.sources, budget=run.stage.positions, seed=seed, rank=rank, world=world)
+        # No batch may hold more targets than a step may use: then what is used stays within a batch of what is planned.
+        share = run.targets / run.steps / world
+        budget = min(run.stage.positions, int(share / max(map(self._density, self.sources))))
+        self.mixture = Mixture(self.sources, budget=budget, seed=seed, rank=rank, world=world)
         self.start = 0
 
     # data
@@ -189,6 +192,13 @@ class Stream(IterableDataset):
         return out
 
     # inside
+
+    def _density(self, source: Source) -> float:
+        """Targets a position, of some of its records."""
+        some = [at for at, n in enumerate(source.lengths) if n][:: max(1, len(source.lengths) // 64)]
+        laid = [source.lay(at, self.tok, random.Random(at)) for at in some]
+        targets = sum(target != layout.IGNORED for sequence in laid for target in sequence.targets)
+        return max(1, targets) / sum(source.lengths[at] for at in some)
 
     def _positions(self, seconds: float) -> int:
         return positions(self.model, round(seconds * RATE))
