@@ -133,7 +133,7 @@ class Clips:
         self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)  # number of each pack's first clip
         self.sizes = np.concatenate([np.diff(pack.offsets) for pack in packs] or [np.zeros(0, np.int64)])
         self.bank: torch.Tensor | None = None
-        if device.type == "cuda" and 2 * self.sizes.sum() < share * torch.cuda.mem_get_info(device)[0]:
+        if packs and device.type == "cuda" and 2 * self.sizes.sum() < share * torch.cuda.mem_get_info(device)[0]:
             self.deposit()
 
     def deposit(self) -> None:

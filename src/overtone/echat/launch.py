@@ -79,6 +79,7 @@ def enter(device: str = "auto", timeout_s: float = 600.0) -> World:
     place = torch.device(device, int(os.environ.get("LOCAL_RANK", "0"))) if device == "cuda" else torch.device(device)
     if place.type == "cuda":
         torch.cuda.set_device(place)
+        torch.set_float32_matmul_precision("high")  # what is not bf16 may use TF32
     if size == 1:
         return World(0, 1, place)
     patience = timedelta(seconds=timeout_s)
