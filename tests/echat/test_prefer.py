@@ -138,7 +138,7 @@ def test_log_probabilities_are_summed_over_a_replys_text_and_speech(made, tmp_pa
     assert told.tokens.tolist() == [words[0], words[2], words[1], words[3]]  # chosen first, then rejected
     out = model(batch)
     margins = [(told.new[i] - told.old[i]) - (told.new[i + 2] - told.old[i + 2]) for i in (0, 1)]
-    by_hand = sum(math.log1p(math.exp(-0.1 * float(m))) for m in margins) / 2 + 0.5 * chosen_cost / chosen_tokens
+    by_hand = sum(math.log1p(math.exp(-0.1 * m.item())) for m in margins) / 2 + 0.5 * chosen_cost / chosen_tokens
     assert out.loss.item() == pytest.approx(by_hand, rel=1e-4)
     assert int(out.n_text + out.n_speech) == chosen_tokens
 
@@ -348,3 +348,20 @@ def test_records_read_and_written_keep_the_rejected_reply(made, tmp_path) -> Non
     (both,) = pairs.of_pack(Corpus([tmp_path / "pack"]).packs[0])
     assert isinstance(both.rejected, Record) and both.rejected.txt == "How nice for you!"
     assert both.rejected.wav == both.chosen.wav and both.rejected.home == both.chosen.home
+
+
+def test_a_checkpoint_tells_the_thoughts_and_tokens_that_pairs_are_made_of(monkeypatch) -> None:
+    """What the worker notes is what the export reads."""
+    import overtone.workers
+    from overtone.arena.opinions import THOUGHT as thought_mark
+    from overtone.arena.opinions import TOKENS as tokens_mark
+    from overtone.echat.answer import Answer
+
+    monkeypatch.syspath_prepend(str(Path(next(iter(overtone.workers.__path__)))))
+    from overtone.echat.worker import Engine
+
+    engine = Engine()
+    engine.tells = True
+    assert list(engine._told(Answer("x", THOUGHT, codes=(3, 1, 4)))) == [thought_mark + THOUGHT, tokens_mark + "3 1 4"]
+    engine.tells = False
+    assert list(engine._told(Answer("x", codes=(3, 1, 4)))) == []

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from overtone.echat.answer import Answer
     from overtone.workers import protocol
 else:
     import protocol
@@ -39,6 +42,7 @@ class Engine:
 
         if options.get("threads"):
             torch.set_num_threads(int(options["threads"]))
+        self.tells = options.get("tell") == "tokens"
         self.answerer = open_answerer(
             Path(options["checkpoint"]), manner_of(options), device=str(options.get("device") or "auto")
         )
@@ -87,10 +91,17 @@ class Engine:
                     "output_tokens": found.said + len(found.codes),
                     "output_audio_tokens": len(found.codes),
                 },
-                [*([f"thought: {found.thought}"] if found.thought else []), *found.notes],
+                [*self._told(found), *found.notes],
             )
             for found in answers
         ]
+
+    def _told(self, found: Answer) -> Iterator[str]:
+        """What a run notes beside a reply: its thought, and where that is wanted its speech tokens."""
+        if found.thought:
+            yield f"thought: {found.thought}"
+        if self.tells and found.codes:
+            yield f"speech tokens: {' '.join(map(str, found.codes))}"
 
     def recover(self) -> None:
         import torch

@@ -23,6 +23,7 @@ from overtone.workers.host import worker_environment
 KEYS: dict[str, type] = {
     "think": str,
     "system": str,
+    "tell": str,
     "speech_temperature": float,
     "max_speech": float,
     "device": str,
@@ -34,7 +35,7 @@ KEYS: dict[str, type] = {
     "heartbeat_timeout": float,
     "restarts": int,
 }
-CHOICES = {"think": ("label", "natural", "none"), "system": ("own", "given")}
+CHOICES = {"think": ("label", "natural", "none"), "system": ("own", "given"), "tell": ("thought", "tokens")}
 INDEX, FORMAT = "checkpoint.json", 1  # as `overtone.echat.checkpoint` writes them; a test holds them together
 PROGRAM = Path(__file__).parent.parent / "echat" / "worker.py"
 _IDENTITY = ("think", "system", "temperature", "top_p", "max_tokens", "max_speech", "speech_temperature", "seed")
