@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin nothing that would take longer")
     parser.add_argument("--parallel", type=int, default=1, help="runs at once")
     parser.add_argument("--train", metavar="FLAGS", default="", help="more flags of `overtone train echat`")
-    parser.add_argument("--evaluate", metavar="FLAGS", default="", help="more flags of `overtone evaluate echat`")
+    parser.add_argument("--evaluate", metavar="FLAGS", default="--spoken 0", help="more of `overtone evaluate echat`")
     parser.add_argument("--keep", action="store_true", help="keep the weights")
     parser.add_argument("--bundle", metavar="FILE", type=Path, help="all results so far in one tar, after each run")
     args = parser.parse_args(argv)

@@ -138,6 +138,8 @@ def test_a_spoken_reply_is_held_against_its_text() -> None:
     rows = [row("a1", "anger", spoken=thought("ANGER", "so it goes"), codes=(1, 2))]
     found = tallies.count(rows, {}, lambda r: "so it went")
     assert values(found, "speech_wer", "speech") == pytest.approx(1 / 3)
+    silent = tallies.count([row("a1", "anger", codes=(1, 2))], {}, lambda r: "so it went")
+    assert not silent  # speech without a text cannot be held against it
 
 
 def test_unweighted_recall_takes_the_mean_of_the_labels_that_are_there() -> None:

@@ -69,7 +69,8 @@ def _scores(args: argparse.Namespace) -> int:
         raise UsageError("--draws must be at least 2")
     runs = [predictions.read(path) for path in args.paths]
     found = scores.score(runs, draws=args.draws, listen=args.listen, say=_say)
-    write_whole(args.out, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    text = msgspec.json.encode(found).decode()
+    write_whole(args.out, text.replace('},{"', '},\n{"').encode() + b"\n")  # a score a line
     _say(f"{len(found.rows)} scores of {len(runs)} runs: {args.out}")
     return EXIT_OK
 

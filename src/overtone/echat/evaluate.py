@@ -31,15 +31,16 @@ from overtone.echat.model import EChat
 from overtone.echat.predictions import FORMAT, MODES, Head, Prediction, arm_of
 from overtone.echat.records import Record, understanding
 from overtone.echat.stages import stages
-from overtone.echat.tokenizer import Tokenizer, open_tokenizer
+from overtone.echat.tokenizer import Bytes, Tokenizer, open_tokenizer
 from overtone.errors import DataError, UsageError
 from overtone.paths import shown
 from overtone.spec import suggest
 from overtone.version import __version__
 
 LEARNT = ("", "train", "style")  # parts that no model is tested on unless they are asked for
-LONGEST = {"labels": 16, "words": 80}  # tokens of an answer; of the others:
-LONGEST_REPLY = 220
+# Tokens of an answer: half as many again as the longest of the open set, in SmolLM2's tokens.
+LONGEST = {"labels": 16, "words": 40, "plain": 64, "deaf": 64, "label": 160, "natural": 128, "told": 96, "oracle": 96}
+LONGEST_SPEECH = 500  # 20 s
 SPOKEN = 48  # records that are answered in speech too
 _CHECKED = 8  # tokens between two looks whether all rows are done
 _LOGITS = 4096  # of which logits are held at once
@@ -52,8 +53,12 @@ class Wanted(Struct, frozen=True):
     modes: tuple[str, ...] = ()
     limit: int = 0  # records of a part; groups stay whole
     spoken: int = SPOKEN
-    longest: int = LONGEST_REPLY  # tokens of a reply with its thought
+    longest: int = 0  # tokens of an answer, where that is less than LONGEST
     seed: int = 0  # of spoken replies, which are drawn
+
+    def most(self, mode: str, tok: Tokenizer) -> int:
+        usual = LONGEST[mode] * (5 if isinstance(tok, Bytes) else 1)  # a token of letters is five bytes
+        return min(usual, self.longest or usual)
 
 
 @dataclass
@@ -68,7 +73,7 @@ class Machine:
 
     def __post_init__(self) -> None:
         gpu = self.device.type == "cuda"
-        self.positions = 300_000 if gpu else 8_000
+        self.positions = 500_000 if gpu else 8_000
         self.samples = 40_000_000 if gpu else 1_000_000
 
     def autocast(self) -> Any:
@@ -153,11 +158,11 @@ def predict(
     for mode in modes:
         began = time.monotonic()
         if mode == "labels":
-            _ask_labels(machine, heard, records, found)
+            _ask_labels(machine, heard, records, found, wanted.most("labels", machine.tok))
         elif mode == "speech":
             _speak(machine, records, found, wanted, modes)
         else:
-            _ask(machine, heard, records, found, mode, LONGEST.get(mode, wanted.longest))
+            _ask(machine, heard, records, found, mode, wanted.most(mode, machine.tok))
         say(f"  {mode}: {time.monotonic() - began:.1f} s")
     return [
         Prediction(
@@ -190,13 +195,15 @@ def replies(record: Record) -> bool:
 # ── what is asked ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _ask_labels(machine: Machine, heard: Heard, records: Sequence[Record], found: list[Answers]) -> None:
+def _ask_labels(
+    machine: Machine, heard: Heard, records: Sequence[Record], found: list[Answers], longest: int
+) -> None:  # fmt: skip
     """Each known label by a prompt of its own: what is said, and how likely each label of the inventory is."""
     for dimension, labels in DIMENSIONS.items():
         at = [i for i, record in enumerate(records) if getattr(record.heard, dimension)]
         ask = prompts.read().ask(False, (dimension,))
         asked = [layout.prompt(records[i], "s2t", machine.tok, ask=ask) for i in at]
-        for i, (text, _) in zip(at, answer(machine, heard, asked, LONGEST["labels"]), strict=True):
+        for i, (text, _) in zip(at, answer(machine, heard, asked, longest), strict=True):
             found[i].named[dimension] = text
         endings = [[*machine.tok.encode(tag(name)), machine.tok.im_end] for name in labels]
         for i, scores in zip(at, likelihoods(machine, heard, asked, endings), strict=True):
@@ -249,9 +256,9 @@ def _speak(
     thought: layout.Think = "label" if "label" in modes else "natural" if "natural" in modes else ""
     asked = [layout.prompt(records[i], "s2s", machine.tok, think=thought) for i in at]
     waves = [[open_audio(records[i], clip.wav) for clip in x.clips] for i, x in zip(at, asked, strict=True)]
-    how = decode.How(
-        speak=True, thinks=bool(thought), max_text=wanted.longest, max_speech=2 * wanted.longest, seed=wanted.seed
-    )
+    most = wanted.most(thought or "plain", machine.tok)
+    speech = min(LONGEST_SPEECH, wanted.longest or LONGEST_SPEECH)
+    how = decode.How(speak=True, thinks=bool(thought), max_text=most, max_speech=speech, seed=wanted.seed)
     size = 64 if machine.device.type == "cuda" else 8
     for first in range(0, len(at), size):
         some = slice(first, first + size)

@@ -26,6 +26,7 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 OWN = "own"  # the reply an arm was trained to give
 FULL = "full"
 WITHIN = ((OWN, "deaf"), (OWN, "told"), (OWN, "oracle"), ("label", "plain"))  # sources that are compared in an arm
+ACROSS = ("named", "chosen", "words", "thought", OWN, "deaf", "speech")  # and between arms
 LEVEL = 0.95
 
 
@@ -198,7 +199,7 @@ def _differences(tables: dict[tuple[str, Measure, Kind], Table]) -> list[Differe
     out = []
     for (arm, key, kind), table in tables.items():
         pairs: list[tuple[str, Measure]] = []
-        if arm == FULL:
+        if arm == FULL and key.source in ACROSS:
             pairs = [(other, key) for other in dict.fromkeys(a for a, _, _ in tables) if other != FULL]
         pairs += [(arm, replace(key, source=b)) for a, b in WITHIN if key.source == a]
         for other, twin in pairs:

@@ -99,7 +99,7 @@ def count(rows: Sequence[Prediction], vectors: Vectors, listen: Listen | None = 
                 _replies(out, part, mode, answered, vectors)
         if listen:
             _spoken(out, part, [row for row in these if row.codes], listen)
-    return out
+    return {measure: tally for measure, tally in out.items() if tally.by}
 
 
 # ── what is heard ───────────────────────────────────────────────────────────────────────────────────────────────────
