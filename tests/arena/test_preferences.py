@@ -313,3 +313,10 @@ def test_the_command_refuses_what_it_cannot_write(tmp_path: Path, capsys: Captur
     assert main([*pairs, "--margin", "0.1", "-o", "x.csv"]) == 2 and ".jsonl" in capsys.readouterr().err
     assert main([*pairs, "--margin", "0.1", "-o", "x.jsonl"]) == 2 and "lower --voters" in capsys.readouterr().err
     assert not Path("x.jsonl").exists()
+
+
+def test_one_script_at_least_is_held_out_where_there_are_two(tmp_path: Path) -> None:
+    one = scored(tmp_path / "one", {(name, 0): {"semsim": 0.1} for name in TARGET})
+    two = scored(tmp_path / "two", {(name, 0): {"semsim": 0.9} for name in TARGET})
+    wanted = Wanted(by=("semsim",), margins={"": 0.5}, voters=1, hold_out=1e-9)
+    assert sorted(pair.part for pair in find([one, two], wanted).pairs) == ["held-out", "train", "train", "train"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +34,7 @@ from overtone.arena.table import FILE, Table, Vote
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.judges import rubric as rubrics
 from overtone.paths import shown, write_whole
+from overtone.schema import Item
 
 VOTERS, AGREEMENT, PER_ITEM = 2, 2 / 3, 1
 TRAIN, HELD_OUT = "train", "held-out"
@@ -144,7 +145,8 @@ def find(runs: Sequence[Path], wanted: Wanted) -> Found:
         lead = (count[prefers] - count[_other(prefers)]) / len(heard)
         strength = (lead, float(len(heard)), sum(abs(one.margin) for one in heard if one.margin is not None))
         agreed.setdefault(place, []).append((strength, prefers, chosen, rejected, heard))
-    parts = split({said.item.group: said for those in replies.values() for said in those.values()}, wanted)
+    scripts = {said.item.group: said.item for those in replies.values() for said in those.values()}
+    parts = split(scripts, {replies[place][found[0][2]].item.group for place, found in agreed.items()}, wanted)
     pairs = []
     for place, found in agreed.items():
         found.sort(key=lambda one: tuple(-x for x in one[0]))  # where equal, in the order of the runs' names
@@ -156,9 +158,10 @@ def find(runs: Sequence[Path], wanted: Wanted) -> Found:
     return Found(pairs, considered, dict(dropped), dict(left), notes)
 
 
-def split(scripts: Mapping[str, Said], wanted: Wanted) -> dict[str, str]:
+def split(scripts: Mapping[str, Item], used: Collection[str], wanted: Wanted) -> dict[str, str]:
     """Script → train or held-out. A script's own name decides, so it falls on the same side in every export that has
-    the same seed; scripts that share their words go with the first of them."""
+    the same seed; scripts that share their words go with the first of them. Of those that are `used` one is held out
+    at least, where there are two."""
     home: dict[str, str] = {}
     by_text: dict[str, str] = {}
 
@@ -167,14 +170,19 @@ def split(scripts: Mapping[str, Said], wanted: Wanted) -> dict[str, str]:
             name = home[name]
         return name
 
-    for group, said in sorted(scripts.items()):
-        script = group.removeprefix(f"{said.item.source}/")
-        words = " ".join("".join(c if c.isalnum() else " " for c in said.item.turns[-1].words.casefold()).split())
+    for group, item in sorted(scripts.items()):
+        script = group.removeprefix(f"{item.source}/")
+        words = " ".join("".join(c if c.isalnum() else " " for c in item.turns[-1].words.casefold()).split())
         for key in filter(None, (f"script {script}", words and f"words {words}")):
             known = by_text.setdefault(key, group)
             one, other = sorted((root(known), root(group)))
             home[other] = one
-    return {g: HELD_OUT if _chance(root(g), wanted.seed) < wanted.hold_out else TRAIN for g in scripts}
+    chances = {root(group): _chance(root(group), wanted.seed) for group in scripts}
+    held = {name for name, chance in chances.items() if chance < wanted.hold_out}
+    here = sorted({root(group) for group in used}, key=lambda name: chances[name])
+    if wanted.hold_out and len(here) > 1 and not held & set(here):
+        held.add(here[0])
+    return {group: HELD_OUT if root(group) in held else TRAIN for group in scripts}
 
 
 def _chance(name: str, seed: int) -> float:

@@ -73,7 +73,7 @@ class Both(Struct, frozen=True):
 
 
 def read(path: Path) -> list[Pair]:
-    """The pairs of a file. Raises DataError with the line that is wrong."""
+    """The pairs of a file; it may be empty. Raises DataError with the line that is wrong."""
     found, seen = [], set()
     for number, line in enumerate(read_plain(path, LIMIT).splitlines(), start=1):
         where = f"{shown(str(path))} line {number}"
@@ -91,8 +91,6 @@ def read(path: Path) -> list[Pair]:
             raise DataError(f"{where}: the pair {shown(pair.id)!r} has no clip; was its run made without the data?")
         seen.add(pair.id)
         found.append(pair)
-    if not found:
-        raise DataError(f"{shown(str(path))}: holds no pair")
     return found
 
 
@@ -100,6 +98,8 @@ def pack(paths: Sequence[Path], out: Path, tokens: SpeechTokens | None = None) -
     """Write the pairs of these files as one pack; how many. Replies with a sound and without tokens get those of
     `tokens`: what it hears in the sound, which need not be what the model wrote."""
     pairs = [pair for path in paths for pair in read(path)]
+    if not pairs:
+        raise DataError(f"{', '.join(shown(str(path)) for path in paths)}: holds no pair")
     check_apart((pair.group, pair.part) for pair in pairs)
     clips: dict[str, NDArray[np.float32]] = {}
     with PackWriter(out) as writer:

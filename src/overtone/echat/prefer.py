@@ -320,7 +320,8 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
             )
 
     def tell(row: Row, speed: float) -> None:
-        say(f"  step {row.step}/{steps}  loss {row.loss:.4f}  chosen text {row.text:.3f}  speech {row.speech:.3f}")
+        parts = [f"{name} {value:.3f}" for name, value in (("text", row.text), ("speech", row.speech)) if value]
+        say(f"  step {row.step}/{steps}  loss {row.loss:.4f}  chosen: {'  '.join(parts)}  {speed:,.0f} positions/s")
 
     try:
         done = train(
