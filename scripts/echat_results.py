@@ -19,11 +19,12 @@ from overtone.paths import write_whole
 
 PAGE = Path(__file__).parent.parent / "docs" / "echat-results.md"
 BLANK = Path(__file__).with_suffix(".md")  # the page before there are numbers
-OURS = ("seen", "recipe", "engine")
+OURS = ("seen", "recipe", "engine", "echat-eval")  # spoken by our voices
 PARTS = {
     "seen": "seen recipe",
     "recipe": "unseen recipe",
     "engine": "unseen engine",
+    "echat-eval": "EChat-eval-Open",
     "ravdess": "RAVDESS",
     "nonverbal": "nonverbal",
     "speechocean": "speechocean",

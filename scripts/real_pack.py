@@ -5,6 +5,7 @@
 
 DATA holds the corpora (`overtone build echat-real` reads the same). A test only hears them: nothing is trained on them,
 and nothing of them is passed on. The label map is that of `overtone.echat.labels`, and what it leaves out is in `MAP`.
+With `--echat-eval DIR`, what `overtone build echat-eval` made goes along as a pack of its own.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from overtone import audio
-from overtone.echat import real
+from overtone.echat import containers, real
 from overtone.echat.containers import RATE, PackWriter
 from overtone.echat.labels import DIMENSIONS, Labels
 from overtone.echat.real import Take
-from overtone.echat.records import UNDERSTANDING, Record
+from overtone.echat.records import UNDERSTANDING, Record, from_raw
 from overtone.errors import UsageError
 from overtone.paths import shown
 
@@ -47,8 +49,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("data", metavar="DATA", type=Path, help="the folder of the corpora")
     parser.add_argument("out", metavar="OUT", type=Path, help="where the packs go; OUT.tar.xz holds them all")
     parser.add_argument("--corpora", metavar="NAME,…", default=",".join(MAP))
+    parser.add_argument("--echat-eval", metavar="DIR", type=Path, help="the open set of EChat-eval")
     args = parser.parse_args(argv)
     found = write(args.data, args.out, args.corpora.split(","))
+    if args.echat_eval:
+        found["echat-eval"] = write_eval(args.echat_eval, args.out / "echat-eval")
     for corpus, count in found.items():
         print(f"{corpus}: {count} clips; {MAP.get(corpus, '')}")
     bundle = args.out.with_name(f"{args.out.name}.tar.xz")
@@ -74,6 +79,17 @@ def write(data: Path, out: Path, corpora: Sequence[str]) -> dict[str, int]:
                     writer.add(record, [trimmed(audio.read(Path(take.path), rate=RATE)[0])])
             counts[corpus] = writer.count
     return counts
+
+
+def write_eval(data: Path, out: Path) -> int:
+    """A pack of EChat-eval's open set. A group is a query: the same words in other deliveries."""
+    with PackWriter(out) as writer:
+        for at, raw in enumerate(msgspec.json.decode((data / "echat_eval.json").read_bytes())):
+            record = from_raw(raw, f"echat_eval.json, position {at}", str(data))
+            group = hashlib.sha256(record.question.casefold().encode()).hexdigest()[:12]
+            extra = {"part": "echat-eval", "group": group, "kind": str(record.rest.get("category", ""))}
+            writer.add(replace(record, extra=record.extra | extra), [containers.open_audio(record)])
+        return writer.count
 
 
 def record_of(take: Take, varied: Sequence[str]) -> Record:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tarfile
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -81,6 +82,21 @@ def test_nothing_is_begun_that_would_not_end_in_time(settings: Settings, monkeyp
     monkeypatch.setattr(ablation, "call", lambda words, log: pytest.fail("begun"))
     late = Settings(settings.data, settings.tests, settings.out, minutes=1.0)
     assert [result.how for result in ablation.go([Run("full", 0)], late)] == ["late"]
+
+
+def test_echat_eval_becomes_a_pack_whose_groups_are_queries(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").write_bytes(encode_wav(np.full(8_000, 0.1, np.float32), 16_000))
+    rows = [
+        {"key": f"e-{emotion}", "category": "emotion", "txt": "Yes.", "wav": "a.wav", "task": "<S2TCHAT>",
+         "extra": {"question": question, "q_emotion": f"<{emotion}>"}}
+        for emotion, question in (("HAPPY", "It rains."), ("SAD", "it rains."), ("SAD", "It is late."))
+    ]  # fmt: skip
+    (tmp_path / "echat_eval.json").write_bytes(msgspec.json.encode(rows))
+    assert real_pack.write_eval(tmp_path, tmp_path / "pack") == 3
+    found = Pack(tmp_path / "pack").records
+    assert [record.group for record in found].count(found[0].group) == 2
+    assert {(record.part, record.extra["kind"]) for record in found} == {("echat-eval", "emotion")}
+    assert all(replies(record) for record in found)
 
 
 def test_people_become_packs_to_be_understood(tmp_path: Path) -> None:

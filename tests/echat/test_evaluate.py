@@ -185,12 +185,16 @@ def test_asking_and_scoring_are_two_commands(
     found = msgspec.json.decode((tmp_path / "scores.json").read_bytes(), type=Scores)
     assert found.arms == {"full": [2]} and found.parts == {"seen": 4, "people": 1}
     assert {"emotion.uar", "wer", "direction"} <= {row.measure for row in found.rows}
+    assert main(["evaluate", "replies", str(out), "--part", "seen", "--out", str(tmp_path / "said.jsonl")]) == 0
+    said = [msgspec.json.decode(line) for line in (tmp_path / "said.jsonl").read_bytes().splitlines()]
+    assert len(said) == 4 and all(set(one) == {"id", "text"} for one in said)
     capsys.readouterr()
     for wrong, complaint in (
         (["evaluate", "echat", str(saved), "--out", str(out)], "--data PACK"),
         ([*asked, "--modes", "lables"], "did you mean 'labels'"),
         ([*asked[:2], str(tmp_path), *asked[3:]], "neither a checkpoint nor a run"),
         (["evaluate", "scores", str(tmp_path / "none.jsonl"), "--out", str(out)], "cannot be read"),
+        (["evaluate", "replies", str(out), "--mode", "oracle", "--out", str(out)], "it has labels, words, plain"),
     ):
         assert main(wrong) == 2
         assert complaint in capsys.readouterr().err

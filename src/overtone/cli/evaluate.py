@@ -1,4 +1,4 @@
-"""Ask a trained model everything a test knows the answer to (echat), and score what it said (scores)."""
+"""Ask a trained model all that a test knows (echat); score what it said (scores), or take out its replies (replies)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from overtone.paths import shown
 
 def add(parser: argparse.ArgumentParser) -> None:
     """What is evaluated, and the flags."""
-    parser.add_argument("what", metavar="WHAT", choices=("echat", "scores"), help="echat: ask it; scores: of answers")
+    parser.add_argument("what", metavar="WHAT", choices=("echat", "scores", "replies"), help="echat, scores or replies")
     parser.add_argument("paths", metavar="PATH", type=Path, nargs="+",
-                        help="of echat: a checkpoint or a run; of scores: files that echat wrote")  # fmt: skip
+                        help="of echat: a checkpoint or a run; of the others: files that echat wrote")  # fmt: skip
     parser.add_argument("--out", metavar="FILE", type=Path, required=True,
-                        help="of echat: FILE.jsonl or FILE.jsonl.gz; of scores: FILE.json")  # fmt: skip
+                        help="of echat: FILE.jsonl.gz; of scores: FILE.json; of replies: FILE.jsonl")  # fmt: skip
     echat = parser.add_argument_group("of echat")
     echat.add_argument("--data", metavar="PACK", type=Path, action="append", default=[], help="a pack of test records")
     echat.add_argument("--parts", metavar="NAME,…", default="", help="of the packs (all that are not learnt from)")
@@ -27,11 +27,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     scores = parser.add_argument_group("of scores")
     scores.add_argument("--draws", metavar="N", type=int, default=1000, help="of the bootstrap (1000)")
     scores.add_argument("--listen", action="store_true", help="speak the spoken replies and count their words")
+    replies = parser.add_argument_group("of replies")
+    replies.add_argument("--part", metavar="NAME", default="", help="of these records (all)")
+    replies.add_argument("--mode", metavar="NAME", default="", help="such as deaf (what the model was trained to give)")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Ask or score; progress on stdout."""
-    return _echat(args) if args.what == "echat" else _scores(args)
+    """Ask, score or take out; progress on stdout."""
+    return {"echat": _echat, "scores": _scores, "replies": _replies}[args.what](args)
 
 
 def _echat(args: argparse.Namespace) -> int:
@@ -72,6 +75,25 @@ def _scores(args: argparse.Namespace) -> int:
     text = msgspec.json.encode(found).decode()
     write_whole(args.out, text.replace('},{"', '},\n{"').encode() + b"\n")  # a score a line
     _say(f"{len(found.rows)} scores of {len(runs)} runs: {args.out}")
+    return EXIT_OK
+
+
+def _replies(args: argparse.Namespace) -> int:
+    import msgspec
+
+    from overtone.echat import predictions, tallies
+    from overtone.paths import write_whole
+
+    if len(args.paths) != 1:
+        raise UsageError("the replies of one file at a time")
+    head, rows = predictions.read(args.paths[0])
+    mode = args.mode or tallies.own(head.modes)
+    said = [row for row in rows if mode in row.said and args.part in ("", row.part)]
+    if not said:
+        raise UsageError(f"{args.paths[0]} has no reply of mode {mode!r}; it has {', '.join(head.modes)}")
+    lines = [msgspec.json.encode({"id": row.key, "text": tallies.said(row, mode).reply}) + b"\n" for row in said]
+    write_whole(args.out, b"".join(lines))
+    _say(f"{len(lines)} replies, {mode}: overtone run BENCHMARK --model predictions:{args.out}")
     return EXIT_OK
 
 

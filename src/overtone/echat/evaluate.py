@@ -31,13 +31,13 @@ from overtone.echat.model import EChat
 from overtone.echat.predictions import FORMAT, MODES, Head, Prediction, arm_of
 from overtone.echat.records import Record, understanding
 from overtone.echat.stages import stages
+from overtone.echat.stream import TRAIN
 from overtone.echat.tokenizer import Bytes, Tokenizer, open_tokenizer
 from overtone.errors import DataError, UsageError
 from overtone.paths import shown
 from overtone.spec import suggest
 from overtone.version import __version__
 
-LEARNT = ("", "train", "style")  # parts that no model is tested on unless they are asked for
 # Tokens of an answer: half as many again as the longest of the open set, in SmolLM2's tokens.
 LONGEST = {"labels": 16, "words": 40, "plain": 64, "deaf": 64, "label": 160, "natural": 128, "told": 96, "oracle": 96}
 LONGEST_SPEECH = 500  # 20 s
@@ -132,7 +132,7 @@ def chosen(records: Sequence[Record], wanted: Wanted) -> list[Record]:
     """The records of the parts asked for; of a part at most `limit`, by whole groups (one at least), drawn."""
     out = []
     for part in sorted({record.part for record in records}):
-        if part not in wanted.parts if wanted.parts else part in LEARNT:
+        if part not in wanted.parts if wanted.parts else part in TRAIN:
             continue
         groups: dict[str, list[Record]] = {}
         for record in records:
