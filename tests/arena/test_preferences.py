@@ -201,6 +201,7 @@ def test_a_judges_scale_gives_its_own_margin_and_other_signatures_are_not_compar
         with Store.create(run) as store:
             store.set_meta({"rubrics": msgspec.json.encode(told).decode()})
     found = find([one, two], Wanted(by=("fit@j",), voters=1))
+    assert found.notes == ("fit@j: the judge has not been validated for this",)
     assert [(p.item, p.chosen.run) for p in found.pairs] == [(TARGET[0], "one"), (TARGET[2], "two")]
     three = scored(tmp_path / "three", {(name, 0): {"fit@j": 1.0} for name in TARGET}, signature="v2")
     found = find([one, three], Wanted(by=("fit@j",), voters=1))
@@ -295,7 +296,8 @@ def test_thoughts_and_speech_tokens_that_a_model_told_come_along(tmp_path: Path)
         store.plan([(item(0, "target", "sad"), ["enhance/audio"])], 2)
         store.commit()
         for ask in store.open_asks(0, 100):
-            notes = ("thought: <think>sad<think end>", "speech tokens: 3 1 4") if ask.repeat else ("cut",)
+            told = ("thought: <think>sad<think end>", "speech tokens: 3 1 4")
+            notes = told if ask.repeat else (f"speech tokens: {'9' * 5000}",)  # no token has so many digits
             store.add_reply(ask, 0, Reply(f"r{ask.repeat}", notes=notes), sent=b"[]", latency=1.0, attempts=1)
             store.add_scores([(ask.id, Score("semsim", "s", float(ask.repeat)))])
         store.commit()

@@ -17,9 +17,9 @@ from overtone.cli import main
 from overtone.echat import checkpoint, layout, pairs
 from overtone.echat.batches import Clips
 from overtone.echat.config import names, read
-from overtone.echat.curves import LOG, read_log
+from overtone.echat.curves import LOG, MARGINS, read_log
 from overtone.echat.labels import Labels
-from overtone.echat.prefer import MARGINS, Pairs, Preferring, Told, dpo, measure, read_stage, run
+from overtone.echat.prefer import Pairs, Preferring, Told, dpo, measure, read_stage, run
 from overtone.echat.recipe import Settings, model_folder
 from overtone.echat.records import Record
 from overtone.echat.stages import plan, stages
@@ -223,10 +223,10 @@ def test_the_margin_rises_and_hearing_stays_as_it_is(made, tmp_path) -> None:
     said: list[str] = []
     assert run(settings(made, tmp_path, look_every=4), said.append)
     looks = [msgspec.json.decode(line) for line in (tmp_path / "stage-prefer" / MARGINS).read_bytes().splitlines()]
-    assert [look["step"] for look in looks] == [4, 8, 12]
-    assert 0 < looks[0]["train"]["margin"] < looks[-1]["train"]["margin"]
-    assert looks[-1]["train"]["right"] == 1.0 and looks[-1]["held-out"]["pairs"] == 4
-    assert looks[-1]["train"]["margin"] > 2
+    train, held = ([look for look in looks if look["part"] == part] for part in ("train", "held-out"))
+    assert [look["step"] for look in train] == [look["step"] for look in held] == [4, 8, 12]
+    assert 0 < train[0]["margin"] < train[-1]["margin"] > 2
+    assert train[-1]["right"] == 1.0 and held[-1]["pairs"] == 4
     log = read_log(tmp_path / "stage-prefer" / LOG)
     assert len(log) == 12 and log[-1].loss < log[0].loss
     before, after = (dict(checkpoint.load(model_folder(p))[0].state_dict()) for p in (made / "start", tmp_path))
@@ -235,7 +235,8 @@ def test_the_margin_rises_and_hearing_stays_as_it_is(made, tmp_path) -> None:
     notes = checkpoint.index(model_folder(tmp_path)).notes
     assert notes["stage"] == "3" and notes["prefer"]["pairs"] == 12  # still answers as stage 3 taught it
     assert any("12 pairs to learn from, 4 held out" in line for line in said)
-    assert "preferences" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "Preference pairs" in page and f"<td>{train[-1]['margin']:+.2f}</td>" in page
     assert run(settings(made, tmp_path), said.append) and said[-1] == "stage prefer is done"
 
 
@@ -339,8 +340,8 @@ def test_a_stored_run_becomes_pairs_and_a_model_that_prefers_them(made, tmp_path
              "--device", "cpu"]  # fmt: skip
     assert main(words) == 0
     assert "pairs right" in capsys.readouterr().out
-    found = msgspec.json.decode((tmp_path / "out" / "stage-prefer" / MARGINS).read_bytes())
-    assert found["train"]["right"] == 1.0
+    first, *_ = (tmp_path / "out" / "stage-prefer" / MARGINS).read_bytes().splitlines()
+    assert msgspec.json.decode(first)["right"] == 1.0
 
 
 def test_records_read_and_written_keep_the_rejected_reply(made, tmp_path) -> None:

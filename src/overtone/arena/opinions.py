@@ -166,11 +166,13 @@ def _consistent(cast: Sequence[tuple[Vote, str]], left: Counter[str]) -> list[st
 
 # ── scores ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 class By(Struct, frozen=True):
-    """A score that prefers: which, the least difference that counts, and whether less is better."""
+    """A score that prefers: which, the least difference that counts, whether less is better, and whether it is that of
+    a judge who has not shown that it can be trusted."""
 
     metric: str
     margin: float
     lower: bool = False
+    unvalidated: bool = False
 
 
 def read_by(names: Sequence[str], margins: Mapping[str, float], folders: Sequence[Path]) -> list[By]:
@@ -190,13 +192,14 @@ def read_by(names: Sequence[str], margins: Mapping[str, float], folders: Sequenc
                 f"no reply of these runs has the score {name!r}{suggest(name, known)}; scored are: "
                 f"{', '.join(sorted(known)) or 'none'}"
             )
-        key, judged, _ = name.partition("@")
-        better, usual = "higher", None
+        key, judged, label = name.partition("@")
+        better, usual, doubtful = "higher", None, False
         if judged:
             told = [read_dimensions(meta, [name])[key] for meta in metas]
             described = next((d for d in told if d.low is not None and d.high is not None), None)
             if described is not None:  # a step of its scale; of yes and no, more yes than no
                 better, usual = described.better, 0.5 if described.share else 1.0
+            doubtful = any(d.unvalidated.get(label, True) for d in told)
         elif name in METRICS:
             better = METRICS[name].better
         if better == "neither":
@@ -206,7 +209,7 @@ def read_by(names: Sequence[str], margins: Mapping[str, float], folders: Sequenc
             raise UsageError(f"say how much of {name} is a difference: --margin {name}=X, in its own units")
         if margin <= 0:
             raise UsageError("--margin must be above 0")
-        found.append(By(name, margin, better == "lower"))
+        found.append(By(name, margin, better == "lower", doubtful))
     return found
 
 

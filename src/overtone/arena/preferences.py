@@ -121,9 +121,12 @@ def find(runs: Sequence[Path], wanted: Wanted) -> Found:
     opinions: Opinions = {}
     notes: tuple[str, ...] = ()
     if wanted.by:
-        opinions = of_scores(replies, read_by(wanted.by, wanted.margins, runs), left)
+        by = read_by(wanted.by, wanted.margins, runs)
+        opinions = of_scores(replies, by, left)
+        notes = tuple(f"{one.metric}: the judge has not been validated for this" for one in by if one.unvalidated)
     if wanted.arena or wanted.votes:
-        voted, notes = _voted(runs, wanted, left)
+        voted, more = _voted(runs, wanted, left)
+        notes += more
         for meeting, those in voted.items():
             opinions.setdefault(meeting, []).extend(those)
     dropped: Counter[str] = Counter()
@@ -230,7 +233,7 @@ def _pair(
 
 def _side(said: Said) -> Side:
     codes = said.noted(TOKENS).split()
-    if not all(code.isdecimal() for code in codes):
+    if not all(code.isdecimal() and len(code) < 9 for code in codes):  # notes may be a stranger's
         codes = []
     return Side(
         said.run, said.model, said.text, said.repeat, said.noted(THOUGHT), str(said.audio) if said.audio else "",

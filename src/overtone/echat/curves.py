@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from overtone.paths import shown, shown_lines, write_whole
 
-LOG, LOOKS, RUN, REPORT = "log.jsonl", "looks.jsonl", "run.json", "report.html"
+LOG, LOOKS, MARGINS, RUN, REPORT = "log.jsonl", "looks.jsonl", "margins.jsonl", "run.json", "report.html"
 COLOURS = {"text": "#0072b2", "speech": "#d55e00", "ctc": "#009e73", "held-out": "#1b1b1b"}  # Okabe and Ito's
 WIDTH, HEIGHT, LEFT, BOTTOM = 760.0, 240.0, 46.0, 28.0
 POINTS = 300  # drawn of a curve: each is the mean of its neighbours
@@ -62,6 +62,19 @@ class Look(Struct, omit_defaults=True):
     said: list[Said] = []
 
 
+class Margin(Struct):
+    """How a model that learns from preferences stands to some pairs."""
+
+    step: int
+    part: str  # train, held-out
+    pairs: int
+    loss: float
+    margin: float  # mean, in nats: how much more than at the start the chosen reply is preferred
+    right: float  # share of the pairs whose chosen reply gained more than the rejected
+    chosen: float  # mean change of the chosen replies' log-probability: it may fall while the margin rises
+    rejected: float
+
+
 class Told(Struct, omit_defaults=True):
     """What a run is: written once at its start."""
 
@@ -101,6 +114,7 @@ def write_report(out: Path) -> Path:
             parts.append(f"<h2>Stage {_said(name)}: {_said(str(stage['title']))}</h2>")
             parts.append(picture(logs[name], looks[name], f"Loss of stage {name}"))
             parts.append(_losses(looks[name]))
+            parts.append(_margins(out / f"stage-{name}" / MARGINS))
     parts.append(_samples(out, names, looks))
     settings = msgspec.json.format(msgspec.json.encode(told.settings), indent=1).decode()
     parts.append(f"<h2>Settings</h2><pre>{escape(shown_lines(settings))}</pre>")
@@ -149,6 +163,17 @@ def _losses(looks: Sequence[Look]) -> str:
         for look in looks
     ]
     return "<h3>Held-out loss by task</h3>" + table(("step", *names), rows)
+
+
+def _margins(path: Path) -> str:
+    found: list[Margin] = _lines(path, Margin)
+    rows = [
+        [f"{one.step:,}", one.part, f"{one.pairs}", f"{one.loss:.3f}", f"{one.margin:+.2f}", f"{100 * one.right:.0f} %",
+         f"{one.chosen:+.2f}", f"{one.rejected:+.2f}"]
+        for one in {(one.step, one.part): one for one in found}.values()
+    ]  # fmt: skip
+    head = ("step", "part", "pairs", "loss", "margin, nats", "right", "chosen", "rejected")
+    return f"<h3>Preference pairs</h3>{table(head, rows)}" if rows else ""
 
 
 def _samples(out: Path, names: Sequence[str], looks: dict[str, list[Look]]) -> str:

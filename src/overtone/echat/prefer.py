@@ -29,7 +29,7 @@ from overtone.echat import config as configs
 from overtone.echat.batches import RATE, Batch, Clips, collate
 from overtone.echat.config import Config, ModelConfig, convert, positions
 from overtone.echat.containers import PACK
-from overtone.echat.curves import LOOKS, RUN, Look, Row, write_report
+from overtone.echat.curves import LOOKS, MARGINS, RUN, Look, Margin, Row, write_report
 from overtone.echat.model import EChat, Out
 from overtone.echat.recipe import Settings, claim, finish, first_model, model_folder
 from overtone.echat.speaking import Samples
@@ -42,7 +42,6 @@ from overtone.errors import DataError, UsageError
 from overtone.paths import shown
 
 NAME = "prefer"
-MARGINS = "margins.jsonl"
 LOOKED_AT = 64  # pairs of each part
 _SHOWN = 10  # problems at most
 
@@ -231,18 +230,7 @@ class Pairs:
         return positions(self.model, round(seconds * RATE))
 
 
-class Margin(Struct, frozen=True):
-    """How a model stands to some pairs."""
-
-    pairs: int
-    loss: float
-    margin: float  # mean, in nats
-    right: float  # share of the pairs whose chosen reply gained more than the rejected
-    chosen: float  # mean change of the chosen replies' log-probability: it may fall while the margin rises
-    rejected: float
-
-
-def measure(model: Preferring, data: Pairs, laid: Sequence[Laid]) -> Margin:
+def measure(model: Preferring, data: Pairs, laid: Sequence[Laid], step: int = 0, part: str = "") -> Margin:
     """How a model stands to pairs, without learning from them."""
     losses, margins, gains = [], [], []
     stage = model.stage
@@ -254,6 +242,8 @@ def measure(model: Preferring, data: Pairs, laid: Sequence[Laid]) -> Margin:
             gains.append(torch.stack((told.new - told.old).float().cpu().chunk(2)))  # (2, P)
     margin, gained = torch.cat(margins), torch.cat(gains, 1)
     return Margin(
+        step,
+        part,
         len(laid),
         round(float(torch.cat(losses).mean()), 5),
         round(float(margin.mean()), 5),
@@ -304,11 +294,11 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
     some = {"train": data.train[:LOOKED_AT], "held-out": data.held_out[:LOOKED_AT]}
 
     def look(step: int) -> None:
-        found = {part: measure(model, data, laid) for part, laid in some.items() if laid}
+        found = {part: measure(model, data, laid, step, part) for part, laid in some.items() if laid}
         said = samples.take(policy, folder, step)
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / MARGINS).open("ab") as file:
-            file.write(msgspec.json.encode({"step": step, **found}) + b"\n")
+            file.writelines(msgspec.json.encode(one) + b"\n" for one in found.values())
         losses = {"pairs": found["held-out"].loss} if "held-out" in found else {}
         with (folder / LOOKS).open("ab") as file:
             file.write(msgspec.json.encode(Look(step, losses, said)) + b"\n")
