@@ -91,6 +91,9 @@ def evaluate(
     records = [r for pack in data for r in chosen(Pack(pack).records, wanted)]
     if not records:
         raise DataError("no record to test on: give packs of test parts, or name --parts that they have")
+    for record in records:
+        if problems := record.problems():
+            raise DataError(f"{shown(record.key)}: {problems[0]}; correct the pack")
     say(f"{len(records)} records, {', '.join(modes)}")
     rows = predict(machine, records, modes, wanted, say)
     seed = int(notes.get("seed", 0))

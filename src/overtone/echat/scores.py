@@ -28,6 +28,7 @@ FULL = "full"
 WITHIN = ((OWN, "deaf"), (OWN, "told"), (OWN, "oracle"), ("label", "plain"))  # sources that are compared in an arm
 ACROSS = ("named", "chosen", "words", "thought", OWN, "deaf", "speech")  # and between arms
 LEVEL = 0.95
+_AT_ONCE = 2000  # replies
 
 
 class Row(Struct, frozen=True):
@@ -87,8 +88,11 @@ def score(
 
         embed, identity = embedder.embed, embedder.identity()
     meant = sorted({text for _, rows in runs for text in tallies.texts(rows)})
-    say(f"comparing the meaning of {len(meant)} replies")
-    vectors = dict(zip(meant, embed(meant), strict=True)) if meant else {}
+    vectors: dict[str, NDArray[np.float32]] = {}
+    for at in range(0, len(meant), _AT_ONCE):
+        some = meant[at : at + _AT_ONCE]
+        vectors.update(zip(some, embed(some), strict=True))
+        say(f"the meaning of {len(vectors)} of {len(meant)} replies")
     counted: dict[str, list[Tallies]] = {}
     for arm, members in arms.items():
         for head, rows in members:
