@@ -1,7 +1,7 @@
-"""Recordings of people as packs to test a checkpoint on, and all of them in one small file for another machine.
+"""Recordings of people as packs to test a checkpoint on, each also as one small file for another machine.
 
-    python -m scripts.real_pack DATA out/real          # → out/real/ravdess, nonverbal, speechocean, out/real.tar.xz
-    python -m tarfile -e out/real.tar.xz out           # there
+    python -m scripts.real_pack DATA out/real                  # → out/real/ravdess and out/real/ravdess.tar.xz, …
+    python -m tarfile -e out/real/ravdess.tar.xz out/real      # there
 
 DATA holds the corpora (`overtone build echat-real` reads the same). A test only hears them: nothing is trained on them,
 and nothing of them is passed on. The label map is that of `overtone.echat.labels`, and what it leaves out is in `MAP`.
@@ -47,7 +47,7 @@ _XZ = [{"id": lzma.FILTER_DELTA, "dist": 2}, {"id": lzma.FILTER_LZMA2, "preset":
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("data", metavar="DATA", type=Path, help="the folder of the corpora")
-    parser.add_argument("out", metavar="OUT", type=Path, help="where the packs go; OUT.tar.xz holds them all")
+    parser.add_argument("out", metavar="OUT", type=Path, help="where the packs go")
     parser.add_argument("--corpora", metavar="NAME,…", default=",".join(MAP))
     parser.add_argument("--echat-eval", metavar="DIR", type=Path, help="the open set of EChat-eval")
     args = parser.parse_args(argv)
@@ -55,10 +55,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.echat_eval:
         found["echat-eval"] = write_eval(args.echat_eval, args.out / "echat-eval")
     for corpus, count in found.items():
-        print(f"{corpus}: {count} clips; {MAP.get(corpus, '')}")
-    bundle = args.out.with_name(f"{args.out.name}.tar.xz")
-    bundled(args.out, bundle)
-    print(f"{bundle}: {bundle.stat().st_size / 1e6:.1f} MB")
+        file = args.out / f"{corpus}.tar.xz"
+        bundled(args.out / corpus, file)
+        print(f"{file}: {file.stat().st_size / 1e6:.1f} MB; {count} clips; {MAP.get(corpus, '')}")
 
 
 def write(data: Path, out: Path, corpora: Sequence[str]) -> dict[str, int]:
@@ -117,7 +116,7 @@ def trimmed(sound: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def bundled(folder: Path, out: Path) -> None:
-    """The packs in one tar, compressed as sound wants it: any reader of .xz opens it."""
+    """A pack in one tar, compressed as sound wants it: any reader of .xz opens it."""
     with lzma.open(out, "wb", format=lzma.FORMAT_XZ, filters=_XZ) as file, tarfile.open(fileobj=file, mode="w") as tar:
         tar.add(folder, arcname=folder.name)
 
