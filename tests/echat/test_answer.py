@@ -11,9 +11,10 @@ import torch
 
 from overtone.echat import checkpoint, config, think
 from overtone.echat.aloud import RATE, Aloud
-from overtone.echat.answer import Answerer, Manner, TooLong, Trained, _Reading, manner_of, open_answerer, trained
+from overtone.echat.answer import Answerer, TooLong, _Reading, open_answerer
 from overtone.echat.decode import Sampling
 from overtone.echat.dialogue import Asked, Message, read, to_wave
+from overtone.echat.manner import Manner, Trained, manner_of, trained
 from overtone.echat.speech import open_tokens
 from overtone.echat.speech.units import say
 from overtone.errors import AudioError, UsageError
@@ -258,3 +259,10 @@ def test_a_device_that_is_not_there_is_told(tiny: Path) -> None:
     if not torch.cuda.is_available():
         with pytest.raises(UsageError, match="no CUDA"):
             open_answerer(tiny, SHORT, device="cuda")
+
+
+def test_half_the_width_answers_too(tiny: Path) -> None:
+    found = open_answerer(tiny, SHORT, device="cpu", dtype="bfloat16").answer([Asked((user(noise(0.5)),), True)])[0]
+    assert found.codes and found.sound is not None
+    with pytest.raises(UsageError, match="did you mean 'bfloat16'"):
+        open_answerer(tiny, SHORT, device="cpu", dtype="bfloat")

@@ -23,8 +23,9 @@ import torch
 from overtone.audio import encode_wav, load_sound
 from overtone.cli import main
 from overtone.echat import checkpoint, config, serve, wire
-from overtone.echat.answer import Manner, open_answerer
+from overtone.echat.answer import open_answerer
 from overtone.echat.decode import Sampling
+from overtone.echat.manner import Manner
 from overtone.errors import UsageError
 from overtone.models import openai
 from overtone.schema import Key, Message, Request

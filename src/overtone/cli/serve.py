@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 from pathlib import Path
 
 from overtone.errors import EXIT_OK, MissingExtra, UsageError
@@ -16,6 +17,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1: this machine only)")
     parser.add_argument("--port", metavar="N", type=int, default=8000, help="0 picks a free one (8000)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (auto)")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="",
+                        help="of the language model (bfloat16 on a GPU, else float32)")  # fmt: skip
     parser.add_argument("--name", default="echat", help="what the model is called (echat)")
     parser.add_argument("--think", choices=("label", "natural", "none"), default="", help="(as it was trained)")
     parser.add_argument("--system", choices=("own", "given"), default="own",
@@ -43,19 +46,21 @@ def main(args: argparse.Namespace) -> int:
         import torch
     except ModuleNotFoundError:
         raise MissingExtra("torch is not installed; run \"pip install 'overtone[train]'\"") from None
-    from overtone.echat.answer import manner_of, open_answerer
+    from overtone.echat.answer import open_answerer
+    from overtone.echat.manner import manner_of
     from overtone.echat.serve import bound, serve
 
     if args.threads:
         torch.set_num_threads(args.threads)
     taken = bound(args.host, args.port)
     print(f"loading {shown(str(folder))} …", flush=True)
-    answerer = open_answerer(folder, manner_of(vars(args)), device=args.device)
+    answerer = open_answerer(folder, manner_of(vars(args)), device=args.device, dtype=args.dtype)
 
     def ready(url: str) -> None:
         print(f"{args.name} answers at {url}; stop it with Ctrl-C. For example:", flush=True)
         print(f"  overtone run echomind --model 'openai:{args.name}?base_url={url}'", flush=True)
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stopped either way, it closes its connections
     try:
         asyncio.run(serve(answerer, taken, args.name, args.batch, ready))
     except KeyboardInterrupt:

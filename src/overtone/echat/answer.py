@@ -4,9 +4,8 @@ text without its thought, and sound. Many requests are answered at once, one may
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -19,16 +18,17 @@ from overtone.echat.aloud import RATE as SPOKEN
 from overtone.echat.aloud import Aloud, Floats
 from overtone.echat.config import RATE as HEARD
 from overtone.echat.config import Config, positions
-from overtone.echat.decode import LIKELIEST, PUBLISHED, How, Said, Sampling
+from overtone.echat.decode import How, Said
 from overtone.echat.dialogue import Asked, read
+from overtone.echat.manner import Manner, Trained, trained
 from overtone.echat.model import EChat
 from overtone.echat.records import Record, Turn
-from overtone.echat.speech import RATE as CODES_A_SECOND
 from overtone.echat.speech import SpeechTokens, open_tokens
-from overtone.echat.stages import plan, stages
 from overtone.echat.tokenizer import Tokenizer, open_tokenizer
 from overtone.errors import DataError, UsageError
+from overtone.spec import suggest
 
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 OPENING = {"label": f"{think.OPEN}User's words:", "natural": think.OPEN}
 _TAGS = re.compile(r"<([^<>]{1,32})>")
 _FIRST_TAG = re.compile(r"<[^<>]{0,32}>?")
@@ -36,18 +36,6 @@ _FIRST_TAG = re.compile(r"<[^<>]{0,32}>?")
 
 class TooLong(DataError):
     """What is asked does not fit into the model's positions."""
-
-
-class Manner(Struct, frozen=True):
-    """How a model answers. `think` None: as it was trained; `interleave` None: so, too."""
-
-    think: Literal["", "label", "natural"] | None = None
-    interleave: bool | None = None
-    system: Literal["own", "given"] = "own"
-    text: Sampling = LIKELIEST
-    speech: Sampling = PUBLISHED["s2s"]
-    max_text: int = 220
-    max_speech: int = 500  # codes: 20 s
 
 
 class Answer(Struct, frozen=True):
@@ -85,30 +73,6 @@ class _Prompt(Struct, frozen=True):
     heard: int
     heard_sound: int
     notes: tuple[str, ...]
-
-
-class Trained(Struct, frozen=True):
-    """What a checkpoint was taught."""
-
-    think: Literal["", "label", "natural"] = ""
-    interleaved: bool = False
-    interleaved_thoughts: bool = False
-
-
-def trained(config: Config, notes: dict[str, object]) -> Trained:
-    """What the stage did that a checkpoint comes from; one that says of no stage was taught nothing."""
-    ablate = [name for name in ("understanding", "think") if name in str(notes.get("ablate", ""))]
-    runs = {run.name: run.stage for run in plan(stages(config.stage, config.name), ablate)} if config.stage else {}
-    stage = runs.get(str(notes.get("stage", "")))
-    if stage is None:
-        return Trained()
-    thinking = [feed for feed in stage.feeds if feed.think]
-    ways: Literal["", "label", "natural"] = "natural" if stage.think == "natural" else "label"
-    return Trained(
-        ways if thinking else "",
-        any(feed.streaming for feed in stage.feeds),
-        any(feed.streaming for feed in thinking),
-    )
 
 
 class Answerer:
@@ -362,7 +326,7 @@ class _Reading:
             self.told = len(reply)
 
 
-def open_answerer(folder: Path, manner: Manner, *, device: str = "auto") -> Answerer:
+def open_answerer(folder: Path, manner: Manner, *, device: str = "auto", dtype: str = "") -> Answerer:
     """The checkpoint in a folder, ready to answer. `device`: auto takes the GPU where there is one."""
     if device not in ("auto", "cpu") and not device.startswith("cuda"):
         raise UsageError(f"device must be auto, cpu, cuda or cuda:N, not {device!r}")
@@ -371,24 +335,22 @@ def open_answerer(folder: Path, manner: Manner, *, device: str = "auto") -> Answ
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise UsageError(f"device {device}: torch finds no CUDA here; use device=cpu")
     found = checkpoint.index(folder)
-    model, config = checkpoint.load(folder, device=device)
-    return Answerer(model, config, open_tokens(config.model.speech.tokens), manner, trained(config, dict(found.notes)))
-
-
-def manner_of(options: Mapping[str, Any]) -> Manner:
-    """A manner from a SPEC's keys; what is not given is as in training, or as published."""
-    told = {"label": "label", "natural": "natural", "none": "", "": None}
-    text, speech, usual = LIKELIEST, PUBLISHED["s2s"], Manner()
-    if options.get("temperature") is not None:
-        text = Sampling(float(options["temperature"]), top_p=float(options.get("top_p") or 1.0))
-    if options.get("speech_temperature") is not None:
-        speech = msgspec.structs.replace(speech, temperature=float(options["speech_temperature"]))
-    seconds = options.get("max_speech")
-    return Manner(
-        think=told[str(options.get("think") or "")],  # type: ignore[arg-type]
-        system="given" if options.get("system") == "given" else "own",
-        text=text,
-        speech=speech,
-        max_text=int(options.get("max_tokens") or usual.max_text),
-        max_speech=round(float(seconds) * CODES_A_SECOND) if seconds else usual.max_speech,
+    model, config = checkpoint.load(folder)
+    return Answerer(
+        on_device(model, device, dtype),
+        config,
+        open_tokens(config.model.speech.tokens),
+        manner,
+        trained(config, dict(found.notes)),
     )
+
+
+def on_device(model: EChat, device: str, dtype: str = "") -> EChat:
+    """The model where it answers; its language model in bfloat16 on a GPU, elsewhere in float32, unless told."""
+    if dtype not in ("", *DTYPES):
+        raise UsageError(f"dtype must be {' or '.join(DTYPES)}, not {dtype!r}{suggest(dtype, DTYPES)}")
+    model = model.to(device).eval()
+    chosen = DTYPES[dtype or ("bfloat16" if device.startswith("cuda") else "float32")]
+    model.lm.to(chosen)
+    model.speech.to(chosen)
+    return model

@@ -218,7 +218,7 @@ def _tokens(
             mask = torch.cat((mask, mask.new_ones(len(rows), 1)), 1)
             with autocast:
                 embeds = model.embed_ids(torch.tensor(tokens, device=device)[:, None])  # (B, 1, d)
-                logits, cache = model.step(embeds, mask, cache)
+                logits, cache = model.step(embeds, mask, cache, speech=all(row.phase != "text" for row in rows))
     finally:
         model.train(was_training)
 
@@ -232,7 +232,7 @@ def _choose(
 ) -> list[int]:
     """The next token of each row, from joint logits (B, V+K+1)."""
     device = logits.device
-    speaks = torch.tensor([row.phase == "speech" for row in rows], device=device)
+    speaks = torch.tensor([row.phase != "text" for row in rows], device=device)
     logits[~speaks, tok.vocab :] = -torch.inf
     logits[speaks, : tok.vocab] = -torch.inf
     for i, row in enumerate(rows):

@@ -273,13 +273,20 @@ class EChat(nn.Module):
 
     # decoding
 
-    def step(self, embeds: Tensor, mask: Tensor | None = None, cache: Any = None) -> tuple[Tensor, Any]:
+    def step(
+        self, embeds: Tensor, mask: Tensor | None = None, cache: Any = None, *, speech: bool = False
+    ) -> tuple[Tensor, Any]:
         """One step of decoding: (B, n, d) new inputs after what `cache` holds → joint logits at the last, new cache.
 
-        `mask` (B, all positions so far) marks what may be attended to; None = everything.
+        `mask` (B, all positions so far) marks what may be attended to; None = everything. `speech`: text is out of the
+        question, so that its logits, a fifth of the work in a small model, are not computed but -inf.
         """
         out = self.lm.base_model(inputs_embeds=embeds, attention_mask=mask, past_key_values=cache, use_cache=True)
-        return self.logits(out.last_hidden_state[:, -1]), out.past_key_values
+        hidden = out.last_hidden_state[:, -1]  # (B, d)
+        if not speech:
+            return self.logits(hidden), out.past_key_values
+        told = self.speech["head"](hidden)  # (B, K+1)
+        return torch.cat((told.new_full((len(told), self.vocab), -torch.inf), told), -1), out.past_key_values
 
 
 def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, spare: Container[str] = ()) -> None:

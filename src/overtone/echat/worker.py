@@ -38,19 +38,24 @@ class Engine:
         import torch
         import transformers
 
-        from overtone.echat.answer import manner_of, open_answerer
+        from overtone.echat.answer import open_answerer
+        from overtone.echat.manner import manner_of
 
         if options.get("threads"):
             torch.set_num_threads(int(options["threads"]))
         self.tells = options.get("tell") == "tokens"
         self.answerer = open_answerer(
-            Path(options["checkpoint"]), manner_of(options), device=str(options.get("device") or "auto")
+            Path(options["checkpoint"]),
+            manner_of(options),
+            device=str(options.get("device") or "auto"),
+            dtype=str(options.get("dtype") or ""),
         )
         parameters = sum(p.numel() for p in self.answerer.model.parameters())
         return {
             "rate": 16_000,
             "speech": options.get("speech") != "no",
             "device": str(next(self.answerer.model.parameters()).device),
+            "dtype": str(next(self.answerer.model.lm.parameters()).dtype).removeprefix("torch."),
             "think": self.answerer.think or "none",
             "tokens": self.answerer.tokens.identity,
             "parameters": parameters,

@@ -27,6 +27,7 @@ KEYS: dict[str, type] = {
     "speech_temperature": float,
     "max_speech": float,
     "device": str,
+    "dtype": str,
     "threads": int,
     "python": str,
     "batch": int,
@@ -35,10 +36,15 @@ KEYS: dict[str, type] = {
     "heartbeat_timeout": float,
     "restarts": int,
 }
-CHOICES = {"think": ("label", "natural", "none"), "system": ("own", "given"), "tell": ("thought", "tokens")}
+CHOICES = {
+    "think": ("label", "natural", "none"),
+    "system": ("own", "given"),
+    "tell": ("thought", "tokens"),
+    "dtype": ("float32", "bfloat16"),
+}
 INDEX, FORMAT = "checkpoint.json", 1  # as `overtone.echat.checkpoint` writes them; a test holds them together
 PROGRAM = Path(__file__).parent.parent / "echat" / "worker.py"
-_IDENTITY = ("think", "system", "temperature", "top_p", "max_tokens", "max_speech", "speech_temperature", "seed")
+_SET = ("think", "system", "dtype", "temperature", "top_p", "max_tokens", "max_speech", "speech_temperature", "seed")
 _INDEX_BYTES = 1 << 20
 
 
@@ -145,5 +151,5 @@ class EChatModel(WorkerModel):
         index = read_index(self.folder)
         out: dict[str, Any] = {"kind": "echat", "weights": {name: part.sha256 for name, part in index.parts.items()}}
         out |= {"trained": index.notes} if index.notes else {}
-        out |= {key: self._options[key] for key in _IDENTITY if self._options.get(key) not in (None, "")}
+        out |= {key: self._options[key] for key in _SET if self._options.get(key) not in (None, "")}
         return out | ({"facts": self._facts} if self._facts else {})
