@@ -46,10 +46,12 @@ MEASURES: dict[tuple[str, str], tuple[str, Literal["higher", "lower", "neither"]
     ("malformed", scores.OWN): ("malformed thoughts", "lower"),
     ("cut", scores.OWN): ("replies without an end", "lower"),
 }
+# All of these ask how near a reply is to the reference: where one chose the pairs, none of them is another's word.
+LIKENESS = {"semsim", "bertscore", "bleu", "rouge_l", "rouge_l_stemmed", "meteor", "style_margin", "direction"}
 
 
 class Change(Struct, frozen=True):
-    """One measure before and after. `chose`: it, or its judge, had a part in choosing the pairs."""
+    """One measure before and after. `chose`: it, its judge or one of its kind had a part in choosing the pairs."""
 
     name: str
     better: str
@@ -96,9 +98,11 @@ class Pairs(Struct, frozen=True):
         return group in self.groups or plain(words) in self.words
 
     def chose(self, metric: str) -> bool:
-        """Whether a score had a part in it: itself, or another one of a judge that had."""
+        """Whether a score had a part in it: itself, another one of a judge that had, or one of the same kind."""
         judges = {name.partition("@")[2] or name for kind, name in self.voters if kind == "judge" or "@" in name}
-        return ("score", metric) in self.voters or ("@" in metric and metric.partition("@")[2] in judges)
+        named = {name for kind, name in self.voters if kind == "score"}
+        kin = metric in LIKENESS and bool(named & LIKENESS)
+        return metric in named or kin or ("@" in metric and metric.partition("@")[2] in judges)
 
 
 def plain(words: str) -> str:
@@ -138,9 +142,8 @@ def of_predictions(
         old, new = known.get((BEFORE, measure, source)), known.get((AFTER, measure, source))
         gap = gaps.get((measure, source))
         if old and new and gap:
-            changes.append(
-                Change(name, better, old.value, new.value, gap.value, gap.low, gap.high, new.n, new.clusters)
-            )
+            values = old.value, new.value, gap.value, gap.low, gap.high
+            changes.append(Change(name, better, *values, new.n, new.clusters, pairs.chose(measure)))
     return changes, left
 
 
@@ -168,9 +171,11 @@ def of_runs(before: Path, after: Path, pairs: Pairs) -> tuple[list[Change], int]
                     held.setdefault(score.metric, {})[place] = (score.value, score.signature, ask.item.group)
             sides.append(held)
             dimensions = read_dimensions(store.meta(), held)
-            for metric in held:
+            for metric in list(held):
                 key, judged, _ = metric.partition("@")
-                if judged:
+                if metric in METRICS and METRICS[metric].kind == "corpus":
+                    del held[metric]  # of many replies together: those of single ones are no measure
+                elif judged:
                     better[metric] = dimensions[key].better
                 else:
                     better[metric] = METRICS[metric].better if metric in METRICS else "neither"
@@ -250,7 +255,8 @@ def table(changes: Sequence[Change]) -> list[str]:
     for change in changes:
         cells = ["–" if x is None else f"{x:.3f}" for x in (change.before, change.after)]
         gap = "–" if change.low is None else f"{change.difference:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
-        mark = {"higher": " ↑", "lower": " ↓"}.get(change.better, "") + (" (chose the pairs)" if change.chose else "")
+        mark = {"higher": " ↑", "lower": " ↓"}.get(change.better, "")
+        mark += " (chose the pairs, or its kind)" if change.chose else ""
         lines.append(
             f"| {change.name}{mark} | {' | '.join(cells)} | {gap} | {change.verdict} | {change.n} ({change.scripts}) |"
         )

@@ -131,3 +131,11 @@ def test_the_script_reads_files_and_says_what_is_wrong(tmp_path: Path, monkeypat
     assert "no record is left" in capsys.readouterr().err
     (tmp_path / "pairs.jsonl").write_text("{}\n")
     assert prefer_report.main([*words, *out]) == 2 and "not a file of preference pairs" in capsys.readouterr().err
+
+
+def test_measures_of_the_same_kind_are_no_others_word() -> None:
+    by_likeness = Pairs(voters=frozenset({("score", "semsim")}))
+    assert by_likeness.chose("rouge_l") and by_likeness.chose("direction") and not by_likeness.chose("wer")
+    assert not by_likeness.chose("fit@judge")
+    by_vote = Pairs(voters=frozenset({("judge", "gpt"), ("person", "ann")}))
+    assert by_vote.chose("fit@gpt") and not by_vote.chose("fit@gemini") and not by_vote.chose("semsim")
