@@ -22,7 +22,7 @@ import torch
 
 from overtone.echat import checkpoint, config
 from overtone.echat.aloud import RATE
-from overtone.echat.answer import Answerer, on_device, open_answerer
+from overtone.echat.answer import Answerer, held, on_device, open_answerer
 from overtone.echat.dialogue import Asked, Message
 from overtone.echat.manner import Manner, Trained
 from overtone.echat.speech import open_tokens
@@ -47,6 +47,13 @@ def opened(given: argparse.Namespace) -> Answerer:
     torch.manual_seed(0)
     model = on_device(checkpoint.make(made), given.device, given.dtype)
     return Answerer(model, made, open_tokens("units"), Manner(), Trained("label", True, True))
+
+
+def weights(answerer: Answerer) -> int:
+    """How many there are; those that were made int8 are no parameters any more."""
+    layers = [m for m in answerer.model.modules() if type(m).__module__.startswith("torch.ao") and hasattr(m, "weight")]
+    packed = [layer.weight() for layer in layers]
+    return sum(x.numel() for x in (*answerer.model.parameters(), *packed))
 
 
 def once(answerer: Answerer, asked: Asked, streaming: bool) -> tuple[float, float, float, float]:
@@ -106,7 +113,7 @@ def main() -> None:
     parser.add_argument("checkpoint", type=Path, nargs="?", help="a checkpoint's folder")
     parser.add_argument("--preset", default="mini", help="without a checkpoint: random weights of this size (mini)")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--dtype", default="", help="float32 or bfloat16 (bfloat16 on a GPU, else float32)")
+    parser.add_argument("--dtype", default="", help="float32, bfloat16 or int8 (bfloat16 on a GPU, else float32)")
     parser.add_argument("--replies", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.0, help="of each query (4)")
     parser.add_argument("--text", type=int, default=40, help="tokens of a reply at most (40)")
@@ -116,13 +123,12 @@ def main() -> None:
     parser.add_argument("--bytes", action="store_true", help="random weights that read bytes: no package is needed")
     given = parser.parse_args()
     answerer = opened(given)
-    size = sum(p.numel() for p in answerer.model.parameters())
-    held = str(next(answerer.model.lm.parameters()).dtype).removeprefix("torch.")
+    size = weights(answerer)
     where = f"CPU, {torch.get_num_threads()} threads"
     if given.device.startswith("cuda"):
         where = torch.cuda.get_device_name()
     name = given.checkpoint or f"preset {given.preset}, random weights"
-    print(f"{name}: {size / 1e6:.0f} M parameters; {where}, {held}")
+    print(f"{name}: {size / 1e6:.0f} M parameters; {where}, {held(given.device, given.dtype)}")
     print(f"torch {torch.__version__}; {os.cpu_count()} cores; queries of {given.seconds:g} s, {given.replies} replies")
     if given.checkpoint is None:
         print("random weights: lengths are the most allowed, not a trained model's")

@@ -261,8 +261,13 @@ def test_a_device_that_is_not_there_is_told(tiny: Path) -> None:
             open_answerer(tiny, SHORT, device="cuda")
 
 
-def test_half_the_width_answers_too(tiny: Path) -> None:
-    found = open_answerer(tiny, SHORT, device="cpu", dtype="bfloat16").answer([Asked((user(noise(0.5)),), True)])[0]
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
+def test_fewer_bits_answer_too(tiny: Path, dtype: str) -> None:
+    found = open_answerer(tiny, SHORT, device="cpu", dtype=dtype).answer([Asked((user(noise(0.5)),), True)])[0]
     assert found.codes and found.sound is not None
+
+
+def test_a_width_that_is_none_is_told(tiny: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'bfloat16'"):
         open_answerer(tiny, SHORT, device="cpu", dtype="bfloat")

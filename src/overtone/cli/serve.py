@@ -17,8 +17,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1: this machine only)")
     parser.add_argument("--port", metavar="N", type=int, default=8000, help="0 picks a free one (8000)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (auto)")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="",
-                        help="of the language model (bfloat16 on a GPU, else float32)")  # fmt: skip
+    parser.add_argument("--dtype", choices=("float32", "bfloat16", "int8"), default="",
+                        help="of the language model (bfloat16 on a GPU, else float32; int8: a fast CPU)")  # fmt: skip
     parser.add_argument("--name", default="echat", help="what the model is called (echat)")
     parser.add_argument("--think", choices=("label", "natural", "none"), default="", help="(as it was trained)")
     parser.add_argument("--system", choices=("own", "given"), default="own",

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import torch
 from msgspec import Struct
+from torch import nn
 
 from overtone import audio
 from overtone.echat import checkpoint, decode, labels, layout, prompts, think
@@ -28,7 +29,7 @@ from overtone.echat.tokenizer import Tokenizer, open_tokenizer
 from overtone.errors import DataError, UsageError
 from overtone.spec import suggest
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.int8}
 OPENING = {"label": f"{think.OPEN}User's words:", "natural": think.OPEN}
 _TAGS = re.compile(r"<([^<>]{1,32})>")
 _FIRST_TAG = re.compile(r"<[^<>]{0,32}>?")
@@ -334,6 +335,7 @@ def open_answerer(folder: Path, manner: Manner, *, device: str = "auto", dtype: 
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise UsageError(f"device {device}: torch finds no CUDA here; use device=cpu")
+    held(device, dtype)  # before anything is loaded
     found = checkpoint.index(folder)
     model, config = checkpoint.load(folder)
     return Answerer(
@@ -346,11 +348,24 @@ def open_answerer(folder: Path, manner: Manner, *, device: str = "auto", dtype: 
 
 
 def on_device(model: EChat, device: str, dtype: str = "") -> EChat:
-    """The model where it answers; its language model in bfloat16 on a GPU, elsewhere in float32, unless told."""
-    if dtype not in ("", *DTYPES):
-        raise UsageError(f"dtype must be {' or '.join(DTYPES)}, not {dtype!r}{suggest(dtype, DTYPES)}")
+    """The model where it answers. Its language model: `held(device, dtype)`."""
     model = model.to(device).eval()
-    chosen = DTYPES[dtype or ("bfloat16" if device.startswith("cuda") else "float32")]
-    model.lm.to(chosen)
-    model.speech.to(chosen)
+    chosen = held(device, dtype)
+    if chosen == "int8":  # weights alone: on a CPU most of the time goes into reading them
+        try:
+            model.lm = torch.ao.quantization.quantize_dynamic(model.lm, {nn.Linear}, dtype=torch.qint8)
+        except AttributeError:  # newer ones leave it to another package
+            raise UsageError(f"torch {torch.__version__} has no int8 for the CPU; use dtype=float32") from None
+        return model
+    model.lm.to(DTYPES[chosen])
+    model.speech.to(DTYPES[chosen])
     return model
+
+
+def held(device: str, dtype: str = "") -> str:
+    """How numbers are held: as told, else in bfloat16 on a GPU and in float32 elsewhere. Raises UsageError."""
+    if dtype not in ("", *DTYPES):
+        raise UsageError(f"dtype must be {', '.join(DTYPES)}, not {dtype!r}{suggest(dtype, DTYPES)}")
+    if dtype == "int8" and device.startswith("cuda"):
+        raise UsageError("dtype int8 is for the CPU; on a GPU use bfloat16")
+    return dtype or ("bfloat16" if device.startswith("cuda") else "float32")

@@ -38,7 +38,8 @@ class Engine:
         import torch
         import transformers
 
-        from overtone.echat.answer import open_answerer
+        from overtone.echat import checkpoint
+        from overtone.echat.answer import held, open_answerer
         from overtone.echat.manner import manner_of
 
         if options.get("threads"):
@@ -50,12 +51,13 @@ class Engine:
             device=str(options.get("device") or "auto"),
             dtype=str(options.get("dtype") or ""),
         )
-        parameters = sum(p.numel() for p in self.answerer.model.parameters())
+        device = str(next(self.answerer.model.parameters()).device)
+        parameters = sum(part.parameters for part in checkpoint.index(Path(options["checkpoint"])).parts.values())
         return {
             "rate": 16_000,
             "speech": options.get("speech") != "no",
-            "device": str(next(self.answerer.model.parameters()).device),
-            "dtype": str(next(self.answerer.model.lm.parameters()).dtype).removeprefix("torch."),
+            "device": device,
+            "dtype": held(device, str(options.get("dtype") or "")),
             "think": self.answerer.think or "none",
             "tokens": self.answerer.tokens.identity,
             "parameters": parameters,

@@ -40,7 +40,7 @@ CHOICES = {
     "think": ("label", "natural", "none"),
     "system": ("own", "given"),
     "tell": ("thought", "tokens"),
-    "dtype": ("float32", "bfloat16"),
+    "dtype": ("float32", "bfloat16", "int8"),
 }
 INDEX, FORMAT = "checkpoint.json", 1  # as `overtone.echat.checkpoint` writes them; a test holds them together
 PROGRAM = Path(__file__).parent.parent / "echat" / "worker.py"
