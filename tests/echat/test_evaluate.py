@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from overtone.cli import main
-from overtone.echat import checkpoint, config, decode, evaluate, layout, predictions
-from overtone.echat.containers import Pack, PackWriter
-from overtone.echat.evaluate import Machine, Wanted
+from overtone.echat import asking, checkpoint, config, decode, evaluate, layout, predictions
+from overtone.echat.asking import Machine
+from overtone.echat.containers import Pack, PackWriter, open_audio
+from overtone.echat.evaluate import Wanted
 from overtone.echat.labels import EMOTIONS, Labels, tag
 from overtone.echat.records import Record
 from overtone.echat.scores import Scores
@@ -61,20 +62,20 @@ def machine(saved: Path) -> Machine:
     return found
 
 
-def told(machine: Machine, pack: Path) -> tuple[list[Record], list[layout.Sequence], evaluate.Heard]:
+def told(machine: Machine, pack: Path) -> tuple[list[Record], list[layout.Sequence], asking.Heard]:
     records = Pack(pack).records[:5]
     asked = [layout.prompt(record, "s2t", machine.tok, ask="Name it." * (i % 2)) for i, record in enumerate(records)]
-    return records, asked, evaluate.hear(machine, [clip for sequence in asked for clip in sequence.clips])
+    return records, asked, asking.hear(machine, [clip for sequence in asked for clip in sequence.clips])
 
 
 def test_many_are_answered_as_each_is_alone(machine: Machine, pack: Path) -> None:
     records, asked, heard = told(machine, pack)
-    waves = [[evaluate.open_audio(record)] for record in records]
+    waves = [[open_audio(record)] for record in records]
     how = decode.How(max_text=30)
     slow = [decode.respond(machine.model, machine.tok, [a], [w], how)[0] for a, w in zip(asked, waves, strict=True)]
     for budget in (1, 300, 100_000):  # one by one, a few, all together
         machine.positions = budget
-        fast = evaluate.answer(machine, heard, asked, 30)
+        fast = asking.answer(machine, heard, asked, 30)
         assert [text for text, _ in fast] == [said.text for said in slow]
         assert [cut for _, cut in fast] == [said.cut == "text" for said in slow]
 
@@ -83,12 +84,12 @@ def test_rows_that_are_done_leave_the_batch_and_change_nothing(machine: Machine,
     """Some rows are made to end early: an end mark that is likelier than anything after some tokens."""
     _, asked, heard = told(machine, pack)
     machine.positions = 100_000
-    x, mask = evaluate.read_in(machine, heard, asked)
-    plain = evaluate.greedy(machine, x, mask, 40)
+    x, mask = asking.read_in(machine, heard, asked)
+    plain = asking.greedy(machine, x, mask, 40)
     often = max({t for row in plain for t in row}, key=lambda t: sum(t in row for row in plain))
     end, machine.tok.im_end = machine.tok.im_end, often
     try:
-        cut = evaluate.greedy(machine, x, mask, 40)
+        cut = asking.greedy(machine, x, mask, 40)
     finally:
         machine.tok.im_end = end
     assert cut == [row[: row.index(often)] if often in row else row for row in plain]
@@ -99,11 +100,11 @@ def test_a_labels_likelihood_is_that_of_its_tokens_one_after_the_other(machine: 
     _, asked, heard = told(machine, pack)
     endings = [[*machine.tok.encode(tag(name)), machine.tok.im_end] for name in EMOTIONS]
     machine.positions = 1_000
-    found = evaluate.likelihoods(machine, heard, asked, endings)
+    found = asking.likelihoods(machine, heard, asked, endings)
     for i, sequence in enumerate(asked):
         for j, ending in enumerate(endings):
             with torch.inference_mode():
-                x, _ = evaluate.read_in(machine, heard, [sequence])
+                x, _ = asking.read_in(machine, heard, [sequence])
                 x = torch.cat((x, machine.model.embed_ids(torch.tensor([ending]))), 1)
                 hidden = machine.model.lm.base_model(inputs_embeds=x, use_cache=False).last_hidden_state
                 logits = machine.model.lm.get_output_embeddings()(hidden)[0, -len(ending) - 1 : -1]
