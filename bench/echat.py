@@ -36,24 +36,21 @@ def query(seconds: float, seed: int) -> Any:
     return (0.1 * buzz * (0.5 + 0.5 * np.sin(2 * np.pi * 4 * at)) + 0.01 * rng.standard_normal(len(at))).astype("f4")
 
 
-def opened(given: argparse.Namespace) -> Answerer:
+def opened(given: argparse.Namespace) -> tuple[Answerer, int]:
+    """The model to measure, and how many weights it has."""
     if given.checkpoint:
-        return open_answerer(given.checkpoint, Manner(), device=given.device, dtype=given.dtype)
+        size = sum(part.parameters for part in checkpoint.index(given.checkpoint).parts.values())
+        return open_answerer(given.checkpoint, Manner(), device=given.device, dtype=given.dtype), size
     made = config.read(given.preset)
     lm = made.model.lm
     lm = msgspec.structs.replace(lm, source="random", tokenizer="bytes" if given.bytes else lm.tokenizer or lm.source)
     encoder = msgspec.structs.replace(made.model.encoder, source="random")
     made = msgspec.structs.replace(made, model=msgspec.structs.replace(made.model, lm=lm, encoder=encoder))
     torch.manual_seed(0)
-    model = on_device(checkpoint.make(made), given.device, given.dtype)
-    return Answerer(model, made, open_tokens("units"), Manner(), Trained("label", True, True))
-
-
-def weights(answerer: Answerer) -> int:
-    """How many there are; those that were made int8 are no parameters any more."""
-    layers = [m for m in answerer.model.modules() if type(m).__module__.startswith("torch.ao") and hasattr(m, "weight")]
-    packed = [layer.weight() for layer in layers]
-    return sum(x.numel() for x in (*answerer.model.parameters(), *packed))
+    model = checkpoint.make(made)
+    size = sum(p.numel() for p in model.parameters())
+    model = on_device(model, given.device, given.dtype)
+    return Answerer(model, made, open_tokens("units"), Manner(), Trained("label", True, True)), size
 
 
 def once(answerer: Answerer, asked: Asked, streaming: bool) -> tuple[float, float, float, float]:
@@ -122,8 +119,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--bytes", action="store_true", help="random weights that read bytes: no package is needed")
     given = parser.parse_args()
-    answerer = opened(given)
-    size = weights(answerer)
+    answerer, size = opened(given)
     where = f"CPU, {torch.get_num_threads()} threads"
     if given.device.startswith("cuda"):
         where = torch.cuda.get_device_name()
