@@ -137,6 +137,7 @@ class EChat(nn.Module):
 
     def __init__(self, config: ModelConfig, encoder: nn.Module, lm: nn.Module) -> None:
         super().__init__()
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it plans anew for every shape, and no two batches have the same
         self.config = config
         self.vocab, self.codes = config.lm.vocab, config.speech.codes  # V, K
         self.edge = self.vocab + self.codes  # begins and ends speech

@@ -82,6 +82,8 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     schedule: Literal["constant", "root", "cosine"] = "constant"  # after the warm-up
     ctc: float = 0.0  # weight of the helper loss on the adapter's outputs
     think: Literal["label", "natural", "both"] = "label"  # which thoughts a thinking feed is taught
+    all_heard: bool = False  # thoughts in tags name all that data know to be heard, not what an exchange is about
+    reply_tag: bool = False  # the tag of a reply's emotion stands before it also where it was not thought about
     augment: Augment = field(default_factory=Augment)
     clip: float = 5.0  # of the gradient's norm
     betas: tuple[float, float] = (0.9, 0.99)

@@ -99,7 +99,8 @@ def sources(stage: Stage, records: Sequence[Record]) -> list[Source]:
         for way in ways:
             name = f"{feed.name}:{way}" if len(ways) > 1 else feed.name
             weight = feed.weight / len(ways)
-            out.append(Source(chosen, feed.task, weight, feed.style, (way,), feed.streaming, name=name))
+            source = Source(chosen, feed.task, weight, feed.style, (way,), feed.streaming, name=name)
+            out.append(msgspec.structs.replace(source, reply_tag=stage.reply_tag, all_heard=stage.all_heard))
     return out
 
 
