@@ -2,7 +2,7 @@
 
     python -m scripts.ablation --data PACK/train --test PACK/seen --test PACK/recipe --test PACK/engine \\
         --test out/real/ravdess --out out/ablation --scale 0.15 --parallel 2 --minutes 9
-    overtone evaluate scores out/ablation/*.jsonl.gz --out bench/results/ablation.json
+    overtone evaluate scores out/ablation/*-[0-9].jsonl.gz --out bench/results/ablation.json
 
 A run is trained and asked in processes of its own; what it said stays as OUT/ARM-SEED.jsonl.gz, its logs beside it, and
 its weights go unless --keep. The same command again does what is not there yet. `--whole` is the preset's whole recipe
