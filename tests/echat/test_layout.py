@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,8 +116,15 @@ def test_a_missing_label_is_neither_learnt_nor_attended_to() -> None:
 
 
 def test_a_thought_may_tell_all_that_is_heard() -> None:
-    record = Record("k", "Rest.", "a", "hi", Labels(emotion="sad"), "sad", extra={"heard": {"age": "old"}})
-    assert "Age: <OLD>" in learnt(laid(record, "s2t", think="label", all_heard=True))
+    heard = {"age": "child", "emotion": "sad"}
+    record = Record("k", "Rest.", "a", "hi", Labels(emotion="sad"), "sad", extra={"heard": heard})
+    sequence = laid(record, "s2t", think="label", all_heard=True)
+    assert "Age: <CHILD>, Gender: <>, Emotion: <SAD>, Sound Event: <OTHER>, " in shown(sequence.ids)
+    assert "Gender: <, Emotion" in learnt(sequence)  # neither that the place is empty, nor what could stand in it
+    assert not any(sequence.ignore)
+    told = msgspec.structs.replace(record, extra={})  # these labels may not be all: as published
+    others = [layout.build(told, "s2t", TOK, think="label", rng=random.Random(n), all_heard=True) for n in range(9)]
+    assert any(any(other.ignore) for other in others)
 
 
 def test_a_reply_without_a_thought_may_begin_with_its_tag() -> None:

@@ -7,8 +7,9 @@ import itertools
 import pytest
 
 from overtone.echat import config
-from overtone.echat.stages import Feed, Rates, Stage, StageRun, apportion, plan, rate_at, stages
+from overtone.echat.stages import PARTS, Feed, Rates, Stage, StageRun, apportion, plan, rate_at, stages, warm_up
 from overtone.errors import UsageError
+from tests.conftest import REPOSITORY
 
 ARMS = [(), ("understanding",), ("think",), ("understanding", "think")]
 
@@ -88,6 +89,16 @@ def test_the_rate_warms_up_and_then_follows_its_schedule() -> None:
         assert rates[-1] == pytest.approx(last)
 
 
+def test_a_warm_up_keeps_its_share_of_a_run() -> None:
+    stage = simple(steps=400, warmup=40)
+    steps = {scale: plan({"1": stage}, scale=scale)[0] for scale in (2.0, 1.0, 0.5, 0.1, 0.02)}
+    assert {scale: warm_up(run) for scale, run in steps.items()} == {2.0: 80, 1.0: 40, 0.5: 20, 0.1: 5, 0.02: 4}
+    rates = [rate_at(step, steps[0.5]) for step in range(1, 22)]
+    assert rates == sorted(rates) and rates[19] < 1.0 == rates[20]
+    assert warm_up(plan({"1": simple(warmup=0)}, scale=0.5)[0]) == 0
+    assert warm_up(plan({"1": simple(warmup=3)}, scale=0.5)[0]) == 3
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -102,3 +113,21 @@ def test_a_wrong_table_is_told_with_its_place(changes: dict[str, object], told: 
     table = {"title": "t", "steps": 1, "targets": 1, "lr": {"lm": 1.0}, "feeds": [{"task": "t2t"}], **changes}
     with pytest.raises(UsageError, match=rf"mine\.toml: \[stage\.7\].*{told}"):
         stages({"7": table}, "mine.toml")
+
+
+def test_the_page_on_training_tells_minis_schedule_as_it_is() -> None:
+    page = (REPOSITORY / "docs" / "train-echat.md").read_text()
+    for name, stage in preset("mini").items():
+        after = "cosine to a tenth" if stage.schedule == "cosine" else stage.schedule
+        rates = ", ".join(written(stage.lr.of(part)) for part in PARTS)
+        assert f"| {name} | {stage.steps} | {stage.targets:,} | {stage.warmup} | {after} | {rates} |" in page
+
+
+def written(rate: float) -> str:
+    return f"{rate:.1e}".replace(".0e", "e").replace("e-0", "e-") if rate else "–"
+
+
+def test_minis_understanding_goes_on_beside_everything_that_is_heard() -> None:
+    for stage in preset("mini").values():
+        hears = any(feed.task in ("s2t", "s2s") for feed in stage.feeds)
+        assert any(feed.style == "understand" for feed in stage.feeds) == hears

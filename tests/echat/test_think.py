@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from overtone.echat import labels
 from overtone.echat.labels import Labels
-from overtone.echat.think import label_thought, natural_thought, parse
+from overtone.echat.think import Piece, label_thought, natural_thought, parse
 
 ALL = Labels(emotion="sad", age="child", gender="male", event="cough")
 
 
-def whole(pieces: list[tuple[str, bool]]) -> str:
+def whole(pieces: list[Piece]) -> str:
     return "".join(text for text, _ in pieces)
 
 
@@ -25,7 +25,7 @@ def test_a_thought_in_tags_is_the_template() -> None:
         "<think>User's words: where is my ball, Age: <CHILD>, Gender: <MALE>, Emotion: <SAD>, "
         "Sound Event: <COUGH>, Predicted reply emotion: <COMFORTING><think end><COMFORTING>"
     )
-    assert not any(masked for _, masked in pieces)
+    assert {how for _, how in pieces} == {"said"}
 
 
 def test_missing_labels_are_masked_in_85_of_100_and_else_defaults() -> None:
@@ -33,13 +33,21 @@ def test_missing_labels_are_masked_in_85_of_100_and_else_defaults() -> None:
     masked = 0
     for _ in range(500):
         pieces = label_thought("hi", Labels(), "", rng)
-        masked += sum(mask for _, mask in pieces)
-        assert all(text == "&&" for text, mask in pieces if mask)
+        hidden = [text for text, how in pieces if how != "said"]
+        masked += len(hidden)
+        assert set(hidden) <= {"&&"}
         text = whole(pieces)
         for field, default in (("Age", "ADULT"), ("Gender", "MALE"), ("Emotion", "NEUTRAL"), ("Sound Event", "OTHER")):
             assert f", {field}: <&&>" in text or f", {field}: <{default}>" in text
         assert text.endswith("Predicted reply emotion: <NEUTRAL><think end><NEUTRAL>")
     assert 0.82 < masked / 2000 < 0.88
+
+
+def test_where_all_is_told_no_sound_is_a_label_and_what_nobody_can_tell_is_left_open() -> None:
+    pieces = label_thought("hi", Labels(emotion="sad", age="child"), "", random.Random(0), complete=True)
+    assert whole(pieces).startswith("<think>User's words: hi, Age: <CHILD>, Gender: <>, Emotion: <SAD>, ")
+    assert ", Sound Event: <OTHER>, " in whole(pieces)
+    assert [(text, how) for text, how in pieces if how != "said"] == [(">", "read")]
 
 
 names = st.fixed_dictionaries(

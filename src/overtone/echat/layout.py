@@ -102,8 +102,9 @@ def build(
     """The sequence of a record for a task. Raises Unfit for a record without what the task needs.
 
     `reply_tag` puts the tag of the reply's emotion before the reply also where no thought in tags does. `all_heard`
-    lets a thought in tags tell every label that is true of the query, not only those the exchange is about. Streaming
-    falls back to text before speech where the speech is too short for it; `Sequence.streaming` says which it is.
+    lets a thought in tags tell every label that is true of the query, not only those the exchange is about; where a
+    builder wrote down all that is heard (`extra.heard`), also that there is no sound besides the voice. Streaming falls
+    back to text before speech where the speech is too short for it; `Sequence.streaming` says which it is.
     """
     if style == "understand":
         words, dimensions = _asked(record, rng)
@@ -116,12 +117,13 @@ def build(
     thought: list[thinking.Piece] = []
     if think == "label":  # brings the tag of the reply with it
         known = record.heard if all_heard else record.labels
-        thought = thinking.label_thought(_plain(record.question), known, record.reply_emotion, rng)
+        complete = all_heard and isinstance(record.extra.get("heard"), dict)
+        thought = thinking.label_thought(_plain(record.question), known, record.reply_emotion, rng, complete=complete)
     else:
         if think == "natural":
             thought = thinking.natural_thought(_plain(record.think_str))
         if reply_tag and task in ("s2t", "s2s"):
-            thought.append((tag(record.reply_emotion or "neutral"), False))
+            thought.append((tag(record.reply_emotion or "neutral"), "said"))
     reply = [*_encode(tok, _plain(record.txt)), *_encode(tok, END)]
     streaming = streaming and task in ("t2s", "s2s") and can_stream(len(reply), len(record.speech_token) + 1)
     out = _prompt(record, task, tok, think=think, streaming=streaming)
@@ -233,8 +235,8 @@ class _Writer:
             self.put(_encode(self.tok, text))
 
     def think(self, pieces: Many[thinking.Piece]) -> None:
-        for text, masked in pieces:
-            self._add(_encode(self.tok, text), learnt=not masked, ignore=masked)
+        for text, how in pieces:
+            self._add(_encode(self.tok, text), learnt=how == "said", ignore=how == "hidden")
 
     def put(self, ids: Iterable[int], learnt: bool = True) -> None:
         self._add(ids, learnt=learnt)

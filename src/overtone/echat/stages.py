@@ -178,10 +178,16 @@ def apportion(whole: int, weights: list[int]) -> list[int]:
     return [whole * after // total - whole * before // total for before, after in itertools.pairwise(bounds)]
 
 
+def warm_up(run: StageRun) -> int:
+    """The steps of a run's warm-up: the same share of a shortened run as of a whole one, but five, and at most half."""
+    share = round(run.stage.warmup * run.steps / run.stage.steps)
+    return min(max(share, min(run.stage.warmup, 5)), run.steps // 2)
+
+
 def rate_at(step: int, run: StageRun) -> float:
     """What the learning rates are multiplied by at an optimiser step, counted from 1: a straight warm-up, then as the
     schedule says: constant, falling with the root of the step (WeNet's warmuplr), or a cosine that ends at a tenth."""
-    warmup = min(run.stage.warmup, run.steps // 2)  # a shortened run has a shortened warm-up
+    warmup = warm_up(run)
     if step <= warmup:
         return step / (warmup + 1)
     if run.stage.schedule == "constant":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+from typing import Literal
 
 from msgspec import Struct
 
@@ -23,7 +24,8 @@ _TAG = re.compile(r"\s*<([^<>]{1,32})>")
 _OPEN = re.compile(r"\s*<think>")
 _CLOSE = re.compile(r"</?think end>|</think>")
 
-Piece = tuple[str, bool]  # text, and whether it is masked: no attention to it, no loss on it
+# What training does with a text: it is learnt; it stands there, and is not learnt; it is not even attended to.
+Piece = tuple[str, Literal["said", "read", "hidden"]]
 
 
 class Thought(Struct, frozen=True):
@@ -38,24 +40,36 @@ class Thought(Struct, frozen=True):
 
 
 def label_thought(
-    question: str, labels: Labels, reply_emotion: str, rng: random.Random, masked: float = MASKED_SHARE
+    question: str,
+    labels: Labels,
+    reply_emotion: str,
+    rng: random.Random,
+    masked: float = MASKED_SHARE,
+    complete: bool = False,
 ) -> list[Piece]:
-    """The thought as tags, up to and with `<think end>` and the tag the reply begins with."""
+    """The thought as tags, up to and with `<think end>` and the tag the reply begins with.
+
+    `complete`: `labels` is all there is to hear. Then a missing event is none, which has a tag; any other missing label
+    (whether a child is a girl) nobody can tell, so that its place is left empty and not learnt: a default would be
+    wrong, and with nothing to hide from, attention needs no mask.
+    """
     # Words and labels are pieces of their own, so that what comes again need not be encoded again.
-    pieces: list[Piece] = [(f"{OPEN}{_WORDS}:", False), (f" {question}", False)]
+    pieces: list[Piece] = [(f"{OPEN}{_WORDS}:", "said"), (f" {question}", "said")]
     for dimension, name in _FIELDS.items():
-        known = getattr(labels, dimension)
-        if not known and rng.random() < masked:
-            pieces += [(f", {name}: <", False), (MISSING, True), (">", False)]
+        known = getattr(labels, dimension) or ("other" if complete and dimension == "event" else "")
+        if not known and complete:
+            pieces += [(f", {name}: <", "said"), (">", "read")]
+        elif not known and rng.random() < masked:
+            pieces += [(f", {name}: <", "said"), (MISSING, "hidden"), (">", "said")]
         else:
-            pieces.append((f", {name}: {tag(known or DEFAULTS[dimension])}", False))
+            pieces.append((f", {name}: {tag(known or DEFAULTS[dimension])}", "said"))
     spoken = tag(reply_emotion or "neutral")
-    return [*pieces, (f", {_REPLY}: {spoken}{CLOSE}{spoken}", False)]
+    return [*pieces, (f", {_REPLY}: {spoken}{CLOSE}{spoken}", "said")]
 
 
 def natural_thought(reasons: str) -> list[Piece]:
     """The thought as a sentence of reasons."""
-    return [(f"{OPEN}{reasons}{CLOSE}", False)]
+    return [(f"{OPEN}{reasons}{CLOSE}", "said")]
 
 
 def parse(text: str) -> Thought:
