@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import pickle
 import shutil
 import time
 from pathlib import Path
@@ -90,3 +92,36 @@ def test_a_kill_while_saving_loses_nothing(tmp_path) -> None:
         assert kept is None or (kept / "state" / ".metadata").is_file()
     assert process.exitcode == 0
     assert losses(tmp_path / "killed") == losses(tmp_path / "whole")
+
+
+class Trap:
+    """What a stranger's pickle may do."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.path),)
+
+
+def test_a_strangers_checkpoint_runs_nothing(tmp_path) -> None:
+    learn(tmp_path / "run", Numbers(wait=0.01), deadline=time.monotonic() + 0.2)
+    [checkpoint] = (tmp_path / "run").glob("step-*")
+    for name in ("__0.metadata", ".metadata"):  # torch looks for both
+        (checkpoint / "state" / name).write_bytes(pickle.dumps(Trap(tmp_path / "sprung")))
+    with pytest.raises(StoreError, match="do not trust it"):
+        learn(tmp_path / "run", resume=True)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_a_strangers_value_in_a_checkpoint_runs_nothing(tmp_path) -> None:
+    model = Toy()
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    optimiser.param_groups[0]["name"] = Trap(tmp_path / "sprung")
+    launch.save(tmp_path, model, optimiser, launch.Progress(1), ALONE)
+    optimiser.param_groups[0]["name"] = "lm"
+    checkpoint = launch.newest(tmp_path)
+    assert checkpoint is not None
+    with pytest.raises(StoreError, match="cannot be resumed from"):
+        launch.load(checkpoint, model, optimiser, ALONE)
+    assert not (tmp_path / "sprung").exists()

@@ -4,7 +4,9 @@ sharded over the processes (FSDP2). Checkpoints of a run under way are sharded t
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import pickle
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,6 +20,8 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch import nn
+from torch.distributed.checkpoint.metadata import Metadata, StorageMeta
+from torch.distributed.checkpoint.planner import ReadItem
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
@@ -187,12 +191,57 @@ def load(checkpoint: Path, model: nn.Module, optimiser: torch.optim.Optimizer, w
     state = {"model": weights, "optimiser": moments}
     try:
         with _alone(world):
-            dcp.load(state, storage_reader=dcp.FileSystemReader(checkpoint / "state"), no_dist=world.size == 1)
+            dcp.load(state, storage_reader=_Reader(checkpoint / "state"), planner=_Planner(), no_dist=world.size == 1)
         progress = msgspec.json.decode((checkpoint / "progress.json").read_bytes(), type=Progress)
-    except (OSError, msgspec.DecodeError, dcp.api.CheckpointException, RuntimeError, KeyError, ValueError) as error:
+    except (
+        *(OSError, msgspec.DecodeError, dcp.api.CheckpointException, RuntimeError, KeyError, ValueError),
+        *(pickle.UnpicklingError, EOFError, AttributeError),
+    ) as error:
+        why = (str(error).strip() or type(error).__name__).splitlines()[-1]  # torch tells where first, and what last
         raise StoreError(
-            f"{shown(str(checkpoint))}: cannot be resumed from: {shown(str(error))[:300]}; "
+            f"{shown(str(checkpoint))}: cannot be resumed from: {shown(why)[-300:]}; "
             "remove it to go on from an older one, or start again without --resume"
         ) from None
     set_state_dict(model, optimiser, model_state_dict=state["model"], optim_state_dict=state["optimiser"])
     return progress
+
+
+# torch keeps a checkpoint's list of contents, and what is no tensor in it, as pickles, and a pickle may call anything.
+# A run may come from a stranger: only the names that such a list is made of are known here.
+_NAMES = {
+    *(("torch.distributed.checkpoint.metadata", name) for name in (
+        "BytesStorageMetadata", "ChunkStorageMetadata", "Metadata", "MetadataIndex", "StorageMeta", "TensorProperties",
+        "TensorStorageMetadata", "_MEM_FORMAT_ENCODING",
+    )),
+    ("torch.distributed.checkpoint.filesystem", "_StorageInfo"),
+    *(("pathlib", name) for name in ("Path", "PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")),
+    ("torch", "Size"),
+    ("torch.serialization", "_get_layout"),
+}  # fmt: skip
+
+
+class _Contents(pickle.Unpickler):
+    """A checkpoint's list of contents, and nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        kind = getattr(torch, name, None) if module == "torch" else None
+        if (module, name) not in _NAMES and not isinstance(kind, torch.dtype):
+            raise pickle.UnpicklingError(f"it names {module}.{name}, which no checkpoint of ours does: do not trust it")
+        return super().find_class(module, name)
+
+
+class _Reader(dcp.FileSystemReader):
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        rank = kwargs.get("rank")
+        with (Path(self.path) / (".metadata" if rank is None else f"__{rank}.metadata")).open("rb") as file:
+            found: Metadata = _Contents(file).load()
+        found.storage_meta = getattr(found, "storage_meta", None) or StorageMeta()
+        found.storage_meta.load_id = self.load_id
+        return found
+
+
+class _Planner(dcp.DefaultLoadPlanner):
+    def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
+        torch.load(value, weights_only=True)  # raises for what is more than plain values
+        value.seek(0)
+        super().load_bytes(read_item, value)
