@@ -302,10 +302,12 @@ def test_wrong_asks_are_told_early(tmp_path: Path) -> None:
         small(tmp_path / "a", only=("tran",))
     with pytest.raises(UsageError, match=r"no exchanges\.jsonl"):
         small(tmp_path / "b", start=tmp_path)
-    (tmp_path / "c").mkdir()
-    (tmp_path / "c" / "manifest.json").write_text("{}")
-    with pytest.raises(UsageError, match="another set"):
-        small(tmp_path / "c")
+    for at, theirs in enumerate(("manifest.json", "wav/mine.wav")):  # nothing of somebody else's is replaced
+        (tmp_path / f"c{at}" / theirs).parent.mkdir(parents=True)
+        (tmp_path / f"c{at}" / theirs).write_text("{}")
+        with pytest.raises(UsageError, match="would be lost"):
+            small(tmp_path / f"c{at}")
+        assert (tmp_path / f"c{at}" / theirs).is_file()
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "exchanges.jsonl").write_text("{nonsense\n")
     with pytest.raises(DataError, match="delete it"):

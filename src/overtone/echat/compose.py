@@ -8,9 +8,8 @@ what it is for, never from a running number: a text more or less changes nothing
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -18,9 +17,9 @@ import numpy as np
 from msgspec import Struct
 
 from overtone.build.draw import random_of
-from overtone.build.echat_texts import EVENTS
-from overtone.echat.labels import CUE_OF_LABEL, VOCAL, Labels, label, of_cues
-from overtone.echat.texts import Followup, Frame, Strategy, Texts, slots_in
+from overtone.echat.labels import Labels, label
+from overtone.echat.texts import Followup, Frame, Texts, slots_in
+from overtone.echat.ways import Turns, Way, drawn, number, ways
 
 # A few more than are wanted (20,000 in train, 300 in dev, 600 in each test): the gates leave some out.
 SIZES = {"train": 21_600, "dev": 340, "seen": 720, "recipe": 720, "engine": 720, "style": 400}
@@ -30,31 +29,9 @@ TWO_TURNS = 0.045  # share of exchanges that follow another one
 CHANGED = 0.4  # share of these where the second turn is said in another emotion
 DEV_SHARE = 0.15  # of the held-out frames
 PER_QUESTION = 3  # ways in which a question is said in train, at first
-SHARES = {  # of exchanges, by the dimensions they are about: 70 % one, 30 % several
-    "emotion": 0.26, "age": 0.11, "gender": 0.08, "event": 0.10, "scene": 0.15,
-    "emotion+age": 0.07, "emotion+gender": 0.06, "age+gender": 0.03, "emotion+age+gender": 0.04, "emotion+scene": 0.04,
-    "age+scene": 0.02, "gender+scene": 0.01, "emotion+event": 0.015, "age+event": 0.015,
-}  # fmt: skip
-FITTING = {"laugh": ("happy",), "cry": ("sad", "fear"), "sigh": ("sad",), "cough": ("sad", "anger", "fear", "happy")}
 THOUGHT_WORDS = 45
-_ORDER = ("event", "emotion", "age", "scene", "gender")  # which dimension a reply answers first
-_LAID = ("age", "emotion", "event", "scene", "gender")  # in which order cues are laid on a voice
-_CAPTION = {caption.lower(): slug for slug, caption in EVENTS.items()}
 
 T = TypeVar("T")
-
-
-class Way(Struct, frozen=True):
-    """One way to say something: what is heard of it, and how a reply answers, its strongest reason first."""
-
-    kind: str
-    labels: Labels
-    cues: tuple[str, ...]
-    strategies: tuple[Strategy, ...]
-
-    @property
-    def name(self) -> str:
-        return "+".join(f"{dimension}={found}" for dimension, found in self.labels.known().items())
 
 
 class Exchange(Struct, frozen=True):
@@ -82,7 +59,7 @@ def compose(texts: Texts, seed: int = 0, sizes: Mapping[str, int] = SIZES) -> li
     """Every exchange of the parts asked for, part by part."""
     every = ways(texts)
     out: list[Exchange] = []
-    held = _drawn([f for f in texts.frames if f.part == "held-out"], seed, "frames", lambda f: f.id)
+    held = drawn([f for f in texts.frames if f.part == "held-out"], seed, "frames", lambda f: f.id)
     cut = max(1, round(DEV_SHARE * len(held))) if len(held) > 1 else 0
     frames = {"train": [f for f in texts.frames if f.part == "train"], "dev": held[:cut]}
     for part, size in sizes.items():
@@ -102,92 +79,6 @@ def sizes_for(count: int, only: Sequence[str] = ()) -> dict[str, int]:
     return {part: n for part, n in found.items() if not only or part in only}
 
 
-# ── ways ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def ways(texts: Texts) -> dict[str, list[Way]]:
-    """Kind → every way of it that has a strategy for each label and a sound of ours."""
-    single: dict[str, list[tuple[str, str, Strategy]]] = {kind: [] for kind in _ORDER}
-    for s in texts.strategies:
-        slug = _slug(s)
-        if s.dimension == "event" and not slug:
-            continue  # a sound that we cannot make
-        known = of_cues([slug]).known() if slug else {s.dimension: s.label}
-        (dimension, name), *_ = known.items()
-        kind = "scene" if dimension == "event" and name not in VOCAL else dimension
-        single[kind].append((name, slug if s.label not in ("adult", "male", "female") else "", s))
-    found: dict[str, list[Way]] = {}
-    for kind in SHARES:
-        parts = kind.split("+")
-        chosen = [single[p] for p in parts]
-        made = [_way(kind, parts, combination) for combination in itertools.product(*chosen)]
-        found[kind] = [way for way in made if len(parts) == 1 or _goes_together(way)]
-    plain = [way for way in found["emotion"] if way.labels.emotion == "neutral"]
-    found["emotion"] += plain  # twice as often: a listener must also learn that there may be nothing to hear
-    return {kind: those for kind, those in found.items() if those}
-
-
-def _slug(s: Strategy) -> str:
-    """Our cue of a strategy's label, "" for none."""
-    if s.dimension == "event":
-        return _CAPTION.get(s.label) or CUE_OF_LABEL.get(("event", label("event", s.label)), "") or _scene(s.label)
-    return CUE_OF_LABEL.get((s.dimension, s.label), "")
-
-
-def _scene(name: str) -> str:
-    """A scene whose strategy goes by the name of its cue."""
-    return name if name in CUE_OF_LABEL.values() else ""
-
-
-def _way(kind: str, parts: Sequence[str], members: Sequence[tuple[str, str, Strategy]]) -> Way:
-    told = {("event" if p == "scene" else p): name for p, (name, _, _) in zip(parts, members, strict=True)}
-    laid = sorted(
-        zip(parts, members, strict=True), key=lambda m: ("age", "emotion", "event", "scene", "gender").index(m[0])
-    )
-    strongest = sorted(zip(parts, members, strict=True), key=lambda m: _ORDER.index(m[0]))
-    return Way(
-        kind, Labels(**told), tuple(slug for _, (_, slug, _) in laid if slug), tuple(s for _, (_, _, s) in strongest)
-    )
-
-
-def _goes_together(way: Way) -> bool:
-    """Whether several labels can be true at once, and be claimed: nobody says whether a child is a boy or a girl."""
-    told = way.labels
-    if told.emotion == "neutral" or (told.age == "child" and told.gender):
-        return False
-    return not (told.emotion and told.event in FITTING and told.emotion not in FITTING[told.event])
-
-
-class Turns:
-    """Hands out ways so that at any moment each kind has had its share, and each way of a kind as often as the next."""
-
-    def __init__(self, every: Mapping[str, Sequence[Way]], seed: int, what: str) -> None:
-        self._ways = {kind: _drawn(those, seed, f"{what}/{kind}", lambda w: w.name) for kind, those in every.items()}
-        self._kinds: Counter[str] = Counter()
-        self._given = {kind: [0] * len(those) for kind, those in self._ways.items()}  # exchanges of each way
-
-    def next(self, size: int = 1, kind: str = "") -> Way:
-        """The way of the next so many exchanges."""
-        total = self._kinds.total() + size
-        if not kind:
-            kind = max(self._ways, key=lambda k: SHARES[k] * total - self._kinds[k])
-        given = self._given[kind]
-        at = given.index(min(given))
-        given[at] += size
-        self._kinds[kind] += size
-        return self._ways[kind][at]
-
-    def pair(self) -> tuple[Way, Way]:
-        """Two of one kind that differ."""
-        one = self.next()
-        two = self.next(kind=one.kind)
-        for _ in self._ways[one.kind]:
-            if two.labels != one.labels:
-                break
-            two = self.next(kind=one.kind)
-        return one, two
-
-
 # ── parts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -197,7 +88,7 @@ def _train(
     """Each question in some ways, in all its wordings, until there are enough; then what follows some of them."""
     single = size - round(TWO_TURNS * size) if texts.followups else size
     questions = [(frame, *question) for frame in frames for question in _questions(frame)]
-    questions = _drawn(questions, seed, "questions", lambda q: f"{q[0].id}/{q[1]}")
+    questions = drawn(questions, seed, "questions", lambda q: f"{q[0].id}/{q[1]}")
     turns = Turns(every, seed, "train")
     out: list[Exchange] = []
     used: dict[int, set[Labels]] = {}
@@ -220,7 +111,7 @@ def _grouped(
 ) -> list[Exchange]:
     """Each query in two ways of one kind by one speaker; the parts of the test share queries and ways."""
     queries = [(f, filling, wording) for f in frames for filling, wordings in _questions(f) for wording in wordings]
-    queries = _drawn(queries, seed, "test", lambda q: f"{q[0].id}/{q[2].text}")
+    queries = drawn(queries, seed, "test", lambda q: f"{q[0].id}/{q[2].text}")
     seen: Counter[str] = Counter()
     rank: dict[str, int] = {}
     for frame, _, wording in queries:  # frame by frame in turn, so that a small part has them all
@@ -244,7 +135,7 @@ def _styled(texts: Texts, seed: int, size: int) -> list[Exchange]:
     lines = [(style, line) for style in texts.styles for line in style.lines]
     out: list[Exchange] = []
     for turn in range(-(-size // max(len(lines), 1)) if lines else 0):
-        for style, line in _drawn(lines, seed, f"styles/{turn}", lambda x: x[1]):
+        for style, line in drawn(lines, seed, f"styles/{turn}", lambda x: x[1]):
             name = label("style", style.name)
             key = _key("style", name.replace(" ", "-"), line, str(turn))
             sex = _sex(seed, f"{line}/{turn}")
@@ -285,7 +176,7 @@ def _follow(
     followups = [f for f in texts.followups if f.part == "train"]
     by_name = {(w.kind, w.labels): w for those in every.values() for w in those}
     out = []
-    for x in _drawn(before, seed, "followed", lambda x: x.key)[:count]:
+    for x in drawn(before, seed, "followed", lambda x: x.key)[:count]:
         rng = random_of(seed, "followup", x.key)
         topic = topics[x.key.split("_")[1]]
         fits = [f for f in followups if f.topic in ("", topic)]
@@ -413,16 +304,7 @@ def _key(*parts: str) -> str:
 
 
 def _sex(seed: int, what: str) -> str:
-    return ("male", "female")[_number(seed, "sex", what) % 2]
-
-
-def _number(seed: int, *what: str) -> int:
-    return int.from_bytes(hashlib.sha256("/".join((str(seed), *what)).encode()).digest()[:8], "big")
-
-
-def _drawn(those: Iterable[T], seed: int, what: str, name: Callable[[T], str]) -> list[T]:
-    """In an order of its own, in which nothing moves but what is new when something is added."""
-    return sorted(those, key=lambda one: _number(seed, what, name(one)))
+    return ("male", "female")[number(seed, "sex", what) % 2]
 
 
 def _one(those: Sequence[T], rng: np.random.Generator) -> T:

@@ -22,7 +22,7 @@ from msgspec import Struct
 from overtone.build.pool import Tell, spread
 from overtone.echat import leak, texts
 from overtone.echat.compose import PARTS, SIZES, Exchange, compose, sizes_for
-from overtone.echat.pieces import CHUNK, VERDICTS, Verdict, bundle_id, bundled, lines, named, speak
+from overtone.echat.pieces import CHUNK, FOLDER, VERDICTS, Verdict, bundle_id, bundled, lines, named, speak
 from overtone.echat.spoken import Reply, speak_replies, tokens_identity
 from overtone.echat.takes import ENGINE
 from overtone.echat.write import (
@@ -40,6 +40,7 @@ from overtone.spec import suggest
 
 EXCHANGES, REPLIES, PLAIN, DONE = "exchanges.jsonl", "replies.jsonl", "plain.jsonl", "done.json"
 ENGINE_PART = "engine"
+REPLACED = ("manifest.json", "wav", FOLDER)  # what a build writes anew
 TRAVELS = (EXCHANGES, VERDICTS, REPLIES, PLAIN)  # with these a set is completed elsewhere
 
 
@@ -140,10 +141,13 @@ def _begin(out: Path, start: Path | None) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{shown(str(out))}: cannot be made a folder: {error.strerror}; give another --out") from None
-    if (out / "manifest.json").is_file() and not (out / EXCHANGES).is_file():
-        raise UsageError(f"{shown(str(out))} holds another set; give another --out")
-    for part in out.rglob(".*.part"):
-        part.unlink(missing_ok=True)
+    if (out / EXCHANGES).is_file():  # ours: what a killed build left half written goes
+        for part in out.rglob(".*.part"):
+            part.unlink(missing_ok=True)
+    elif found := [name for name in REPLACED if (out / name).exists()]:
+        raise UsageError(
+            f"{shown(str(out))} holds something else ({found[0]}), which would be lost; give another --out"
+        )
     if start is None:
         return
     if not (start / EXCHANGES).is_file():

@@ -19,9 +19,10 @@ from msgspec.structs import replace
 from overtone import audio
 from overtone.build.draw import random_of
 from overtone.echat import containers, texts
-from overtone.echat.compose import Way, spoken_answer, ways
+from overtone.echat.compose import spoken_answer
 from overtone.echat.labels import EVENTS, VOCAL, Labels, label
 from overtone.echat.records import Record
+from overtone.echat.ways import Way, ways
 from overtone.errors import DataError, UsageError
 from overtone.paths import inside, read_plain, shown, write_whole
 
