@@ -128,3 +128,14 @@ def test_the_survey_measures_and_leaves_out_with_reasons() -> None:
     assert found.lengths[0] == len(sequence.ids) - 1 + 25
     with pytest.raises(DataError, match=r"nothing to train on of 1 records: no recording \(1\)"):
         survey(Source(records[2:3], "s2t"), TOK, lambda clip: 1.0, round)
+
+
+@pytest.mark.parametrize(("task", "style", "left"), [("s2t", "chat", 1), ("t2t", "chat", 1), ("s2t", "understand", 0)])
+def test_what_is_to_be_written_down_is_never_taught_as_a_reply(task: str, style: str, left: int) -> None:
+    """Its `txt` are the speaker's own words: a model that learnt them as a reply would say back what it heard."""
+    words = "Once upon a time."
+    line = Record("a", words, "a.wav", words, Labels(style="fairy tale"), task="<TRANSCRIBE> <STYLE>")
+    chat = Record("b", "Hello to you.", "b.wav", "Hello there.", Labels(emotion="happy"), task="<S2TCHAT>")
+    found = survey(Source([line, chat], task, style=style), TOK, lambda clip: 2.0, lambda s: round(12.5 * s))  # type: ignore[arg-type]
+    assert [bool(n) for n in found.lengths] == [not left, True]
+    assert found.left_out == ({"to be understood, not answered": 1} if left else {})

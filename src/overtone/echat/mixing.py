@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from overtone.echat import layout
 from overtone.echat.layout import Sequence, Task, Think, Tokens, Unfit
-from overtone.echat.records import Record
+from overtone.echat.records import Record, understanding
 from overtone.errors import DataError
 
 WINDOW = 1024  # records among which those of like length are put together
@@ -42,9 +42,13 @@ class Source(Struct):
     left_out: dict[str, int] = field(default_factory=dict)  # reason → how many records
 
     def lay(self, at: int, tok: Tokens, rng: random.Random) -> Sequence:
-        """The sequence of its record number `at`."""
+        """The sequence of its record number `at`. Raises Unfit for one that is not for this list."""
+        record = self.records[at]
+        # A record whose task is to write down and name has its own words where others have a reply.
+        if self.style == "chat" and self.task != "t2s" and understanding(record) is not None:
+            raise Unfit(record.key, "to be understood, not answered")
         return layout.build(
-            self.records[at],
+            record,
             self.task,
             tok,
             think=rng.choice(self.thoughts),
