@@ -127,7 +127,7 @@ def test_thoughts_follow_the_training(tiny: Path) -> None:
 
 def test_what_was_taught_is_read_from_the_stage() -> None:
     mini = config.read("mini")
-    assert trained(mini, {"stage": "3"}) == Trained("label", True, False)
+    assert trained(mini, {"stage": "3"}) == Trained("label", True, True)
     assert trained(mini, {"stage": "3", "ablate": ["think"]}) == Trained("", True, False)
     assert trained(mini, {"stage": "1"}) == trained(mini, {}) == Trained()
 
@@ -257,7 +257,7 @@ def test_a_device_that_is_not_there_is_told(tiny: Path) -> None:
     with pytest.raises(UsageError, match="device must be auto"):
         open_answerer(tiny, SHORT, device="gpu")
     if not torch.cuda.is_available():
-        with pytest.raises(UsageError, match="no CUDA"):
+        with pytest.raises(UsageError, match="sees no GPU"):
             open_answerer(tiny, SHORT, device="cuda")
 
 

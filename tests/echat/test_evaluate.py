@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 from overtone.cli import main
-from overtone.echat import asking, checkpoint, config, decode, evaluate, layout, predictions
+from overtone.echat import asking, checkpoint, config, decode, device, evaluate, layout, predictions
 from overtone.echat.asking import Machine
 from overtone.echat.containers import Pack, PackWriter, open_audio
 from overtone.echat.evaluate import Wanted
@@ -144,6 +145,8 @@ def test_what_was_never_taught_to_think_is_not_asked_to() -> None:
     assert "label" in evaluate.chosen_modes((), preset, {"ablate": ["understanding"]})
     without = evaluate.chosen_modes((), preset, {"ablate": ["understanding", "think"]})
     assert without == ("labels", "words", "plain", "deaf", "speech")
+    assert evaluate.chosen_modes((), preset, {"stage": "2b"}) == without
+    assert "label" in evaluate.chosen_modes((), preset, {"stage": "3"})
     assert evaluate.chosen_modes(("words", "labels"), preset, {}) == ("labels", "words")
     with pytest.raises(UsageError, match="did you mean 'labels'"):
         evaluate.chosen_modes(("lables",), preset, {})
@@ -160,6 +163,20 @@ def test_a_limit_keeps_groups_whole_and_a_part_can_be_named(pack: Path) -> None:
 def test_nothing_to_test_on_is_an_error(saved: Path, pack: Path) -> None:
     with pytest.raises(DataError, match="no record to test on"):
         evaluate.evaluate(saved, [pack], Wanted(parts=("engine",)), device="cpu")
+
+
+def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predictions, "LIMIT", 1 << 20)
+    (tmp_path / "bomb.jsonl.gz").write_bytes(gzip.compress(b" " * (2 << 20)))
+    with pytest.raises(DataError, match="more than 1 MB of predictions"):
+        predictions.read(tmp_path / "bomb.jsonl.gz")
+
+
+def test_a_device_that_is_not_there_is_told_before_anything_is_loaded() -> None:
+    assert str(device.chosen("cpu")) == "cpu"
+    for name, complaint in (("gpu", "must be auto, cpu"), ("cuda:x", "must be auto"), ("cuda:99", "torch sees")):
+        with pytest.raises(UsageError, match=complaint):
+            device.chosen(name)
 
 
 def test_a_broken_file_of_predictions_is_told(tmp_path: Path) -> None:
@@ -193,9 +210,10 @@ def test_asking_and_scoring_are_two_commands(
     for wrong, complaint in (
         (["evaluate", "echat", str(saved), "--out", str(out)], "--data PACK"),
         ([*asked, "--modes", "lables"], "did you mean 'labels'"),
-        ([*asked[:2], str(tmp_path), *asked[3:]], "neither a checkpoint nor a run"),
+        ([*asked[:2], str(tmp_path), *asked[3:]], "nor a run with a finished stage"),
         (["evaluate", "scores", str(tmp_path / "none.jsonl"), "--out", str(out)], "cannot be read"),
-        (["evaluate", "replies", str(out), "--mode", "oracle", "--out", str(out)], "it has labels, words, plain"),
+        (["evaluate", "replies", str(out), "--mode", "oracle", "--out", str(out)], "it has the modes plain"),
+        (["evaluate", "replies", str(out), "--part", "sen", "--out", str(out)], "and the parts people, seen"),
     ):
         assert main(wrong) == 2
         assert complaint in capsys.readouterr().err

@@ -52,10 +52,10 @@ def _echat(args: argparse.Namespace) -> int:
         raise MissingExtra("torch is not installed; run \"pip install 'overtone[train]'\"") from None
     from overtone.echat import predictions
     from overtone.echat.evaluate import Wanted, evaluate
-    from overtone.echat.recipe import model_folder
+    from overtone.models.echat import checkpoint_folder
 
     wanted = Wanted(_names(args.parts), _names(args.modes), args.limit, args.spoken)
-    folder = model_folder(args.paths[0])
+    folder = checkpoint_folder(args.paths[0].expanduser())
     head, rows = evaluate(folder, args.data, wanted, device=args.device, arm=args.arm, say=_say)
     predictions.write(args.out, head, rows)
     _say(f"{len(rows)} records in {head.seconds:.0f} s: {args.out}")
@@ -90,7 +90,11 @@ def _replies(args: argparse.Namespace) -> int:
     mode = args.mode or tallies.own(head.modes)
     said = [row for row in rows if mode in row.said and args.part in ("", row.part)]
     if not said:
-        raise UsageError(f"{args.paths[0]} has no reply of mode {mode!r}; it has {', '.join(head.modes)}")
+        modes, parts = {name for row in rows for name in row.said}, {row.part for row in rows}
+        raise UsageError(
+            f"{args.paths[0]}: no reply of mode {mode!r}{f' in the part {args.part!r}' if args.part else ''}; "
+            f"it has the modes {', '.join(sorted(modes))} and the parts {', '.join(sorted(parts))}"
+        )
     lines = [msgspec.json.encode({"id": row.key, "text": tallies.said(row, mode).reply}) + b"\n" for row in said]
     write_whole(args.out, b"".join(lines))
     _say(f"{len(lines)} replies, {mode}: overtone run BENCHMARK --model predictions:{args.out}")

@@ -20,6 +20,7 @@ from overtone.echat.aloud import Aloud, Floats
 from overtone.echat.config import RATE as HEARD
 from overtone.echat.config import Config, positions
 from overtone.echat.decode import How, Said
+from overtone.echat.device import chosen
 from overtone.echat.dialogue import Asked, read
 from overtone.echat.manner import Manner, Trained, trained
 from overtone.echat.model import EChat
@@ -329,12 +330,7 @@ class _Reading:
 
 def open_answerer(folder: Path, manner: Manner, *, device: str = "auto", dtype: str = "") -> Answerer:
     """The checkpoint in a folder, ready to answer. `device`: auto takes the GPU where there is one."""
-    if device not in ("auto", "cpu") and not device.startswith("cuda"):
-        raise UsageError(f"device must be auto, cpu, cuda or cuda:N, not {device!r}")
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise UsageError(f"device {device}: torch finds no CUDA here; use device=cpu")
+    device = str(chosen(device))
     held(device, dtype)  # before anything is loaded
     found = checkpoint.index(folder)
     model, config = checkpoint.load(folder)

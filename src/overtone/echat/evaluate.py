@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -21,6 +20,7 @@ from overtone.echat import checkpoint, decode, layout, prompts, think
 from overtone.echat.asking import Heard, Machine, answer, hear, likelihoods
 from overtone.echat.config import Config
 from overtone.echat.containers import Pack, open_audio
+from overtone.echat.device import chosen as device_of
 from overtone.echat.labels import DIMENSIONS, tag
 from overtone.echat.layout import ClipRef
 from overtone.echat.predictions import FORMAT, MODES, Head, Prediction, arm_of
@@ -72,14 +72,13 @@ def evaluate(
     rows = predict(machine, records, modes, wanted, say)
     seed = int(notes.get("seed", 0))
     seconds = round(time.monotonic() - began, 1)
-    return Head(FORMAT, arm or arm_of(notes), seed, modes, notes, __version__, seconds), rows
+    tokens = config.model.speech.tokens
+    return Head(FORMAT, arm or arm_of(notes), seed, modes, notes, __version__, seconds, tokens), rows
 
 
 def open_machine(folder: Path, device: str = "auto") -> tuple[Machine, Config, dict[str, Any]]:
     """A checkpoint, ready to be asked; on a GPU its language model is in bf16."""
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    place = torch.device(device)
+    place = device_of(device)
     model, config = checkpoint.load(folder, device=place, check=False)
     if place.type == "cuda":
         model.lm.bfloat16()  # else every step would make it so anew
@@ -88,7 +87,7 @@ def open_machine(folder: Path, device: str = "auto") -> tuple[Machine, Config, d
 
 
 def chosen_modes(asked: Sequence[str], config: Config, notes: dict[str, Any]) -> tuple[str, ...]:
-    """The modes asked for, or all that make sense for a model that was taught these thoughts."""
+    """The modes asked for, or all that make sense for what the model was taught, up to the stage it comes from."""
     for name in asked:
         if name not in MODES:
             raise UsageError(f"--modes {shown(name)!r} is unknown{suggest(name, MODES)} (known: {', '.join(MODES)})")
@@ -96,9 +95,11 @@ def chosen_modes(asked: Sequence[str], config: Config, notes: dict[str, Any]) ->
         return tuple(mode for mode in MODES if mode in asked)
     thoughts: set[str] = set()
     if "think" not in notes.get("ablate", ()):
-        for stage in stages(config.stage, config.name).values():
+        for name, stage in stages(config.stage, config.name).items():
             if any(feed.think for feed in stage.feeds):
                 thoughts |= {"label", "natural"} if stage.think == "both" else {stage.think}
+            if name == notes.get("stage"):
+                break
     without = {"label", "natural"} - thoughts
     if "label" in without:
         without |= {"told", "oracle"}  # which give a thought in tags

@@ -29,7 +29,8 @@ from torch.distributed.checkpoint.state_dict import (
     set_state_dict,
 )
 
-from overtone.errors import StoreError, UsageError
+from overtone.echat.device import chosen
+from overtone.errors import StoreError
 from overtone.paths import shown
 
 
@@ -76,12 +77,9 @@ class World:
 def enter(device: str = "auto", timeout_s: float = 600.0) -> World:
     """Join the processes that torchrun started, or be the only one. `device`: auto, cpu, cuda."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cuda" and not torch.cuda.is_available():
-        raise UsageError("--device cuda: torch sees no GPU; use --device cpu, or install torch with CUDA")
-    place = torch.device(device, int(os.environ.get("LOCAL_RANK", "0"))) if device == "cuda" else torch.device(device)
+    place = chosen(device)
     if place.type == "cuda":
+        place = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(place)
         torch.set_float32_matmul_precision("high")  # what is not bf16 may use TF32
     if size == 1:

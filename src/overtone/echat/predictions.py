@@ -19,6 +19,7 @@ from overtone.errors import DataError
 from overtone.paths import shown, write_whole
 
 FORMAT = 1
+LIMIT = 1 << 30  # bytes of a file, unpacked: some hundred thousand records
 ARMS = {  # what an ablated run leaves out → its name
     (): "full",
     ("understanding",): "no-understanding",
@@ -49,6 +50,7 @@ class Head(Struct, frozen=True):
     notes: dict[str, Any] = {}  # of the checkpoint: stage, steps, seed, what was left out
     overtone: str = ""
     seconds: float = 0.0
+    tokens: str = "units"  # what speaks its codes
 
 
 class Prediction(Struct, frozen=True, omit_defaults=True):
@@ -82,8 +84,11 @@ def read(path: Path) -> tuple[Head, list[Prediction]]:
     """The head and the predictions of a file. Raises DataError."""
     where = shown(str(path))
     try:
-        data = path.read_bytes()
-        lines = (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines()
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            data = file.read(LIMIT + 1)
+        if len(data) > LIMIT:
+            raise DataError(f"{where}: more than {LIMIT >> 20} MB of predictions; ask fewer records at once (--limit)")
+        lines = data.splitlines()
         head = msgspec.json.decode(lines[0] if lines else b"", type=Head)
         rows = [msgspec.json.decode(line, type=Prediction) for line in lines[1:]]
     except OSError as error:

@@ -96,7 +96,7 @@ def score(
     counted: dict[str, list[Tallies]] = {}
     for arm, members in arms.items():
         for head, rows in members:
-            found = tallies.count(rows, vectors, _listener() if listen else None)
+            found = tallies.count(rows, vectors, _listener(head.tokens) if listen else None)
             mine = tallies.own(head.modes)
             found |= {replace(key, source=OWN): tally for key, tally in found.items() if key.source == mine}
             counted.setdefault(arm, []).append(found)
@@ -222,16 +222,17 @@ def _number(x: float) -> float | None:
     return None if math.isnan(x) else round(x, 4)
 
 
-def _listener() -> tallies.Listen:
-    """Speaks a reply's units and writes down what the embedded recogniser hears."""
+@functools.cache
+def _listener(tokens: str) -> tallies.Listen:
+    """Speaks a reply's codes and writes down what the embedded recogniser hears."""
     from overtone.echat import think
     from overtone.echat.speech import open_tokens
     from overtone.embedded.recogniser import transcribe
 
-    units = open_tokens("units")
+    voice = open_tokens(tokens)
 
     def listen(row: Prediction) -> str:
         emotion = think.parse(row.spoken).reply_emotion or "neutral"
-        return transcribe(*units.decode(np.array(row.codes, np.int64), emotion))
+        return transcribe(*voice.decode(np.array(row.codes, np.int64), emotion))
 
     return listen
