@@ -30,7 +30,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from overtone.build.pool import spread, workers
-from overtone.echat.containers import PACK, RATE, Pack
+from overtone.echat.containers import PACK, RATE, Pack, clip_index
 from overtone.errors import DataError, OvertoneError, UsageError
 from overtone.paths import inside, shown, write_whole
 
@@ -91,15 +91,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     unpack = verbs.add_parser("unpack", help="slices → packs")
     unpack.add_argument("folders", metavar="DIR", nargs="+", type=Path, help="where slices lie, and small.json")
     unpack.add_argument("out", metavar="OUT", type=Path)
-    measured = verbs.add_parser("measure", help="what it costs, on the first clips of a pack")
-    measured.add_argument("pack", metavar="PACK", type=Path)
+    measured = verbs.add_parser("measure", help="what it costs, on some clips of packs")
+    measured.add_argument("packs", metavar="PACK", nargs="+", type=Path)
     measured.add_argument("--count", metavar="N", type=int, default=100)
     for verb in (pack, unpack):
         verb.add_argument("--jobs", metavar="N", type=int, default=os.cpu_count() or 1, help="processes (one a core)")
     args = parser.parse_args(argv)
     try:
         if args.verb == "measure":
-            measure(args.pack, args.count)
+            measure(args.packs, args.count)
         elif args.verb == "pack":
             made = write(args.packs, args.out, megabytes=args.slice_mb, jobs=args.jobs)
             size, seconds = sum(s.bytes for s in made.slices), sum(p.samples for p in made.parts.values()) / RATE
@@ -334,16 +334,18 @@ def _index(path: Path) -> list[Clip]:
 # ── what it costs ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def measure(folder: Path, count: int) -> None:
+def measure(folders: Sequence[Path], count: int) -> None:
     """Bytes and speed on one core, the error in the waves, and word errors of the embedded recogniser."""
     from overtone.embedded.recogniser import transcribe
     from overtone.metrics.normalise import english
     from overtone.metrics.wer import align
 
-    pack = Pack(folder)
-    spoken = {record.wav: record.question for record in pack.records if record.question}
-    numbers = [i for i in range(len(pack)) if f"{PACK[1]}#{i}" in spoken][:count]
-    before = [np.array(pack.clip(i)) for i in numbers]
+    spoken = []
+    for folder in folders:
+        pack = Pack(folder)
+        spoken += [(r.question, np.array(pack.clip(clip_index(r.wav)))) for r in pack.records if r.wav and r.question]
+    spoken = spoken[:: max(1, len(spoken) // count)][:count]
+    before = [samples for _, samples in spoken]
     seconds = sum(map(len, before)) / RATE
     began = time.process_time()
     small = [encode(samples) for samples in before]
@@ -355,15 +357,15 @@ def measure(folder: Path, count: int) -> None:
         for x, y in zip(before, after, strict=True)
     ]
     decibels = 10 * np.log10(power)
-    print(f"{len(numbers)} clips, {seconds:.0f} s: {sum(map(len, small)) / seconds:.0f} bytes a second of sound")
+    print(f"{len(before)} clips, {seconds:.0f} s: {sum(map(len, small)) / seconds:.0f} bytes a second of sound")
     written, read_back = seconds / (encoded - began), seconds / (decoded - encoded)
     print(f"written at {written:.0f} times real time a core, read at {read_back:.0f}")
     print(f"signal to noise: median {np.median(decibels):.1f} dB, least {min(decibels):.1f} dB")
     for name, sounds in (("before", before), ("after", after)):
         errors = total = 0
-        for i, samples in zip(numbers, sounds, strict=True):
+        for (question, _), samples in zip(spoken, sounds, strict=True):
             said = transcribe(samples.astype(np.float32) / 32768, RATE)
-            found = align(english(spoken[f"{PACK[1]}#{i}"]).split(), english(said).split())
+            found = align(english(question).split(), english(said).split())
             errors, total = errors + found.errors, total + found.reference_words
         print(f"word error rate {name}: {errors / total:.4f} ({errors} of {total})")
 

@@ -1,12 +1,12 @@
 """A model in a folder: its configuration, one safetensors file for each part, and the SHA-256 of each. The folder is
-there whole or not at all."""
+there whole or not at all. A part may be kept in less room (compact.py): `form` says how."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from overtone.echat import compact
 from overtone.echat.backbone import open_lm
 from overtone.echat.config import Config, convert
 from overtone.echat.encoders import open_encoder
@@ -32,12 +33,22 @@ PARTS = ("encoder", "adapter", "speech", "lm")
 
 
 class Part(Struct, frozen=True):
-    """A file of weights."""
+    """A file of weights: as they are, or in one of `compact.FORMS`; of a delta, what it was taken from."""
 
     file: str
     sha256: str
     bytes: int
-    parameters: int
+    parameters: int  # of the model
+    form: str = ""
+    base: str = ""  # compact.fingerprint
+
+
+class Kept(Struct, frozen=True):
+    """A part in less room, to be saved in the place of its weights."""
+
+    form: str
+    tensors: dict[str, Any]
+    base: str = ""
 
 
 class Index(Struct, frozen=True):
@@ -63,14 +74,17 @@ def save(
     parts: Iterable[str] = PARTS,
     dtype: torch.dtype | None = None,
     notes: dict[str, Any] | None = None,
+    kept: Mapping[str, Kept] | None = None,
 ) -> None:
-    """Write the model, or some parts of it, in `dtype` (its own when None). An older checkpoint there is replaced."""
+    """Write the model, or some parts of it, in `dtype` (its own when None), those in `kept` as they are there. An older
+    checkpoint there is replaced."""
     folder = folder.absolute()
     fresh, old = _beside(folder, "new"), _beside(folder, "old")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     try:
-        written = {part: _write(fresh, part, part_state(model, part), dtype) for part in parts}
+        small = kept or {}
+        written = {part: _write(fresh, part, part_state(model, part), dtype, small.get(part)) for part in parts}
         index = Index(FORMAT, msgspec.to_builtins(config), written, __version__, notes or {})
         (fresh / INDEX).write_bytes(msgspec.json.format(msgspec.json.encode(index)))
         for path in fresh.iterdir():
@@ -90,10 +104,12 @@ def save(
 def part_state(model: EChat, part: str) -> dict[str, Tensor]:
     """A part's weights by name. A tied output table is left out: it is the embedding."""
     module = getattr(model, part)
-    state = dict(module.state_dict())
-    if part == "lm" and model.config.lm.tied:
-        state.pop("lm_head.weight", None)
-    return state
+    return lm_state(module, model.config.lm.tied) if part == "lm" else dict(module.state_dict())
+
+
+def lm_state(lm: Any, tied: bool) -> dict[str, Tensor]:
+    """A language model's weights by name."""
+    return {name: value for name, value in lm.state_dict().items() if not (tied and name == "lm_head.weight")}
 
 
 def index(folder: Path) -> Index:
@@ -150,19 +166,36 @@ def load_parts(model: EChat, folder: Path, parts: Iterable[str] = PARTS, *, chec
                 f"{shown(str(folder))}: holds no {part!r}{suggest(part, found.parts)} (it has {', '.join(found.parts)})"
             )
         where = folder / Path(found.parts[part].file).name
-        state = _read(where, found.parts[part], check)
+        state = _whole(_read(where, found.parts[part], check), found.parts[part], folder, where, check)
         module = getattr(model, part)
         device = next(module.parameters()).device
         spare = {"lm_head.weight"} if part == "lm" and model.config.lm.tied else ()
         fill(module, {name: value.to(device) for name, value in state.items()}, str(where), spare)
 
 
-def _write(folder: Path, part: str, state: dict[str, Tensor], dtype: torch.dtype | None) -> Part:
+def _write(folder: Path, part: str, state: dict[str, Tensor], dtype: torch.dtype | None, kept: Kept | None) -> Part:
     path = folder / f"{part}.safetensors"
-    tensors = {name: value.detach().to("cpu", dtype or value.dtype).contiguous() for name, value in state.items()}
-    save_file(tensors, path)
-    size = sum(value.numel() for value in tensors.values())
-    return Part(path.name, _sha256(path), path.stat().st_size, size)
+    tensors = kept.tensors if kept else {name: value.detach().to(dtype or value.dtype) for name, value in state.items()}
+    save_file({name: value.to("cpu").contiguous() for name, value in tensors.items()}, path)
+    size = sum(value.numel() for value in state.values())
+    form, base = (kept.form, kept.base) if kept else ("", "")
+    return Part(path.name, _sha256(path), path.stat().st_size, size, form, base)
+
+
+def _whole(state: dict[str, Tensor], part: Part, folder: Path, where: Path, check: bool) -> dict[str, Tensor]:
+    """A part's weights, of whatever form. A delta needs the language model that the configuration names."""
+    if not part.form:
+        return state
+    base: dict[str, Tensor] = {}
+    if part.form == compact.DELTA:
+        lm = config(folder).model.lm
+        base = lm_state(open_lm(lm), lm.tied)
+        if check and compact.fingerprint(base) != part.base:
+            raise DataError(
+                f"{shown(str(where))}: a change of other weights than those of {shown(lm.source)!r} here; install the "
+                "package or the model that it was made with"
+            )
+    return compact.whole(part.form, state, base, str(where))
 
 
 def _read(path: Path, part: Part, check: bool) -> dict[str, Tensor]:

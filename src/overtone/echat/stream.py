@@ -109,12 +109,15 @@ class Stream(IterableDataset):
 
     def __init__(
         self, corpus: Corpus, clips: Clips, run: StageRun, model: ModelConfig, tok: Tokens,
-        *, seed: int = 0, rank: int = 0, world: int = 1, workers: int = 0,
+        *, seed: int = 0, rank: int = 0, world: int = 1, workers: int = 0, learn: bool = True,
     ) -> None:  # fmt: skip
         self.corpus, self.clips, self.run, self.model, self.tok = corpus, clips, run, model, tok
         self.seed, self.rank, self.workers = seed, rank, workers
         self.generator = torch.Generator()
         self.mel = model.encoder.kind != "moonshine"  # else it takes the wave itself
+        self.start = 0
+        if not learn:  # only what is held out is asked for
+            return
         records = corpus.records()
         if not records:
             raise DataError("no record to learn from: none is of the part 'train'; build or give one that has it")
@@ -131,7 +134,6 @@ class Stream(IterableDataset):
         share = run.targets / run.steps / world
         budget = min(run.stage.positions, int(share / max(map(self._density, self.sources))))
         self.mixture = Mixture(self.sources, budget=budget, seed=seed, rank=rank, world=world)
-        self.start = 0
 
     # data
 

@@ -1,0 +1,245 @@
+"""A trained checkpoint as an archive to be given away: small enough, with its papers, read like any checkpoint.
+
+    python -m scripts.release_echat runs/mini out/mini --trained-on data/echat/manifest.json --scores scores.json
+    python -m scripts.release_echat runs/mini out/mini-int8 --kind int8 --trained-on data/echat/manifest.json
+    … --compare --data data/echat/pack/seen          # and what is lost by it
+
+`--kind delta`: encoder, adapter and speech tables in half precision, and what training changed in the language model
+that is packaged elsewhere, in all at most 60 MB. `--kind int8`: the language model whole, 8 bits a weight, at most
+200 MB. OUT becomes a checkpoint's folder (`echat:OUT`, `overtone serve OUT`), OUT.tar holds it; the same input on the
+same machine gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import sys
+import tarfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from msgspec.structs import replace
+from torch import Tensor
+
+from overtone.build.licence import FREE
+from overtone.echat import checkpoint, compact
+from overtone.echat.backbone import open_lm
+from overtone.echat.checkpoint import Kept
+from overtone.echat.config import Config
+from overtone.echat.model import EChat
+from overtone.echat.recipe import model_folder
+from overtone.echat.scores import FULL, Scores
+from overtone.errors import DataError, OvertoneError, UsageError
+from overtone.paths import read_plain, shown, write_whole
+from scripts.release_compare import compare
+
+MEGABYTES = {compact.DELTA: 60.0, compact.INT8: 200.0}
+OPEN = (*FREE, "CC-BY-4.0")  # what the data may be under for the weights to be Apache-2.0
+LICENCE = Path(__file__).parent.parent / "LICENSE"
+CARD = Path(__file__).with_suffix(".md")
+PAPERS = 200_000  # bytes kept free for them
+SHOWN = ("named", "words", "own")  # sources of scores that go on the card
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("checkpoint", metavar="CHECKPOINT", type=Path, help="a checkpoint, or a run's folder")
+    parser.add_argument("out", metavar="OUT", type=Path)
+    parser.add_argument("--kind", choices=tuple(MEGABYTES), default=compact.DELTA)
+    parser.add_argument("--megabytes", metavar="MB", type=float, help="at most (delta 60, int8 200)")
+    parser.add_argument(
+        "--rank", metavar="N", type=int, default=0, help="of a matrix's change at most (as bytes allow)"
+    )
+    parser.add_argument("--trained-on", metavar="FILE", type=Path, action="append", required=True,
+                        help="manifest.json of a set it learnt from; refused where one is not open")  # fmt: skip
+    parser.add_argument("--scores", metavar="FILE", type=Path, help="what 'overtone evaluate scores' wrote")
+    parser.add_argument("--arm", metavar="NAME", default=FULL, help="which of its arms this is (full)")
+    parser.add_argument(
+        "--lm", metavar="FILE", default="", help="the packaged weights, where their package is not here"
+    )
+    parser.add_argument("--compare", action="store_true", help="measure what is lost")
+    parser.add_argument(
+        "--data", metavar="PACK", type=Path, action="append", default=[], help="held-out records for it"
+    )
+    parser.add_argument("--limit", metavar="N", type=int, default=100, help="records that are answered for it (100)")
+    args = parser.parse_args(argv)
+    try:
+        folder = model_folder(args.checkpoint)
+        sets = [trained_on(path) for path in args.trained_on]
+        rows = scores(args.scores, args.arm) if args.scores else []
+        write(folder, args.out, args.kind, megabytes=args.megabytes or MEGABYTES[args.kind], rank=args.rank, lm=args.lm)
+        lost = compare(folder, args.out, args.data, args.limit, lm=args.lm) if args.compare else {}
+        archive = papers(args.out, sets, rows, lost)
+    except OvertoneError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, SHA-256 {_sha256(archive)}")
+    return 0
+
+
+# ── weights ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def write(folder: Path, out: Path, kind: str, *, megabytes: float, rank: int = 0, lm: str = "") -> None:
+    """The checkpoint with its language model as `kind` says and the rest in half precision, without paths of here."""
+    model, config = checkpoint.load(folder)
+    notes = checkpoint.index(folder).notes
+    limit = int(megabytes * 1e6)
+    state = checkpoint.part_state(model, "lm")
+    if kind == compact.INT8:
+        kept = Kept(kind, compact.int8(state))
+    else:
+        base = base_state(config, lm)
+        rest = sum(2 * value.numel() + compact.HEAD for value in _others(model))
+        kept = Kept(kind, compact.delta(state, base, limit - rest - PAPERS, rank), compact.fingerprint(base))
+    checkpoint.save(model, out, _anywhere(config), dtype=torch.float16, notes=notes, kept={"lm": kept})
+    size = sum(path.stat().st_size for path in out.iterdir())
+    if size > limit:
+        raise UsageError(f"{shown(str(out))}: {size / 1e6:.1f} MB, more than {megabytes:g}; give more --megabytes")
+
+
+def base_state(config: Config, weights: str = "") -> dict[str, Tensor]:
+    """The packaged language model that training began with."""
+    lm = replace(config.model.lm, weights=weights)
+    if lm.source == "random":
+        raise UsageError(
+            "its language model began with random weights, so there is nothing to tell it from: --kind int8"
+        )
+    return checkpoint.lm_state(open_lm(lm), lm.tied)
+
+
+def _others(model: EChat) -> list[Tensor]:
+    return [v for part in checkpoint.PARTS if part != "lm" for v in checkpoint.part_state(model, part).values()]
+
+
+def _anywhere(config: Config) -> Config:
+    """The configuration without files of the machine it was trained on."""
+    parts = config.model
+    encoder, lm = replace(parts.encoder, weights=""), replace(parts.lm, weights="")
+    return replace(config, model=replace(parts, encoder=encoder, lm=lm))
+
+
+# ── papers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def trained_on(path: Path) -> dict[str, Any]:
+    """What a set's manifest says. Raises UsageError for one whose licence does not let weights be given away."""
+    try:
+        found = msgspec.json.decode(read_plain(path, 50_000_000))
+        told = {key: found[key] for key in ("name", "version", "licence", "seed")}
+        told["records"] = {part: row["records"] for part, row in found["parts"].items()}
+    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        raise DataError(f"{shown(str(path))}: not a set's manifest.json ({error})") from None
+    if told["licence"] not in OPEN:
+        raise UsageError(
+            f"{shown(str(path))}: {shown(str(told['licence']))}; weights that learnt from it are not to be given away "
+            f"under a permissive licence (open are {', '.join(OPEN)})"
+        )
+    return told
+
+
+def scores(path: Path, arm: str) -> list[list[str]]:
+    """Rows of the card's table: what, on which part, value with interval, chance, n."""
+    try:
+        found = msgspec.json.decode(read_plain(path, 50_000_000), type=Scores)
+    except msgspec.DecodeError as error:
+        raise DataError(f"{shown(str(path))}: not what 'overtone evaluate scores' writes ({error})") from None
+    rows = [row for row in found.rows if row.arm == arm and row.source in SHOWN and row.value is not None]
+    if not rows:
+        raise UsageError(f"{shown(str(path))}: no scores of arm {shown(arm)!r}; it has {', '.join(found.arms)}")
+    out = []
+    for row in rows:
+        between = f" ({row.low:.2f} to {row.high:.2f})" if row.low is not None and row.high is not None else ""
+        chance = "" if row.chance is None else f"{row.chance:.2f}"
+        out.append([f"{row.measure} ({row.source})", row.part, f"{row.value:.2f}{between}", chance, str(row.n)])
+    return out
+
+
+def papers(
+    out: Path, sets: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[str]], lost: Mapping[str, Any]
+) -> Path:
+    """LICENSE, README.md and manifest.json beside the weights; all of it in one tar."""
+    index = checkpoint.index(out)
+    kind = index.parts["lm"].form
+    write_whole(out / "LICENSE", LICENCE.read_bytes())
+    write_whole(out / "README.md", card(index, sets, rows, lost).encode())
+    told = {
+        "name": out.name,
+        "kind": kind,
+        "overtone": index.overtone,
+        "licence": "Apache-2.0",
+        "trained_on": list(sets),
+        "notes": index.notes,
+        "lost": lost,
+        "sha256": {path.name: _sha256(path) for path in sorted(out.iterdir()) if path.name != "manifest.json"},
+    }
+    write_whole(out / "manifest.json", msgspec.json.format(msgspec.json.encode(told)))
+    archive = out.with_name(f"{out.name}.tar")
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for path in sorted(out.iterdir()):
+            info = tarfile.TarInfo(f"{out.name}/{path.name}")  # no owner, no date
+            info.size, info.mode = path.stat().st_size, 0o644
+            with path.open("rb") as one:
+                tar.addfile(info, one)
+    write_whole(archive, file.getvalue())
+    return archive
+
+
+def card(
+    index: checkpoint.Index, sets: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[str]], lost: Mapping[str, Any]
+) -> str:
+    """The model card, out of release_echat.md."""
+    lm = index.parts["lm"]
+    source = shown(str(index.config["model"]["lm"]["source"]))
+    kept = {
+        compact.DELTA: f"what training changed in {source}, which is installed apart (`overtone setup local` brings "
+        "smollm2): directions of low rank, rows, signs",
+        compact.INT8: "whole, 8 bits a weight",
+    }[lm.form]
+    parts = [
+        [name, f"{part.parameters:,}", f"{part.bytes / 1e6:.1f} MB", kept if name == "lm" else "half precision"]
+        for name, part in index.parts.items()
+    ]
+    data = [
+        f"- `{shown(str(s['name']))}` (overtone {s['version']}, seed {s['seed']}), {s['licence']}: "
+        + ", ".join(f"{part} {n}" for part, n in s["records"].items())
+        for s in sets
+    ]
+    taught = ", ".join(f"{key} {value}" for key, value in index.notes.items() if value not in ([], ""))
+    loss = [
+        *(f"- loss, {feed}: {row['whole']:.3f} → {row['archive']:.3f}" for feed, row in lost.get("loss", {}).items()),
+        *(f"- {what}: {value}" for what, value in lost.get("answers", {}).items()),
+        *([f"- squared error of the language model's weights: {lost['error']:.1%} of {lost['of']}"] if lost else []),
+    ]
+    slots = {
+        "NAME": shown(str(index.config["name"])),
+        "PARTS": _table(["part", "parameters", "size", "kept as"], parts),
+        "DATA": "\n".join(data),
+        "TAUGHT": taught,
+        "SCORES": _table(["measure", "part", "value (95 %)", "chance", "n"], rows) if rows else "None were given.",
+        "LOST": "\n".join(loss) or "Not measured.",
+        "OVERTONE": index.overtone,
+    }
+    text = CARD.read_text("utf-8")
+    for name, value in slots.items():
+        text = text.replace(f"{{{{{name}}}}}", value)
+    return text
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,140 @@
+"""Archives to be given away: small, with papers, the same bytes again, and read like any checkpoint."""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import torch
+from msgspec.structs import replace
+
+from overtone.echat import checkpoint, compact, config, evaluate
+from overtone.echat.backbone import build
+from overtone.echat.config import Config
+from overtone.echat.scores import Row, Scores
+from overtone.errors import DataError
+from overtone.models.echat import checkpoint_folder
+from scripts import release_echat
+from tests.echat.toys import make_pack
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_pack(tmp_path_factory.mktemp("data") / "pack")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Config]:
+    """A checkpoint whose language model came from a folder and was changed: by a little of everything, and more by two
+    directions of each matrix."""
+    home = tmp_path_factory.mktemp("made")
+    preset = config.read("tiny")
+    torch.manual_seed(0)
+    build(preset.model.lm).save_pretrained(home / "base")
+    preset = replace(preset, model=replace(preset.model, lm=replace(preset.model.lm, source=str(home / "base"))))
+    model = checkpoint.make(preset)
+    with torch.no_grad():
+        for weight in model.lm.parameters():
+            weight += 0.002 * torch.randn(weight.shape)
+            if weight.dim() == 2:
+                weight += 0.02 * torch.randn(weight.shape[0], 2) @ torch.randn(2, weight.shape[1])
+    here = replace(preset.model, encoder=replace(preset.model.encoder, weights="/somewhere/encoder"))
+    notes = {"stage": "3", "steps": 60, "seed": 0, "ablate": []}
+    checkpoint.save(model, home / "one", replace(preset, model=here), notes=notes)
+    return home / "one", preset
+
+
+def manifest(path: Path, licence: str = "CC-BY-4.0") -> Path:
+    told = {"name": "echat", "version": "1", "licence": licence, "seed": 0, "parts": {"train": {"records": 24}}}
+    path.write_bytes(msgspec.json.encode(told))
+    return path
+
+
+def release(folder: Path, out: Path, *more: Any) -> int:
+    trained = manifest(out.parent / "manifest.json")
+    return release_echat.main([str(folder), str(out), "--trained-on", str(trained), *map(str, more)])
+
+
+def test_a_delta_is_small_near_the_whole_and_has_its_papers(
+    made: tuple[Path, Config], pack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    folder, _ = made
+    monkeypatch.setattr(evaluate, "LONGEST", dict.fromkeys(evaluate.LONGEST, 2))  # else its answers never end
+    rows = [Row("full", "seen", "emotion.uar", "named", 0.7, 0.6, 0.8, (0.7,), 10, 5, 0.14)]
+    (tmp_path / "scores.json").write_bytes(msgspec.json.encode(Scores({"full": [0]}, {"seen": 10}, 9, "x", rows, [])))
+    out = tmp_path / "small"
+    more = ("--megabytes", 1.75, "--compare", "--data", pack, "--limit", 2, "--scores", tmp_path / "scores.json")
+    assert release(folder, out, *more) == 0
+    assert sum(path.stat().st_size for path in out.iterdir()) < 1.75e6
+    told = msgspec.json.decode((out / "manifest.json").read_bytes())
+    for name, digest in told["sha256"].items():
+        assert hashlib.sha256((out / name).read_bytes()).hexdigest() == digest
+    assert set(told["sha256"]) | {"manifest.json"} == {path.name for path in out.iterdir()}
+    assert told["lost"]["error"] < 0.1
+    for row in told["lost"]["loss"].values():
+        assert abs(row["archive"] - row["whole"]) < 0.5 * abs(row["untrained language model"] - row["whole"])
+    text = (out / "README.md").read_text()
+    assert "{{" not in text and "| emotion.uar (named) | seen | 0.70 (0.60 to 0.80) | 0.14 | 10 |" in text
+    assert "train 24" in text and "Apache-2.0" in text and "same label named: " in text
+    assert "/somewhere" not in (out / "checkpoint.json").read_text()
+    assert "SHA-256" in capsys.readouterr().out
+
+
+def test_the_archive_is_the_same_again_and_asked_like_any_checkpoint(
+    made: tuple[Path, Config], pack: Path, tmp_path: Path
+) -> None:
+    folder, _ = made
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        assert release(folder, tmp_path / name / "small", "--megabytes", 1.75) == 0
+    archive = tmp_path / "a" / "small.tar"
+    assert archive.read_bytes() == (tmp_path / "b" / "small.tar").read_bytes()
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path / "there", filter="data")
+    there = checkpoint_folder(tmp_path / "there" / "small")
+    assert checkpoint.index(there).parts["lm"].form == "delta"
+    head, said = evaluate.evaluate(there, [pack], evaluate.Wanted(limit=2, longest=4, spoken=1))
+    assert said and head.modes
+
+
+def test_eight_bits_hold_a_model_that_began_with_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    preset = config.read("tiny")
+    torch.manual_seed(1)
+    model = checkpoint.make(preset)
+    checkpoint.save(model, tmp_path / "one", preset, notes={"stage": "1"})
+    assert release(tmp_path / "one", tmp_path / "small") != 0
+    assert "--kind int8" in capsys.readouterr().err
+    assert release(tmp_path / "one", tmp_path / "small", "--kind", "int8") == 0
+    again, _ = checkpoint.load(tmp_path / "small")
+    table = model.lm.get_input_embeddings().weight
+    assert (again.lm.get_input_embeddings().weight - table).abs().max() < table.abs().max() / 200
+    assert "Not measured." in (tmp_path / "small" / "README.md").read_text()
+    assert release(tmp_path / "one", tmp_path / "small", "--kind", "int8", "--megabytes", 0.1) != 0
+
+
+def test_weights_that_learnt_from_closed_data_are_not_released(
+    made: tuple[Path, Config], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    closed = manifest(tmp_path / "closed.json", "CC-BY-NC-SA-4.0")
+    assert release(made[0], tmp_path / "small", "--trained-on", closed) != 0
+    assert "not to be given away" in capsys.readouterr().err
+    assert not (tmp_path / "small").exists()
+    (tmp_path / "bad.json").write_text("[]")
+    assert release(made[0], tmp_path / "small", "--trained-on", tmp_path / "bad.json") != 0
+    assert "not a set's manifest.json" in capsys.readouterr().err
+
+
+def test_a_delta_of_another_model_is_refused(made: tuple[Path, Config], tmp_path: Path) -> None:
+    folder, preset = made
+    release_echat.write(folder, tmp_path / "small", compact.DELTA, megabytes=1.75)
+    torch.manual_seed(7)
+    build(preset.model.lm).save_pretrained(tmp_path / "other")
+    index = tmp_path / "small" / "checkpoint.json"
+    index.write_text(index.read_text().replace(preset.model.lm.source, str(tmp_path / "other")))
+    with pytest.raises(DataError, match="a change of other weights"):
+        checkpoint.load(tmp_path / "small")
