@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from overtone.echat import layout
-from overtone.echat.batches import AUDIO, SLOT, Clips, augment_wave, collate, mel_augmenter, widen
+from overtone.echat.batches import SLOT, Clips, augment_wave, collate, mel_augmenter, widen
 from overtone.echat.containers import Pack, PackWriter
-from overtone.echat.layout import Sequence
+from overtone.echat.layout import AUDIO, Sequence
 from overtone.echat.records import Record
 from overtone.echat.stages import Augment
 

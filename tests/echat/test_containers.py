@@ -236,3 +236,10 @@ def test_rows_of_text_are_read(tmp_path: Path) -> None:
     assert [row.targets for row in containers.read_text(path, strict=False)] == [(1.0, 2.0)]
     with pytest.raises(DataError, match="line 3"):
         list(containers.read_text(path))
+
+
+def test_a_member_that_is_too_large_is_not_read(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [path] = containers.write_shards(tmp_path / "s", containers.read(listed))
+    monkeypatch.setattr(shards, "_MEMBER_LIMIT", 100)
+    with pytest.raises(DataError, match="at most 100 are read"):
+        shards.member(path, "key.0.wav")

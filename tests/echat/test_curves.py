@@ -59,6 +59,15 @@ def test_the_page_tells_what_the_logs_say_and_escapes_all_of_it(tmp_path) -> Non
     assert not re.search(r'(?:src|href)="(?!data:)', page)
 
 
+def test_a_strangers_log_brings_no_file_from_elsewhere_into_the_page(tmp_path) -> None:
+    write(tmp_path)
+    (tmp_path / "secret").write_bytes(b"do not tell")
+    said = Said("k", "question", wav="../secret", reference="what was hoped for")
+    (tmp_path / "stage-1" / LOOKS).write_bytes(msgspec.json.encode(Look(5, {}, [said])) + b"\n")
+    page = write_report(tmp_path).read_text()
+    assert "<audio" not in page and "what was hoped for" in page
+
+
 def test_a_picture_is_well_formed_and_says_what_it_shows() -> None:
     drawn = picture([row(step) for step in range(1, 1000)], [Look(7, {"a": 1.0, "b": 2.0})], "Loss <1>")
     tree = ElementTree.fromstring(drawn)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -14,7 +15,7 @@ from overtone.echat.config import EncoderConfig
 from overtone.echat.encoders import LogMel, open_encoder
 from overtone.echat.moonshine import moonshine_state
 from overtone.embedded import present, require
-from overtone.errors import DataError, UsageError
+from overtone.errors import DataError, OvertoneError, UsageError
 
 SIZES = {"dim": 32, "layers": 2, "heads": 4, "ffn": 64}
 NOISE = np.random.default_rng(5).standard_normal(40_000).astype(np.float32) * 0.1
@@ -183,3 +184,13 @@ def test_weights_of_another_size_are_told_with_what_to_correct() -> None:
         open_encoder(EncoderConfig(kind="moonshine", source="package", dim=256, layers=6, heads=8, ffn=1152))
     with pytest.raises(UsageError, match="starts at random"):
         open_encoder(EncoderConfig(kind="small", source="package", **SIZES))
+
+
+@pytest.mark.parametrize(("given", "complaint"), [(b"nonsense", "not a safetensors file"), (None, "there is no file")])
+def test_weights_that_cannot_be_read_are_told(given: bytes | None, complaint: str, tmp_path: Path) -> None:
+    path = tmp_path / "encoder.safetensors"
+    if given:
+        path.write_bytes(given)
+    made = msgspec.structs.replace(config.read("tiny").model.encoder, weights=str(path))
+    with pytest.raises(OvertoneError, match=complaint):
+        open_encoder(made)

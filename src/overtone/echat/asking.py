@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from overtone.echat import layout
-from overtone.echat.batches import AUDIO
 from overtone.echat.containers import Pack, clip_index
-from overtone.echat.layout import ClipRef
+from overtone.echat.layout import AUDIO, ClipRef
 from overtone.echat.model import EChat
 from overtone.echat.tokenizer import Tokenizer
 

@@ -11,12 +11,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from overtone.echat.config import RATE
+from overtone.echat.layout import AUDIO, IGNORED
 from overtone.echat.stages import Augment
 
-IGNORED = -100  # no loss here
+__all__ = ["IGNORED", "RATE", "SLOT", "Batch", "Clips", "augment_wave", "collate", "mel_augmenter", "widen"]
+
 SLOT = -1  # an output of the adapter goes here
-AUDIO = -2  # in a Sequence: a whole clip
-RATE = 16_000
 
 
 class Laid(Protocol):

@@ -183,15 +183,18 @@ def _samples(out: Path, names: Sequence[str], looks: dict[str, list[Look]]) -> s
     rows, left = [], _EMBEDDED
     for name, look, said in found:
         sound = ""
-        path = out / f"stage-{name}" / said.wav
+        path = out / f"stage-{name}" / Path(said.wav).name  # a log may be a stranger's: nothing from elsewhere
         if said.wav and path.is_file() and path.stat().st_size < left:
             left -= path.stat().st_size
             coded = base64.b64encode(path.read_bytes()).decode()
             sound = f'<audio controls preload="none" src="data:audio/wav;base64,{coded}"></audio>'
-        cells = [said.question + (f" [{said.labels}]" if said.labels else ""), said.thought, said.text or said.failure]
+        asked = said.question + (f" [{said.labels}]" if said.labels else "")
+        cells = [asked, said.thought, said.text or said.failure, said.reference]
         told = "".join(f"<td>{_said(cell)}</td>" for cell in cells)
         rows.append(f"<tr><td>{_said(name)}, {look.step:,}</td><td>{_said(said.key)}</td>{told}<td>{sound}</td></tr>")
-    head = "".join(f"<th>{x}</th>" for x in ("stage, step", "record", "asked", "thought", "replied", "spoken"))
+    head = "".join(
+        f"<th>{x}</th>" for x in ("stage, step", "record", "asked", "thought", "replied", "reference", "spoken")
+    )
     return f"<h2>What it said to held-out clips</h2><table><tr>{head}</tr>{''.join(rows)}</table>"
 
 

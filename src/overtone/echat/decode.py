@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from overtone.echat import layout, think
-from overtone.echat.batches import AUDIO
 from overtone.echat.labels import DIMENSIONS, tag
+from overtone.echat.layout import AUDIO
 from overtone.echat.model import EChat
 from overtone.echat.tokenizer import Tokenizer
 from overtone.errors import DataError

@@ -229,12 +229,16 @@ def open_encoder(config: EncoderConfig, *, empty: bool = False) -> Encoder:
 def weights(config: EncoderConfig) -> dict[str, Tensor]:
     """The state of the network `config` names."""
     if config.weights:
+        from safetensors import SafetensorError
         from safetensors.torch import load_file
 
         path = Path(config.weights).expanduser()
         if not path.is_file():
-            raise UsageError(f"model.encoder.weights: there is no file {shown(str(path))}")
-        return {name: value.float() for name, value in load_file(path).items()}
+            raise UsageError(f"model.encoder.weights: there is no file {shown(str(path))}; leave it out, or correct it")
+        try:
+            return {name: value.float() for name, value in load_file(path).items()}
+        except SafetensorError as error:
+            raise DataError(f"{shown(str(path))}: not a safetensors file ({error}); make or copy it again") from None
     if config.kind == "moonshine":
         folder = Path(config.source).expanduser()
         if config.source == "package":
@@ -243,6 +247,10 @@ def weights(config: EncoderConfig) -> dict[str, Tensor]:
     if config.kind == "whisper":
         from transformers import WhisperModel
 
-        found = WhisperModel.from_pretrained(config.source, dtype=torch.float32)
+        try:
+            found = WhisperModel.from_pretrained(config.source, dtype=torch.float32)
+        except (OSError, ValueError) as error:
+            first = str(error).splitlines()[0]
+            raise UsageError(f"model.encoder.source: no Whisper in {shown(config.source)!r}: {shown(first)}") from None
         return dict(found.encoder.state_dict())
     raise UsageError(f"model.encoder.source: a small encoder starts at random, not from {shown(config.source)!r}")

@@ -88,6 +88,9 @@ def member(path: Path, name: str) -> bytes:
     place = _index(str(path), size).get(name)
     if place is None:
         raise DataError(f"{shown(str(path))}: no member {shown(name)!r}; make the shard again")
+    if place[1] > _MEMBER_LIMIT:
+        told = f"{shown(name)} has {place[1]} bytes, at most {_MEMBER_LIMIT} are read; cut it"
+        raise DataError(f"{shown(str(path))}: {told}")
     with path.open("rb") as file:
         file.seek(place[0])
         return file.read(place[1])

@@ -17,6 +17,7 @@ from overtone.echat.layout import Think
 from overtone.echat.model import EChat
 from overtone.echat.speech import SpeechTokens, open_tokens
 from overtone.echat.stream import Corpus
+from overtone.echat.think import CLOSE
 from overtone.errors import OvertoneError
 
 LONGEST_TEXT, LONGEST_SPEECH = 160, 250  # tokens; ten seconds of speech
@@ -50,7 +51,7 @@ class Samples:
         for number, (record, said) in enumerate(
             zip(self.records, decode.respond(model, self.tok, asked, waves, how), strict=True)
         ):
-            thought = said.text.rpartition("<think end>")[0]
+            thought = said.text.rpartition(CLOSE)[0]
             wav, failure = f"said-{step:08d}-{number}.wav", self.mute
             try:
                 sound, rate = self._sound(said.codes, said.thought.reply_emotion or "neutral")

