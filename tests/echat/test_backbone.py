@@ -12,7 +12,7 @@ import torch
 
 from overtone.echat import config
 from overtone.echat.backbone import build, open_lm
-from overtone.echat.tokenizer import Bytes, Tokenizer, open_tokenizer
+from overtone.echat.tokenizer import Bytes, Tokenizer, gguf_file, open_tokenizer
 from overtone.embedded import present
 from overtone.errors import DataError, UsageError
 from tests.echat import small
@@ -89,7 +89,7 @@ def test_a_tokenizer_must_fit_the_language_model() -> None:
     with pytest.raises(UsageError, match="no tokenizer can be read from"):
         open_tokenizer(small.model_config(tokenizer="/nowhere/at-all"))
     with pytest.raises(UsageError, match="there is no file"):
-        open_tokenizer(small.model_config(tokenizer="smollm2", weights="/nowhere/file.gguf"))
+        gguf_file("/nowhere/file.gguf")
 
 
 def test_any_causal_model_of_hugging_face_can_be_the_language_model(tmp_path: Path) -> None:
