@@ -247,6 +247,12 @@ def test_what_cannot_be_heard_or_read_is_refused(answerer: Answerer) -> None:
     assert answerer.answer([Asked((user(noise(0.06)),))])[0].finish  # shorter than the encoder likes, but a sound
 
 
+def test_who_allows_more_tokens_than_the_model_has_positions_gets_what_fits(answerer: Answerer) -> None:
+    laid = answerer.lay(Asked((user(noise(0.3)),), max_text=100_000))
+    assert laid.heard + laid.how.max_text == answerer.config.model.lm.context
+    assert answerer.lay(Asked((user(noise(0.3)),), max_text=7)).how.max_text == 7
+
+
 def test_a_manner_is_read_from_keys() -> None:
     made = manner_of({"think": "none", "temperature": 0.5, "max_tokens": 9, "max_speech": 2.0, "system": "given"})
     assert made == Manner("", None, "given", Sampling(0.5), Manner().speech, 9, 50)

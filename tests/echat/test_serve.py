@@ -291,6 +291,19 @@ async def test_other_paths_large_bodies_and_a_crowd_are_refused(
         assert (await answer.json())["error"]["type"] == "server_error"
 
 
+async def test_much_sound_in_few_bytes_is_refused_before_it_fills_the_memory(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "MAX_SECONDS", 1.2)
+    for told in (
+        body(said(), said(), said()),
+        {"model": "echat", "messages": [{"role": "user", "content": [said()]} for _ in range(3)]},
+    ):
+        status, answer = await post(server, told)
+        assert status == 400 and "more than 1.2 s of sound" in answer["error"]["message"]
+    assert (await post(server, body(said(), said())))[0] == 200
+
+
 async def test_a_request_that_breaks_the_model_is_told_and_the_next_is_answered(
     server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,15 +186,17 @@ class Answerer:
         )
         by_name = {str((number + 1) % len(turns)): wave for number, wave in enumerate(waves)}  # the last is "0"
         heard = [wave for clip in sequence.clips if (wave := by_name[clip.wav]) is not None]
-        how = self._how(asked, task, thinks, streaming and task == "s2s", understand)
+        how = self._how(asked, task, thinks, streaming and task == "s2s")
         sound = sum(positions(self.config.model, len(wave)) for wave in heard)
         size = len(sequence.ids) - len(heard) + sound
-        room = self.config.model.lm.context - how.max_text - (how.max_speech if asked.speech else 0)
-        if size > room:
-            raise TooLong(f"{size} positions are asked, {room} is the most; ask less, or of fewer and shorter turns")
+        room = self.config.model.lm.context - (how.max_speech if asked.speech else 0)
+        most = room - min(how.max_text, self.manner.max_text)
+        if size > most:
+            raise TooLong(f"{size} positions are asked, {most} is the most; ask less, or of fewer and shorter turns")
+        how = msgspec.structs.replace(how, max_text=min(how.max_text, room - size))  # who allows more gets what fits
         return _Prompt(asked, sequence, heard, how, not understand, size, sound, tuple(notes))
 
-    def _how(self, asked: Asked, task: str, thinks: str, streaming: bool, understand: bool) -> How:
+    def _how(self, asked: Asked, task: str, thinks: str, streaming: bool) -> How:
         text = self.manner.text
         if asked.temperature is not None:
             text = msgspec.structs.replace(text, temperature=asked.temperature)

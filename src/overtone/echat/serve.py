@@ -62,10 +62,14 @@ class Engine:
     def waiting(self) -> int:
         return len(self._waiting)
 
+    def check(self) -> None:
+        """Raise Problem where too many wait already."""
+        if len(self._waiting) >= MAX_WAITING:
+            raise Problem(503, f"{MAX_WAITING} requests are waiting; try again later", code="overloaded")
+
     def submit(self, job: Job) -> None:
         with self._changed:
-            if len(self._waiting) >= MAX_WAITING:
-                raise Problem(503, f"{MAX_WAITING} requests are waiting; try again later", code="overloaded")
+            self.check()
             self._waiting.append(job)
             self._changed.notify()
 
@@ -163,6 +167,7 @@ class Server:
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
         body = wire.parse(await request.read(), self.name)
+        self.engine.check()  # before a sound is unpacked
         asked = await asyncio.to_thread(wire.asked, body, self.memory)
         job = Job(asked, bool(body.stream), asyncio.get_running_loop())
         self.engine.submit(job)

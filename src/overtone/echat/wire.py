@@ -17,11 +17,13 @@ from msgspec import UNSET, Struct, UnsetType
 
 from overtone import audio
 from overtone.echat.aloud import RATE
+from overtone.echat.config import RATE as HEARD
 from overtone.echat.dialogue import Asked, Floats, Message, to_wave
 from overtone.errors import AudioError
 from overtone.paths import shown
 
 FORMATS = ("wav", "pcm16")  # pcm16: 24 kHz, mono, little-endian
+MAX_SECONDS = 600.0  # of sound in one request: a few kilobytes may hold hours of silence
 REMEMBERED = 256  # spoken replies that a later request may name
 EXPIRES = 3600  # seconds
 _REFUSED = ("tools", "functions", "response_format", "logprobs", "prediction", "web_search_options")
@@ -166,9 +168,13 @@ def _check(body: Body) -> None:
 
 def asked(body: Body, memory: Memory) -> Asked:
     """What is asked of the model. Raises Problem for a message or sound that cannot be used."""
-    messages = tuple(_message(message, at, memory) for at, message in enumerate(body.messages))
+    messages: list[Message] = []
+    left = MAX_SECONDS
+    for at, message in enumerate(body.messages):
+        messages.append(_message(message, at, memory, left))
+        left -= sum(len(part) / HEARD for part in messages[-1].parts if isinstance(part, np.ndarray))
     return Asked(
-        messages,
+        tuple(messages),
         speech=body.speech,
         seed=body.seed or 0,
         temperature=body.temperature,
@@ -177,7 +183,7 @@ def asked(body: Body, memory: Memory) -> Asked:
     )
 
 
-def _message(message: _Message, at: int, memory: Memory) -> Message:
+def _message(message: _Message, at: int, memory: Memory, left: float) -> Message:
     where = f"messages[{at}]"
     if message.role not in _ROLES:
         raise Problem(400, f"{where}: no role {shown(message.role[:40])!r}; use {', '.join(_ROLES)}", param=where)
@@ -187,6 +193,10 @@ def _message(message: _Message, at: int, memory: Memory) -> Message:
         parts.append(content)
     for number, part in enumerate(content if isinstance(content, list) else ()):
         parts.append(_part(part, f"{where}.content[{number}]"))
+        left -= len(parts[-1]) / HEARD if isinstance(parts[-1], np.ndarray) else 0.0
+        if left < 0:
+            told = f"more than {MAX_SECONDS:g} s of sound in one request; send fewer and shorter turns"
+            raise Problem(400, f"{where}: {told}", param=where)
     if message.audio is not None:
         found = memory.find(message.audio.id)
         if found is None:
