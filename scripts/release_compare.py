@@ -35,7 +35,7 @@ def compare(
     form = checkpoint.index(archive).parts["lm"].form
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     first, config = checkpoint.load(whole, device=device)
-    second, _ = checkpoint.load(archive, device=device, check=False)
+    second, _ = checkpoint.load(archive, device=device, check=False, lm=lm)
     errors = weights(first, second, config, form, lm)
     table = errors.pop("matrices")
     for name, row in table.items():

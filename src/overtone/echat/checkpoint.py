@@ -138,10 +138,12 @@ def load(
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float32,
     check: bool = True,
+    lm: str = "",
 ) -> tuple[EChat, Config]:
     """The model of a checkpoint and its configuration. Parts it does not hold come from where the configuration says.
 
-    `check`: compare each file with its SHA-256. Raises DataError for a file that is missing, cut short or changed.
+    `check`: compare each file with its SHA-256. `lm`: the packaged weights that a delta needs, where their package is
+    not installed. Raises DataError for a file that is missing, cut short or changed.
     """
     found = index(folder)
     made = config(folder)
@@ -150,13 +152,13 @@ def load(
         open_encoder(made.model.encoder, empty="encoder" in found.parts),
         open_lm(made.model.lm, empty="lm" in found.parts),
     )
-    load_parts(model, folder, found.parts, check=check)
+    load_parts(model, folder, found.parts, check=check, lm=lm)
     for weight in model.parameters():  # not the buffers: rotary angles in bf16 would be other positions
         weight.data = weight.data.to(dtype)
     return model.to(device).eval(), made
 
 
-def load_parts(model: EChat, folder: Path, parts: Iterable[str] = PARTS, *, check: bool = True) -> None:
+def load_parts(model: EChat, folder: Path, parts: Iterable[str] = PARTS, *, check: bool = True, lm: str = "") -> None:
     """Fill these parts of a model from a checkpoint, as a stage does that starts from another's."""
     found = index(folder)
     folder = _present(folder)
@@ -166,7 +168,7 @@ def load_parts(model: EChat, folder: Path, parts: Iterable[str] = PARTS, *, chec
                 f"{shown(str(folder))}: holds no {part!r}{suggest(part, found.parts)} (it has {', '.join(found.parts)})"
             )
         where = folder / Path(found.parts[part].file).name
-        state = _whole(_read(where, found.parts[part], check), found.parts[part], folder, where, check)
+        state = _whole(_read(where, found.parts[part], check), found.parts[part], folder, where, check, lm)
         module = getattr(model, part)
         device = next(module.parameters()).device
         spare = {"lm_head.weight"} if part == "lm" and model.config.lm.tied else ()
@@ -182,13 +184,16 @@ def _write(folder: Path, part: str, state: dict[str, Tensor], dtype: torch.dtype
     return Part(path.name, _sha256(path), path.stat().st_size, size, form, base)
 
 
-def _whole(state: dict[str, Tensor], part: Part, folder: Path, where: Path, check: bool) -> dict[str, Tensor]:
+def _whole(
+    state: dict[str, Tensor], part: Part, folder: Path, where: Path, check: bool, given: str
+) -> dict[str, Tensor]:
     """A part's weights, of whatever form. A delta needs the language model that the configuration names."""
     if not part.form:
         return state
     base: dict[str, Tensor] = {}
     if part.form == compact.DELTA:
         lm = config(folder).model.lm
+        lm = msgspec.structs.replace(lm, weights=given or lm.weights)
         base = lm_state(open_lm(lm), lm.tied)
         if check and compact.fingerprint(base) != part.base:
             raise DataError(
