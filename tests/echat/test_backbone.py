@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from overtone.echat import config
-from overtone.echat.backbone import build, open_lm
+from overtone.echat.backbone import build, fused, open_lm
 from overtone.echat.tokenizer import Bytes, Tokenizer, gguf_file, open_tokenizer
 from overtone.embedded import present
 from overtone.errors import DataError, UsageError
@@ -105,6 +106,41 @@ def test_any_causal_model_of_hugging_face_can_be_the_language_model(tmp_path: Pa
         open_lm(small.model_config(source=str(tmp_path), vocab=300).lm)
     with pytest.raises(UsageError, match="no model can be read from"):
         open_lm(small.model_config(source=str(tmp_path / "none")).lm)
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2"])
+def test_fused_normalisations_give_the_same_under_the_same_names(family: str) -> None:
+    torch.manual_seed(1)
+    first = build(small.model_config(family=family).lm)
+    for name, weight in first.named_parameters():
+        if "norm" in name:
+            torch.nn.init.normal_(weight, 1.0, 0.3)
+    again = fused(copy.deepcopy(first))
+    assert [type(module).__name__ for module in again.modules() if hasattr(module, "variance_epsilon")] == []
+    assert list(again.state_dict()) == list(first.state_dict())
+    x = torch.randn(2, 7, 32)
+    outs = [lm.base_model(inputs_embeds=x).last_hidden_state for lm in (first, again)]
+    assert torch.allclose(*outs, atol=1e-6)
+    for out in outs:
+        out.square().mean().backward()
+    for one, other in zip(first.base_model.parameters(), again.base_model.parameters(), strict=True):
+        assert (one.grad is None) == (other.grad is None)
+        assert one.grad is None or torch.allclose(one.grad, other.grad, atol=1e-6)
+    with torch.autocast("cpu", torch.bfloat16):
+        near = again.base_model(inputs_embeds=x.bfloat16()).last_hidden_state
+    assert near.dtype == torch.bfloat16 and (near.float() - outs[0]).abs().mean() < 0.03
+
+
+def test_a_normalisation_that_is_not_plain_is_left_as_it_is() -> None:
+    class Plus(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight, self.variance_epsilon = torch.nn.Parameter(torch.zeros(8)), 1e-6
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.rms_norm(x, (8,), 1 + self.weight, self.variance_epsilon)
+
+    assert isinstance(fused(torch.nn.Sequential(Plus()))[0], Plus)
 
 
 def test_two_tables_are_one_when_tied() -> None:

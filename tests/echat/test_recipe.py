@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -267,3 +272,20 @@ def test_dialogue_in_text_joins_as_text_alone(made, tmp_path) -> None:
     path.write_bytes(msgspec.json.encode({"messages": [{"role": "user", "content": "Alone?"}], "key": "k1"}))
     with pytest.raises(DataError, match=r"plain\.jsonl: k1: turns must be"):
         Corpus([path])
+
+
+@pytest.mark.full
+@pytest.mark.timeout(300)
+def test_a_sigterm_to_all_processes_of_a_run_saves_and_exits_4(made, tmp_path, environment) -> None:
+    """As `timeout` sends it: to the one that trains and to those that make its batches."""
+    command = [sys.executable, "-m", "overtone", "train", "echat", "--preset", str(made[0]), "--data", str(made[1]),
+               "--out", str(tmp_path), "--device", "cpu", "--workers", "2", "--steps", "100000", "--stage", "1",
+               "--log-every", "1"]  # fmt: skip
+    run = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    while run.poll() is None and len(read_log(tmp_path / "stage-1" / LOG)) < 3:
+        time.sleep(0.1)
+    os.killpg(run.pid, signal.SIGTERM)
+    said, _ = run.communicate(timeout=120)
+    assert run.returncode == 4 and "stage 1: ended by a signal; its checkpoint is saved" in said
+    [kept] = (tmp_path / "stage-1").glob("step-*")
+    assert int(kept.name.removeprefix("step-")) == read_log(tmp_path / "stage-1" / LOG)[-1].step

@@ -6,7 +6,9 @@ import multiprocessing
 import os
 import pickle
 import shutil
+import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ import torch
 
 from overtone.echat import launch
 from overtone.echat.curves import LOG, read_log
+from overtone.echat.train import ending_politely
 from overtone.errors import StoreError
 from tests.echat.toys import ALONE, Numbers, Toy, learn
 
@@ -69,6 +72,38 @@ def test_a_damaged_checkpoint_is_told_of(tmp_path) -> None:
     model = Toy()
     with pytest.raises(StoreError, match="cannot be resumed from"):
         launch.load(checkpoint, model, torch.optim.AdamW(model.parameters()), ALONE)
+
+
+def ended(folder: Path) -> None:
+    with ending_politely() as told:
+        done, _ = learn(folder, Numbers(wait=0.01), told_to_end=told.is_set)
+    os._exit(0 if done else 4)
+
+
+@pytest.mark.timeout(60)
+def test_a_sigterm_finishes_the_step_and_saves(tmp_path) -> None:
+    learn(tmp_path / "whole")
+    process = multiprocessing.get_context("fork").Process(target=ended, args=(tmp_path / "cut",))
+    process.start()
+    while not (tmp_path / "cut" / LOG).is_file():
+        time.sleep(0.01)
+    time.sleep(0.1)
+    process.terminate()
+    process.join()
+    assert process.exitcode == 4
+    assert launch.newest(tmp_path / "cut") is not None
+    learn(tmp_path / "cut", resume=True)
+    assert losses(tmp_path / "cut") == losses(tmp_path / "whole")
+
+
+def test_signals_are_caught_while_training_alone() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with ending_politely() as told:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert told.wait(1)
+    assert signal.getsignal(signal.SIGTERM) is before
+    with ThreadPoolExecutor() as pool:  # where they cannot be, nothing breaks
+        assert not pool.submit(lambda: ending_politely().__enter__().is_set()).result()
 
 
 def saving(folder: Path) -> None:

@@ -22,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="of all randomness (0)")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--log-every", metavar="N", type=int, default=20, help="steps between two lines (20)")
-    parser.add_argument("--save-minutes", metavar="M", type=float, default=5.0, help="between checkpoints (5)")
+    parser.add_argument("--save-minutes", metavar="M", type=float, help="between checkpoints (5; mini 2)")
     echat = parser.add_argument_group("of echat")
     echat.add_argument("--preset", metavar="NAME", default="mini", help="full, mini, tiny, or a file of your own .toml")
     echat.add_argument("--stage", metavar="N", default="", help="1, 2 (2a, 2b) or 3; all when not given; or prefer")
@@ -33,6 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     echat.add_argument("--lm", metavar="FILE", default="", help="the language model's weights (SmolLM2's GGUF file)")
     echat.add_argument("--look-every", metavar="N", type=int, default=0, help="steps between looks at held-out records")
     echat.add_argument("--workers", metavar="N", type=int, default=-1, help="processes that make batches")
+    echat.add_argument("--compile", action=argparse.BooleanOptionalAction, help="compile layers (mini: on a GPU)")
     text = parser.add_argument_group("of text")
     text.add_argument("--model", metavar="NAME", default="smollm2", help="smollm2, or a model of Hugging Face's")
     text.add_argument("--target", choices=("tokens", "regression"), default="tokens", help="what is learnt (tokens)")
@@ -79,6 +80,7 @@ def _echat(args: argparse.Namespace) -> bool:
         log_every=args.log_every,
         look_every=args.look_every,
         save_minutes=args.save_minutes,
+        compile=args.compile,
     )
     return run(settings, _say)
 
@@ -100,7 +102,7 @@ def _text(args: argparse.Namespace) -> bool:
         resume=args.resume,
         device=args.device,
         log_every=args.log_every,
-        save_minutes=args.save_minutes,
+        save_minutes=5.0 if args.save_minutes is None else args.save_minutes,
     )
     return run(settings, _say)
 

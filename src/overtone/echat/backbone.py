@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from overtone.echat.config import LMConfig
 from overtone.echat.model import fill
@@ -32,9 +33,40 @@ NAMES = {  # of GGUF → of transformers
 }
 
 
+class RMSNorm(nn.Module):
+    """A normalisation by the root of the mean square as one kernel, in the width of what it is given. transformers' has
+    six, and widens to float32: three copies of every position's state, twice a layer."""
+
+    def __init__(self, weight: nn.Parameter, eps: float) -> None:
+        super().__init__()
+        self.weight, self.eps = weight, eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.autocast(x.device.type, enabled=False):  # it would widen here too
+            return F.rms_norm(x, x.shape[-1:], self.weight.to(x.dtype), self.eps)
+
+
+def fused(lm: Any) -> Any:
+    """The language model with its normalisations fused, where they are plain ones; names and weights stay."""
+    for name, module in list(lm.named_modules()):
+        weight, eps = getattr(module, "weight", None), getattr(module, "variance_epsilon", None)
+        if isinstance(weight, nn.Parameter) and isinstance(eps, float) and not weight.is_meta:
+            made = RMSNorm(weight, eps)
+            x = torch.linspace(-1, 2, weight.numel(), device=weight.device)[None]
+            with torch.no_grad():  # some families add 1 to the weight, or do without its mean
+                plain = torch.allclose(made(x), module(x), rtol=1e-4, atol=1e-6)
+            if plain:
+                lm.set_submodule(name, made)
+    return lm
+
+
 def open_lm(config: LMConfig, *, empty: bool = False) -> Any:
     """The language model in float32 with its weights; `empty`: only its sizes, with random ones, for a checkpoint to
     fill or for torch's meta device. Raises UsageError when it is not what the configuration says."""
+    return fused(_opened(config, empty))
+
+
+def _opened(config: LMConfig, empty: bool) -> Any:
     if empty or config.source == "random":
         return build(config)
     if config.source == "smollm2":

@@ -26,7 +26,7 @@ from overtone.errors import DataError
 from overtone.paths import shown
 
 IGNORE = -100  # a target without loss
-CHUNK = 4096  # targets whose logits are held at once
+CHUNK = 4096  # positions whose logits are held at once: of 50,000 words, 0.8 GB in float32
 
 
 class Batch(Protocol):
@@ -149,6 +149,7 @@ class EChat(nn.Module):
         )
         self.lm = lm
         self.ctc = 0.0  # weight of the helper loss; a stage sets it
+        self.block = 1  # the language model is given lengths that are a multiple of it
         self._start()
 
     def _start(self) -> None:
@@ -229,8 +230,7 @@ class EChat(nn.Module):
         """What each target costs, in nats, (N,), and which id it is, in the order of the flat (B·L); what was heard and
         how long it is. At the targets only: V·L·B logits would not fit."""
         x, heard, lengths = self._embed(batch)
-        mask = batch.mask if getattr(batch, "holes", True) else None  # behind padding nothing is read: causal will do
-        hidden = self.lm.base_model(inputs_embeds=x, attention_mask=mask, use_cache=False).last_hidden_state
+        hidden = self._read(x, batch.mask if getattr(batch, "holes", True) else None)  # (B, L, d)
         at = getattr(batch, "target_at", None)  # flat places of the targets, where the batch has counted them before
         if at is None:
             at = (batch.targets != IGNORE).view(-1).nonzero()[:, 0]
@@ -243,6 +243,21 @@ class EChat(nn.Module):
             ]
         )  # (N,)
         return loss, goal, heard, lengths
+
+    def _read(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """What the language model makes of its input, (B, L, d). `mask` (B, L) only where something before a row's end
+        is hidden: behind padding nothing is read, so that causal attention alone, which is faster, will do."""
+        n = x.shape[1]
+        more = -n % self.block
+        if torch.is_autocast_enabled(x.device.type):  # half as much to keep for the backward pass, and nothing to cast
+            x = x.to(torch.get_autocast_dtype(x.device.type))
+        if more:
+            x = F.pad(x, (0, 0, 0, more))
+        if mask is not None:  # whole, (B, 1, L, L): of one for a row each, the device would be asked if it is needed
+            seen = F.pad(mask, (0, more))[:, None, None, :]
+            mask = seen & torch.ones(n + more, n + more, dtype=torch.bool, device=x.device).tril()
+        hidden: Tensor = self.lm.base_model(inputs_embeds=x, attention_mask=mask, use_cache=False).last_hidden_state
+        return hidden[:, :n]
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(…, d) → (…, V+K+1), one joint vocabulary."""
@@ -262,7 +277,9 @@ class EChat(nn.Module):
         with torch.autocast(heard.device.type, enabled=False):
             x = F.rms_norm(heard.float(), heard.shape[-1:]) * self.adapter.scale  # (C, T, d)
             words, used = torch.unique(ids.clamp(min=0), return_inverse=True)  # (U,), (C, longest)
-            every = torch.logsumexp(_matrix(x, table), -1)  # (C, T): over all words
+            flat = x.flatten(0, 1)  # (C·T, d): all its scores, (C·T, V), would take as much as half of the activations
+            every = torch.cat([_run(_every, self.training, part, table) for part in flat.split(CHUNK)])
+            every = every.view(x.shape[:2])  # (C, T): over all words
             blank = self.adapter.blank(x)  # (C, T, 1)
             every = torch.logaddexp(every[..., None], blank)
             some = x @ table[words].float().T  # (C, T, U)
@@ -303,11 +320,10 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, spare: Cont
         raise DataError(f"{shown(where)}: does not fit the configured model: {strange[0]}")
 
 
-def _matrix(x: Tensor, table: Tensor) -> Tensor:
-    """x·tableᵀ in half the width where the machine is fast at it."""
-    if x.is_cuda:
-        return (x.bfloat16() @ table.bfloat16().T).float()
-    return x @ table.float().T
+def _every(x: Tensor, table: Tensor) -> Tensor:
+    """(n, d), (V, d) → (n,): the log of the sum over all words; x·tableᵀ in half the width where that is fast."""
+    scores = (x.bfloat16() @ table.bfloat16().T).float() if x.is_cuda else x @ table.float().T
+    return torch.logsumexp(scores, -1)
 
 
 def _run(function: Any, again: bool, *inputs: Tensor) -> Tensor:

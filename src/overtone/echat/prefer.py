@@ -31,13 +31,13 @@ from overtone.echat.config import Config, ModelConfig, convert, positions
 from overtone.echat.containers import PACK
 from overtone.echat.curves import LOOKS, MARGINS, RUN, Look, Margin, Row, write_report
 from overtone.echat.model import EChat, Out
-from overtone.echat.recipe import Settings, claim, finish, first_model, model_folder
+from overtone.echat.recipe import Settings, claim, finish, first_model, model_folder, save_every
 from overtone.echat.speaking import Samples
 from overtone.echat.speech import open_tokens
 from overtone.echat.stages import PARTS, Augment, Stage, StageRun
 from overtone.echat.stream import TRAIN, Corpus
 from overtone.echat.tokenizer import open_tokenizer
-from overtone.echat.train import train
+from overtone.echat.train import ending_politely, train
 from overtone.errors import DataError, UsageError
 from overtone.paths import shown
 
@@ -314,11 +314,12 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
         say(f"  step {row.step}/{steps}  loss {row.loss:.4f}  chosen: {'  '.join(parts)}  {speed:,.0f} positions/s")
 
     try:
-        done = train(
-            model, parts, data, planned, folder, world, seed=settings.seed, resume=settings.resume, deadline=deadline,
-            log_every=settings.log_every, save_every=60 * settings.save_minutes, look_every=settings.look_every,
-            look=look, tell=tell,
-        )  # fmt: skip
+        with ending_politely() as told_to_end:
+            done = train(
+                model, parts, data, planned, folder, world, seed=settings.seed, resume=settings.resume,
+                deadline=deadline, log_every=settings.log_every, save_every=save_every(settings, config),
+                look_every=settings.look_every, look=look, tell=tell, told_to_end=told_to_end.is_set,
+            )  # fmt: skip
     finally:
         if (settings.out / RUN).is_file():
             write_report(settings.out)

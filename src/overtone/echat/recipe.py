@@ -14,7 +14,7 @@ import torch
 from msgspec import Struct
 from torch import nn
 
-from overtone.echat import checkpoint, launch
+from overtone.echat import checkpoint, fast, launch
 from overtone.echat import config as configs
 from overtone.echat.backbone import open_lm
 from overtone.echat.batches import Clips, mel_augmenter
@@ -28,7 +28,7 @@ from overtone.echat.speaking import Samples
 from overtone.echat.stages import PARTS, StageRun, plan, stages
 from overtone.echat.stream import Corpus, Stream, workers_for
 from overtone.echat.tokenizer import open_tokenizer
-from overtone.echat.train import train
+from overtone.echat.train import ending_politely, train
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.paths import shown, write_whole
 
@@ -55,7 +55,8 @@ class Settings(Struct, frozen=True):
     workers: int = -1  # processes that make batches; -1: as the device wants it
     log_every: int = 20
     look_every: int = 0  # steps; 0: at the end of each stage
-    save_minutes: float = 5.0
+    save_minutes: float | None = None  # None: as the preset says
+    compile: bool | None = None  # None: as the preset says, on a GPU
     samples: int = 4
 
 
@@ -70,7 +71,12 @@ def model_folder(folder: Path) -> Path:
 
 
 def run(settings: Settings, say: Callable[[str], None]) -> bool:
-    """Train; True when all stages asked for are done, False when the time was up before."""
+    """Train; True when all stages asked for are done, False when the time was up, or a SIGTERM came, before."""
+    with ending_politely() as told:
+        return _run(settings, say, told.is_set)
+
+
+def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 60 * settings.minutes
     config = _given(configs.read(settings.preset), settings)
     table = stages(config.stage, settings.preset)
@@ -101,7 +107,9 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
                         f"stage {stage_run.name} starts from what stage {planned[number - 1].name} learnt: train that "
                         "first, or give a checkpoint with --from"
                     )
-                if not _stage(settings, config, stage_run, folder, before, corpus, clips, tok, world, deadline, say):
+                if not _stage(
+                    settings, config, stage_run, folder, before, corpus, clips, tok, world, deadline, told_to_end, say
+                ):
                     return False
             else:
                 continue
@@ -115,7 +123,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
 
 def _stage(
     settings: Settings, config: Config, run: StageRun, folder: Path, before: Path | None, corpus: Corpus, clips: Clips,
-    tok: Any, world: World, deadline: float, say: Callable[[str], None],
+    tok: Any, world: World, deadline: float, told_to_end: Callable[[], bool], say: Callable[[str], None],
 ) -> bool:  # fmt: skip
     """One stage: its data, its model, the loop, its weights."""
     workers = settings.workers if settings.workers >= 0 else workers_for(world.device)
@@ -129,6 +137,8 @@ def _stage(
             used = sum(1 for n in source.lengths if n)
             say(f"  {source.name} × {source.weight:g}: {used} records{'; ' + left if left else ''}")
     torch.manual_seed(settings.seed)
+    if world.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
     model = first_model(config, before)
     model.ctc = run.stage.ctc
     if not stream.mel:
@@ -139,7 +149,9 @@ def _stage(
         getattr(model, name).requires_grad_(run.stage.lr.of(name) > 0)
     if world.size > 1 and world.device.type == "cuda":
         model.checkpointing()
+    exact = fast.narrow(model.lm) if fast.alone_on_gpu(world) and not run.stage.lr.lm else None
     launch.spread(model, world, layers)
+    compiled = fast.wanted(settings.compile, config.compile, world, say) and fast.compile_layers(model, layers(model))
     parts = {name: list(getattr(model, name).parameters()) for name in PARTS}
     held = stream.held_out(HELD_OUT)
     think: Think = ""
@@ -149,9 +161,10 @@ def _stage(
 
     def look(step: int) -> None:
         losses = {}
-        for name, batch in held.items():
-            losses[name] = round(float(model(stream.ready(batch, 0)).loss), 4)
-        said = samples.take(model, folder, step) if world.size == 1 and run.stage.lr.lm else []
+        with fast.uncompiled(compiled):
+            for name, batch in held.items():
+                losses[name] = round(float(model(stream.ready(batch, 0)).loss), 4)
+            said = samples.take(model, folder, step) if world.size == 1 and run.stage.lr.lm else []
         if world.first:
             folder.mkdir(parents=True, exist_ok=True)
             with (folder / LOOKS).open("ab") as file:
@@ -164,16 +177,26 @@ def _stage(
 
     done = train(
         model, parts, stream, run, folder, world, seed=settings.seed, resume=settings.resume, deadline=deadline,
-        log_every=settings.log_every, save_every=60 * settings.save_minutes, look_every=settings.look_every, look=look,
-        tell=tell,
+        log_every=settings.log_every, save_every=save_every(settings, config), look_every=settings.look_every,
+        look=look, tell=tell, told_to_end=told_to_end,
     )  # fmt: skip
+    if world.device.type == "cuda" and world.first:
+        say(f"  at most {torch.cuda.max_memory_allocated() / 1e9:.0f} GB of the GPU were used")
     if not done:
         if world.first:
-            say(f"stage {run.name}: the time is up; its checkpoint is saved, --resume goes on")
+            why = "ended by a signal" if told_to_end() else "the time is up"
+            say(f"stage {run.name}: {why}; its checkpoint is saved, --resume goes on")
         return False
+    if exact is not None:
+        fast.widen(model.lm, exact)
     finish(model, config, folder, world, {"stage": run.name, "steps": run.steps, "seed": settings.seed,
                                           "ablate": list(settings.ablate)})  # fmt: skip
     return True
+
+
+def save_every(settings: Settings, config: Config) -> float:
+    """Seconds between checkpoints under way."""
+    return 60 * (config.save_minutes if settings.save_minutes is None else settings.save_minutes)
 
 
 def first_model(config: Config, before: Path | None) -> EChat:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import random
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -140,7 +141,9 @@ class Stream(IterableDataset):
     def batches(self, start: int) -> Iterator[tuple[int, Batch]]:
         """Batches from number `start` on, made ahead by `workers` processes."""
         self.start = start
-        ahead: dict[str, Any] = {"prefetch_factor": 4, "multiprocessing_context": "fork"} if self.workers else {}
+        ahead: dict[str, Any] = {}
+        if self.workers:
+            ahead = {"prefetch_factor": 4, "multiprocessing_context": "fork", "worker_init_fn": _unmoved}
         pin = self.clips.device.type == "cuda"
         yield from DataLoader(self, batch_size=None, num_workers=self.workers, pin_memory=pin, **ahead)
 
@@ -205,6 +208,12 @@ class Stream(IterableDataset):
 
     def _positions(self, seconds: float) -> int:
         return positions(self.model, round(seconds * RATE))
+
+
+def _unmoved(number: int) -> None:
+    """A SIGTERM to all processes of a run must leave those alive that make the batches of its last step; they end when
+    told to by the one that trains, or when it is gone."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def workers_for(device: torch.device) -> int:

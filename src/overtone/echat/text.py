@@ -27,7 +27,7 @@ from overtone.echat.model import Out
 from overtone.echat.records import TextRecord
 from overtone.echat.stages import Feed, Rates, Stage, StageRun
 from overtone.echat.tokenizer import open_tokenizer
-from overtone.echat.train import train
+from overtone.echat.train import ending_politely, train
 from overtone.errors import DataError, UsageError
 from overtone.paths import shown, write_whole
 
@@ -149,10 +149,12 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
             say(f"  step {row.step}/{settings.steps}  loss {row.loss:.4f}  {speed:,.0f} positions/s")
 
         rows = Rows(laid, numbers, settings.batch, settings.seed, world)
-        done = train(
-            model, parts, rows, planned, folder, world, seed=settings.seed, resume=settings.resume, deadline=deadline,
-            log_every=settings.log_every, save_every=60 * settings.save_minutes, tell=tell,
-        )  # fmt: skip
+        with ending_politely() as told_to_end:
+            done = train(
+                model, parts, rows, planned, folder, world, seed=settings.seed, resume=settings.resume,
+                deadline=deadline, log_every=settings.log_every, save_every=60 * settings.save_minutes, tell=tell,
+                told_to_end=told_to_end.is_set,
+            )  # fmt: skip
         if done:
             if settings.held_out and world.size == 1:
                 _held_out(model, settings, tok, world, say)

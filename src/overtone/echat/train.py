@@ -4,6 +4,8 @@ knows nothing of speech: any module that turns a Batch into an Out can be traine
 from __future__ import annotations
 
 import contextlib
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -58,8 +60,9 @@ def train(
     look_every: int = 0,  # steps; 0 = only at the end
     look: Callable[[int], None] = lambda step: None,  # at held-out records
     tell: Callable[[Row, float], None] = lambda row, speed: None,
+    told_to_end: Callable[[], bool] = lambda: False,  # asked after every step, see ending_politely
 ) -> bool:
-    """Train through one stage; True when it is done, False when the deadline came first (its checkpoint is saved)."""
+    """Train through one stage; True when it is done, False when it was ended before (its checkpoint is saved)."""
     stage, device = run.stage, world.device
     optimiser = make_optimiser(parts, run, device)
     progress = Progress()
@@ -110,7 +113,7 @@ def train(
         # log: numbers stay on the device until a few are fetched together, so that nothing waits for each step
         log.keep(step, sums, norm, rate, positions, "+".join(sorted({b.task for b in micro})), time.monotonic() - began)
         ending = step == run.steps
-        stopped = not ending and world.agree(time.monotonic() > deadline)
+        stopped = not ending and world.agree(time.monotonic() > deadline or told_to_end())
         if ending or stopped or step % log_every == 0:
             log.fetch(tell)
 
@@ -128,6 +131,21 @@ def train(
             launch.save(out, model, optimiser, Progress(step, used, at, spent, positions), world)
             saved = time.monotonic()
     return not stopped
+
+
+@contextlib.contextmanager
+def ending_politely() -> Iterator[threading.Event]:
+    """What a SIGTERM sets, in place of ending the process: `timeout` and batch systems send one before they kill, and
+    the step under way can be finished and saved. Elsewhere than in the main thread signals cannot be caught."""
+    told = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield told
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, frame: told.set())
+    try:
+        yield told
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def make_optimiser(parts: dict[str, list[nn.Parameter]], run: StageRun, device: torch.device) -> torch.optim.AdamW:

@@ -1,0 +1,192 @@
+"""What makes a GPU faster changes no loss, no name and no weight: compiled layers, a narrow frozen part, less kept."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import msgspec
+import pytest
+import torch
+from torch import nn
+
+from overtone.echat import config, fast
+from overtone.echat.backbone import RMSNorm, open_lm
+from overtone.echat.encoders import open_encoder
+from overtone.echat.launch import World
+from overtone.echat.model import EChat
+from overtone.echat.recipe import layers
+from tests.echat import small
+from tests.echat.toys import ALONE
+
+ROWS = (
+    ((0.8, "hello", 6), (0.5, "yes", 0)),
+    ((0.9, "hello you", 9), (0.4, "no", 3), (0.7, "who", 2)),
+    ((0.6, "a", 12), (0.7, "b", 1), (0.5, "ccc", 2), (0.9, "d", 0)),
+)
+
+
+def model(kind: str = "small") -> EChat:
+    """Widths that no length of a batch has, or the compiler would take the two for one."""
+    made = small.model_config(hidden=96, layers=3, heads=6, kv_heads=2)
+    encoder = msgspec.structs.replace(made.encoder, kind=kind, dim=48, layers=2)
+    made = msgspec.structs.replace(made, encoder=encoder, adapter=msgspec.structs.replace(made.adapter, layers=2))
+    torch.manual_seed(0)
+    return EChat(made, open_encoder(made.encoder), open_lm(made.lm)).train()
+
+
+def learnt(made: EChat, rows: Any, holes: bool = False) -> tuple[float, list[torch.Tensor]]:
+    batch = small.batch(made.config, rows)
+    batch.holes = holes  # type: ignore[attr-defined]
+    if holes:
+        batch.mask[0, 1] = False
+    made.ctc = 0.3
+    made.zero_grad()
+    loss = made(batch).loss
+    loss.backward()
+    return float(loss.detach()), [p.grad.clone() for p in made.parameters() if p.grad is not None]
+
+
+def assert_same(one: EChat, other: EChat, holes: bool) -> None:
+    for rows in ROWS:
+        (a, first), (b, second) = learnt(one, rows, holes), learnt(other, rows, holes)
+        assert abs(a - b) < 1e-4
+        assert all(torch.allclose(x, y, atol=1e-4) for x, y in zip(first, second, strict=True))
+
+
+class Counting:
+    """A compiler that compiles nothing and counts what it was asked for."""
+
+    def __init__(self) -> None:
+        self.graphs = 0
+
+    def __call__(self, graph: Any, inputs: Any) -> Any:
+        self.graphs += 1
+        return graph.forward
+
+
+@pytest.mark.parametrize("kind", ["small", "moonshine"])
+def test_compiled_layers_learn_the_same_and_batches_of_other_shapes_need_no_other_code(kind: str) -> None:
+    torch._dynamo.reset()
+    counting = Counting()
+    plain, made = model(kind), model(kind)
+    names = list(made.state_dict())
+    assert fast.compile_layers(made, layers(made), backend=counting)
+    assert_same(plain, made, holes=False)
+    first = counting.graphs
+    assert 3 <= first <= 5  # a layer of each kind, and where the first of a kind is laid out in memory otherwise
+    for rows in ROWS:
+        learnt(made, rows)
+    assert counting.graphs == first
+    assert_same(plain, made, holes=True)
+    assert counting.graphs == first + 1  # attention with a mask is other code
+    with fast.uncompiled(True), torch.no_grad():
+        made(small.batch(made.config))
+    assert counting.graphs == first + 1
+    assert list(made.state_dict()) == names
+    made.load_state_dict(plain.state_dict())
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(not shutil.which("g++"), reason="needs a C++ compiler")
+@pytest.mark.parametrize("kind", ["small", "moonshine"])
+def test_machine_code_learns_the_same(kind: str) -> None:
+    torch._dynamo.reset()
+    plain, made = model(kind), model(kind)
+    fast.compile_layers(made, layers(made))
+    assert_same(plain, made, holes=False)
+    assert_same(plain, made, holes=True)
+
+
+def test_layers_are_compiled_where_one_gpu_trains_or_a_user_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu, many = World(0, 1, torch.device("cuda", 0)), World(0, 8, torch.device("cuda", 0))
+    said: list[str] = []
+    monkeypatch.setattr(fast, "lack", lambda device: "")
+    assert [fast.wanted(None, True, world, said.append) for world in (gpu, ALONE, many)] == [True, False, False]
+    assert fast.wanted(True, False, ALONE, said.append) and not fast.wanted(False, True, gpu, said.append)
+    monkeypatch.setattr(fast, "lack", lambda device: "triton is not installed")
+    assert not said and not fast.wanted(None, True, gpu, said.append)
+    assert said == ["  layers are not compiled: triton is not installed"]
+
+
+def test_what_a_compiler_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast.shutil, "which", lambda name: None)
+    for name in ("CC", "CXX"):
+        monkeypatch.delenv(name, raising=False)
+    assert fast.lack("cpu") == "there is no compiler (c++, g++, clang++)"
+    monkeypatch.setattr(fast.importlib.util, "find_spec", lambda name: None)
+    assert fast.lack("cuda") == "triton is not installed"
+
+
+def test_lengths_of_whole_blocks_change_no_loss() -> None:
+    made = model()
+    first = [learnt(made, rows, holes)[0] for rows in ROWS for holes in (False, True)]
+    made.block = 8
+    assert first == pytest.approx([learnt(made, rows, holes)[0] for rows in ROWS for holes in (False, True)], abs=1e-5)
+
+
+def test_a_narrow_language_model_teaches_the_same_and_is_given_back_to_the_bit() -> None:
+    wide, made = model(), model()
+    for one in (wide, made):
+        one.lm.requires_grad_(False)
+    exact = fast.narrow(made.lm)
+    assert {p.dtype for p in made.lm.parameters()} == {torch.bfloat16}
+    assert made.lm.base_model.rotary_emb.inv_freq.dtype == torch.float32
+    with torch.autocast("cpu", torch.bfloat16):
+        (a, first), (b, second) = learnt(wide, ROWS[0]), learnt(made, ROWS[0])
+    assert abs(a - b) < 0.03 and {grad.dtype for grad in second} == {torch.float32}
+    one, other = (torch.cat([grad.flatten() for grad in grads]) for grads in (first, second))
+    assert nn.functional.cosine_similarity(one, other, dim=0) > 0.99
+    fast.widen(made.lm, exact)
+    assert all(torch.equal(p, q) for p, q in zip(wide.lm.parameters(), made.lm.parameters(), strict=True))
+    assert made.lm.lm_head.weight is made.lm.model.embed_tokens.weight
+
+
+def kept(run: Any) -> int:
+    """Bytes that a forward pass keeps for the backward pass."""
+    found: dict[int, int] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        found[storage.data_ptr()] = storage.nbytes()
+        alive.append(tensor)  # or its place would be given to the next
+        return tensor
+
+    alive: list[torch.Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        run()
+    return sum(found.values())
+
+
+def test_a_batch_of_minis_keeps_less_than_half_of_a_gpu() -> None:
+    """What a layer of mini's language model keeps of a position, times its layers and the positions of a batch. Of its
+    two normalisations a GPU's kernel keeps what they are given; on a CPU they are many operations, so they are left out
+    here and counted apart."""
+    made = config.read("mini")
+    lm = open_lm(msgspec.structs.replace(made.model.lm, source="random", layers=1, vocab=260)).base_model
+    for name in [name for name, module in lm.named_modules() if isinstance(module, RMSNorm)]:
+        lm.set_submodule(name, nn.Identity())
+    sizes = {}
+    for dtype, width in ((torch.float32, 4), (torch.bfloat16, 2)):
+        rows = torch.randn(4, 64, made.model.lm.hidden, dtype=dtype, requires_grad=True)
+        with torch.autocast("cpu", torch.bfloat16):
+            one, two = (kept(lambda x=x: lm(inputs_embeds=x, use_cache=False)) for x in (rows[:2], rows))
+        sizes[dtype] = (two - one) / 128 + 2 * width * made.model.lm.hidden
+    positions = max(table["positions"] for name, table in made.stage.items() if name != "prefer")
+    assert 30e9 < sizes[torch.bfloat16] * made.model.lm.layers * positions < 42e9
+    assert sizes[torch.bfloat16] < sizes[torch.float32]
+
+
+def test_the_helper_loss_keeps_no_scores_of_all_words() -> None:
+    """Neither in one piece nor in chunks: they are computed again. The gradient is that of one piece."""
+    made = model()
+    heard = torch.randn(3, 50, made.config.lm.hidden, requires_grad=True)
+    lengths, ids, sizes = torch.tensor([50, 40, 30]), torch.randint(1, 250, (3, 9)), torch.tensor([9, 5, 7])
+    losses: list[torch.Tensor] = []
+    held = []
+    for training in (False, True):
+        made.train(training)
+        held.append(kept(lambda: losses.append(made._ctc(heard, lengths, ids, sizes))))
+    assert held[0] - held[1] >= 3 * 50 * made.vocab * 4  # (C·T, V) in float32
+    assert torch.allclose(*(torch.autograd.grad(loss, heard)[0] for loss in losses), atol=1e-7)
