@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.metadata
 import io
 import sys
 import tarfile
@@ -71,6 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         folder = model_folder(args.checkpoint)
         sets = [trained_on(path) for path in args.trained_on]
+        notice(checkpoint.index(folder))  # what is wrong with papers is told before the long work
         rows = scores(args.scores, args.arm) if args.scores else []
         write(folder, args.out, args.kind, megabytes=args.megabytes or MEGABYTES[args.kind], rank=args.rank, lm=args.lm)
         lost = compare(folder, args.out, args.data, args.limit, lm=args.lm) if args.compare else {}
@@ -163,10 +165,11 @@ def scores(path: Path, arm: str) -> list[list[str]]:
 def papers(
     out: Path, sets: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[str]], lost: Mapping[str, Any]
 ) -> Path:
-    """LICENSE, README.md and manifest.json beside the weights; all of it in one tar."""
+    """LICENSE, NOTICE, README.md and manifest.json beside the weights; all of it in one tar."""
     index = checkpoint.index(out)
     kind = index.parts["lm"].form
     write_whole(out / "LICENSE", LICENCE.read_bytes())
+    write_whole(out / "NOTICE", notice(index).encode())
     write_whole(out / "README.md", card(index, sets, rows, lost).encode())
     told = {
         "name": out.name,
@@ -189,6 +192,24 @@ def papers(
                 tar.addfile(info, one)
     write_whole(archive, file.getvalue())
     return archive
+
+
+def notice(index: checkpoint.Index) -> str:
+    """Whose weights it began with, under their licences, which must go along."""
+    model = index.config["model"]
+    lines = ["Trained with Overtone (Apache-2.0).\n"]
+    if model["lm"]["source"] == "smollm2":
+        lines.append("The language model is SmolLM2-135M-Instruct by Hugging Face (Apache-2.0), changed by training.\n")
+    if model["encoder"]["source"] == "package":
+        try:
+            files = importlib.metadata.files("moonshine-voice") or []
+            text = next(file for file in files if file.name == "LICENSE").read_text("utf-8")
+        except (importlib.metadata.PackageNotFoundError, StopIteration):
+            raise UsageError(
+                "moonshine-voice is not installed here: its licence must go along ('overtone setup local')"
+            ) from None
+        lines.append(f"The encoder is Moonshine tiny's, changed by training. Its licence:\n\n{text}")
+    return "\n".join(lines)
 
 
 def card(

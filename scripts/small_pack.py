@@ -361,13 +361,17 @@ def measure(folders: Sequence[Path], count: int) -> None:
     written, read_back = seconds / (encoded - began), seconds / (decoded - encoded)
     print(f"written at {written:.0f} times real time a core, read at {read_back:.0f}")
     print(f"signal to noise: median {np.median(decibels):.1f} dB, least {min(decibels):.1f} dB")
+    wrong: dict[str, list[int]] = {}
     for name, sounds in (("before", before), ("after", after)):
-        errors = total = 0
+        total, wrong[name] = 0, []
         for (question, _), samples in zip(spoken, sounds, strict=True):
             said = transcribe(samples.astype(np.float32) / 32768, RATE)
             found = align(english(question).split(), english(said).split())
-            errors, total = errors + found.errors, total + found.reference_words
-        print(f"word error rate {name}: {errors / total:.4f} ({errors} of {total})")
+            wrong[name].append(found.errors)
+            total += found.reference_words
+        print(f"word error rate {name}: {sum(wrong[name]) / total:.3f} ({sum(wrong[name])} of {total})")
+    change = np.subtract(wrong["after"], wrong["before"])
+    print(f"clips with fewer errors after it: {(change < 0).sum()}, with more: {(change > 0).sum()}")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from overtone.echat import checkpoint, compact, config, evaluate
 from overtone.echat.backbone import build
 from overtone.echat.config import Config
 from overtone.echat.scores import Row, Scores
+from overtone.embedded import present
 from overtone.errors import DataError
 from overtone.models.echat import checkpoint_folder
 from scripts import release_echat
@@ -138,3 +139,12 @@ def test_a_delta_of_another_model_is_refused(made: tuple[Path, Config], tmp_path
     index.write_text(index.read_text().replace(preset.model.lm.source, str(tmp_path / "other")))
     with pytest.raises(DataError, match="a change of other weights"):
         checkpoint.load(tmp_path / "small")
+
+
+@pytest.mark.local
+def test_the_licences_of_what_it_began_with_go_along() -> None:
+    if not present("moonshine_voice"):
+        pytest.skip("moonshine-voice is not installed")
+    told = release_echat.notice(checkpoint.Index(1, msgspec.to_builtins(config.read("mini")), {}))
+    assert "SmolLM2" in told and "Moonshine" in told and "Permission is hereby granted" in told
+    assert "Permission" not in release_echat.notice(checkpoint.Index(1, msgspec.to_builtins(config.read("tiny")), {}))
