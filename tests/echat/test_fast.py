@@ -130,7 +130,7 @@ def test_a_narrow_language_model_teaches_the_same_and_is_given_back_to_the_bit()
     wide, made = model(), model()
     for one in (wide, made):
         one.lm.requires_grad_(False)
-    exact = fast.narrow(made.lm)
+    exact = fast.freeze(made.lm, narrow=True)
     assert {p.dtype for p in made.lm.parameters()} == {torch.bfloat16}
     assert made.lm.base_model.rotary_emb.inv_freq.dtype == torch.float32
     with torch.autocast("cpu", torch.bfloat16):
@@ -138,7 +138,7 @@ def test_a_narrow_language_model_teaches_the_same_and_is_given_back_to_the_bit()
     assert abs(a - b) < 0.03 and {grad.dtype for grad in second} == {torch.float32}
     one, other = (torch.cat([grad.flatten() for grad in grads]) for grads in (first, second))
     assert nn.functional.cosine_similarity(one, other, dim=0) > 0.99
-    fast.widen(made.lm, exact)
+    fast.thaw(made.lm, exact)
     assert all(torch.equal(p, q) for p, q in zip(wide.lm.parameters(), made.lm.parameters(), strict=True))
     assert made.lm.lm_head.weight is made.lm.model.embed_tokens.weight
 

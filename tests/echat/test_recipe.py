@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 import torch
 
 from overtone.cli import main
-from overtone.echat import checkpoint
+from overtone.echat import checkpoint, fast
 from overtone.echat.batches import Clips
 from overtone.echat.config import read
 from overtone.echat.containers import PackWriter
@@ -124,6 +125,35 @@ def test_the_first_stage_leaves_the_language_model_as_it_was(made, tmp_path) -> 
     before = dict(checkpoint.make(read(str(made[0]))).state_dict())
     moved = {name.partition(".")[0] for name in after if not torch.equal(after[name], before[name])}
     assert moved == {"encoder", "adapter"}
+
+
+def test_a_frozen_language_model_is_exact_after_slices_on_a_gpu(made, tmp_path, monkeypatch) -> None:
+    """The first slice as on a GPU, with narrow weights in its checkpoint; the next one anywhere."""
+    exactly = fast.freeze
+    monkeypatch.setattr(fast, "freeze", lambda part, narrow: exactly(part, narrow=True))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not run(settings(made, tmp_path, stage="1", minutes=1e-6), quiet)
+    monkeypatch.setattr(fast, "freeze", exactly)
+    assert run(settings(made, tmp_path, stage="1", resume=True), quiet)
+    after = weights(tmp_path)
+    torch.manual_seed(0)
+    before = dict(checkpoint.make(read(str(made[0]))).state_dict())
+    assert all(torch.equal(after[name], before[name]) for name in before if name.startswith("lm."))
+
+
+def test_compiled_stages_learn_what_others_do_and_are_saved_under_the_same_names(made, tmp_path, monkeypatch) -> None:
+    """With looks and slices between; a compiler that changes nothing, so that every weight must be the same."""
+    how = functools.partial(fast.compile_layers, backend="eager")
+    monkeypatch.setattr(fast, "compile_layers", how)
+    run(settings(made, tmp_path / "plain", stage="1"), quiet)
+    run(settings(made, tmp_path / "plain", stage="2"), quiet)
+    asked = {"compile": True, "look_every": 2, "samples": 1}
+    assert not run(settings(made, tmp_path / "compiled", stage="1", minutes=1e-6, **asked), quiet)
+    for stage in ("1", "2"):
+        assert run(settings(made, tmp_path / "compiled", stage=stage, resume=True, **asked), quiet)
+    plain, compiled = weights(tmp_path / "plain"), weights(tmp_path / "compiled")
+    assert list(plain) == list(compiled)
+    assert all(torch.allclose(plain[name], compiled[name], atol=1e-4) for name in plain)
 
 
 def test_a_run_in_slices_ends_where_a_run_in_one_piece_does(made, tmp_path) -> None:

@@ -24,17 +24,18 @@ def alone_on_gpu(world: World) -> bool:
 
 
 # ── a frozen part in bf16 ─────────────────────────────────────────────────────────────────────────────────────────────
-def narrow(part: nn.Module) -> list[Tensor]:
-    """Hold a frozen part's weights in bf16, so that autocast has nothing to cast and activations keep half the width.
-    Not its buffers: rotary angles in bf16 would be other positions. Gives the weights as they were, for `widen`."""
+def freeze(part: nn.Module, narrow: bool) -> list[Tensor]:
+    """Set a frozen part's weights aside, for `thaw`, and go on with copies; `narrow`: in bf16, so that autocast casts
+    nothing and activations take half the width. Not its buffers: rotary angles in bf16 would be other positions."""
     exact = [weight.data for weight in part.parameters()]
     for weight in part.parameters():
-        weight.data = weight.data.bfloat16()
+        weight.data = weight.data.bfloat16() if narrow else weight.data.clone()
     return exact
 
 
-def widen(part: nn.Module, exact: Sequence[Tensor]) -> None:
-    """Put the weights in place that `narrow` gave: a stage that does not learn a part must leave it to the bit."""
+def thaw(part: nn.Module, exact: Sequence[Tensor]) -> None:
+    """Put the weights in place that `freeze` set aside: a stage that does not learn a part leaves it to the bit, also
+    where it resumed a checkpoint that a GPU wrote, with the narrow ones."""
     for weight, was in zip(part.parameters(), exact, strict=True):
         weight.data = was.to(weight.device)
 
@@ -62,6 +63,7 @@ def lack(device: str) -> str:
 def compile_layers(model: EChat, layers: Sequence[nn.Module], backend: Any = "inductor") -> bool:
     """Compile layers in place; True. Each by itself: thirty alike are compiled once, in seconds where the whole would
     take minutes. Sizes are variables: no batch needs code of its own. TORCHINDUCTOR_CACHE_DIR says where it is kept."""
+    torch._dynamo.config.suppress_errors = True  # what cannot be compiled runs as it is written, with a warning
     for layer in layers:
         layer.compile(dynamic=True, backend=backend)
     model.block = BLOCK

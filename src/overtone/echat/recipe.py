@@ -149,7 +149,8 @@ def _stage(
         getattr(model, name).requires_grad_(run.stage.lr.of(name) > 0)
     if world.size > 1 and world.device.type == "cuda":
         model.checkpointing()
-    exact = fast.narrow(model.lm) if fast.alone_on_gpu(world) and not run.stage.lr.lm else None
+    frozen = world.size == 1 and not run.stage.lr.lm
+    exact = fast.freeze(model.lm, narrow=fast.alone_on_gpu(world)) if frozen else []
     launch.spread(model, world, layers)
     compiled = fast.wanted(settings.compile, config.compile, world, say) and fast.compile_layers(model, layers(model))
     parts = {name: list(getattr(model, name).parameters()) for name in PARTS}
@@ -187,8 +188,8 @@ def _stage(
             why = "ended by a signal" if told_to_end() else "the time is up"
             say(f"stage {run.name}: {why}; its checkpoint is saved, --resume goes on")
         return False
-    if exact is not None:
-        fast.widen(model.lm, exact)
+    if frozen:
+        fast.thaw(model.lm, exact)
     finish(model, config, folder, world, {"stage": run.name, "steps": run.steps, "seed": settings.seed,
                                           "ablate": list(settings.ablate)})  # fmt: skip
     return True
