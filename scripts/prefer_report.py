@@ -136,11 +136,11 @@ def of_predictions(
         raise DataError("no record is left to measure: all were learnt from, or --parts names none that is there")
     found = scores.score(runs, draws=draws, embed=embed)
     known = {(row.arm, row.measure, row.source): row for row in found.rows}
-    gaps = {(d.measure, d.a.partition("/")[2]): d for d in found.differences if d.b.startswith(f"{BEFORE}/")}
+    gaps = {(d.measure, d.a, d.b): d for d in found.differences}
     changes = []
     for (measure, source), (name, better) in MEASURES.items():
         old, new = known.get((BEFORE, measure, source)), known.get((AFTER, measure, source))
-        gap = gaps.get((measure, source))
+        gap = gaps.get((measure, f"{AFTER}/{source}", f"{BEFORE}/{source}"))
         if old and new and gap:
             values = old.value, new.value, gap.value, gap.low, gap.high
             changes.append(Change(name, better, *values, new.n, new.clusters, pairs.chose(measure)))

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from overtone.arena.preferences import Preference, Side, Voter
@@ -53,6 +54,15 @@ def test_label_accuracy_words_and_length_are_compared_by_script() -> None:
     assert (length.difference, length.verdict) == (pytest.approx(4.0), "moved")
     assert (wer.before, wer.after, wer.verdict) == (0.0, 0.0, "open")
     assert left == 0 and heard.scripts == 60
+
+
+def test_a_model_that_did_not_change_did_not_change() -> None:
+    """Also where it was asked in other ways too, which are compared with its own reply within each of the two."""
+    head = Head(predictions.FORMAT, "full", 0, ("words", "plain", "label", "deaf"))
+    same = [replace(row, said={**row.said, "label": "so", "deaf": "so it is and so it stays"}) for row in rows(1, 5)]
+    found, _ = of_predictions((head, same), (head, same), Pairs(), embed=embed, draws=50)
+    assert "words of a reply" in {change.name for change in found}
+    assert {change.difference for change in found} == {0.0}
 
 
 def test_records_whose_script_or_words_were_learnt_from_are_left_out() -> None:
