@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -96,29 +95,6 @@ def test_the_same_tokens_sound_happy_or_sad_as_they_are_told(tokens, said) -> No
     assert happy.rms_dbfs > neutral.rms_dbfs + 1.5
     assert sad.rms_dbfs < neutral.rms_dbfs - 3
     assert happy.centroid_hz > sad.centroid_hz
-
-
-def test_speech_comes_while_tokens_still_come_and_is_the_same_speech(tokens, said) -> None:  # type: ignore[no-untyped-def]
-    found = tokens.encode(*said)
-    asked: list[int] = []
-
-    def chunks() -> Iterator[NDArray[np.int64]]:
-        for at in range(0, len(found), 18):
-            asked.append(at)
-            yield found[at : at + 18]
-
-    first_after, pieces = 0, []
-    for piece in tokens.stream(chunks(), "happy"):
-        first_after = first_after or len(asked)
-        pieces.append(piece)
-    assert first_after == 1
-    assert len(pieces) > 2
-    streamed, (whole, rate) = np.concatenate(pieces), tokens.decode(found, "happy")
-    assert len(streamed) == len(whole)
-    levels = [np.sqrt(np.square(x[: len(x) // 960 * 960]).reshape(-1, 960).mean(1) + 1e-8) for x in (streamed, whole)]
-    assert np.corrcoef(*np.log(levels))[0, 1] > 0.97
-    assert abs(audio.measure(streamed, rate).f0_hz / audio.measure(whole, rate).f0_hz - 1) < 0.08
-    assert np.abs(np.diff(streamed)).max() < 1.3 * np.abs(np.diff(whole)).max()  # no click where pieces join
 
 
 def test_every_reply_emotion_can_be_said_and_slow_ones_take_more_tokens(tokens) -> None:  # type: ignore[no-untyped-def]

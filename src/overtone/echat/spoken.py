@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 from pathlib import Path
@@ -12,11 +11,8 @@ from msgspec import Struct
 
 from overtone import audio
 from overtone.build import delivery
-from overtone.build.recipes import recipe_of
-from overtone.echat import labels
 from overtone.echat.speech import SpeechTokens, open_tokens
-from overtone.echat.speech.units import WEIGHTS, plain
-from overtone.errors import DataError
+from overtone.echat.speech.units import manner, plain
 from overtone.paths import write_whole
 
 
@@ -35,12 +31,8 @@ class Reply(Struct, frozen=True):
 
 
 def tokens_identity(speech: str) -> str:
-    """A tokenizer by name and weights."""
-    if speech != "units":
-        return speech
-    if not WEIGHTS.is_file():
-        raise DataError(f"{WEIGHTS.name}: the weights of the speech units are missing; install Overtone again")
-    return f"units@{hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()[:12]}"
+    """A tokenizer by name and weights, wherever they lie."""
+    return _tokens(speech).identity
 
 
 def speak_replies(task: tuple[tuple[tuple[str, str], ...], str, str, str]) -> list[Reply]:
@@ -61,11 +53,9 @@ def speak_replies(task: tuple[tuple[tuple[str, str], ...], str, str, str]) -> li
 
 def say(text: str, emotion: str) -> audio.Samples:
     """The reply at delivery.RATE, without what a voice does besides words: no token could say a sob."""
-    slug, strength = labels.SPOKEN[emotion]
-    recipe = dataclasses.replace(recipe_of(slug, strength=strength), events=())
     digest = hashlib.sha256(f"{emotion}/{text}".encode()).digest()
     rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
-    return np.asarray(delivery.deliver(plain(text), recipe, rng), np.float32)
+    return np.asarray(delivery.deliver(plain(text), manner(emotion), rng), np.float32)
 
 
 @functools.cache

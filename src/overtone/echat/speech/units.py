@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,11 +51,6 @@ FLOOR = 9.0  # natural log of power below a clip's loudest frame that is silence
 NOISES = 3  # bands of aperiodicity of WORLD at 24 kHz
 OUT = BANDS + NOISES + 2  # + has a pitch, pitch
 
-# Speaking while tokens still come
-AHEAD = 15  # tokens the decoder must see after one to say it as it would say it in the whole
-BEHIND = 50  # tokens that are made sound again with the next, so that both have one voice
-_JOIN = 240  # samples over which they are faded into each other
-
 Floats = NDArray[np.float32]
 Array = NDArray[np.float64]
 
@@ -89,33 +83,6 @@ class Units:
     def decode(self, tokens: NDArray[np.int64], emotion: str = "neutral") -> tuple[Floats, int]:
         return self._sound(checked_tokens(tokens, self.codes), untimed(manner(emotion))), delivery.RATE
 
-    def stream(self, chunks: Iterable[NDArray[np.int64]], emotion: str = "neutral") -> Iterator[Floats]:
-        """Sound while tokens still come, AHEAD tokens behind them: pieces at 24 kHz that join into 40 ms a token.
-
-        A manner's movements over the whole reply (pitch that climbs to its end) are left out: its end is not known.
-        """
-        recipe = replace(untimed(manner(emotion)), slope=0.0, rise=0.0)
-        held = np.zeros(0, np.int64)
-        said = 0  # tokens that have become sound
-        before = spare = np.zeros(0, np.float32)  # the end of that sound, and how it would have gone on
-        for chunk in itertools.chain(chunks, (None,)):
-            if chunk is not None:
-                held = np.concatenate([held, checked_tokens(chunk, self.codes)])
-            until = len(held) - (AHEAD if chunk is not None else 0)
-            if until <= said:
-                continue
-            first = max(said - BEHIND, 0)
-            sound = self._sound(held[first:], recipe)
-            old, end = _samples(said - first), _samples(until - first)
-            if said:  # joined to what was heard: as loud, and faded from the one into the other
-                sound = np.clip(sound * (_rms(before) / max(_rms(sound[:old]), 1e-6)), -1, 1)
-                fade = np.linspace(0, 1, len(spare), dtype=np.float32)
-                sound[old : old + len(spare)] = fade * sound[old : old + len(spare)] + (1 - fade) * spare
-            yield sound[old:end]
-            before = np.concatenate([before, sound[old:end]])[-_samples(BEHIND) :]
-            spare = sound[end : end + _JOIN]
-            said = until
-
     def _sound(self, tokens: NDArray[np.int64], recipe: Recipe) -> Floats:
         """So many tokens, 40 ms each, in a manner."""
         rows = decoder(self._w, self._w["codes"][tokens])  # (frames, OUT)
@@ -130,10 +97,6 @@ class Units:
 
 def _samples(tokens: int) -> int:
     return round(tokens / RATE * delivery.RATE)
-
-
-def _rms(x: Floats) -> float:
-    return float(np.sqrt(np.square(x, dtype=np.float64).mean()))
 
 
 def say(text: str, emotion: str = "neutral") -> tuple[Floats, int]:
