@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overtone import audio
+from overtone.cli import main
 from overtone.echat import containers, shards
 from overtone.echat.containers import Pack
 from overtone.echat.labels import Labels
@@ -243,3 +244,21 @@ def test_a_member_that_is_too_large_is_not_read(listed: Path, tmp_path: Path, mo
     monkeypatch.setattr(shards, "_MEMBER_LIMIT", 100)
     with pytest.raises(DataError, match="at most 100 are read"):
         shards.member(path, "key.0.wav")
+
+
+@pytest.mark.parametrize("kind", ["raw", "shards", "combine"])
+def test_the_command_packs_what_lies_in_any_container(
+    kind: str, listed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = listed
+    if kind != "raw":
+        source = tmp_path / kind
+        {"shards": containers.write_shards, "combine": containers.write_combine}[kind](source, containers.read(listed))
+    assert main(["build", "echat", "--records", str(source), "--out", str(tmp_path / "pack")]) == 0
+    assert capsys.readouterr().out.startswith("5 records\n")
+    wanted = [sounds(record) for record in containers.read(listed)]
+    for found, theirs in zip(Pack(tmp_path / "pack").records, wanted, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(sounds(found), theirs, strict=True))
+    turns = ["build", "echat", "--records", str(source), "--each-turn", "--out", str(tmp_path / "turns")]
+    assert main(turns) == 0
+    assert len(Pack(tmp_path / "turns").records) > 5

@@ -128,6 +128,9 @@ def test_the_command_builds_both_and_refuses_flags_of_the_other(
         (["build", "echat", "--out", str(tmp_path / "x"), "--voice", "flite"], "--voice is of"),
         (["build", "open", "--out", str(tmp_path / "x"), "--pack-only"], "--pack-only is of"),
         (["build", "echat", "--out", str(tmp_path / "x"), "--count", "0"], "at least 1"),
+        (["build", "echat", "--out", str(tmp_path / "x"), "--each-turn"], "goes with --records"),
+        (["build", "echat", "--out", str(corpora), "--records", str(tmp_path)], "is there already"),
+        (["build", "open", "--out", str(tmp_path / "x"), "--speech", "units"], "--speech is of"),
     ):
         assert main(words) != 0
         assert told in capsys.readouterr().err

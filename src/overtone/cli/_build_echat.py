@@ -26,6 +26,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     of.add_argument("--shards", action="store_true", help="also write tar shards")
     of.add_argument("--reply-audio", action="store_true", help="keep the sounds of replies, not their tokens alone")
     of.add_argument("--texts-from", metavar="DIR", type=Path, help="complete a folder that was begun elsewhere")
+    of.add_argument("--speech", metavar="SPEC", default="", help="tokens of the replies: units, or s3:FOLDER (units)")
+    of.add_argument("--records", metavar="PATH", type=Path,
+                    help="build nothing: OUT becomes a pack of records you have (EChat-200K)")  # fmt: skip
+    of.add_argument("--each-turn", action="store_true", help="of --records: every turn of a dialogue is to be answered")
     of.add_argument("--data", metavar="DIR", type=Path, help="of echat-real: the folder of your corpora")
     of.add_argument("--open-only", action="store_true", help="of echat-real: only what an open licence covers")
 
@@ -38,6 +42,9 @@ def main(args: argparse.Namespace, only: tuple[str, ...], tell: Tell) -> int:
     if args.name == "echat-real":
         from overtone.echat.real import build as build_real
 
+        for flag in ("records", "each_turn", "speech"):
+            if getattr(args, flag):
+                raise UsageError(f"--{flag.replace('_', '-')} is of echat; leave it out for echat-real")
         if args.data is None:
             raise UsageError("say where your corpora lie: --data DIR")
         made = build_real(args.out, args.data, open_only=args.open_only, pack=pack, wavs=not args.pack_only)
@@ -49,6 +56,10 @@ def main(args: argparse.Namespace, only: tuple[str, ...], tell: Tell) -> int:
     for flag in ("data", "open_only"):
         if getattr(args, flag):
             raise UsageError(f"--{flag.replace('_', '-')} is of echat-real; leave it out for echat")
+    if args.records is not None:
+        return _pack(args.records, args.out, args.each_turn)
+    if args.each_turn:
+        raise UsageError("--each-turn goes with --records; leave it out")
     from overtone.echat.compose import SIZES
     from overtone.echat.make import build
     from overtone.echat.write import Outputs
@@ -62,9 +73,24 @@ def main(args: argparse.Namespace, only: tuple[str, ...], tell: Tell) -> int:
         gates=not args.no_gates,
         outputs=Outputs(not args.pack_only, pack, args.shards, args.reply_audio),
         start=args.texts_from,
+        speech=args.speech or "units",
         progress=tell,
     )
     _print(built, args.out, pack)
+    return EXIT_OK
+
+
+def _pack(source: Path, out: Path, each_turn: bool) -> int:
+    """Records that lie elsewhere, in any container, as training reads them."""
+    from overtone.echat import containers
+    from overtone.echat.records import prefixes
+
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{shown(str(out))} is there already; give another --out")
+    records = containers.read(source)
+    count = containers.pack((r for record in records for r in (prefixes(record) if each_turn else [record])), out)
+    print(f"{count} records")
+    print(f"Next: overtone train echat --preset full --data {shown(str(out))} --out RUN")
     return EXIT_OK
 
 
