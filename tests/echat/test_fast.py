@@ -111,6 +111,9 @@ def test_layers_are_compiled_where_one_gpu_trains_or_a_user_asks(monkeypatch: py
 
 
 def test_what_a_compiler_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast.sysconfig, "get_path", lambda name: "/nowhere")
+    monkeypatch.setattr(fast.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert fast.lack("cpu") == "Python's headers are not installed"
     monkeypatch.setattr(fast.shutil, "which", lambda name: None)
     for name in ("CC", "CXX"):
         monkeypatch.delenv(name, raising=False)

@@ -7,7 +7,9 @@ import contextlib
 import importlib.util
 import os
 import shutil
+import sysconfig
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -57,6 +59,8 @@ def lack(device: str) -> str:
     given, known = ("CC", ("cc", "gcc", "clang")) if device == "cuda" else ("CXX", ("c++", "g++", "clang++"))
     if not (os.environ.get(given) or any(map(shutil.which, known))):
         return f"there is no compiler ({', '.join(known)})"
+    if not Path(sysconfig.get_path("include"), "Python.h").is_file():  # triton builds a module of its own with it
+        return "Python's headers are not installed"
     return ""
 
 
