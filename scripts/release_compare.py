@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,10 @@ def compare(
     second, _ = checkpoint.load(archive, device=device, check=False, lm=lm)
     errors = weights(first, second, config, form, lm)
     table = errors.pop("matrices")
-    for name, row in table.items():
-        say(f"  {name}: {row:.3f}")
+    worst = max(table, key=lambda name: table[name])
+    say(
+        f"relative error of a matrix: median {statistics.median(table.values()):.3f}, worst {table[worst]:.3f} ({worst})"
+    )
     say(f"squared error: {errors['error']:.2%} of {errors['of']}")
     found: dict[str, Any] = {**errors, "matrices": table}
     taught = checkpoint.index(whole).notes

@@ -138,7 +138,7 @@ def test_a_delta_of_another_model_is_refused(made: tuple[Path, Config], tmp_path
     index = tmp_path / "small" / "checkpoint.json"
     index.write_text(index.read_text().replace(preset.model.lm.source, str(tmp_path / "other")))
     with pytest.raises(DataError, match="a change of other weights"):
-        checkpoint.load(tmp_path / "small")
+        checkpoint.load(tmp_path / "small", check=False)  # which spares the files, not this
 
 
 @pytest.mark.local

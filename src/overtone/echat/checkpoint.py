@@ -168,7 +168,7 @@ def load_parts(model: EChat, folder: Path, parts: Iterable[str] = PARTS, *, chec
                 f"{shown(str(folder))}: holds no {part!r}{suggest(part, found.parts)} (it has {', '.join(found.parts)})"
             )
         where = folder / Path(found.parts[part].file).name
-        state = _whole(_read(where, found.parts[part], check), found.parts[part], folder, where, check, lm)
+        state = _whole(_read(where, found.parts[part], check), found.parts[part], folder, where, lm)
         module = getattr(model, part)
         device = next(module.parameters()).device
         spare = {"lm_head.weight"} if part == "lm" and model.config.lm.tied else ()
@@ -184,9 +184,7 @@ def _write(folder: Path, part: str, state: dict[str, Tensor], dtype: torch.dtype
     return Part(path.name, _sha256(path), path.stat().st_size, size, form, base)
 
 
-def _whole(
-    state: dict[str, Tensor], part: Part, folder: Path, where: Path, check: bool, given: str
-) -> dict[str, Tensor]:
+def _whole(state: dict[str, Tensor], part: Part, folder: Path, where: Path, given: str) -> dict[str, Tensor]:
     """A part's weights, of whatever form. A delta needs the language model that the configuration names."""
     if not part.form:
         return state
@@ -195,7 +193,7 @@ def _whole(
         lm = config(folder).model.lm
         lm = msgspec.structs.replace(lm, weights=given or lm.weights)
         base = lm_state(open_lm(lm), lm.tied)
-        if check and compact.fingerprint(base) != part.base:
+        if compact.fingerprint(base) != part.base:
             raise DataError(
                 f"{shown(str(where))}: a change of other weights than those of {shown(lm.source)!r} here; install the "
                 "package or the model that it was made with"

@@ -227,11 +227,11 @@ def _changed(old: Tensor, pieces: State) -> Tensor:
 
 
 def fingerprint(state: State) -> str:
-    """A SHA-256 over names and weights, by which a delta knows what it was taken from."""
+    """A SHA-256 over names and weights in half precision, by which a delta knows what it was taken from."""
     digest = hashlib.sha256()
     for name in sorted(state):
         digest.update(f"{name} {tuple(state[name].shape)}\n".encode())
-        digest.update(state[name].detach().float().cpu().contiguous().numpy().data)
+        digest.update(state[name].detach().half().cpu().contiguous().numpy().data)
     return digest.hexdigest()
 
 
