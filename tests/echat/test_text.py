@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from overtone.echat.curves import LOG, read_log
-from overtone.echat.text import Settings, TextModel, run
-from overtone.errors import DataError
+from overtone.echat.launch import World
+from overtone.echat.layout import Sequence
+from overtone.echat.text import Rows, Settings, TextModel, run
+from overtone.errors import DataError, StoreError
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +106,20 @@ def test_a_prediction_does_not_depend_on_its_neighbours(folder) -> None:
 def test_rows_that_cannot_be_learnt_are_told_of_at_once(folder, tmp_path, lines, target, told) -> None:
     with pytest.raises(DataError, match=told):
         run(settings(folder, tmp_path, rows(tmp_path / "rows.jsonl", lines), target=target), lambda line: None)
+
+
+def test_a_folder_that_holds_a_run_is_not_written_over(folder: Path, tmp_path: Path) -> None:
+    data = rows(tmp_path / "rows.jsonl", [{"text": f"n {i}", "targets": [float(i)]} for i in range(4)])
+    wish = settings(folder, tmp_path, data, target="regression", steps=2, batch=2)
+    assert run(wish, lambda line: None)
+    with pytest.raises(StoreError, match="--resume goes on"):
+        run(wish, lambda line: None)
+    said: list[str] = []
+    assert run(msgspec.structs.replace(wish, resume=True), said.append) and said[-1] == "it is done"
+    with pytest.raises(StoreError, match="another lr"):
+        run(msgspec.structs.replace(wish, lr=1e-5, resume=True), lambda line: None)
+
+
+def test_fewer_rows_than_processes_are_told() -> None:
+    with pytest.raises(DataError, match="1 rows for 2 processes"):
+        Rows([Sequence("a", "t2t")], None, 4, 0, World(0, 2, torch.device("cpu")))

@@ -28,9 +28,10 @@ from overtone.echat.records import TextRecord
 from overtone.echat.stages import Feed, Rates, Stage, StageRun
 from overtone.echat.tokenizer import open_tokenizer
 from overtone.echat.train import ending_politely, train
-from overtone.errors import DataError, UsageError
+from overtone.errors import DataError, StoreError, UsageError
 from overtone.paths import shown, write_whole
 
+_SAME = ("model", "data", "target", "steps", "lr", "batch", "longest", "seed")  # what makes a run the same run
 HEAD_RATE = 1e-3  # of a regression's new layer
 
 
@@ -97,6 +98,8 @@ class Rows:
 
     def __init__(self, laid: Sequence[layout.Sequence], numbers: Tensor | None, size: int, seed: int, world: World):
         self.laid, self.numbers, self.size, self.seed, self.world = laid, numbers, size, seed, world
+        if len(laid) < world.size:
+            raise DataError(f"{len(laid)} rows for {world.size} processes; give more rows, or start fewer processes")
         if len(laid) < size * world.size:
             self.size = max(1, len(laid) // world.size)
 
@@ -142,6 +145,9 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
         if world.first:
             _claim(settings, planned)
             say(f"{len(laid)} rows, {settings.steps} steps")
+        if (folder / "model").is_dir():
+            say("it is done")
+            return True
         launch.spread(model, world, _layers)
         parts = {"lm": list(model.lm.parameters()), "adapter": list(model.head.parameters()) if model.head else []}
 
@@ -228,9 +234,21 @@ def _layers(model: nn.Module) -> list[nn.Module]:
 
 
 def _claim(settings: Settings, planned: StageRun) -> None:
+    """Write run.json, or refuse a folder that holds another run, or one that was begun."""
     told = {"name": "text", "title": planned.stage.title, "steps": planned.steps, "targets": planned.targets,
             "learning": list(planned.stage.lr.learning())}  # fmt: skip
-    plain = msgspec.to_builtins(settings, enc_hook=str)
+    plain = msgspec.json.decode(msgspec.json.encode(settings, enc_hook=str))
+    path, where = settings.out / RUN, shown(str(settings.out))
+    if path.is_file():
+        try:
+            old = msgspec.json.decode(path.read_bytes(), type=Told).settings
+        except msgspec.DecodeError as error:
+            raise StoreError(f"{shown(str(path))}: not a run's: {error}; choose another --out") from None
+        other = [name for name in _SAME if plain[name] != old.get(name)]
+        if other:
+            raise StoreError(f"{where} holds a run with another {', '.join(other)}; choose another --out")
+        if not settings.resume:
+            raise StoreError(f"{where} holds this run already; --resume goes on with it, or choose another --out")
     write_whole(settings.out / RUN, msgspec.json.encode(Told(f"Text: {settings.model}", [told], plain)))
 
 
@@ -239,7 +257,9 @@ def _finish(model: TextModel, folder: Path, world: World, save_tokenizer: Callab
     state = launch.whole_state(model, world)
     if world.first:
         from safetensors.torch import save_file
+        from transformers.utils.logging import disable_progress_bar
 
+        disable_progress_bar()  # one file: nothing to watch
         lm = {k.removeprefix("lm."): v.cpu() for k, v in state.items() if k.startswith("lm.")}
         model.lm.save_pretrained(folder / "model", state_dict=lm)
         save_tokenizer(folder / "model")
