@@ -41,7 +41,8 @@ def compare(
     table = errors.pop("matrices")
     worst = max(table, key=lambda name: table[name])
     say(
-        f"relative error of a matrix: median {statistics.median(table.values()):.3f}, worst {table[worst]:.3f} ({worst})"
+        f"relative error of a matrix: median {statistics.median(table.values()):.3f}, "
+        f"worst {table[worst]:.3f} ({worst})"
     )
     say(f"squared error: {errors['error']:.2%} of {errors['of']}")
     found: dict[str, Any] = {**errors, "matrices": table}
