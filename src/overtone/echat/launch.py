@@ -212,7 +212,7 @@ _NAMES = {
         "TensorStorageMetadata", "_MEM_FORMAT_ENCODING",
     )),
     ("torch.distributed.checkpoint.filesystem", "_StorageInfo"),
-    *(("pathlib", name) for name in ("Path", "PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")),
+    *((home, name) for home in ("pathlib", "pathlib._local") for name in ("PosixPath", "WindowsPath")),
     ("torch", "Size"),
     ("torch.serialization", "_get_layout"),
 }  # fmt: skip
