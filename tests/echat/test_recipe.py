@@ -25,7 +25,7 @@ from overtone.echat.curves import LOG, LOOKS, read_log, read_looks
 from overtone.echat.labels import Labels
 from overtone.echat.recipe import Settings, model_folder, run
 from overtone.echat.records import Record
-from overtone.echat.stages import plan, stages
+from overtone.echat.stages import Feed, Rates, Stage, plan, stages
 from overtone.echat.stream import Corpus, Stream
 from overtone.echat.tokenizer import open_tokenizer
 from overtone.errors import DataError, StoreError, UsageError
@@ -273,6 +273,34 @@ def test_two_processes_take_the_same_tasks_and_other_records(made) -> None:
     for (_, one), (_, other), _ in zip(pair[0].batches(0), pair[1].batches(0), range(8), strict=False):
         assert one.task == other.task
         assert not set(one.clips.tolist()) & set(other.clips.tolist())
+
+
+def test_feeds_of_other_records_are_measured_apart_though_they_are_as_many(tmp_path) -> None:
+    for name, words in (("a", "one"), ("b", "one two three four five")):
+        with PackWriter(tmp_path / name) as pack:
+            wave = np.full(8000, 0.1, np.float32)
+            pack.add(Record(name, words, "x", words, Labels(emotion="sad"), "neutral", dataset=name), [wave])
+    config = read("tiny")
+    feeds = (Feed("t2t", datasets=("a",)), Feed("t2t", datasets=("b",)))
+    planned = plan({"3": Stage("toy", 1, 64, Rates(lm=1.0), feeds)})[0]
+    corpus = Corpus([tmp_path / "a", tmp_path / "b"])
+    clips = Clips(corpus.packs, torch.device("cpu"))
+    one, other = Stream(corpus, clips, planned, config.model, open_tokenizer(config.model)).sources
+    assert one.lengths[0] < other.lengths[0]
+
+
+def test_a_clip_longer_than_whisper_hears_is_left_out_before_training(tmp_path) -> None:
+    with PackWriter(tmp_path / "pack") as pack:
+        for key, seconds in (("short", 2), ("long", 45)):
+            wave = np.full(16_000 * seconds, 0.1, np.float32)
+            pack.add(Record(key, "Yes.", "x", "hello", Labels(emotion="sad"), "neutral"), [wave])
+    config = read("tiny")
+    model = msgspec.structs.replace(config.model, encoder=read("full").model.encoder)
+    planned = plan({"3": Stage("toy", 1, 64, Rates(lm=1.0), (Feed("s2t"),))})[0]
+    corpus = Corpus([tmp_path / "pack"])
+    clips = Clips(corpus.packs, torch.device("cpu"))
+    [source] = Stream(corpus, clips, planned, model, open_tokenizer(config.model)).sources
+    assert [n > 0 for n in source.lengths] == [True, False]
 
 
 def test_the_command_trains_and_says_when_the_time_is_up(made, tmp_path, capsys) -> None:

@@ -58,10 +58,10 @@ def test_the_last_stage_thinks_in_about_half_of_its_dialogues(name: str) -> None
     assert {feed.task for feed in feeds} == {"s2t", "s2s", "t2s", "t2t"}
 
 
-def test_thoughts_that_are_left_out_leave_their_weight_to_the_same_feed_without() -> None:
+def test_thoughts_that_are_left_out_leave_feeds_and_weights_as_they_were() -> None:
     stage = simple(feeds=(Feed("s2s", 2.0, think=True), Feed("s2s", 1.5), Feed("t2t", 0.5)))
     [run] = plan({"3": stage}, ["think"])
-    assert run.stage.feeds == (Feed("s2s", 3.5), Feed("t2t", 0.5))
+    assert run.stage.feeds == (Feed("s2s", 2.0), Feed("s2s", 1.5), Feed("t2t", 0.5))
 
 
 def test_stages_are_chosen_by_name_or_by_number() -> None:

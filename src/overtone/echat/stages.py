@@ -160,13 +160,10 @@ def plan(stages: Mapping[str, Stage], ablate: Iterable[str] = (), scale: float =
 
 
 def _thoughtless(stage: Stage) -> Stage:
-    """The stage with every thought left out; feeds that become the same are one, with their weights together."""
-    merged: dict[Feed, float] = {}
-    for feed in stage.feeds:
-        plain = msgspec.structs.replace(feed, think=False, weight=1.0)
-        merged[plain] = merged.get(plain, 0.0) + feed.weight
-    feeds = tuple(msgspec.structs.replace(feed, weight=weight) for feed, weight in merged.items())
-    return msgspec.structs.replace(stage, feeds=feeds)
+    """The stage with every thought left out, its feeds as they were otherwise."""
+    return msgspec.structs.replace(
+        stage, feeds=tuple(msgspec.structs.replace(feed, think=False) for feed in stage.feeds)
+    )
 
 
 def apportion(whole: int, weights: list[int]) -> list[int]:

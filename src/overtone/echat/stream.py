@@ -125,7 +125,7 @@ class Stream(IterableDataset):
         known = {}  # feeds that differ in weight alone are surveyed once
         self.sources = []
         for source in sources(run.stage, records):
-            key = (source.task, source.style, source.thoughts, source.streaming, len(source.records))
+            key = (source.task, source.style, source.thoughts, source.streaming, tuple(map(id, source.records)))
             if key not in known:
                 known[key] = mixing.survey(source, tok, corpus.seconds, self._positions, run.stage.sequence)
             self.sources.append(
@@ -207,6 +207,9 @@ class Stream(IterableDataset):
         return max(1, targets) / sum(source.lengths[at] for at in some)
 
     def _positions(self, seconds: float) -> int:
+        heard = self.model.encoder
+        if heard.kind == "whisper" and seconds > heard.longest:
+            return self.run.stage.sequence + 1  # more than it can hear is too long
         return positions(self.model, round(seconds * RATE))
 
 
