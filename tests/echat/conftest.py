@@ -24,3 +24,16 @@ if importlib.util.find_spec("torch") is not None:
 def environment() -> dict[str, str]:
     """What a process of ours needs to find torch as these tests do."""
     return {**os.environ, "PYTHONPATH": str(BORROWED), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of the preset `tiny`, untrained, where a run's last stage leaves it."""
+    from overtone.echat import checkpoint, config
+
+    torch.manual_seed(0)
+    preset = config.read("tiny")
+    folder = tmp_path_factory.mktemp("tiny") / "run" / "stage-3" / "model"
+    folder.parent.mkdir(parents=True)
+    checkpoint.save(checkpoint.make(preset), folder, preset, notes={"stage": "3"})
+    return folder

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from overtone.echat import checkpoint, config, think
+from overtone.echat import config, think
 from overtone.echat.aloud import RATE, Aloud
 from overtone.echat.answer import Answerer, TooLong, _Reading, open_answerer
 from overtone.echat.decode import Sampling
@@ -21,15 +21,6 @@ from overtone.errors import AudioError, UsageError
 
 pytestmark = pytest.mark.local
 SHORT = Manner(max_text=24, max_speech=40, think="", speech=Sampling(1.0, 50))
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.manual_seed(0)
-    preset = config.read("tiny")
-    folder = tmp_path_factory.mktemp("answer") / "model"
-    checkpoint.save(checkpoint.make(preset), folder, preset, notes={"stage": "3"})
-    return folder
 
 
 @pytest.fixture(scope="module")

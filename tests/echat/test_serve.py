@@ -18,11 +18,10 @@ from typing import Any
 import aiohttp
 import numpy as np
 import pytest
-import torch
 
 from overtone.audio import encode_wav, load_sound
 from overtone.cli import main
-from overtone.echat import checkpoint, config, serve, wire
+from overtone.echat import config, serve, wire
 from overtone.echat.answer import open_answerer
 from overtone.echat.decode import Sampling
 from overtone.echat.manner import Manner
@@ -33,15 +32,6 @@ from overtone.spec import parse_spec
 
 pytestmark = pytest.mark.local
 MANNER = Manner(think="", interleave=True, max_text=14, max_speech=60, speech=Sampling(1.0, 50))
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.manual_seed(0)
-    preset = config.read("tiny")
-    folder = tmp_path_factory.mktemp("serve") / "model"
-    checkpoint.save(checkpoint.make(preset), folder, preset, notes={"stage": "3"})
-    return folder
 
 
 class Running:

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-import torch
 
 from bench.data import make
 from overtone import open_run
@@ -25,16 +24,6 @@ from overtone.schema import Key, Message, Request
 from overtone.spec import parse_spec
 
 pytestmark = pytest.mark.local
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.manual_seed(0)
-    preset = config.read("tiny")
-    folder = tmp_path_factory.mktemp("worker") / "run" / "stage-3" / "model"
-    folder.parent.mkdir(parents=True)
-    checkpoint.save(checkpoint.make(preset), folder, preset, notes={"stage": "3"})
-    return folder
 
 
 def noise(seconds: float) -> Any:

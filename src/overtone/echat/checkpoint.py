@@ -22,6 +22,7 @@ from overtone.echat.backbone import open_lm
 from overtone.echat.config import Config, convert
 from overtone.echat.encoders import open_encoder
 from overtone.echat.model import EChat, fill
+from overtone.echat.stages import PARTS
 from overtone.errors import DataError, UsageError
 from overtone.paths import read_plain, shown
 from overtone.spec import suggest
@@ -29,7 +30,6 @@ from overtone.version import __version__
 
 FORMAT = 1
 INDEX = "checkpoint.json"
-PARTS = ("encoder", "adapter", "speech", "lm")
 
 
 class Part(Struct, frozen=True):
