@@ -153,19 +153,19 @@ def _refuse(args: argparse.Namespace, whose: str, *flags: str) -> None:
 def progress() -> Callable[[str, int, int], None]:
     """A moving line with the time left on a terminal, a plain line now and then in a log."""
     terminal = sys.stderr.isatty()
-    began: dict[str, float] = {}
+    began: dict[str, tuple[float, int]] = {}  # when, and how much an earlier build had done
     drawn = 0.0
 
     def tell(what: str, done: int, total: int) -> None:
         nonlocal drawn
         now = time.monotonic()
-        began.setdefault(what, now)
+        first, before = began.setdefault(what, (now, done))
         last = done >= total
         if not last and now - drawn < (0.1 if terminal else 10.0):
             return
         drawn = now
-        left = (now - began[what]) / max(done, 1) * (total - done)
-        line = f"{what}: {done}/{total}" + ("" if last else f", {left:.0f} s left")
+        left = (now - first) / (done - before) * (total - done) if done > before else 0.0
+        line = f"{what}: {done}/{total}" + (f", {left:.0f} s left" if left else "")
         if terminal:
             bar = "█" * (24 * done // max(total, 1))
             print(f"\r\x1b[K{bar:<24} {line}", end="\n" if last else "", file=sys.stderr, flush=True)

@@ -106,7 +106,7 @@ def hear(clip: Clip, made: NDArray[np.float64], twin: NDArray[np.float64] | None
     )  # fmt: skip
     found = hygiene.check([record], {clip.drawn: mine})
     if twin is not None:
-        other = facts.measure_sound(_sound(twin), clip.text)
+        other = facts.measure_sound(_sound(twin), clip.text, listen=False)
         known = {clip.drawn: mine, "twin": other}
         # A child's promises do not grow with strength: it is another speaker.
         strength = 1.0 if last == "child" else clip.strength

@@ -113,13 +113,16 @@ def measure(path: Path, words: str, twin: Path | None = None, formants: float = 
     return measure_sound(read(path), words, None if twin is None else read(twin), formants)
 
 
-def measure_sound(sound: Sound, words: str, twin: Sound | None = None, formants: float = 1.0) -> Facts:
-    """`measure` for a decoded clip: a neutral twin is decoded once for all that are compared with it."""
+def measure_sound(
+    sound: Sound, words: str, twin: Sound | None = None, formants: float = 1.0, *, listen: bool = True
+) -> Facts:
+    """`measure` for a decoded clip: a neutral twin is decoded once for all that are compared with it. Without `listen`
+    the recogniser, which takes longer than all else, is not asked what it says."""
     from overtone.embedded.recogniser import transcribe
 
     x = sound.samples
     measures = audio.measure(x, sound.rate)
-    transcript = transcribe(x, sound.rate)
+    transcript = transcribe(x, sound.rate) if listen else ""
     levels = _levels(x, sound.rate)
     loud = np.flatnonzero(levels > 20 * np.log10(SILENT))
     return Facts(
