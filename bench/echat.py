@@ -20,12 +20,12 @@ import msgspec
 import numpy as np
 import torch
 
-from overtone.echat import checkpoint, config
-from overtone.echat.aloud import RATE
-from overtone.echat.answer import Answerer, held, on_device, open_answerer
-from overtone.echat.dialogue import Asked, Message
-from overtone.echat.manner import Manner, Trained
+from overtone.echat.net import checkpoint, config
 from overtone.echat.speech import open_tokens
+from overtone.echat.talk.aloud import RATE
+from overtone.echat.talk.answer import Answerer, held, on_device, open_answerer
+from overtone.echat.talk.dialogue import Asked, Message
+from overtone.echat.talk.manner import Manner, Trained
 
 
 def query(seconds: float, seed: int) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 
 from overtone import audio
 from overtone.build import delivery
-from overtone.echat import labels
+from overtone.echat.data import labels
 from overtone.echat.speech import open_tokens, units
 from overtone.embedded import recogniser
 from overtone.metrics.wer import align

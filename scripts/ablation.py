@@ -26,7 +26,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from overtone.echat.predictions import ARMS
+from overtone.echat.exam.predictions import ARMS
 from overtone.errors import EXIT_BUDGET, UsageError
 from overtone.spec import suggest
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from overtone.echat.scores import FULL, OWN, Difference, Row, Scores
-from overtone.echat.tallies import CATEGORIES
+from overtone.echat.exam.scores import FULL, OWN, Difference, Row, Scores
+from overtone.echat.exam.tallies import CATEGORIES
 from overtone.paths import write_whole
 
 PAGE = Path(__file__).parent.parent / "docs" / "echat-results.md"

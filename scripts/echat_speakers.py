@@ -12,7 +12,7 @@ from overtone.build.gates.facts import heard
 from overtone.build.plan import Group, Job, Options
 from overtone.build.render import Renderer
 from overtone.build.voices._records import SCALE, Speaker
-from overtone.echat.takes import DEV, TRAIN
+from overtone.echat.making.takes import DEV, TRAIN
 from overtone.embedded.recogniser import transcribe
 
 SAID = (

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-from overtone.echat.moonshine import moonshine_state
+from overtone.echat.net.moonshine import moonshine_state
 from overtone.embedded import require
 
 

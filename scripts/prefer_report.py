@@ -23,8 +23,8 @@ from overtone.analysis.judged import read_dimensions
 from overtone.analysis.measures import METRICS
 from overtone.analysis.reading import same_signature
 from overtone.arena.preferences import Preference
-from overtone.echat import predictions, scores
-from overtone.echat.predictions import Head, Prediction
+from overtone.echat.exam import predictions, scores
+from overtone.echat.exam.predictions import Head, Prediction
 from overtone.errors import DataError, OvertoneError, UsageError
 from overtone.paths import read_plain, shown, write_whole
 from overtone.runs.store import Store

@@ -4,7 +4,7 @@
     python -m tarfile -e out/real/ravdess.tar.xz out/real      # there
 
 DATA holds the corpora (`overtone build echat-real` reads the same). A test only hears them: nothing is trained on them,
-and nothing of them is passed on. The label map is that of `overtone.echat.labels`, and what it leaves out is in `MAP`.
+and nothing of them is passed on. The label map is that of `overtone.echat.data.labels`; what it leaves out is in `MAP`.
 With `--echat-eval DIR`, what `overtone build echat-eval` made goes along as a pack of its own.
 """
 
@@ -23,11 +23,12 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from overtone import audio
-from overtone.echat import containers, real
-from overtone.echat.containers import RATE, PackWriter
-from overtone.echat.labels import DIMENSIONS, Labels
-from overtone.echat.real import Take
-from overtone.echat.records import UNDERSTANDING, Record, from_raw
+from overtone.echat.data import containers
+from overtone.echat.data.containers import RATE, PackWriter
+from overtone.echat.data.labels import DIMENSIONS, Labels
+from overtone.echat.data.records import UNDERSTANDING, Record, from_raw
+from overtone.echat.making import real
+from overtone.echat.making.real import Take
 from overtone.errors import UsageError
 from overtone.paths import shown
 

@@ -11,17 +11,18 @@ from typing import Any
 import torch
 from msgspec.structs import replace
 
-from overtone.echat import checkpoint, compact, evaluate
-from overtone.echat.asking import Machine
-from overtone.echat.backbone import open_lm
-from overtone.echat.batches import Clips
-from overtone.echat.config import Config
-from overtone.echat.containers import Pack
-from overtone.echat.evaluate import Wanted, chosen, chosen_modes
-from overtone.echat.model import EChat, fill
-from overtone.echat.stages import StageRun, stages
-from overtone.echat.stream import Corpus, Stream
-from overtone.echat.tokenizer import open_tokenizer
+from overtone.echat.data.containers import Pack
+from overtone.echat.exam import evaluate
+from overtone.echat.exam.asking import Machine
+from overtone.echat.exam.evaluate import Wanted, chosen, chosen_modes
+from overtone.echat.learn.batches import Clips
+from overtone.echat.learn.stages import StageRun, stages
+from overtone.echat.learn.stream import Corpus, Stream
+from overtone.echat.net import checkpoint, compact
+from overtone.echat.net.backbone import open_lm
+from overtone.echat.net.config import Config
+from overtone.echat.net.model import EChat, fill
+from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.errors import UsageError
 
 HELD_OUT = 32  # records of each feed whose loss is taken

@@ -28,13 +28,13 @@ from msgspec.structs import replace
 from torch import Tensor
 
 from overtone.build.licence import FREE
-from overtone.echat import checkpoint, compact
-from overtone.echat.backbone import open_lm
-from overtone.echat.checkpoint import Kept
-from overtone.echat.config import Config
-from overtone.echat.model import EChat
-from overtone.echat.recipe import model_folder
-from overtone.echat.scores import FULL, Scores
+from overtone.echat.exam.scores import FULL, Scores
+from overtone.echat.learn.recipe import model_folder
+from overtone.echat.net import checkpoint, compact
+from overtone.echat.net.backbone import open_lm
+from overtone.echat.net.checkpoint import Kept
+from overtone.echat.net.config import Config
+from overtone.echat.net.model import EChat
 from overtone.errors import DataError, OvertoneError, UsageError
 from overtone.paths import read_plain, shown, write_whole
 from scripts.release_compare import compare

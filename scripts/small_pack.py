@@ -30,7 +30,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from overtone.build.pool import spread, workers
-from overtone.echat.containers import PACK, RATE, Pack, clip_index
+from overtone.echat.data.containers import PACK, RATE, Pack, clip_index
 from overtone.errors import DataError, OvertoneError, UsageError
 from overtone.paths import inside, shown, write_whole
 

@@ -28,7 +28,9 @@ from overtone.echat.speech import units as u
 
 WORK = Path("out/units")
 TEXTS = Path("src/overtone/build")
-UNSEEN = Path("src/overtone/echat/texts/plain.toml")  # what nothing is trained on: `bench.units` listens to these
+UNSEEN = Path(
+    "src/overtone/echat/making/texts/plain.toml"
+)  # nothing is trained on these: `bench.units` listens to them
 DELIVERIES = 2  # of each text
 SEED = 7
 MANNERS = ("", "happy", "sad", "surprise", "angry", "fear", "disgust", "sobbing", "tired", "slow", "fast")

@@ -32,6 +32,15 @@ MAY: dict[str, set[str]] = {  # room → the rooms it may import; every room may
     "arena": {"runs", "judges", "labels", "stats", "analysis"},
     "cli": ANYTHING,
 }
+ECHAT_MAY: dict[str, set[str]] = {  # and within echat, room by room
+    "data": set(),
+    "speech": {"data"},
+    "making": {"data", "speech"},
+    "net": {"data"},
+    "learn": {"data", "speech", "net"},
+    "exam": {"data", "speech", "net", "learn"},
+    "talk": {"data", "speech", "net", "learn"},
+}
 GROUND = {"cues", "schema", "errors", "paths", "spec", "version", "registry", "safety", "suite"}
 GROUND_MAY = {
     "suite": {"schema"},
@@ -42,13 +51,13 @@ GROUND_MAY = {
 }
 EXCEPTIONS = {
     ("models/replay.py", "runs"),  # a stored run as a model reads the store
-    ("echat/worker.py", "workers"),  # it speaks their protocol
+    ("echat/talk/worker.py", "workers"),  # it speaks their protocol
 }
 COMPOSERS = {"api", "scoring", "solving", "__init__", "__main__"}  # what joins the rooms
 
 
-def imports(path: Path) -> set[str]:
-    """The first name below `overtone` of everything a file imports, inside functions too."""
+def imports(path: Path, below: str = "overtone") -> set[str]:
+    """The first name below a package of everything a file imports, inside functions too."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         names = []
@@ -56,9 +65,9 @@ def imports(path: Path) -> set[str]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names = [node.module]
-            if node.module == "overtone":
-                names = [f"overtone.{alias.name}" for alias in node.names]
-        found |= {name.split(".")[1] for name in names if name.startswith("overtone.")}
+            if node.module == below:
+                names = [f"{below}.{alias.name}" for alias in node.names]
+        found |= {name.removeprefix(f"{below}.").split(".")[0] for name in names if name.startswith(f"{below}.")}
     return found
 
 
@@ -78,9 +87,17 @@ def test_a_file_imports_only_what_its_room_may(path: Path) -> None:
     assert not extra, f"{relative} must not import {sorted(extra)}"
 
 
+@pytest.mark.parametrize("room", ECHAT_MAY)
+def test_a_room_of_echat_imports_only_what_it_may(room: str) -> None:
+    found = {
+        (path.name, name) for path in (SOURCE / "echat" / room).glob("*.py") for name in imports(path, "overtone.echat")
+    }
+    assert not {(file, name) for file, name in found if name not in ECHAT_MAY[room] | {room}}
+
+
 def test_every_room_has_a_rule() -> None:
-    rooms = {p.name for p in SOURCE.iterdir() if p.is_dir() and any(p.glob("*.py"))}
-    assert rooms == set(MAY)
+    for folder, rules in ((SOURCE, MAY), (SOURCE / "echat", ECHAT_MAY)):
+        assert {p.name for p in folder.iterdir() if p.is_dir() and any(p.glob("*.py"))} == set(rules)
 
 
 def test_no_file_is_too_long_to_read_in_one_sitting() -> None:

@@ -29,7 +29,7 @@ def environment() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of the preset `tiny`, untrained, where a run's last stage leaves it."""
-    from overtone.echat import checkpoint, config
+    from overtone.echat.net import checkpoint, config
 
     torch.manual_seed(0)
     preset = config.read("tiny")

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from overtone.echat import config
-from overtone.echat.backbone import open_lm
-from overtone.echat.config import ModelConfig, convert
-from overtone.echat.encoders import open_encoder
-from overtone.echat.model import EChat
+from overtone.echat.net import config
+from overtone.echat.net.backbone import open_lm
+from overtone.echat.net.config import ModelConfig, convert
+from overtone.echat.net.encoders import open_encoder
+from overtone.echat.net.model import EChat
 
 
 @dataclass

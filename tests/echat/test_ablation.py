@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from overtone.audio import encode_wav
 from overtone.cli import main
-from overtone.echat import predictions
-from overtone.echat.containers import Pack
-from overtone.echat.evaluate import replies
+from overtone.echat.data.containers import Pack
+from overtone.echat.exam import predictions
+from overtone.echat.exam.evaluate import replies
 from overtone.errors import UsageError
 from scripts import ablation, real_pack
 from scripts.ablation import Run, Settings

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from overtone.echat import config, think
-from overtone.echat.aloud import RATE, Aloud
-from overtone.echat.answer import Answerer, TooLong, _Reading, open_answerer
-from overtone.echat.decode import Sampling
-from overtone.echat.dialogue import Asked, Message, read, to_wave
-from overtone.echat.manner import Manner, Trained, manner_of, trained
+from overtone.echat.data import think
+from overtone.echat.net import config
+from overtone.echat.net.decode import Sampling
 from overtone.echat.speech import open_tokens
 from overtone.echat.speech.units import say
+from overtone.echat.talk.aloud import RATE, Aloud
+from overtone.echat.talk.answer import Answerer, TooLong, _Reading, open_answerer
+from overtone.echat.talk.dialogue import Asked, Message, read, to_wave
+from overtone.echat.talk.manner import Manner, Trained, manner_of, trained
 from overtone.errors import AudioError, UsageError
 
 pytestmark = pytest.mark.local

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 import torch
 
-from overtone.echat import config
-from overtone.echat.backbone import build, fused, open_lm
-from overtone.echat.tokenizer import Bytes, Tokenizer, gguf_file, open_tokenizer
+from overtone.echat.net import config
+from overtone.echat.net.backbone import build, fused, open_lm
+from overtone.echat.net.tokenizer import Bytes, Tokenizer, gguf_file, open_tokenizer
 from overtone.embedded import present
 from overtone.errors import DataError, UsageError
 from tests.echat import small

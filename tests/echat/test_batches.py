@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from overtone.echat import layout
-from overtone.echat.batches import SLOT, Clips, augment_wave, collate, mel_augmenter, widen
-from overtone.echat.containers import Pack, PackWriter
-from overtone.echat.layout import AUDIO, Sequence
-from overtone.echat.records import Record
-from overtone.echat.stages import Augment
+from overtone.echat.data import layout
+from overtone.echat.data.containers import Pack, PackWriter
+from overtone.echat.data.layout import AUDIO, Sequence
+from overtone.echat.data.records import Record
+from overtone.echat.learn.batches import SLOT, Clips, augment_wave, collate, mel_augmenter, widen
+from overtone.echat.learn.stages import Augment
 
 SECOND = 16_000
 

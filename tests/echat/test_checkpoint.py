@@ -12,9 +12,9 @@ import msgspec
 import pytest
 import torch
 
-from overtone.echat import checkpoint, config
-from overtone.echat.config import Config
-from overtone.echat.tokenizer import open_tokenizer
+from overtone.echat.net import checkpoint, config
+from overtone.echat.net.config import Config
+from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.embedded import present
 from overtone.errors import DataError, UsageError
 from tests.echat import small
@@ -157,7 +157,8 @@ def test_killed_while_saving_again_and_again_there_is_always_a_whole_one(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
     code = (
-        "from pathlib import Path; from overtone.echat import checkpoint; from overtone.echat.config import Config\n"
+        "from pathlib import Path; from overtone.echat.net import checkpoint\n"
+        "from overtone.echat.net.config import Config\n"
         "from tests.echat import small; m = small.model(); c = Config(name='t', model=m.config)\n"
         f"checkpoint.save(m, Path({str(tmp_path)!r}) / 'one', c); print('first', flush=True)\n"
         f"while True: checkpoint.save(m, Path({str(tmp_path)!r}) / 'one', c)"

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from overtone.echat import checkpoint, compact
-from overtone.echat.checkpoint import Kept
-from overtone.echat.compact import HEAD
-from overtone.echat.config import Config
+from overtone.echat.net import checkpoint, compact
+from overtone.echat.net.checkpoint import Kept
+from overtone.echat.net.compact import HEAD
+from overtone.echat.net.config import Config
 from overtone.errors import DataError, UsageError
 from tests.echat import small
 

@@ -9,10 +9,10 @@ import pytest
 from overtone.build.recipes import manners
 from overtone.build.voices import held_out
 from overtone.build.voices.espeak import parts as voice_parts
-from overtone.echat import compose, takes, texts
-from overtone.echat.compose import Exchange
-from overtone.echat.labels import CUE_OF_LABEL, REPLY
-from overtone.echat.takes import Clip, clip_of
+from overtone.echat.data.labels import CUE_OF_LABEL, REPLY
+from overtone.echat.making import compose, takes, texts
+from overtone.echat.making.compose import Exchange
+from overtone.echat.making.takes import Clip, clip_of
 
 COUNT = 3000
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from overtone.echat import config
+from overtone.echat.net import config
 from overtone.errors import UsageError
 
 FILE = """

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from overtone import audio
 from overtone.cli import main
-from overtone.echat import containers, shards
-from overtone.echat.containers import Pack
-from overtone.echat.labels import Labels
-from overtone.echat.records import Record, Turn
+from overtone.echat.data import containers, shards
+from overtone.echat.data.containers import Pack
+from overtone.echat.data.labels import Labels
+from overtone.echat.data.records import Record, Turn
 from overtone.errors import DataError
 from tests.echat.test_records import records as any_record
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from overtone.echat.curves import (
+from overtone.echat.learn.curves import (
     LOG,
     LOOKS,
     RUN,

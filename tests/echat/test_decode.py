@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from overtone.echat import checkpoint, config, decode, layout
-from overtone.echat.decode import How, Sampling
-from overtone.echat.records import Record
-from overtone.echat.tokenizer import open_tokenizer
+from overtone.echat.data import layout
+from overtone.echat.data.records import Record
+from overtone.echat.net import checkpoint, config, decode
+from overtone.echat.net.decode import How, Sampling
+from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.errors import DataError
 
 SECONDS = (0.5, 1.3, 0.8)

@@ -10,10 +10,10 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from overtone.echat import config
-from overtone.echat.config import EncoderConfig
-from overtone.echat.encoders import LogMel, open_encoder
-from overtone.echat.moonshine import moonshine_state
+from overtone.echat.net import config
+from overtone.echat.net.config import EncoderConfig
+from overtone.echat.net.encoders import LogMel, open_encoder
+from overtone.echat.net.moonshine import moonshine_state
 from overtone.embedded import present, require
 from overtone.errors import DataError, OvertoneError, UsageError
 

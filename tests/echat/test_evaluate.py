@@ -11,13 +11,15 @@ import pytest
 import torch
 
 from overtone.cli import main
-from overtone.echat import asking, checkpoint, config, decode, device, evaluate, layout, predictions
-from overtone.echat.asking import Machine
-from overtone.echat.containers import Pack, PackWriter, open_audio
-from overtone.echat.evaluate import Wanted
-from overtone.echat.labels import EMOTIONS, Labels, tag
-from overtone.echat.records import Record
-from overtone.echat.scores import Scores
+from overtone.echat.data import layout
+from overtone.echat.data.containers import Pack, PackWriter, open_audio
+from overtone.echat.data.labels import EMOTIONS, Labels, tag
+from overtone.echat.data.records import Record
+from overtone.echat.exam import asking, evaluate, predictions
+from overtone.echat.exam.asking import Machine
+from overtone.echat.exam.evaluate import Wanted
+from overtone.echat.exam.scores import Scores
+from overtone.echat.net import checkpoint, config, decode, device
 from overtone.errors import DataError, UsageError
 
 EMOTION = {"a": "anger", "b": "happy"}

@@ -10,12 +10,13 @@ import pytest
 import torch
 from torch import nn
 
-from overtone.echat import config, fast
-from overtone.echat.backbone import RMSNorm, open_lm
-from overtone.echat.encoders import open_encoder
-from overtone.echat.launch import World
-from overtone.echat.model import EChat
-from overtone.echat.recipe import layers
+from overtone.echat.learn import fast
+from overtone.echat.learn.launch import World
+from overtone.echat.learn.recipe import layers
+from overtone.echat.net import config
+from overtone.echat.net.backbone import RMSNorm, open_lm
+from overtone.echat.net.encoders import open_encoder
+from overtone.echat.net.model import EChat
 from tests.echat import small
 from tests.echat.toys import ALONE
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from overtone.echat import config
-from overtone.echat.backbone import open_lm
-from overtone.echat.encoders import open_encoder
-from overtone.echat.model import EChat
+from overtone.echat.net import config
+from overtone.echat.net.backbone import open_lm
+from overtone.echat.net.encoders import open_encoder
+from overtone.echat.net.model import EChat
 
 
 def count(module: torch.nn.Module) -> int:

@@ -6,8 +6,8 @@ import pytest
 
 from overtone import cues
 from overtone.build import echat_texts, recipes
-from overtone.echat import labels
-from overtone.echat.labels import Labels
+from overtone.echat.data import labels
+from overtone.echat.data.labels import Labels
 from overtone.errors import DataError
 
 

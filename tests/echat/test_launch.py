@@ -18,10 +18,10 @@ import psutil
 import pytest
 import torch
 
-from overtone.echat import launch
-from overtone.echat.curves import LOG, read_log
-from overtone.echat.stages import StageRun
-from overtone.echat.train import train
+from overtone.echat.learn import launch
+from overtone.echat.learn.curves import LOG, read_log
+from overtone.echat.learn.stages import StageRun
+from overtone.echat.learn.train import train
 from tests.conftest import REPOSITORY
 from tests.echat.toys import STAGE, Numbers, Toy, make_pack
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overtone.echat import layout, prompts
-from overtone.echat.labels import Labels
-from overtone.echat.layout import AUDIO, IGNORED, Sequence, Unfit
-from overtone.echat.records import Message, Record, TextRecord, Turn
+from overtone.echat.data import layout, prompts
+from overtone.echat.data.labels import Labels
+from overtone.echat.data.layout import AUDIO, IGNORED, Sequence, Unfit
+from overtone.echat.data.records import Message, Record, TextRecord, Turn
 
 MARKS = ("<|im_start|>", "<|im_end|>")
 V, K = 256 + len(MARKS), 10

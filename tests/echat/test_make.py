@@ -18,15 +18,15 @@ import numpy as np
 import pytest
 
 from overtone.audio import decode
-from overtone.echat import leak, make, pieces, texts
-from overtone.echat.compose import compose, sizes_for
-from overtone.echat.containers import Pack, open_audio, read, read_text
-from overtone.echat.make import build
-from overtone.echat.sound import as_heard
-from overtone.echat.sound import make as make_sound
-from overtone.echat.spoken import Reply, tokens_identity
-from overtone.echat.takes import clip_of
-from overtone.echat.write import Outputs
+from overtone.echat.data.containers import Pack, open_audio, read, read_text
+from overtone.echat.making import leak, make, pieces, texts
+from overtone.echat.making.compose import compose, sizes_for
+from overtone.echat.making.make import build
+from overtone.echat.making.sound import as_heard
+from overtone.echat.making.sound import make as make_sound
+from overtone.echat.making.spoken import Reply, tokens_identity
+from overtone.echat.making.takes import clip_of
+from overtone.echat.making.write import Outputs
 from overtone.errors import DataError, UsageError
 
 SMALL = ("train", "seen")
@@ -105,8 +105,8 @@ def test_two_builds_come_to_the_same_bytes_with_any_number_of_processes(built: P
 
 def test_a_killed_build_goes_on_and_comes_to_the_same_bytes(built: Path, tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from overtone.echat import make, pieces; "
-        "from overtone.echat.write import Outputs; out = Path(sys.argv[1]); pieces.CHUNK = 3; make.build(out, "
+        "import sys; from pathlib import Path; from overtone.echat.making import make, pieces; "
+        "from overtone.echat.making.write import Outputs; out = Path(sys.argv[1]); pieces.CHUNK = 3; make.build(out, "
         "folder=Path(sys.argv[2]), count=12, only=('train', 'seen'), "
         "gates=False, jobs=1, speech='', outputs=Outputs(pack=str(out / 'pack')))"
     )
@@ -269,7 +269,7 @@ def test_gates_keep_what_is_understood_and_leave_out_what_is_not(tmp_path: Path,
 
 @pytest.mark.local
 def test_the_gates_hear_wrong_words_and_a_missing_cue() -> None:
-    from overtone.echat.sound import hear
+    from overtone.echat.making.sound import hear
 
     x = next(x for x in compose(texts.read(FEW), 0, {"train": 200}) if x.cues == ("happy",))
     clip = clip_of(x, 0)

@@ -8,10 +8,10 @@ from collections import Counter
 
 import pytest
 
-from overtone.echat.labels import Labels
-from overtone.echat.layout import Sequence
-from overtone.echat.mixing import Mixture, Planned, Source, survey
-from overtone.echat.records import Record
+from overtone.echat.data.labels import Labels
+from overtone.echat.data.layout import Sequence
+from overtone.echat.data.records import Record
+from overtone.echat.learn.mixing import Mixture, Planned, Source, survey
 from overtone.errors import DataError
 from tests.echat.test_layout import TOK
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 import torch
 
-from overtone.echat.backbone import open_lm
-from overtone.echat.config import adapter_length
-from overtone.echat.encoders import open_encoder
-from overtone.echat.model import Adapter, EChat
+from overtone.echat.net.backbone import open_lm
+from overtone.echat.net.config import adapter_length
+from overtone.echat.net.encoders import open_encoder
+from overtone.echat.net.model import Adapter, EChat
 from tests.echat import small
 
 

@@ -14,18 +14,20 @@ import torch
 
 from overtone import audio
 from overtone.cli import main
-from overtone.echat import checkpoint, layout, pairs
-from overtone.echat.batches import Clips
-from overtone.echat.config import names, read
-from overtone.echat.curves import LOG, MARGINS, read_log
-from overtone.echat.labels import Labels
-from overtone.echat.prefer import Pairs, Preferring, Told, dpo, measure, read_stage, run
-from overtone.echat.recipe import Settings, model_folder
-from overtone.echat.records import Record
-from overtone.echat.stages import plan, stages
-from overtone.echat.stream import Corpus
-from overtone.echat.think import label_thought
-from overtone.echat.tokenizer import open_tokenizer
+from overtone.echat.data import layout
+from overtone.echat.data.labels import Labels
+from overtone.echat.data.records import Record
+from overtone.echat.data.think import label_thought
+from overtone.echat.learn import pairs
+from overtone.echat.learn.batches import Clips
+from overtone.echat.learn.curves import LOG, MARGINS, read_log
+from overtone.echat.learn.prefer import Pairs, Preferring, Told, dpo, measure, read_stage, run
+from overtone.echat.learn.recipe import Settings, model_folder
+from overtone.echat.learn.stages import plan, stages
+from overtone.echat.learn.stream import Corpus
+from overtone.echat.net import checkpoint
+from overtone.echat.net.config import names, read
+from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.runs.store import Store
 from overtone.schema import Clip, Item, Reply, Score, Turn
@@ -356,10 +358,10 @@ def test_a_checkpoint_tells_the_thoughts_and_tokens_that_pairs_are_made_of(monke
     import overtone.workers
     from overtone.arena.opinions import THOUGHT as thought_mark
     from overtone.arena.opinions import TOKENS as tokens_mark
-    from overtone.echat.answer import Answer
+    from overtone.echat.talk.answer import Answer
 
     monkeypatch.syspath_prepend(str(Path(next(iter(overtone.workers.__path__)))))
-    from overtone.echat.worker import Engine
+    from overtone.echat.talk.worker import Engine
 
     engine = Engine()
     engine.tells = True

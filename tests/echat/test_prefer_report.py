@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from overtone.arena.preferences import Preference, Side, Voter
-from overtone.echat import predictions
-from overtone.echat.labels import EMOTIONS
-from overtone.echat.predictions import Head, Prediction
+from overtone.echat.data.labels import EMOTIONS
+from overtone.echat.exam import predictions
+from overtone.echat.exam.predictions import Head, Prediction
 from overtone.runs.store import Store
 from overtone.schema import Item, Reply, Score, Turn
 from scripts import prefer_report

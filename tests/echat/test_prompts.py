@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overtone.echat import labels, prompts
+from overtone.echat.data import labels, prompts
 from overtone.errors import DataError
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from overtone.audio import encode_wav
 from overtone.cli._main import main
-from overtone.echat import real
-from overtone.echat.containers import Pack, open_audio, read
-from overtone.echat.labels import Labels
+from overtone.echat.data.containers import Pack, open_audio, read
+from overtone.echat.data.labels import Labels
+from overtone.echat.making import real
 from overtone.errors import UsageError
 
 

@@ -17,17 +17,18 @@ import pytest
 import torch
 
 from overtone.cli import main
-from overtone.echat import checkpoint, fast
-from overtone.echat.batches import Clips
-from overtone.echat.config import read
-from overtone.echat.containers import PackWriter
-from overtone.echat.curves import LOG, LOOKS, read_log, read_looks
-from overtone.echat.labels import Labels
-from overtone.echat.recipe import Settings, model_folder, run
-from overtone.echat.records import Record
-from overtone.echat.stages import Feed, Rates, Stage, plan, stages
-from overtone.echat.stream import Corpus, Stream
-from overtone.echat.tokenizer import open_tokenizer
+from overtone.echat.data.containers import PackWriter
+from overtone.echat.data.labels import Labels
+from overtone.echat.data.records import Record
+from overtone.echat.learn import fast
+from overtone.echat.learn.batches import Clips
+from overtone.echat.learn.curves import LOG, LOOKS, read_log, read_looks
+from overtone.echat.learn.recipe import Settings, model_folder, run
+from overtone.echat.learn.stages import Feed, Rates, Stage, plan, stages
+from overtone.echat.learn.stream import Corpus, Stream
+from overtone.echat.net import checkpoint
+from overtone.echat.net.config import read
+from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.errors import DataError, StoreError, UsageError
 from tests.echat.toys import make_pack
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overtone.echat import labels
-from overtone.echat.labels import Labels
-from overtone.echat.records import (
+from overtone.echat.data import labels
+from overtone.echat.data.labels import Labels
+from overtone.echat.data.records import (
     Message,
     Record,
     TextRecord,

@@ -12,10 +12,11 @@ import pytest
 import torch
 from msgspec.structs import replace
 
-from overtone.echat import checkpoint, compact, config, evaluate
-from overtone.echat.backbone import build
-from overtone.echat.config import Config
-from overtone.echat.scores import Row, Scores
+from overtone.echat.exam import evaluate
+from overtone.echat.exam.scores import Row, Scores
+from overtone.echat.net import checkpoint, compact, config
+from overtone.echat.net.backbone import build
+from overtone.echat.net.config import Config
 from overtone.embedded import present
 from overtone.errors import DataError
 from overtone.models.echat import checkpoint_folder

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from overtone.echat import launch
-from overtone.echat.curves import LOG, read_log
-from overtone.echat.train import ending_politely
+from overtone.echat.learn import launch
+from overtone.echat.learn.curves import LOG, read_log
+from overtone.echat.learn.train import ending_politely
 from overtone.errors import StoreError
 from tests.echat.toys import ALONE, Numbers, Toy, learn
 

@@ -12,11 +12,11 @@ import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from overtone.echat import scores, tallies
-from overtone.echat.labels import AGES, EMOTIONS, EVENTS
-from overtone.echat.predictions import Head, Prediction
-from overtone.echat.scores import Scores
-from overtone.echat.tallies import Measure
+from overtone.echat.data.labels import AGES, EMOTIONS, EVENTS
+from overtone.echat.exam import scores, tallies
+from overtone.echat.exam.predictions import Head, Prediction
+from overtone.echat.exam.scores import Scores
+from overtone.echat.exam.tallies import Measure
 from overtone.errors import DataError
 from scripts import echat_results
 

@@ -21,10 +21,11 @@ import pytest
 
 from overtone.audio import encode_wav, load_sound
 from overtone.cli import main
-from overtone.echat import config, serve, wire
-from overtone.echat.answer import open_answerer
-from overtone.echat.decode import Sampling
-from overtone.echat.manner import Manner
+from overtone.echat.net import config
+from overtone.echat.net.decode import Sampling
+from overtone.echat.talk import serve, wire
+from overtone.echat.talk.answer import open_answerer
+from overtone.echat.talk.manner import Manner
 from overtone.errors import UsageError
 from overtone.models import openai
 from overtone.schema import Key, Message, Request

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from overtone.echat.containers import PACK, Pack
+from overtone.echat.data.containers import PACK, Pack
 from overtone.errors import DataError, UsageError
 from scripts import small_pack
 from tests.echat.toys import make_pack

@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from overtone import audio
-from overtone.echat import labels, speech
+from overtone.echat import speech
+from overtone.echat.data import labels
 from overtone.echat.speech import units
 from overtone.embedded import recogniser
 from overtone.errors import AudioError, DataError, UsageError

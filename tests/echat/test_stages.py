@@ -6,8 +6,9 @@ import itertools
 
 import pytest
 
-from overtone.echat import config
-from overtone.echat.stages import PARTS, Feed, Rates, Stage, StageRun, apportion, plan, rate_at, stages, warm_up
+from overtone.echat.learn.stages import Feed, Rates, Stage, StageRun, apportion, plan, rate_at, stages, warm_up
+from overtone.echat.net import config
+from overtone.echat.net.config import PARTS
 from overtone.errors import UsageError
 from tests.conftest import REPOSITORY
 

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 import torch
 
-from overtone.echat.curves import LOG, read_log
-from overtone.echat.launch import World
-from overtone.echat.layout import Sequence
-from overtone.echat.text import Rows, Settings, TextModel, run
+from overtone.echat.data.layout import Sequence
+from overtone.echat.learn.curves import LOG, read_log
+from overtone.echat.learn.launch import World
+from overtone.echat.learn.text import Rows, Settings, TextModel, run
 from overtone.errors import DataError, StoreError
 
 
@@ -81,9 +81,9 @@ def test_numbers_are_predicted_in_their_own_units(folder, tmp_path) -> None:
 def test_a_prediction_does_not_depend_on_its_neighbours(folder) -> None:
     from transformers import AutoModelForCausalLM
 
-    from overtone.echat.launch import World
-    from overtone.echat.layout import Sequence
-    from overtone.echat.text import Rows, predict
+    from overtone.echat.data.layout import Sequence
+    from overtone.echat.learn.launch import World
+    from overtone.echat.learn.text import Rows, predict
 
     torch.manual_seed(1)
     model = TextModel(AutoModelForCausalLM.from_pretrained(folder), torch.tensor([[0.0], [2.0]]))

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from overtone.build import rules
-from overtone.echat import texts
-from overtone.echat.texts import Frame, Strategy, Texts
+from overtone.echat.making import texts
+from overtone.echat.making.texts import Frame, Strategy, Texts
 from overtone.errors import DataError
 
 FRAME = """[[frame]]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overtone.echat import labels
-from overtone.echat.labels import Labels
-from overtone.echat.think import Piece, label_thought, natural_thought, parse
+from overtone.echat.data import labels
+from overtone.echat.data.labels import Labels
+from overtone.echat.data.think import Piece, label_thought, natural_thought, parse
 
 ALL = Labels(emotion="sad", age="child", gender="male", event="cough")
 

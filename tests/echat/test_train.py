@@ -6,9 +6,9 @@ import msgspec
 import pytest
 import torch
 
-from overtone.echat.curves import LOG, read_log
-from overtone.echat.stages import Rates, StageRun
-from overtone.echat.train import Diverged, make_optimiser
+from overtone.echat.learn.curves import LOG, read_log
+from overtone.echat.learn.stages import Rates, StageRun
+from overtone.echat.learn.train import Diverged, make_optimiser
 from tests.echat.toys import RUN, STAGE, Numbers, Toy, learn
 
 

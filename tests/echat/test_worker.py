@@ -17,7 +17,7 @@ import pytest
 from bench.data import make
 from overtone import open_run
 from overtone.audio import encode_wav, load_sound
-from overtone.echat import checkpoint, config
+from overtone.echat.net import checkpoint, config
 from overtone.errors import DataError, MissingExtra, ModelFailure, UsageError
 from overtone.models import echat
 from overtone.schema import Key, Message, Request

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from overtone.echat.containers import PackWriter
-from overtone.echat.labels import Labels
-from overtone.echat.launch import World
-from overtone.echat.records import Record
-from overtone.echat.stages import Feed, Rates, Stage, StageRun
-from overtone.echat.train import train
+from overtone.echat.data.containers import PackWriter
+from overtone.echat.data.labels import Labels
+from overtone.echat.data.records import Record
+from overtone.echat.learn.launch import World
+from overtone.echat.learn.stages import Feed, Rates, Stage, StageRun
+from overtone.echat.learn.train import train
 
 ALONE = World(0, 1, torch.device("cpu"))
 STAGE = Stage("toy", 30, 100, Rates(adapter=3e-2, lm=1e-2), (Feed("t2t"),), warmup=3)

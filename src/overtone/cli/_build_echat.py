@@ -11,7 +11,7 @@ from overtone.paths import shown
 
 if TYPE_CHECKING:
     from overtone.build.pool import Tell
-    from overtone.echat.make import Built
+    from overtone.echat.making.make import Built
 
 NAMES = ("echat", "echat-real")
 _SHOWN = 8
@@ -40,7 +40,7 @@ def main(args: argparse.Namespace, only: tuple[str, ...], tell: Tell) -> int:
         raise UsageError("--count must be at least 1")
     pack = str(args.pack or (args.out / "pack" if args.pack_only else ""))
     if args.name == "echat-real":
-        from overtone.echat.real import build as build_real
+        from overtone.echat.making.real import build as build_real
 
         for flag in ("records", "each_turn", "speech"):
             if getattr(args, flag):
@@ -60,9 +60,9 @@ def main(args: argparse.Namespace, only: tuple[str, ...], tell: Tell) -> int:
         return _pack(args.records, args.out, args.each_turn)
     if args.each_turn:
         raise UsageError("--each-turn goes with --records; leave it out")
-    from overtone.echat.compose import SIZES
-    from overtone.echat.make import build
-    from overtone.echat.write import Outputs
+    from overtone.echat.making.compose import SIZES
+    from overtone.echat.making.make import build
+    from overtone.echat.making.write import Outputs
 
     built = build(
         args.out,
@@ -82,8 +82,8 @@ def main(args: argparse.Namespace, only: tuple[str, ...], tell: Tell) -> int:
 
 def _pack(source: Path, out: Path, each_turn: bool) -> int:
     """Records that lie elsewhere, in any container, as training reads them."""
-    from overtone.echat import containers
-    from overtone.echat.records import prefixes
+    from overtone.echat.data import containers
+    from overtone.echat.data.records import prefixes
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{shown(str(out))} is there already; give another --out")

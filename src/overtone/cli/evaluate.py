@@ -50,8 +50,8 @@ def _echat(args: argparse.Namespace) -> int:
         import torch  # noqa: F401
     except ModuleNotFoundError:
         raise MissingExtra("torch is not installed; run \"pip install 'overtone[train]'\"") from None
-    from overtone.echat import predictions
-    from overtone.echat.evaluate import Wanted, evaluate
+    from overtone.echat.exam import predictions
+    from overtone.echat.exam.evaluate import Wanted, evaluate
     from overtone.models.echat import checkpoint_folder
 
     wanted = Wanted(_names(args.parts), _names(args.modes), args.limit, args.spoken)
@@ -65,7 +65,7 @@ def _echat(args: argparse.Namespace) -> int:
 def _scores(args: argparse.Namespace) -> int:
     import msgspec
 
-    from overtone.echat import predictions, scores
+    from overtone.echat.exam import predictions, scores
     from overtone.paths import write_whole
 
     if args.draws < 2:
@@ -81,7 +81,7 @@ def _scores(args: argparse.Namespace) -> int:
 def _replies(args: argparse.Namespace) -> int:
     import msgspec
 
-    from overtone.echat import predictions, tallies
+    from overtone.echat.exam import predictions, tallies
     from overtone.paths import write_whole
 
     if len(args.paths) != 1:

@@ -98,7 +98,7 @@ def _preferences(args: argparse.Namespace) -> int:
     for path in written:
         print(f"→ {shown(str(path))}")
     if args.pack:
-        from overtone.echat import pairs
+        from overtone.echat.learn import pairs
         from overtone.echat.speech import open_tokens
 
         files = [path for path in written if path.suffix == ".jsonl" and path.stat().st_size]

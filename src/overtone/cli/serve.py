@@ -46,9 +46,9 @@ def main(args: argparse.Namespace) -> int:
         import torch
     except ModuleNotFoundError:
         raise MissingExtra("torch is not installed; run \"pip install 'overtone[train]'\"") from None
-    from overtone.echat.answer import open_answerer
-    from overtone.echat.manner import manner_of
-    from overtone.echat.serve import bound, serve
+    from overtone.echat.talk.answer import open_answerer
+    from overtone.echat.talk.manner import manner_of
+    from overtone.echat.talk.serve import bound, serve
 
     if args.threads:
         torch.set_num_threads(args.threads)

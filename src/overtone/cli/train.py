@@ -57,10 +57,10 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _echat(args: argparse.Namespace) -> bool:
-    from overtone.echat.recipe import Settings, run
+    from overtone.echat.learn.recipe import Settings, run
 
     if args.stage == "prefer":
-        from overtone.echat.prefer import run
+        from overtone.echat.learn.prefer import run
     settings = Settings(
         preset=args.preset,
         data=tuple(args.data),
@@ -86,7 +86,7 @@ def _echat(args: argparse.Namespace) -> bool:
 
 
 def _text(args: argparse.Namespace) -> bool:
-    from overtone.echat.text import Settings, run
+    from overtone.echat.learn.text import Settings, run
 
     settings = Settings(
         model=args.model,

@@ -42,8 +42,8 @@ CHOICES = {
     "tell": ("thought", "tokens"),
     "dtype": ("float32", "bfloat16", "int8"),
 }
-INDEX, FORMAT = "checkpoint.json", 1  # as `overtone.echat.checkpoint` writes them; a test holds them together
-PROGRAM = Path(__file__).parent.parent / "echat" / "worker.py"
+INDEX, FORMAT = "checkpoint.json", 1  # as `overtone.echat.net.checkpoint` writes them; a test holds them together
+PROGRAM = Path(__file__).parent.parent / "echat" / "talk" / "worker.py"
 _SET = ("think", "system", "dtype", "temperature", "top_p", "max_tokens", "max_speech", "speech_temperature", "seed")
 _INDEX_BYTES = 1 << 20
 

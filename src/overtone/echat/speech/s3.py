@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overtone import audio
-from overtone.echat import labels
+from overtone.echat.data import labels
 from overtone.echat.speech import RATE, checked_sound, checked_tokens
 from overtone.errors import AudioError, DataError, UsageError
 from overtone.metrics._helper import Helper

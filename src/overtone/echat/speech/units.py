@@ -25,7 +25,7 @@ from overtone.build import delivery
 from overtone.build.recipes import Recipe, recipe_of
 from overtone.build.voices import REPLY_VOICE
 from overtone.build.voices.espeak import GAP, parts
-from overtone.echat import labels
+from overtone.echat.data import labels
 from overtone.echat.speech import RATE, checked_sound, checked_tokens
 from overtone.embedded import require
 from overtone.embedded.voice import speak

@@ -1,0 +1,390 @@
+"""Where records lie: raw JSON Lines, tar shards, audio tars with lists beside them ("combine"), and the pack.
+
+`read` takes any of them. A pack is what training reads fast: `records.jsonl`, every clip one after the other as 16-bit
+numbers at 16 kHz in `clips.i16`, and where each begins in `clips.npy`; reading it needs NumPy and msgspec only.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from overtone import audio
+from overtone.echat.data import shards
+from overtone.echat.data.records import Record, TextRecord, from_raw, text_from_raw, to_raw
+from overtone.errors import DataError
+from overtone.paths import inside, shown, write_whole
+
+RATE = 16_000
+SHORTEST, LONGEST = 0.2, 200.0  # seconds of a clip that training takes
+COMBINES, COMBINES_ROOT = "combines_list.txt", "combines_tar_root.txt"
+PACK = ("records.jsonl", "clips.i16", "clips.npy")
+_LIST_LIMIT = 50_000_000
+_log = logging.getLogger(__name__)
+
+Sound = NDArray[np.float32]
+
+
+class Faults:
+    """What is done with a record that cannot be read: raised, or, when not strict, left out and counted."""
+
+    def __init__(self, strict: bool) -> None:
+        self.strict, self.count, self.first = strict, 0, ""
+
+    def meet(self, error: DataError) -> None:
+        if self.strict:
+            raise error
+        self.count, self.first = self.count + 1, self.first or str(error)
+
+    def tell(self, path: Path) -> None:
+        if self.count:
+            _log.warning("%s: %d left out; the first: %s", shown(str(path)), self.count, self.first)
+
+
+def read(path: Path, *, strict: bool = True) -> Iterator[Record]:
+    """The records of a raw list, a shard, a list of shards, a combine or a pack (their folders too), in order.
+
+    What cannot be read is a DataError that names the file, the place and what to do; with `strict=False` it is left
+    out, and one warning says how many were.
+    """
+    faults = Faults(strict)
+    yield from _read(_found(Path(path)), faults)
+    faults.tell(path)
+
+
+def read_text(path: Path, *, strict: bool = True) -> Iterator[TextRecord]:
+    """The rows of text alone in a JSON Lines file: `messages`, or `text` with `targets`."""
+    faults = Faults(strict)
+    for raw, where in _objects(path, faults):
+        try:
+            found = text_from_raw(raw, where)
+        except DataError as error:
+            faults.meet(error)
+            continue
+        yield found
+    faults.tell(path)
+
+
+def open_audio(record: Record, wav: str = "") -> Sound:
+    """The query's sound, mono at 16 kHz; `wav` asks for another of the record's own, such as an earlier turn's."""
+    name = wav or record.wav
+    if not name:
+        raise DataError(f"{shown(record.key)}: the record has no sound; give its `wav`")
+    home = Path(record.home)
+    if name.startswith("clips.i16#"):
+        return _pack(record.home).clip(clip_index(name)).astype(np.float32) * np.float32(2**-15)
+    where = f"{shown(record.key)} ({shown(str(home / name))})"
+    if home.suffix == ".tar":
+        samples, _ = audio.decode(shards.member(home, name), rate=RATE, name=where)
+    else:
+        samples, _ = audio.read(inside(home, name), rate=RATE, name=where)
+    return samples
+
+
+def write_raw(path: Path, records: Iterable[Record]) -> int:
+    """Write a raw list, whole or not at all; how many records it holds. Sounds are not copied."""
+    lines = [msgspec.json.encode(to_raw(record)) + b"\n" for record in records]
+    write_whole(path, b"".join(lines))
+    return len(lines)
+
+
+def write_shards(folder: Path, records: Iterable[Record], *, per_shard: int = 1000) -> list[Path]:
+    """Write tar shards and `shards.list`, which names them; `read` takes that list or the folder."""
+    paths = []
+    for number, some in enumerate(_by(records, per_shard)):
+        path = folder / f"shard_{number:06d}.tar"
+        shards.write(path, ((record, _wavs(record)) for record in some))
+        paths.append(path)
+    write_whole(folder / "shards.list", "".join(f"{path.name}\n" for path in paths).encode())
+    return paths
+
+
+def write_combine(folder: Path, records: Iterable[Record], *, per_shard: int = 1000) -> list[Path]:
+    """Write sounds as tars and the records as lists beside them, with the two files that name both."""
+    lists = []
+    for number, some in enumerate(_by(records, per_shard)):
+        name = f"combine_{number:06d}"
+        changed = [_with_wavs(record, [f"{record.key}{end}" for end, _ in _turn_wavs(record)]) for record in some]
+        shards.write_sounds(folder / "tar" / f"{name}.tar", ((record.key, _wavs(record)) for record in some))
+        write_raw(folder / "list" / f"{name}.jsonl", changed)
+        lists.append(folder / "list" / f"{name}.jsonl")
+    write_whole(folder / COMBINES_ROOT, b"tar\n")
+    write_whole(folder / COMBINES, "".join(f"list/{path.name}\n" for path in lists).encode())
+    return lists
+
+
+def pack(
+    records: Iterable[Record], out: Path, sound: Callable[[Record, str], Sound | NDArray[np.int16]] = open_audio
+) -> int:
+    """Write a pack; how many records it holds. `sound` gives a record's clip by its `wav`."""
+    with PackWriter(out) as writer:
+        for record in records:
+            writer.add(record, [sound(record, wav) for _, wav in _turn_wavs(record)])
+        return writer.count
+
+
+class PackWriter:
+    """Writes a pack record by record. `records.jsonl` appears last: without it a folder is no pack."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.count = 0
+        self._offsets = [0]
+        out.mkdir(parents=True, exist_ok=True)
+        (out / PACK[0]).unlink(missing_ok=True)
+        self._clips = (out / PACK[1]).open("wb")
+        self._records = (out / f".{PACK[0]}.part").open("wb")
+
+    def add(self, record: Record, sounds: Iterable[Sound | NDArray[np.int16]]) -> None:
+        """One record and its clips at 16 kHz: of its earlier turns that have one, the oldest first, then its own."""
+        names = []
+        for sound in sounds:
+            whole = sound
+            if sound.dtype != np.int16:
+                whole = np.clip(np.rint(sound.astype(np.float32) * 32768), -32768, 32767)
+            self._clips.write(whole.astype("<i2").tobytes())
+            names.append(f"{PACK[1]}#{len(self._offsets) - 1}")
+            self._offsets.append(self._offsets[-1] + len(sound))
+        self._records.write(msgspec.json.encode(to_raw(_with_wavs(record, names))) + b"\n")
+        self.count += 1
+
+    def __enter__(self) -> PackWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._clips.close()
+        self._records.close()
+        part = self.out / f".{PACK[0]}.part"
+        if kind is not None:
+            part.unlink(missing_ok=True)
+            return
+        np.save(self.out / PACK[2], np.array(self._offsets, np.int64))
+        part.replace(self.out / PACK[0])
+        _pack.cache_clear()
+
+
+class Pack:
+    """A pack, opened: its records in memory, its clips mapped."""
+
+    def __init__(self, folder: Path, *, strict: bool = True) -> None:
+        self.folder = Path(folder)
+        for name in PACK:
+            if not (self.folder / name).is_file():
+                raise DataError(
+                    f"{shown(str(folder))}: no pack: {name} is missing; make it again (overtone build echat)"
+                )
+        try:
+            self.offsets: NDArray[np.int64] = np.load(self.folder / PACK[2], allow_pickle=False)
+        except (ValueError, EOFError, OSError) as error:
+            raise DataError(
+                f"{shown(str(self.folder / PACK[2]))}: cannot be read: {error}; make the pack again"
+            ) from None
+        size = (self.folder / PACK[1]).stat().st_size
+        offsets = self.offsets
+        if (
+            offsets.ndim != 1
+            or not len(offsets)
+            or offsets[0]
+            or (np.diff(offsets) < 0).any()
+            or offsets[-1] * 2 != size
+        ):
+            raise DataError(
+                f"{shown(str(self.folder / PACK[1]))}: {size} bytes, where clips.npy tells of "
+                f"{int(offsets.flat[-1]) * 2 if offsets.size else 0}; copy the pack again"
+            )
+        # An empty file cannot be mapped.
+        self.samples: NDArray[np.int16] = (
+            np.memmap(self.folder / PACK[1], "<i2", "r") if size else np.zeros(0, np.int16)
+        )
+        self.strict = strict
+
+    @functools.cached_property
+    def records(self) -> list[Record]:
+        faults = Faults(self.strict)
+        found = list(_read_pack(self.folder, len(self), faults))
+        faults.tell(self.folder)
+        return found
+
+    def __len__(self) -> int:
+        """How many clips it holds."""
+        return len(self.offsets) - 1
+
+    def clip(self, index: int) -> NDArray[np.int16]:
+        if not 0 <= index < len(self):
+            raise DataError(f"{shown(str(self.folder))}: no clip {index}: there are {len(self)}; make the pack again")
+        return self.samples[self.offsets[index] : self.offsets[index + 1]]
+
+    def seconds(self, index: int) -> float:
+        return float(self.offsets[index + 1] - self.offsets[index]) / RATE
+
+
+def clip_index(wav: str) -> int:
+    """The number of a clip of a pack, from a record's `wav`."""
+    name, _, number = wav.partition("#")
+    if name != PACK[1] or not number.isdecimal():
+        raise DataError(f"{shown(wav)!r} names no clip of a pack; pack the records first (containers.pack)")
+    return int(number)
+
+
+@functools.lru_cache(maxsize=8)
+def _pack(folder: str) -> Pack:
+    return Pack(Path(folder))
+
+
+def _found(path: Path) -> Path:
+    """The file to begin with, of a folder."""
+    if not path.is_dir():
+        return path
+    for name in (PACK[0], COMBINES, "shards.list", "data.list", "train.list"):
+        if (path / name).is_file():
+            return path / name
+    raise DataError(
+        f"{shown(str(path))}: holds neither records.jsonl, {COMBINES}, shards.list, data.list nor train.list; "
+        "give the list itself"
+    )
+
+
+def _read(path: Path, faults: Faults) -> Iterator[Record]:
+    if path.name == PACK[0] and (path.parent / PACK[2]).is_file():
+        yield from _read_pack(path.parent, len(Pack(path.parent)), faults)
+    elif path.suffix == ".tar":
+        yield from _read_shard(path, faults)
+    elif path.name == COMBINES:
+        yield from _read_combine(path, faults)
+    elif path.suffix in (".list", ".txt") and not _first(path).startswith(b"{"):
+        for name in _lines(path):
+            yield from _read_shard(_beside(path, name), faults)
+    else:
+        yield from _read_raw(path, faults)
+
+
+def _read_raw(path: Path, faults: Faults, home: Path | None = None) -> Iterator[Record]:
+    for raw, where in _objects(path, faults):
+        try:
+            found = from_raw(raw, where, str(home or path.parent))
+        except DataError as error:
+            faults.meet(error)
+            continue
+        yield found
+
+
+def _read_shard(path: Path, faults: Faults) -> Iterator[Record]:
+    for raw, where in shards.read(path, faults.meet):
+        try:
+            found = from_raw(raw, where, str(path))
+        except DataError as error:
+            faults.meet(error)
+            continue
+        yield found
+
+
+def _read_combine(path: Path, faults: Faults) -> Iterator[Record]:
+    roots = _lines(path.parent / COMBINES_ROOT)
+    if len(roots) != 1:
+        raise DataError(f"{shown(str(path.parent / COMBINES_ROOT))}: {len(roots)} lines; write the tars' folder, once")
+    for name in _lines(path):
+        listed = _beside(path, name)
+        tar = _beside(path, f"{roots[0]}/{listed.stem}.tar")
+        if not tar.is_file():
+            faults.meet(DataError(f"{shown(str(tar))}: missing, though {shown(name)} is listed; copy it there"))
+            continue
+        for record in _read_raw(listed, faults, tar):
+            # Lists that were made elsewhere may name the sound as it lay there: in a tar it is KEY.wav.
+            known = record if "/" not in record.wav else msgspec.structs.replace(record, wav=f"{record.key}.wav")
+            yield known
+
+
+def _read_pack(folder: Path, clips: int, faults: Faults) -> Iterator[Record]:
+    for record in _read_raw(folder / PACK[0], faults):
+        try:
+            for wav in (record.wav, *(turn.wav for turn in record.history)):
+                if wav and clip_index(wav) >= clips:
+                    raise DataError(f"{shown(record.key)}: {wav} is not among the {clips} clips; make the pack again")
+        except DataError as error:
+            faults.meet(DataError(f"{shown(str(folder / PACK[0]))}: {error}"))
+            continue
+        yield record
+
+
+def _objects(path: Path, faults: Faults) -> Iterator[tuple[Any, str]]:
+    """Each line's JSON value, and where it stands."""
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                where = f"{shown(str(path))} line {number}"
+                if not line.strip():
+                    continue
+                try:
+                    raw = msgspec.json.decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                    cut = "" if line.endswith(b"\n") else "; it is the last line and may be cut: copy the file again"
+                    faults.meet(DataError(f"{where}: not JSON: {error}{cut or '; correct or remove the line'}"))
+                    continue
+                yield raw, where
+    except OSError as error:
+        raise DataError(f"{shown(str(path))}: cannot be read: {error.strerror}; check the path") from None
+
+
+def _first(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(200).lstrip()
+    except OSError as error:
+        raise DataError(f"{shown(str(path))}: cannot be read: {error.strerror}; check the path") from None
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        if path.stat().st_size > _LIST_LIMIT:
+            raise DataError(f"{shown(str(path))}: too long for a list of files; give the list itself")
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{shown(str(path))}: cannot be read: {error}; check the file") from None
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _beside(path: Path, name: str) -> Path:
+    """A file that a list names: beside the list, or, as users keep tars on other disks, an absolute path."""
+    return Path(name) if Path(name).is_absolute() else inside(path.parent, name)
+
+
+def _by(records: Iterable[Record], size: int) -> Iterator[list[Record]]:
+    some: list[Record] = []
+    for record in records:
+        some.append(record)
+        if len(some) == size:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _turn_wavs(record: Record) -> list[tuple[str, str]]:
+    """How the members of its sounds end, and the sounds: of its earlier turns, then its own."""
+    turns = [(f".wav_{number}", turn.wav) for number, turn in enumerate(record.history, start=1) if turn.wav]
+    return [*turns, (".wav", record.wav)] if record.wav else turns
+
+
+def _wavs(record: Record) -> list[tuple[str, bytes]]:
+    return [(end, audio.encode_wav(open_audio(record, wav), RATE)) for end, wav in _turn_wavs(record)]
+
+
+def _with_wavs(record: Record, names: list[str]) -> Record:
+    """The record with its sounds under other names, given as in `_turn_wavs`."""
+    left = iter(names)
+    try:
+        turns = tuple(msgspec.structs.replace(t, wav=next(left) if t.wav else "") for t in record.history)
+        changed = msgspec.structs.replace(record, history=turns, wav=next(left) if record.wav else "")
+    except StopIteration:
+        raise DataError(f"{shown(record.key)}: fewer sounds than its turns have; give one for each `wav`") from None
+    if next(left, None) is not None:
+        raise DataError(f"{shown(record.key)}: more sounds than its turns have; give one for each `wav`")
+    return changed

@@ -1,0 +1,152 @@
+"""Thoughts before a reply: the words and the labels as tags, or a sentence of reasons; how they are written and read.
+
+A thought stands between `<think>` and `<think end>`. Labels that data do not have are mostly written as `<&&>`, whose
+inside the training neither attends to nor learns: so data with one label can train a template with four.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from overtone.echat.data.labels import DEFAULTS, DIMENSIONS, MISSING, Labels, is_reply, label, reply, tag
+from overtone.paths import shown
+
+OPEN, CLOSE = "<think>", "<think end>"
+MASKED_SHARE = 0.85  # of missing labels that become <&&>; the others get the default
+_FIELDS = {"age": "Age", "gender": "Gender", "emotion": "Emotion", "event": "Sound Event"}  # in the template's order
+_WORDS, _REPLY = "User's words", "Predicted reply emotion"
+_CHINESE = {"age": "年龄为", "gender": "性别为", "emotion": "情感为", "event": "声音事件为"}
+_TAG = re.compile(r"\s*<([^<>]{1,32})>")
+_OPEN = re.compile(r"\s*<think>")
+_CLOSE = re.compile(r"</?think end>|</think>")
+
+# What training does with a text: it is learnt; it stands there, and is not learnt; it is not even attended to.
+Piece = tuple[str, Literal["said", "read", "hidden"]]
+
+
+class Thought(Struct, frozen=True):
+    """What a model thought and said; `malformed` says what was not as it should be, in words."""
+
+    reply: str = ""
+    question: str = ""
+    labels: Labels = Labels()
+    reply_emotion: str = ""
+    natural: str = ""  # the thought where it is a sentence of reasons
+    malformed: tuple[str, ...] = ()
+
+
+def label_thought(
+    question: str,
+    labels: Labels,
+    reply_emotion: str,
+    rng: random.Random,
+    masked: float = MASKED_SHARE,
+    complete: bool = False,
+) -> list[Piece]:
+    """The thought as tags, up to and with `<think end>` and the tag the reply begins with.
+
+    `complete`: `labels` is all there is to hear. Then a missing event is none, which has a tag; any other missing label
+    (whether a child is a girl) nobody can tell, so that its place is left empty and not learnt: a default would be
+    wrong, and with nothing to hide from, attention needs no mask.
+    """
+    # Words and labels are pieces of their own, so that what comes again need not be encoded again.
+    pieces: list[Piece] = [(f"{OPEN}{_WORDS}:", "said"), (f" {question}", "said")]
+    for dimension, name in _FIELDS.items():
+        known = getattr(labels, dimension) or ("other" if complete and dimension == "event" else "")
+        if not known and complete:
+            pieces += [(f", {name}: <", "said"), (">", "read")]
+        elif not known and rng.random() < masked:
+            pieces += [(f", {name}: <", "said"), (MISSING, "hidden"), (">", "said")]
+        else:
+            pieces.append((f", {name}: {tag(known or DEFAULTS[dimension])}", "said"))
+    spoken = tag(reply_emotion or "neutral")
+    return [*pieces, (f", {_REPLY}: {spoken}{CLOSE}{spoken}", "said")]
+
+
+def natural_thought(reasons: str) -> list[Piece]:
+    """The thought as a sentence of reasons."""
+    return [(f"{OPEN}{reasons}{CLOSE}", "said")]
+
+
+def parse(text: str) -> Thought:
+    """What a model thought and said, from its text; tolerant: what cannot be read is "" and named in `malformed`."""
+    ends = list(_CLOSE.finditer(text))
+    opened = _OPEN.match(text)
+    if not ends and not opened:
+        return _said(text, (), {})
+    wrong = [] if opened else ["the thought has no beginning"]
+    inner = text[opened.end() if opened else 0 : ends[-1].start() if ends else len(text)]
+    if not ends:
+        wrong.append("the thought has no end")
+    elif ends[-1][0] != CLOSE:
+        wrong.append(f"the thought ends with {ends[-1][0]}")
+    said = text[ends[-1].end() :] if ends else ""
+    fields = _read_fields(inner)
+    if fields is None:
+        return _said(said, wrong, {"natural": inner.strip()})
+    return _said(said, wrong, fields)
+
+
+def _read_fields(inner: str) -> dict[str, str] | None:
+    """The fields of a thought in tags as they stand there, None where it is none."""
+    for words, names, predicted in (
+        (_WORDS, _FIELDS, _REPLY),
+        ("用户说的话是", _CHINESE, "推测使用的回复情感为"),
+    ):
+        found: dict[str, str] = {}
+        ahead = len(inner)
+        for key, name in {**names, "reply": predicted}.items():
+            # The last one counts: the user's words come first and may hold anything.
+            places = list(re.finditer(rf"[,，]\s*{name}\s*[:：]\s*<?([^<>,，]*)>?", inner))
+            if places:
+                found[key] = places[-1][1]
+                ahead = min(ahead, places[-1].start())
+        said = re.match(rf"\s*{words}\s*[:：]\s*", inner)
+        if said:
+            found["question"] = inner[said.end() : max(ahead, said.end())].strip()
+        if found:
+            return found
+    return None
+
+
+def _said(said: str, wrong: list[str] | tuple[()], found: dict[str, str]) -> Thought:
+    """Labels, reply emotion and reply from what was found, with what is wrong about them."""
+    wrong = list(wrong)
+    labels: dict[str, str] = {}
+    tags = bool(found) and "natural" not in found
+    for dimension in _FIELDS if tags else ():
+        if dimension not in found:
+            wrong.append(f"the thought says no {dimension}")
+            continue
+        name = label(dimension, found[dimension])
+        if name in DIMENSIONS[dimension]:
+            labels[dimension] = name
+        elif name:
+            wrong.append(f"{dimension} {shown(name[:40])!r} is no label")
+    if tags and not found.get("question"):
+        wrong.append("the thought says no words")
+    emotion = ""
+    if tags and "reply" not in found:
+        wrong.append("the thought says no reply emotion")
+    elif "reply" in found:
+        emotion = reply(found["reply"])
+        if not is_reply(found["reply"]):
+            wrong.append(f"reply emotion {shown(found['reply'][:40])!r} is no label")
+    first = _TAG.match(said)
+    if first and (is_reply(first[1]) or tags):
+        if not is_reply(first[1]):
+            wrong.append(f"reply emotion {shown(first[1])!r} is no label")
+        elif emotion and reply(first[1]) != emotion:
+            wrong.append("the reply has another emotion than the thought")
+        emotion, said = reply(first[1]), said[first.end() :]
+    elif tags and said.strip():
+        wrong.append("the reply has no emotion tag")
+    if not said.strip():
+        wrong.append("there is no reply")
+    return Thought(
+        said.strip(), found.get("question", ""), Labels(**labels), emotion, found.get("natural", ""), tuple(wrong)
+    )

@@ -1,0 +1,1 @@
+"""Held-out records put to a model, and what its answers are worth."""

@@ -1,0 +1,233 @@
+"""Many prompts answered at once: every clip is heard once, whatever is asked of it; all prompts of a kind are decoded
+in a few large batches; and nothing is fetched from the device between two tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from msgspec import Struct
+from numpy.typing import NDArray
+from torch import Tensor
+
+from overtone.echat.data import layout
+from overtone.echat.data.containers import Pack, clip_index
+from overtone.echat.data.layout import AUDIO, ClipRef
+from overtone.echat.net.model import EChat
+from overtone.echat.net.tokenizer import Tokenizer
+
+_CHECKED = 8  # tokens between two looks whether all rows are done
+_LOGITS = 4096  # of which logits are held at once
+
+
+@dataclass
+class Machine:
+    """A model, and how much of it fits at once."""
+
+    model: EChat
+    tok: Tokenizer
+    device: torch.device
+    positions: int = field(init=False)  # of the language model in a batch, answers included
+    samples: int = field(init=False)  # of sound in a batch
+
+    def __post_init__(self) -> None:
+        gpu = self.device.type == "cuda"
+        self.positions = 500_000 if gpu else 8_000
+        self.samples = 40_000_000 if gpu else 1_000_000
+
+    def autocast(self) -> Any:
+        return torch.autocast("cuda", torch.bfloat16, enabled=self.device.type == "cuda")
+
+
+# ── what is heard ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Heard(Struct, frozen=True):
+    """The adapter's outputs for every clip, one after the other, and where each clip's lie: (first, how many)."""
+
+    states: Any  # (N, d)
+    place: dict[tuple[str, str], tuple[int, int]]
+
+    def of(self, clip: ClipRef) -> tuple[int, int]:
+        return self.place[clip.home, clip.wav]
+
+
+@torch.inference_mode()
+def hear(machine: Machine, clips: Sequence[ClipRef]) -> Heard:
+    """Every clip, heard once."""
+    packs: dict[str, Pack] = {}
+    waves: dict[tuple[str, str], NDArray[np.int16]] = {}
+    for clip in clips:
+        pack = packs.get(clip.home) or packs.setdefault(clip.home, Pack(Path(clip.home)))
+        waves[clip.home, clip.wav] = pack.clip(clip_index(clip.wav))
+    names = sorted(waves, key=lambda name: (len(waves[name]), name))
+    states: list[Tensor] = []
+    place: dict[tuple[str, str], tuple[int, int]] = {}
+    first = 0
+    for some in batched([len(waves[name]) for name in names], machine.samples):
+        rows = [waves[names[i]] for i in some]
+        wave = np.zeros((len(rows), max(map(len, rows))), np.int16)
+        for row, samples in zip(wave, rows, strict=True):
+            row[: len(samples)] = samples
+        with machine.autocast():
+            out, lengths = machine.model.encode_audio(
+                torch.from_numpy(wave).to(machine.device).float() / 32768,
+                torch.tensor([len(row) for row in rows], device=machine.device),
+            )  # (C, T, d), (C,)
+        for i, vectors, n in zip(some, out, lengths.tolist(), strict=True):
+            states.append(vectors[:n])
+            place[names[i]] = (first, n)
+            first += n
+    width = machine.model.config.lm.hidden
+    return Heard(torch.cat(states) if states else torch.zeros(1, width, device=machine.device), place)
+
+
+def read_in(machine: Machine, heard: Heard, asked: Sequence[layout.Sequence]) -> tuple[Tensor, Tensor]:
+    """Prompts as the language model's inputs (B, P, d), padded on the left; and what may be attended to (B, P)."""
+    rows = [_widened(sequence, heard) for sequence in asked]
+    longest = max(len(ids) for ids, _ in rows)
+    ids, source = np.zeros((len(rows), longest), np.int64), np.full((len(rows), longest), -1, np.int64)
+    mask = np.zeros((len(rows), longest), bool)
+    for i, (row, places) in enumerate(rows):
+        ids[i, longest - len(row) :], source[i, longest - len(row) :], mask[i, longest - len(row) :] = row, places, True
+    where = torch.from_numpy(source).to(machine.device)
+    x = machine.model.embed_ids(torch.from_numpy(ids).to(machine.device))  # (B, P, d)
+    x = torch.where((where >= 0)[..., None], heard.states[where.clamp(min=0)].to(x.dtype), x)
+    return x, torch.from_numpy(mask).to(machine.device)
+
+
+def _widened(sequence: layout.Sequence, heard: Heard) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A prompt's ids, and for each position which of the heard states stands there, -1 for none."""
+    ids: list[int] = []
+    source: list[int] = []
+    clips = iter(sequence.clips)
+    for token in sequence.ids:
+        if token == AUDIO:
+            first, n = heard.of(next(clips))
+            ids += [0] * n
+            source += range(first, first + n)
+        else:
+            ids.append(token)
+            source.append(-1)
+    return np.array(ids, np.int64), np.array(source, np.int64)
+
+
+def batched(lengths: Sequence[int], budget: int, more: int = 0) -> Iterator[list[int]]:
+    """Numbers of rows, those of like length together, each batch with at most `budget` positions (`more` a row)."""
+    some: list[int] = []
+    for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+        if some and (len(some) + 1) * (lengths[i] + more) > budget:
+            yield some
+            some = []
+        some.append(i)
+    if some:
+        yield some
+
+
+# ── what is said ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@torch.inference_mode()
+def answer(
+    machine: Machine, heard: Heard, asked: Sequence[layout.Sequence], limit: int
+) -> list[tuple[str, bool]]:  # fmt: skip
+    """The likeliest text after each prompt, and whether it was cut after `limit` tokens."""
+    out: list[tuple[str, bool]] = [("", False)] * len(asked)
+    lengths = [_length(sequence, heard) for sequence in asked]
+    for some in batched(lengths, machine.positions, limit):
+        x, mask = read_in(machine, heard, [asked[i] for i in some])
+        for i, ids in zip(some, greedy(machine, x, mask, limit), strict=True):
+            out[i] = machine.tok.decode(ids), len(ids) == limit
+    return out
+
+
+def greedy(machine: Machine, x: Tensor, mask: Tensor, limit: int) -> list[list[int]]:
+    """What `decode.respond` says in text when it takes the likeliest, without asking the device after each token. Rows
+    that are done leave the batch when they are half of it."""
+    model, end = machine.model, machine.tok.im_end
+    b, p, _ = x.shape
+    said = torch.full((b, limit), end, device=machine.device)
+    rows = torch.arange(b, device=machine.device)  # of `said` that are still in the batch
+    done = torch.zeros(b, dtype=torch.bool, device=machine.device)
+    mask = torch.cat((mask, mask.new_ones(b, limit)), 1)
+    cache = None
+    for n in range(limit):
+        with machine.autocast():
+            out = model.lm.base_model(
+                inputs_embeds=x, attention_mask=mask[:, : p + n], past_key_values=cache, use_cache=True
+            )
+            cache = out.past_key_values
+            token = model.lm.get_output_embeddings()(out.last_hidden_state[:, -1]).argmax(-1)  # (B,)
+        token = token.masked_fill(done, end)
+        said[rows, n] = token
+        done |= token == end
+        if n % _CHECKED == _CHECKED - 1:
+            left = (~done).nonzero()[:, 0]
+            if not len(left):
+                break
+            if 2 * len(left) <= len(rows):
+                rows, done, token, mask = rows[left], done[left], token[left], mask[left]
+                cache.batch_select_indices(left)
+        x = model.embed_ids(token[:, None])
+    return [_until(row, end) for row in said.tolist()]
+
+
+def _until(ids: list[int], end: int) -> list[int]:
+    return ids[: ids.index(end)] if end in ids else ids
+
+
+@torch.inference_mode()
+def likelihoods(
+    machine: Machine, heard: Heard, asked: Sequence[layout.Sequence], endings: Sequence[Sequence[int]]
+) -> list[list[float]]:
+    """Log-likelihood of each ending after each prompt, all of them in one pass: they stand one after the other, each
+    attends to the prompt and to itself only, and its positions go on where the prompt ends."""
+    device = machine.device
+    ids = torch.tensor([token for ending in endings for token in ending], device=device)  # (Q,)
+    of = torch.tensor([i for i, ending in enumerate(endings) for _ in ending], device=device)
+    nth = torch.tensor([n for ending in endings for n in range(len(ending))], device=device)
+    own = (of[:, None] == of[None, :]) & (nth[:, None] >= nth[None, :])  # (Q, Q)
+    q = len(ids)
+    out: list[list[float]] = [[] for _ in asked]
+    lengths = [_length(sequence, heard) for sequence in asked]
+    for some in batched(lengths, machine.positions, q):
+        x, known = read_in(machine, heard, [asked[i] for i in some])
+        b, p, _ = x.shape
+        mask = torch.zeros(b, p + q, p + q, dtype=torch.bool, device=device)
+        mask[:, :p, :p] = torch.ones(p, p, dtype=torch.bool, device=device).tril() & known[:, None, :]
+        mask[:, p:, :p] = known[:, None, :]
+        mask[:, p:, p:] = own
+        mask |= torch.eye(p + q, dtype=torch.bool, device=device)  # padding looks at itself: at nothing gives no number
+        places = (known.cumsum(1) - 1).clamp(min=0)  # (B, P)
+        places = torch.cat((places, places[:, -1:] + 1 + nth), 1)
+        with machine.autocast():
+            x = torch.cat((x, machine.model.embed_ids(ids).expand(b, -1, -1)), 1)
+            states = machine.model.lm.base_model(
+                inputs_embeds=x, attention_mask=mask[:, None], position_ids=places, use_cache=False
+            ).last_hidden_state  # (B, P+Q, d)
+        # An ending's first token is foretold by the prompt's last state, the others by the one before them.
+        before = torch.where(nth == 0, p - 1, p - 1 + torch.arange(q, device=device))
+        told = states[:, before]  # (B, Q, d)
+        logs = _log_probabilities(machine, told.reshape(b * q, -1), ids.repeat(b)).view(b, q)
+        sums = torch.zeros(b, len(endings), device=device).index_add_(1, of, logs)
+        for i, row in zip(some, sums.tolist(), strict=True):
+            out[i] = row
+    return out
+
+
+def _log_probabilities(machine: Machine, states: Tensor, ids: Tensor) -> Tensor:
+    """Of each id at its state, among text ids: (N, d), (N,) → (N,)."""
+    found = []
+    for h, i in zip(states.split(_LOGITS), ids.split(_LOGITS), strict=True):
+        with machine.autocast():
+            logits = machine.model.lm.get_output_embeddings()(h)
+        found.append(-torch.nn.functional.cross_entropy(logits.float(), i, reduction="none"))
+    return torch.cat(found)
+
+
+def _length(sequence: layout.Sequence, heard: Heard) -> int:
+    return len(sequence.ids) - len(sequence.clips) + sum(heard.of(clip)[1] for clip in sequence.clips)

@@ -1,0 +1,253 @@
+"""What a checkpoint says to every record of a test: labels, words, replies with and without a thought, spoken ones.
+
+Nothing is scored here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overtone.echat.data import layout, prompts, think
+from overtone.echat.data.containers import Pack, open_audio
+from overtone.echat.data.labels import DIMENSIONS, tag
+from overtone.echat.data.layout import ClipRef
+from overtone.echat.data.records import Record, understanding
+from overtone.echat.exam.asking import Heard, Machine, answer, hear, likelihoods
+from overtone.echat.exam.predictions import FORMAT, MODES, Head, Prediction, arm_of
+from overtone.echat.learn.stages import stages
+from overtone.echat.learn.stream import TRAIN
+from overtone.echat.net import checkpoint, decode
+from overtone.echat.net.config import Config
+from overtone.echat.net.device import chosen as device_of
+from overtone.echat.net.tokenizer import Bytes, Tokenizer, open_tokenizer
+from overtone.errors import DataError, UsageError
+from overtone.paths import shown
+from overtone.spec import suggest
+from overtone.version import __version__
+
+# Tokens of an answer: half as many again as the longest of the open set, in SmolLM2's tokens.
+LONGEST = {"labels": 16, "words": 40, "plain": 64, "deaf": 64, "label": 160, "natural": 128, "told": 96, "oracle": 96}
+LONGEST_SPEECH = 500  # 20 s
+SPOKEN = 48  # records that are answered in speech too
+
+
+class Wanted(Struct, frozen=True):
+    """What is asked for; () means all parts of the packs that are not learnt from, and all modes the model knows."""
+
+    parts: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    limit: int = 0  # records of a part; groups stay whole
+    spoken: int = SPOKEN
+    longest: int = 0  # tokens of an answer, where that is less than LONGEST
+    seed: int = 0  # of spoken replies, which are drawn
+
+    def most(self, mode: str, tok: Tokenizer) -> int:
+        usual = LONGEST[mode] * (5 if isinstance(tok, Bytes) else 1)  # a token of letters is five bytes
+        return min(usual, self.longest or usual)
+
+
+def evaluate(
+    folder: Path, data: Sequence[Path], wanted: Wanted, *, device: str = "auto", arm: str = "",
+    say: Callable[[str], None] = lambda line: None,
+) -> tuple[Head, list[Prediction]]:  # fmt: skip
+    """Everything a checkpoint says to the packs' records."""
+    began = time.monotonic()
+    machine, config, notes = open_machine(folder, device)
+    modes = chosen_modes(wanted.modes, config, notes)
+    records = [r for pack in data for r in chosen(Pack(pack).records, wanted)]
+    if not records:
+        raise DataError("no record to test on: give packs of test parts, or name --parts that they have")
+    for record in records:
+        if problems := record.problems():
+            raise DataError(f"{shown(record.key)}: {problems[0]}; correct the pack")
+    say(f"{len(records)} records, {', '.join(modes)}")
+    rows = predict(machine, records, modes, wanted, say)
+    seed = int(notes.get("seed", 0))
+    seconds = round(time.monotonic() - began, 1)
+    tokens = config.model.speech.tokens
+    return Head(FORMAT, arm or arm_of(notes), seed, modes, notes, __version__, seconds, tokens), rows
+
+
+def open_machine(folder: Path, device: str = "auto") -> tuple[Machine, Config, dict[str, Any]]:
+    """A checkpoint, ready to be asked; on a GPU its language model is in bf16."""
+    place = device_of(device)
+    model, config = checkpoint.load(folder, device=place, check=False)
+    if place.type == "cuda":
+        model.lm.bfloat16()  # else every step would make it so anew
+        model.speech.bfloat16()
+    return Machine(model, open_tokenizer(config.model), place), config, checkpoint.index(folder).notes
+
+
+def chosen_modes(asked: Sequence[str], config: Config, notes: dict[str, Any]) -> tuple[str, ...]:
+    """The modes asked for, or all that make sense for what the model was taught, up to the stage it comes from."""
+    for name in asked:
+        if name not in MODES:
+            raise UsageError(f"--modes {shown(name)!r} is unknown{suggest(name, MODES)} (known: {', '.join(MODES)})")
+    if asked:
+        return tuple(mode for mode in MODES if mode in asked)
+    thoughts: set[str] = set()
+    if "think" not in notes.get("ablate", ()):
+        for name, stage in stages(config.stage, config.name).items():
+            if any(feed.think for feed in stage.feeds):
+                thoughts |= {"label", "natural"} if stage.think == "both" else {stage.think}
+            if name == notes.get("stage"):
+                break
+    without = {"label", "natural"} - thoughts
+    if "label" in without:
+        without |= {"told", "oracle"}  # which give a thought in tags
+    return tuple(mode for mode in MODES if mode not in without)
+
+
+def chosen(records: Sequence[Record], wanted: Wanted) -> list[Record]:
+    """The records of the parts asked for; of a part at most `limit`, by whole groups (one at least), drawn."""
+    out = []
+    for part in sorted({record.part for record in records}):
+        if part not in wanted.parts if wanted.parts else part in TRAIN:
+            continue
+        groups: dict[str, list[Record]] = {}
+        for record in records:
+            if record.part == part and record.wav:
+                groups.setdefault(record.group or record.key, []).append(record)
+        taken = 0
+        for name in sorted(groups, key=lambda name: hashlib.sha256(name.encode()).digest()):
+            if not taken or not wanted.limit or taken + len(groups[name]) <= wanted.limit:
+                out += groups[name]
+                taken += len(groups[name])
+    return out
+
+
+def predict(
+    machine: Machine, records: Sequence[Record], modes: Sequence[str], wanted: Wanted,
+    say: Callable[[str], None] = lambda line: None,
+) -> list[Prediction]:  # fmt: skip
+    """A prediction for each record, in their order."""
+    found = [Answers() for _ in records]
+    began = time.monotonic()
+    heard = hear(machine, [clip for record in records for clip in _clips(record)])
+    say(f"  heard {len(heard.place)} clips: {time.monotonic() - began:.1f} s")
+    for mode in modes:
+        began = time.monotonic()
+        if mode == "labels":
+            _ask_labels(machine, heard, records, found, wanted.most("labels", machine.tok))
+        elif mode == "speech":
+            _speak(machine, records, found, wanted, modes)
+        else:
+            _ask(machine, heard, records, found, mode, wanted.most(mode, machine.tok))
+        say(f"  {mode}: {time.monotonic() - began:.1f} s")
+    return [
+        Prediction(
+            record.key, record.part, record.group or record.key, record.speaker, str(record.extra.get("kind", "")),
+            record.question, record.txt if replies(record) else "", record.reply_emotion, record.heard.known(),
+            row.named, row.scored, row.words, row.said, row.spoken, row.codes, tuple(row.cut),
+        )
+        for record, row in zip(records, found, strict=True)
+    ]  # fmt: skip
+
+
+@dataclass
+class Answers:
+    """What is known so far of one record's prediction."""
+
+    named: dict[str, str] = field(default_factory=dict)
+    scored: dict[str, list[float]] = field(default_factory=dict)
+    words: str | None = None
+    said: dict[str, str] = field(default_factory=dict)
+    spoken: str = ""
+    codes: tuple[int, ...] = ()
+    cut: list[str] = field(default_factory=list)
+
+
+def replies(record: Record) -> bool:
+    """Whether a record is to be answered; others are to be understood only."""
+    return bool(record.txt) and understanding(record) is None
+
+
+# ── what is asked ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ask_labels(
+    machine: Machine, heard: Heard, records: Sequence[Record], found: list[Answers], longest: int
+) -> None:  # fmt: skip
+    """Each known label by a prompt of its own: what is said, and how likely each label of the inventory is."""
+    for dimension, labels in DIMENSIONS.items():
+        at = [i for i, record in enumerate(records) if getattr(record.heard, dimension)]
+        ask = prompts.read().ask(False, (dimension,))
+        asked = [layout.prompt(records[i], "s2t", machine.tok, ask=ask) for i in at]
+        for i, (text, _) in zip(at, answer(machine, heard, asked, longest), strict=True):
+            found[i].named[dimension] = text
+        endings = [[*machine.tok.encode(tag(name)), machine.tok.im_end] for name in labels]
+        for i, scores in zip(at, likelihoods(machine, heard, asked, endings), strict=True):
+            found[i].scored[dimension] = [round(score, 3) for score in scores]
+
+
+def _ask(
+    machine: Machine, heard: Heard, records: Sequence[Record], found: list[Answers], mode: str, longest: int
+) -> None:
+    """The words, or a reply."""
+    at = [i for i, r in enumerate(records) if (r.question if mode == "words" else replies(r))]
+    given = [_given(records[i]) if mode in ("told", "oracle") else [] for i in at]
+    asked = [_prompt(records[i], mode, machine.tok) for i in at]
+    for sequence, pieces in zip(asked, given, strict=True):
+        for text, _ in pieces:
+            sequence.ids += machine.tok.encode(text)
+    told = answer(machine, heard, asked, longest)
+    for i, pieces, (text, cut) in zip(at, given, told, strict=True):
+        if mode == "words":
+            found[i].words = text
+        else:
+            found[i].said[mode] = "".join(piece for piece, _ in pieces) + text
+        if cut:
+            found[i].cut.append(mode)
+
+
+def _prompt(record: Record, mode: str, tok: Tokenizer) -> layout.Sequence:
+    if mode == "words":
+        return layout.prompt(record, "s2t", tok, ask=prompts.read().ask(True, ()))
+    if mode == "deaf":
+        return layout.prompt(record, "t2t", tok)
+    if mode == "oracle":  # without a clip the layout writes the words
+        silent = tuple(replace(turn, wav="") for turn in record.history)
+        return layout.prompt(replace(record, wav="", history=silent), "s2t", tok, think="label")
+    thought: layout.Think = "natural" if mode == "natural" else "" if mode == "plain" else "label"
+    return layout.prompt(record, "s2t", tok, think=thought)
+
+
+def _given(record: Record) -> list[think.Piece]:
+    """The thought of somebody who heard all: its words and labels, up to where the reply's emotion is to be chosen."""
+    return think.label_thought(record.question, record.heard, "", random.Random(0), masked=0.0)[:-1]
+
+
+def _speak(
+    machine: Machine, records: Sequence[Record], found: list[Answers], wanted: Wanted, modes: Sequence[str]
+) -> None:
+    """Some replies in text and speech, after a thought where the model was taught one."""
+    at = [i for i, record in enumerate(records) if replies(record)]
+    at = sorted(at, key=lambda i: hashlib.sha256(records[i].key.encode()).digest())[: wanted.spoken]
+    thought: layout.Think = "label" if "label" in modes else "natural" if "natural" in modes else ""
+    asked = [layout.prompt(records[i], "s2s", machine.tok, think=thought) for i in at]
+    waves = [[open_audio(records[i], clip.wav) for clip in x.clips] for i, x in zip(at, asked, strict=True)]
+    most = wanted.most(thought or "plain", machine.tok)
+    speech = min(LONGEST_SPEECH, wanted.longest or LONGEST_SPEECH)
+    how = decode.How(speak=True, thinks=bool(thought), max_text=most, max_speech=speech, seed=wanted.seed)
+    size = 64 if machine.device.type == "cuda" else 8
+    for first in range(0, len(at), size):
+        some = slice(first, first + size)
+        for i, said in zip(
+            at[some], decode.respond(machine.model, machine.tok, asked[some], waves[some], how), strict=True
+        ):
+            found[i].spoken, found[i].codes = said.text, said.codes
+            if said.cut:
+                found[i].cut.append("speech")
+
+
+def _clips(record: Record) -> list[ClipRef]:
+    return [ClipRef(wav, record.home) for wav in (*(turn.wav for turn in record.history), record.wav) if wav]

@@ -1,0 +1,238 @@
+"""Scores of runs, by arm: each with an interval over seeds and scripts, and differences between arms with theirs.
+
+Both are drawn anew, with replacement: the seeds of each arm, and the scripts (of people's recordings the speakers) of
+each part. Arms are compared on the same draws of scripts. With three seeds their share of an interval is a rough one:
+each seed's own value is told beside it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import zlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from overtone.echat.exam import tallies
+from overtone.echat.exam.predictions import Head, Prediction
+from overtone.echat.exam.tallies import Array, Kind, Measure, Tallies
+from overtone.errors import DataError
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+OWN = "own"  # the reply an arm was trained to give
+FULL = "full"
+WITHIN = ((OWN, "deaf"), (OWN, "told"), (OWN, "oracle"), ("label", "plain"))  # sources that are compared in an arm
+ACROSS = ("named", "chosen", "words", "thought", OWN, "deaf", "speech")  # and between arms
+LEVEL = 0.95
+_AT_ONCE = 2000  # replies
+
+
+class Row(Struct, frozen=True):
+    """One score. `chance` is what a model gets that hears nothing; `seeds` has each seed's value."""
+
+    arm: str
+    part: str
+    measure: str
+    source: str
+    value: float | None
+    low: float | None
+    high: float | None
+    seeds: tuple[float | None, ...]
+    n: int  # of one run
+    clusters: int
+    chance: float | None = None
+
+
+class Difference(Struct, frozen=True):
+    """One score minus another of the same part; `a` and `b` are arm/source."""
+
+    part: str
+    measure: str
+    a: str
+    b: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def sure(self) -> bool:
+        """Whether the interval leaves 0 out."""
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
+
+class Scores(Struct, frozen=True):
+    """What runs got right."""
+
+    arms: dict[str, list[int]]  # arm → its seeds
+    parts: dict[str, int]  # part → its records
+    draws: int
+    embedder: str
+    rows: list[Row]
+    differences: list[Difference]
+    seconds: dict[str, list[float]] = {}  # arm → what asking each of its models took
+
+
+def score(
+    runs: Sequence[tuple[Head, list[Prediction]]], *, draws: int = 1000, seed: int = 0, listen: bool = False,
+    embed: Embed | None = None, say: Callable[[str], None] = lambda line: None,
+) -> Scores:  # fmt: skip
+    """Count every run, and put the runs of an arm together."""
+    arms = _checked(runs)
+    identity = "given"
+    if embed is None:
+        from overtone.embedded import embedder
+
+        embed, identity = embedder.embed, embedder.identity()
+    meant = sorted({text for _, rows in runs for text in tallies.texts(rows)})
+    vectors: dict[str, NDArray[np.float32]] = {}
+    for at in range(0, len(meant), _AT_ONCE):
+        some = meant[at : at + _AT_ONCE]
+        vectors.update(zip(some, embed(some), strict=True))
+        say(f"the meaning of {len(vectors)} of {len(meant)} replies")
+    counted: dict[str, list[Tallies]] = {}
+    for arm, members in arms.items():
+        for head, rows in members:
+            found = tallies.count(rows, vectors, _listener(head.tokens) if listen else None)
+            mine = tallies.own(head.modes)
+            found |= {replace(key, source=OWN): tally for key, tally in found.items() if key.source == mine}
+            counted.setdefault(arm, []).append(found)
+    tables = {
+        (arm, key, kind): Table(arm, key.part, [t[key] for t in those], kind, draws, seed)
+        for arm, those in counted.items()
+        for key in sorted(those[0])
+        if all(key in t for t in those)
+        for kind in those[0][key].kinds
+    }
+    say(f"{len(tables)} scores, {draws} draws each")
+    parts: dict[str, int] = {}
+    for row in runs[0][1]:
+        parts[row.part] = parts.get(row.part, 0) + 1
+    return Scores(
+        {arm: [head.seed for head, _ in members] for arm, members in arms.items()},
+        parts,
+        draws,
+        identity,
+        [_row(arm, key, kind, table) for (arm, key, kind), table in tables.items()],
+        _differences(tables),
+        {arm: [head.seconds for head, _ in members] for arm, members in arms.items()},
+    )
+
+
+def _checked(
+    runs: Sequence[tuple[Head, list[Prediction]]],
+) -> dict[str, list[tuple[Head, list[Prediction]]]]:  # fmt: skip
+    """Runs by arm, ordered by seed; all must have been asked the same records."""
+    if not runs:
+        raise DataError("no predictions to score; give files that `overtone evaluate echat` wrote")
+    keys = {(row.part, row.key) for row in runs[0][1]}
+    out: dict[str, list[tuple[Head, list[Prediction]]]] = {}
+    for head, rows in sorted(runs, key=lambda run: (run[0].arm != FULL, run[0].arm, run[0].seed)):
+        if {(row.part, row.key) for row in rows} != keys:
+            raise DataError(
+                f"{head.arm}, seed {head.seed}: asked other records than {runs[0][0].arm}, seed {runs[0][0].seed}; "
+                "give all the same --data, --parts and --limit"
+            )
+        if any(other.seed == head.seed for other, _ in out.get(head.arm, ())):
+            raise DataError(f"{head.arm}, seed {head.seed}: given twice; leave one out")
+        out.setdefault(head.arm, []).append((head, rows))
+    return out
+
+
+class Table:
+    """The sums of one measure over an arm's seeds and a part's scripts, and its value under every draw of both."""
+
+    def __init__(
+        self, arm: str, part: str, of_seeds: Sequence[tallies.Tally], kind: Kind, draws: int, seed: int
+    ) -> None:  # fmt: skip
+        names = sorted({name for tally in of_seeds for name in tally.by})
+        self.n, self.clusters, self.chance = of_seeds[0].n, len(names), of_seeds[0].chance.get(kind)
+        none = np.zeros(of_seeds[0].width)
+        cells = np.array([[tally.by.get(name, none) for name in names] for tally in of_seeds])  # (S, G, K)
+        self.seeds: list[float] = [float(v) for v in tallies.value(kind, cells.sum(1))]
+        self.value = float(tallies.value(kind, cells.sum((0, 1))))
+        s, g, k = cells.shape
+        # Names decide a script's draws, so that every measure and arm of a part is drawn alike.
+        scripts = np.stack([_times(f"{part}/{name}", draws, seed) for name in names], 1)  # (D, G)
+        of_arm = _multinomial(f"arm/{arm}", s, draws, seed)  # (D, S)
+        by_seed = (scripts @ cells.transpose(1, 0, 2).reshape(g, s * k)).reshape(draws, s, k)
+        self.drawn: Array = tallies.value(kind, (by_seed * of_arm[:, :, None]).sum(1))
+
+    def interval(self) -> tuple[float, float]:
+        return _quantiles(self.drawn, self.clusters)
+
+
+@functools.lru_cache(maxsize=1 << 13)
+def _times(name: str, draws: int, seed: int) -> Array:
+    """How often a script is drawn, of each draw: Poisson, the bootstrap's counts when there are many scripts. Each has
+    its own numbers, so scripts can be drawn alike in tables that hold not quite the same ones."""
+    return np.random.default_rng([seed, zlib.crc32(name.encode())]).poisson(1.0, draws).astype(np.float64)
+
+
+def _multinomial(name: str, count: int, draws: int, seed: int) -> Array:
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    return rng.multinomial(count, np.full(count, 1 / count), size=draws).astype(np.float64)
+
+
+def _quantiles(drawn: Array, clusters: int) -> tuple[float, float]:
+    known = drawn[~np.isnan(drawn)]
+    if clusters < 2 or len(known) < 2:
+        return math.nan, math.nan
+    low, high = np.quantile(known, (0.5 - LEVEL / 2, 0.5 + LEVEL / 2))
+    return float(low), float(high)
+
+
+def _row(arm: str, key: Measure, kind: Kind, table: Table) -> Row:
+    low, high = table.interval()
+    return Row(
+        arm, key.part, _name(key, kind), key.source, _number(table.value), _number(low), _number(high),
+        tuple(_number(v) for v in table.seeds), table.n, table.clusters,
+        None if table.chance is None else _number(table.chance),
+    )  # fmt: skip
+
+
+def _name(key: Measure, kind: Kind) -> str:
+    return key.name if kind == "mean" else f"{key.name}.{kind}"
+
+
+def _differences(tables: dict[tuple[str, Measure, Kind], Table]) -> list[Difference]:
+    """The full arm against each other, and within an arm its own reply against the others."""
+    out = []
+    for (arm, key, kind), table in tables.items():
+        pairs: list[tuple[str, Measure]] = []
+        if arm == FULL and key.source in ACROSS:
+            pairs = [(other, key) for other in dict.fromkeys(a for a, _, _ in tables) if other != FULL]
+        pairs += [(arm, replace(key, source=b)) for a, b in WITHIN if key.source == a]
+        for other, twin in pairs:
+            found = tables.get((other, twin, kind))
+            if found is None:
+                continue
+            low, high = _quantiles(table.drawn - found.drawn, min(table.clusters, found.clusters))
+            a, b = f"{arm}/{key.source}", f"{other}/{twin.source}"
+            difference = _number(table.value - found.value)
+            out.append(Difference(key.part, _name(key, kind), a, b, difference, _number(low), _number(high)))
+    return out
+
+
+def _number(x: float) -> float | None:
+    """What JSON can hold."""
+    return None if math.isnan(x) else round(x, 4)
+
+
+@functools.cache
+def _listener(tokens: str) -> tallies.Listen:
+    """Speaks a reply's codes and writes down what the embedded recogniser hears."""
+    from overtone.echat.data import think
+    from overtone.echat.speech import open_tokens
+    from overtone.embedded.recogniser import transcribe
+
+    voice = open_tokens(tokens)
+
+    def listen(row: Prediction) -> str:
+        emotion = think.parse(row.spoken).reply_emotion or "neutral"
+        return transcribe(*voice.decode(np.array(row.codes, np.int64), emotion))
+
+    return listen

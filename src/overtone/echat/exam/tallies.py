@@ -1,0 +1,247 @@
+"""What one run got right, counted script by script: sums from which any score, and any redraw of it, is a quotient.
+
+Whatever a model answered that cannot be read is wrong, never left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from overtone.echat.data import think
+from overtone.echat.data.labels import DIMENSIONS, REPLY, label
+from overtone.echat.exam.predictions import REPLIES, Prediction
+from overtone.metrics.normalise import english
+from overtone.metrics.wer import align
+
+Array = NDArray[np.float64]
+Vectors = Mapping[str, NDArray[np.float32]]
+Kind = Literal["mean", "accuracy", "uar"]
+Listen = Callable[[Prediction], str]  # what is heard in a spoken reply
+
+CATEGORIES = ("emotion", "age", "gender", "event", "multi")  # those of EChat-eval
+THOUGHT = ("age", "gender", "emotion", "event")  # dimensions that a thought in tags names
+_TAG = re.compile(r"<([^<>]{1,40})>")
+
+
+class Measure(Struct, frozen=True, order=True):
+    """What is measured, where, and from which of a model's answers."""
+
+    part: str
+    name: str
+    source: str
+
+
+class Tally:
+    """Sums by cluster. Of a mean: its sum and how many; of labels: hits of each, then how often each is true."""
+
+    def __init__(self, kinds: tuple[Kind, ...], width: int, chance: dict[str, float] | None = None) -> None:
+        self.kinds, self.width, self.chance = kinds, width, chance or {}
+        self.by: dict[str, Array] = {}
+        self.n = 0
+
+    def add(self, cluster: str, *cells: tuple[int, float]) -> None:
+        row = self.by.setdefault(cluster, np.zeros(self.width))
+        for at, value in cells:
+            row[at] += value
+        self.n += 1
+
+
+def value(kind: Kind, sums: Array) -> Array:
+    """The score of summed rows, (…, width) → (…); NaN where there is nothing to divide by."""
+    half = sums.shape[-1] // 2
+    if kind == "uar":
+        with np.errstate(invalid="ignore", divide="ignore"):
+            recalls = sums[..., :half] / sums[..., half:]
+        there = sums[..., half:] > 0
+        total: Array = np.where(there, recalls, 0.0).sum(-1)
+        return _ratio(total, there.sum(-1))
+    return _ratio(sums[..., :half].sum(-1), sums[..., half:].sum(-1))
+
+
+def _ratio(top: Array, bottom: Array) -> Array:
+    found: Array = np.divide(top, bottom, out=np.full(np.shape(top), np.nan), where=np.asarray(bottom) > 0)
+    return found
+
+
+Tallies = dict[Measure, Tally]
+
+
+def texts(rows: Sequence[Prediction]) -> set[str]:
+    """Every reply and reference whose meaning is compared."""
+    return {t for row in rows if row.said for t in (row.reply, *(said(row, mode).reply for mode in row.said)) if t}
+
+
+def said(row: Prediction, mode: str) -> think.Thought:
+    return think.parse(row.said[mode])
+
+
+def own(modes: Sequence[str]) -> str:
+    """The reply a model was trained to give: with its thought, where it was taught one."""
+    return next(mode for mode in ("label", "natural", "plain", "") if mode in modes or not mode)
+
+
+def count(rows: Sequence[Prediction], vectors: Vectors, listen: Listen | None = None) -> Tallies:
+    """Every measure of one run."""
+    out: Tallies = {}
+    for part in sorted({row.part for row in rows}):
+        these = [row for row in rows if row.part == part]
+        _labels(out, part, these)
+        _words(out, part, these)
+        for mode in REPLIES:
+            answered = [row for row in these if mode in row.said]
+            if answered:
+                _replies(out, part, mode, answered, vectors)
+        if listen:
+            _spoken(out, part, [row for row in these if row.codes], listen)
+    return {measure: tally for measure, tally in out.items() if tally.by}
+
+
+# ── what is heard ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _labels(out: Tallies, part: str, rows: Sequence[Prediction]) -> None:
+    for dimension, inventory in DIMENSIONS.items():
+        known = [row for row in rows if dimension in row.heard]
+        gold = [row.heard[dimension] for row in known]
+        closed = [name for name in inventory if name in gold]
+        for source in ("named", "chosen", "thought"):
+            for row, truth in zip(known, gold, strict=True):
+                told = _told(row, dimension, source, closed)
+                if told is None:
+                    continue
+                tally = _labelled(out, part, dimension, source, inventory, gold)
+                at = inventory.index(truth)
+                tally.add(row.group, (at, float(told == truth)), (len(inventory) + at, 1.0))
+                if dimension == "emotion" and truth == "neutral" and source != "thought":
+                    claims = told in inventory and told not in ("neutral", "other")
+                    _mean(out, part, "false_cue", source).add(row.group, (0, float(claims)), (1, 1.0))
+
+
+def _told(row: Prediction, dimension: str, source: str, closed: Sequence[str]) -> str | None:
+    """The label that a model gives, "" for none of the inventory; None where it was not asked."""
+    if source == "named":
+        return named(dimension, row.named[dimension]) if dimension in row.named else None
+    if source == "chosen":
+        if dimension not in row.scored:
+            return None
+        scores = dict(zip(DIMENSIONS[dimension], row.scored[dimension], strict=True))
+        return max(closed, key=lambda name: scores[name])
+    if "label" not in row.said or dimension not in THOUGHT:
+        return None
+    return str(getattr(said(row, "label").labels, dimension))
+
+
+def named(dimension: str, text: str) -> str:
+    """The label of an answer, by its first tag; "" where that is none."""
+    first = _TAG.search(text)
+    found = label(dimension, first[1] if first else text)
+    return found if found in DIMENSIONS[dimension] else ""
+
+
+def _labelled(
+    out: Tallies, part: str, name: str, source: str, inventory: Sequence[str], gold: Sequence[str]
+) -> Tally:  # fmt: skip
+    found = out.get(Measure(part, name, source))
+    if found is None:
+        often = [gold.count(one) for one in set(gold)]
+        chance = {"uar": 1 / len(often), "accuracy": max(often) / sum(often)}
+        found = out[Measure(part, name, source)] = Tally(("accuracy", "uar"), 2 * len(inventory), chance)
+    return found
+
+
+def _mean(out: Tallies, part: str, name: str, source: str, chance: float | None = None) -> Tally:
+    key = Measure(part, name, source)
+    if key not in out:
+        out[key] = Tally(("mean",), 2, {} if chance is None else {"mean": chance})
+    return out[key]
+
+
+def _words(out: Tallies, part: str, rows: Sequence[Prediction]) -> None:
+    for row in rows:
+        if row.words is not None:
+            _wer(_mean(out, part, "wer", "words"), row.group, row.question, row.words)
+        if "label" in row.said:
+            _wer(_mean(out, part, "wer", "thought"), row.group, row.question, said(row, "label").question)
+
+
+def _wer(tally: Tally, cluster: str, reference: str, transcript: str) -> None:
+    found = align(english(reference).split(), english(transcript).split())
+    if found.reference_words:
+        tally.add(cluster, (0, float(found.errors)), (1, float(found.reference_words)))
+
+
+# ── what is answered ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _replies(out: Tallies, part: str, mode: str, rows: Sequence[Prediction], vectors: Vectors) -> None:
+    thoughts = [said(row, mode) for row in rows]
+    gold = [row.reply_emotion for row in rows if row.reply_emotion]
+    tags = mode in ("label", "told", "oracle")
+    for row, thought in zip(rows, thoughts, strict=True):
+        _mean(out, part, "reply_words", mode).add(row.group, (0, float(len(thought.reply.split()))), (1, 1.0))
+        _mean(out, part, "cut", mode).add(row.group, (0, float(mode in row.cut)), (1, 1.0))
+        if mode in ("label", "natural"):
+            wrong = bool(thought.malformed) or not (thought.natural if mode == "natural" else thought.question)
+            _mean(out, part, "malformed", mode).add(row.group, (0, float(wrong)), (1, 1.0))
+        if tags and row.reply_emotion:
+            tally = _labelled(out, part, "reply_emotion", mode, REPLY, gold)
+            at = REPLY.index(row.reply_emotion)
+            tally.add(row.group, (at, float(thought.reply_emotion == row.reply_emotion)), (len(REPLY) + at, 1.0))
+            if row.reply_emotion == "neutral":
+                claims = thought.reply_emotion not in ("", "neutral")
+                _mean(out, part, "false_reply", mode).add(row.group, (0, float(claims)), (1, 1.0))
+        if mode == "label" and row.heard.get("emotion") == "neutral" and "event" not in row.heard:
+            feels, sounds = thought.labels.emotion, thought.labels.event
+            claims = feels not in ("", "neutral", "other") or sounds not in ("", "other")
+            _mean(out, part, "false_cue", "thought").add(row.group, (0, float(claims)), (1, 1.0))
+    _sensitive(out, part, mode, rows, thoughts, vectors)
+
+
+def _sensitive(
+    out: Tallies, part: str, mode: str, rows: Sequence[Prediction], thoughts: Sequence[think.Thought], vectors: Vectors
+) -> None:
+    """Within a query: whether the reply changes with the delivery, and whether it is closer in meaning to the reference
+    of its own delivery than to that of another. Who does not hear the delivery is right half of the time."""
+    groups: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        groups.setdefault(row.group, []).append(i)
+    for group, those in groups.items():
+        for i in those:
+            twins = [j for j in those if rows[j].reply != rows[i].reply]
+            if not twins:
+                continue
+            changes = [_plain(thoughts[i].reply) != _plain(thoughts[j].reply) for j in twins]
+            _mean(out, part, "changed", mode).add(group, (0, float(np.mean(changes))), (1, 1.0))
+            closer = float(np.mean([_closer(thoughts[i].reply, rows[i].reply, rows[j].reply, vectors) for j in twins]))
+            for name in ("direction", f"direction.{category(rows[i].kind)}"):
+                _mean(out, part, name, mode, 0.5).add(group, (0, closer), (1, 1.0))
+
+
+def _closer(reply: str, reference: str, other: str, vectors: Vectors) -> float:
+    if not reply:
+        return 0.0
+    near, far = (float(vectors[reply] @ vectors[text]) for text in (reference, other))
+    return 0.5 if abs(near - far) < 1e-6 else float(near > far)
+
+
+def category(kind: str) -> str:
+    """EChat-eval's category of what an exchange is about."""
+    if "+" in kind:
+        return "multi"
+    return {"scene": "event"}.get(kind, kind) or "other"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _spoken(out: Tallies, part: str, rows: Sequence[Prediction], listen: Listen) -> None:
+    """Whether what is spoken is what is written."""
+    for row in rows:
+        _wer(_mean(out, part, "speech_wer", "speech"), row.group, think.parse(row.spoken).reply, listen(row))

@@ -1,0 +1,235 @@
+"""Sequences and clips become tensors: each clip's place in a sequence is widened to as many positions as the adapter
+will write there. All clips lie in one buffer, on the GPU where there is one, and a batch only says which it wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from overtone.echat.data.layout import AUDIO, IGNORED
+from overtone.echat.learn.stages import Augment
+from overtone.echat.net.config import RATE
+
+__all__ = ["IGNORED", "RATE", "SLOT", "Batch", "Clips", "augment_wave", "collate", "mel_augmenter", "widen"]
+
+SLOT = -1  # an output of the adapter goes here
+
+
+class Laid(Protocol):
+    """What is needed of layout.Sequence."""
+
+    ids: list[int]
+    targets: list[int]
+    ignore: list[bool]
+
+
+@dataclass
+class Batch:
+    """B sequences of at most L positions with C clips among them."""
+
+    ids: torch.Tensor  # (B, L) joint ids; SLOT where an output of the adapter goes
+    targets: torch.Tensor  # (B, L) the id that stands here where it has to be said, else IGNORED
+    target_at: torch.Tensor  # (N,) where those are in the flat (B·L): known here, so that the device need not count
+    mask: torch.Tensor  # (B, L) bool: may be attended to
+    clip_at: torch.Tensor  # (C, 2) row and first position of each clip's outputs
+    ctc_ids: torch.Tensor  # (C, U) text ids of what each clip says
+    ctc_lengths: torch.Tensor  # (C,) 0 = not known
+    clips: torch.Tensor  # (C,) numbers in the bank of clips
+    wave: torch.Tensor | None = None  # (C, samples) float32 at 16 kHz; from the bank, see Clips.fill
+    wave_lengths: torch.Tensor | None = None  # (C,)
+    numbers: torch.Tensor | None = None  # (B, n) of regression: what is to be predicted of each row
+    # what the loop counts, known without asking the device
+    task: str = ""
+    index: int = 0  # of the batch in its stage
+    n_targets: int = 0
+    n_positions: int = 0  # without padding
+    holes: bool = False  # some positions before a row's end are masked: causal attention alone will not do
+
+    def to(self, device: torch.device) -> Batch:
+        moved = {f.name: getattr(self, f.name) for f in fields(self)}
+        for name, value in moved.items():
+            if isinstance(value, torch.Tensor) and name != "clips":
+                moved[name] = value.to(device, non_blocking=True)
+        return Batch(**moved)
+
+    def pin_memory(self) -> Batch:
+        held = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Batch(**{k: v.pin_memory() if isinstance(v, torch.Tensor) else v for k, v in held.items()})
+
+
+def collate(
+    sequences: Sequence[Laid],
+    clips: Sequence[Sequence[int]],  # of each sequence: the numbers of its clips, in the order of their AUDIO
+    slots: Sequence[Sequence[int]],  # and how many outputs the adapter gives for each
+    said: Sequence[Sequence[Sequence[int]]],  # and the text ids of what each says, [] = not known
+    task: str = "",
+    index: int = 0,
+) -> Batch:
+    """One batch, padded on the right."""
+    rows = [widen(sequence, counts) for sequence, counts in zip(sequences, slots, strict=True)]
+    width = max(len(row[0]) for row in rows)
+    size = (len(rows), width)
+    ids, targets, mask = np.zeros(size, np.int64), np.full(size, IGNORED, np.int64), np.zeros(size, bool)
+    holes = False
+    for i, (row, row_targets, heard) in enumerate(rows):
+        ids[i, : len(row)], targets[i, : len(row)], mask[i, : len(row)] = row, row_targets, heard
+        holes = holes or not heard.all()
+    at = [(i, first) for i, counts in enumerate(slots) for first in _firsts(sequences[i], counts)]
+    words = [text for texts in said for text in texts]
+    ctc = np.zeros((len(words), max(map(len, words), default=0)), np.int64)
+    for i, text in enumerate(words):
+        ctc[i, : len(text)] = text
+    return Batch(
+        ids=torch.from_numpy(ids),
+        targets=torch.from_numpy(targets),
+        target_at=torch.from_numpy(np.flatnonzero(targets != IGNORED)),
+        mask=torch.from_numpy(mask),
+        clip_at=torch.tensor(at, dtype=torch.int64).reshape(-1, 2),
+        ctc_ids=torch.from_numpy(ctc),
+        ctc_lengths=torch.tensor([len(text) for text in words], dtype=torch.int64),
+        clips=torch.tensor([clip for row in clips for clip in row], dtype=torch.int64),
+        task=task,
+        index=index,
+        n_targets=int((targets != IGNORED).sum()),
+        n_positions=sum(len(row[0]) for row in rows),
+        holes=holes,
+    )
+
+
+def widen(sequence: Laid, counts: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """A sequence's ids, targets and what may be attended to, with each AUDIO repeated as SLOTs."""
+    ids = np.asarray(sequence.ids, np.int64)
+    times = np.ones(len(ids), np.int64)
+    times[ids == AUDIO] = counts
+    return (
+        np.repeat(np.where(ids == AUDIO, SLOT, ids), times),
+        np.repeat(np.asarray(sequence.targets, np.int64), times),
+        np.repeat(~np.asarray(sequence.ignore, bool), times),
+    )
+
+
+def _firsts(sequence: Laid, counts: Sequence[int]) -> list[int]:
+    """Where each clip's outputs begin."""
+    found, shift = [], 0
+    for at, id_ in enumerate(sequence.ids):
+        if id_ == AUDIO:
+            found.append(at + shift)
+            shift += counts[len(found) - 1] - 1
+    return found
+
+
+class Clips:
+    """The clips of all packs, one after the other, numbered through. On a GPU they are moved there once as int16 where
+    they take less than `share` of its free memory: 1 GB is nine hours; else they stay memory-mapped."""
+
+    def __init__(self, packs: Sequence[Any], device: torch.device, share: float = 0.3) -> None:
+        self.device = device
+        self.packs = packs
+        counts = [len(pack.offsets) - 1 for pack in packs]
+        self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)  # number of each pack's first clip
+        self.sizes = np.concatenate([np.diff(pack.offsets) for pack in packs] or [np.zeros(0, np.int64)])
+        self.bank: torch.Tensor | None = None
+        if packs and device.type == "cuda" and 2 * self.sizes.sum() < share * torch.cuda.mem_get_info(device)[0]:
+            self.deposit()
+
+    def deposit(self) -> None:
+        """Move all clips to the device."""
+        self.bank = torch.cat([torch.from_numpy(np.array(pack.samples)).to(self.device) for pack in self.packs])
+        self.starts = torch.from_numpy(np.concatenate([[0], np.cumsum(self.sizes)])[:-1])
+
+    def clip(self, number: int) -> NDArray[np.int16]:
+        at = int(np.searchsorted(self.first, number, side="right")) - 1
+        clip: NDArray[np.int16] = self.packs[at].clip(number - int(self.first[at]))
+        return clip
+
+    def fill(self, batch: Batch) -> Batch:
+        """Give a batch, already on the device, its waves."""
+        numbers = batch.clips
+        lengths = torch.from_numpy(self.sizes)[numbers]
+        longest = int(lengths.max()) if len(lengths) else 0
+        if self.bank is None:
+            waves = np.zeros((len(numbers), longest), np.int16)
+            for i, number in enumerate(numbers.tolist()):
+                clip = self.clip(number)
+                waves[i, : len(clip)] = clip
+            short = torch.from_numpy(waves).to(self.device)
+            batch.wave_lengths = lengths.to(self.device)
+        else:  # (C, samples): gathered where they lie
+            starts = self.starts[numbers].to(self.device, non_blocking=True)
+            batch.wave_lengths = lengths.to(self.device, non_blocking=True)
+            at = torch.arange(longest, device=self.device)
+            short = self.bank[(starts[:, None] + at).clamp_(max=len(self.bank) - 1)]
+            short.masked_fill_(at >= batch.wave_lengths[:, None], 0)
+        batch.wave = short.float() / 32768.0
+        return batch
+
+
+# ── what is done to the sound while training ────────────────────────────────────────────────────────────────────────
+
+
+def augment_wave(batch: Batch, how: Augment, generator: torch.Generator) -> None:
+    """Augmentation for an encoder that takes the wave. SpecAug's time masks (two, up to 0.5 s each and a fifth of the
+    clip) become silence. Its frequency masks would need a spectrum, so the wave is made unsure in other ways: a gain,
+    and white noise. Random numbers are drawn on the CPU: the same on every device, and nothing waits for the GPU."""
+    wave, lengths = batch.wave, batch.wave_lengths
+    if wave is None or lengths is None or not len(wave):
+        return
+    device, n = wave.device, len(wave)
+    if how.specaug:
+        at = torch.arange(wave.shape[1], device=device)
+        for _ in range(2):
+            draw = torch.rand(2, n, generator=generator).to(device)
+            width = (draw[0] * (0.2 * lengths).clamp(max=0.5 * RATE)).floor()  # (C,)
+            start = (draw[1] * (lengths - width)).floor()
+            wave.masked_fill_((at >= start[:, None]) & (at < (start + width)[:, None]), 0.0)
+    if how.noise:
+        draw = torch.rand(2, n, generator=generator).to(device)
+        power = wave.square().sum(1) / lengths.clamp(min=1)  # (C,)
+        level = torch.sqrt(power * 10 ** (-(how.noise + 25 * draw[0]) / 10)) * (draw[1] < 0.5)  # half of the clips
+        own = torch.Generator(device).manual_seed(int(torch.randint(2**31, (1,), generator=generator)))
+        noise = torch.randn(wave.shape, generator=own, device=device)
+        inside = torch.arange(wave.shape[1], device=device) < lengths[:, None]
+        wave += noise * level[:, None] * inside
+    if how.gain:
+        decibel = (2 * torch.rand(n, generator=generator) - 1) * how.gain
+        wave *= (10 ** (decibel / 20)).to(device)[:, None]
+
+
+def mel_augmenter(how: Augment, generator: torch.Generator) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Augmentation for an encoder that takes a log-mel (C, bands, frames) and how many frames each clip has: SpecAug,
+    two masks of up to 10 bands and two of up to 50 frames (of at most a fifth of the clip), and spec-sub, where three
+    stretches of up to 30 frames are replaced by what was up to 30 frames before them."""
+
+    def augment(mel: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        device, (n, bands, frames) = mel.device, mel.shape
+        at = torch.arange(frames, device=device)
+        mel = mel.clone()
+        if how.specsub:
+            for _ in range(3):
+                draw = torch.rand(3, n, generator=generator).to(device)
+                width = (draw[0] * (0.2 * lengths).clamp(max=30.0)).floor()  # (C,)
+                start = (draw[1] * (lengths - width)).floor()
+                back = torch.minimum((draw[2] * 30).floor(), start)
+                moved = (at >= start[:, None]) & (at < (start + width)[:, None])  # (C, frames)
+                source = torch.where(moved, at - back[:, None], at).long()
+                mel = mel.gather(2, source[:, None].expand_as(mel))
+        if how.specaug:
+            blank = mel.amin((1, 2), keepdim=True)  # silence, as this log-mel writes it
+            band = torch.arange(bands, device=device)
+            of_bands = (band, torch.full_like(lengths, bands), torch.full_like(lengths, 10))
+            of_frames = (at, lengths, (0.2 * lengths).clamp(max=50.0).floor())
+            for axis, room, most in (of_bands, of_frames):
+                for _ in range(2):
+                    draw = torch.rand(2, n, generator=generator).to(device)
+                    width = (draw[0] * (most + 1)).floor()
+                    start = (draw[1] * (room - width)).floor()
+                    hidden = (axis >= start[:, None]) & (axis < (start + width)[:, None])  # (C, bands or frames)
+                    mel = torch.where(hidden[:, :, None] if axis is band else hidden[:, None, :], blank, mel)
+        return mel
+
+    return augment

@@ -1,0 +1,245 @@
+"""One process or many: the same loop runs alone, and under torchrun with parameters, gradients and optimiser's state
+sharded over the processes (FSDP2). Checkpoints of a run under way are sharded too, and whole or not there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pickle
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.metadata import Metadata, StorageMeta
+from torch.distributed.checkpoint.planner import ReadItem
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_state_dict,
+    set_state_dict,
+)
+
+from overtone.echat.net.device import chosen
+from overtone.errors import StoreError
+from overtone.paths import shown
+
+
+@dataclass(frozen=True)
+class World:
+    """The processes that train together, as one of them sees them."""
+
+    rank: int
+    size: int
+    device: torch.device
+    counting: Any = None  # a group that counts on the CPU, so that nobody waits for a GPU
+
+    @property
+    def first(self) -> bool:
+        return self.rank == 0
+
+    def total(self, number: float) -> float:
+        """The sum over all processes."""
+        if self.size == 1:
+            return number
+        tensor = torch.tensor(number, dtype=torch.float64)
+        dist.all_reduce(tensor, group=self.counting)
+        return float(tensor)
+
+    def sum(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The same for a tensor on the device."""
+        if self.size > 1:
+            dist.all_reduce(tensor)
+        return tensor
+
+    def agree(self, wish: bool) -> bool:
+        """Whether any process wishes it: all hear the same answer."""
+        return self.total(float(wish)) > 0
+
+    def wait(self) -> None:
+        if self.size > 1:
+            dist.barrier(group=self.counting)
+
+    def leave(self) -> None:
+        if self.size > 1:
+            dist.destroy_process_group()
+
+
+def enter(device: str = "auto", timeout_s: float = 600.0) -> World:
+    """Join the processes that torchrun started, or be the only one. `device`: auto, cpu, cuda."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    place = chosen(device)
+    if place.type == "cuda":
+        place = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(place)
+        torch.set_float32_matmul_precision("high")  # what is not bf16 may use TF32
+    if size == 1:
+        return World(0, 1, place)
+    patience = timedelta(seconds=timeout_s)
+    dist.init_process_group("nccl" if place.type == "cuda" else "gloo", timeout=patience)
+    counting = dist.new_group(backend="gloo", timeout=patience) if place.type == "cuda" else dist.group.WORLD
+    return World(dist.get_rank(), size, place, counting)
+
+
+def spread(model: nn.Module, world: World, layers: Callable[[nn.Module], list[nn.Module]]) -> nn.Module:
+    """Shard a model over the processes: each of `layers(model)` is gathered when it is its turn, the rest at the root.
+    Forward and backward run in bf16 on GPUs; gradients are summed and parameters kept in float32."""
+    if world.size == 1:
+        return model.to(world.device)
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    mesh = init_device_mesh(world.device.type, (world.size,))
+    policy = MixedPrecisionPolicy()
+    if world.device.type == "cuda":
+        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32, cast_forward_inputs=False)
+    model.to(world.device)
+    for layer in layers(model):
+        fully_shard(layer, mesh=mesh, mp_policy=policy)
+    fully_shard(model, mesh=mesh, mp_policy=policy)
+    return model
+
+
+def whole_state(model: nn.Module, world: World) -> dict[str, torch.Tensor]:
+    """The parameters gathered on the first process (empty on the others)."""
+    if world.size == 1:
+        return dict(model.state_dict())
+    state: dict[str, torch.Tensor] = get_model_state_dict(
+        model, options=StateDictOptions(full_state_dict=True, cpu_offload=True)
+    )
+    return state
+
+
+# ── checkpoints of a run under way ──────────────────────────────────────────────────────────────────────────────────
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a stage has come. Random numbers are drawn from (seed, step), so there is no generator to keep."""
+
+    step: int = 0
+    targets: int = 0  # target tokens used so far
+    batch: int = 0  # the next batch of the mix
+    seconds: float = 0.0  # spent so far
+    positions: int = 0
+
+
+def save(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, progress: Progress, world: World) -> None:
+    """Write `folder/step-N` and remove older ones. A kill at any moment leaves the old one or the new one whole."""
+    name = f"step-{progress.step:08d}"
+    part = folder / f".{name}.part"
+    if world.first:
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+    world.wait()
+    weights, moments = get_state_dict(model, optimiser)
+    writer = dcp.FileSystemWriter(part / "state", sync_files=True)
+    with _alone(world):
+        dcp.save({"model": weights, "optimiser": moments}, storage_writer=writer, no_dist=world.size == 1)
+    world.wait()
+    if world.first:
+        with (part / "progress.json").open("wb") as file:
+            file.write(msgspec.json.encode(progress))
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.rmtree(folder / name, ignore_errors=True)
+        part.rename(folder / name)  # from here on it exists
+        for old in folder.glob("step-*"):
+            if old.name != name and old.is_dir():
+                shutil.rmtree(old, ignore_errors=True)
+    world.wait()
+
+
+@contextlib.contextmanager
+def _alone(world: World) -> Iterator[None]:
+    """torch warns of saving in one process, which is what is meant."""
+    with warnings.catch_warnings():
+        if world.size == 1:
+            warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+        yield
+
+
+def newest(folder: Path) -> Path | None:
+    """The checkpoint that a run in this folder goes on from; leftovers of a killed save are swept up."""
+    for left in folder.glob(".step-*.part"):
+        shutil.rmtree(left, ignore_errors=True)
+    found = sorted(path for path in folder.glob("step-*") if (path / "progress.json").is_file())
+    return found[-1] if found else None
+
+
+def forget(folder: Path) -> None:
+    """Remove the checkpoints of a run that is done."""
+    for path in (*folder.glob("step-*"), *folder.glob(".step-*.part")):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def load(checkpoint: Path, model: nn.Module, optimiser: torch.optim.Optimizer, world: World) -> Progress:
+    """Put a checkpoint's weights and the optimiser's state in place; any number of processes may read what others
+    wrote. Raises StoreError."""
+    weights, moments = get_state_dict(model, optimiser)
+    state = {"model": weights, "optimiser": moments}
+    try:
+        with _alone(world):
+            dcp.load(state, storage_reader=_Reader(checkpoint / "state"), planner=_Planner(), no_dist=world.size == 1)
+        progress = msgspec.json.decode((checkpoint / "progress.json").read_bytes(), type=Progress)
+    except (
+        *(OSError, msgspec.DecodeError, dcp.api.CheckpointException, RuntimeError, KeyError, ValueError),
+        *(pickle.UnpicklingError, EOFError, AttributeError),
+    ) as error:
+        why = (str(error).strip() or type(error).__name__).splitlines()[-1]  # torch tells where first, and what last
+        raise StoreError(
+            f"{shown(str(checkpoint))}: cannot be resumed from: {shown(why)[-300:]}; "
+            "remove it to go on from an older one, or start again without --resume"
+        ) from None
+    set_state_dict(model, optimiser, model_state_dict=state["model"], optim_state_dict=state["optimiser"])
+    return progress
+
+
+# torch keeps a checkpoint's list of contents, and what is no tensor in it, as pickles, and a pickle may call anything.
+# A run may come from a stranger: only the names that such a list is made of are known here.
+_NAMES = {
+    *(("torch.distributed.checkpoint.metadata", name) for name in (
+        "BytesStorageMetadata", "ChunkStorageMetadata", "Metadata", "MetadataIndex", "StorageMeta", "TensorProperties",
+        "TensorStorageMetadata", "_MEM_FORMAT_ENCODING",
+    )),
+    ("torch.distributed.checkpoint.filesystem", "_StorageInfo"),
+    *((home, name) for home in ("pathlib", "pathlib._local") for name in ("PosixPath", "WindowsPath")),
+    ("torch", "Size"),
+    ("torch.serialization", "_get_layout"),
+}  # fmt: skip
+
+
+class _Contents(pickle.Unpickler):
+    """A checkpoint's list of contents, and nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        kind = getattr(torch, name, None) if module == "torch" else None
+        if (module, name) not in _NAMES and not isinstance(kind, torch.dtype):
+            raise pickle.UnpicklingError(f"it names {module}.{name}, which no checkpoint of ours does: do not trust it")
+        return super().find_class(module, name)
+
+
+class _Reader(dcp.FileSystemReader):
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        rank = kwargs.get("rank")
+        with (Path(self.path) / (".metadata" if rank is None else f"__{rank}.metadata")).open("rb") as file:
+            found: Metadata = _Contents(file).load()
+        found.storage_meta = getattr(found, "storage_meta", None) or StorageMeta()
+        found.storage_meta.load_id = self.load_id
+        return found
+
+
+class _Planner(dcp.DefaultLoadPlanner):
+    def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
+        torch.load(value, weights_only=True)  # raises for what is more than plain values
+        value.seek(0)
+        super().load_bytes(read_item, value)

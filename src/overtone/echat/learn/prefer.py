@@ -1,0 +1,351 @@
+"""`overtone train echat --stage prefer`: direct preference optimisation (DPO) on text and speech tokens together.
+
+    p  what the model in training gives a whole reply (thought, text, speech): the sum of its tokens' log-probabilities
+    r  the same of the model it started from, frozen
+    loss = −log σ(β · [(p(chosen) − r(chosen)) − (p(rejected) − r(rejected))])  +  sft · cross-entropy of the chosen
+
+A batch holds pairs: the chosen replies first, then the rejected ones in the same order. The loop is that of every
+stage; what it counts as targets are pairs. No dropout and no augmentation: both models must have heard the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+import torch.nn.functional as F
+from msgspec import Struct
+from torch import Tensor, nn
+
+from overtone.echat.data import layout
+from overtone.echat.data.containers import PACK
+from overtone.echat.learn import launch, pairs
+from overtone.echat.learn.batches import RATE, Batch, Clips, collate
+from overtone.echat.learn.curves import LOOKS, MARGINS, RUN, Look, Margin, Row, write_report
+from overtone.echat.learn.recipe import Settings, claim, finish, first_model, model_folder, save_every
+from overtone.echat.learn.speaking import Samples
+from overtone.echat.learn.stages import Augment, Stage, StageRun
+from overtone.echat.learn.stream import TRAIN, Corpus
+from overtone.echat.learn.train import ending_politely, train
+from overtone.echat.net import checkpoint
+from overtone.echat.net import config as configs
+from overtone.echat.net.config import PARTS, Config, ModelConfig, convert, positions
+from overtone.echat.net.model import EChat, Out
+from overtone.echat.net.tokenizer import open_tokenizer
+from overtone.echat.speech import open_tokens
+from overtone.errors import DataError, UsageError
+from overtone.paths import shown
+
+NAME = "prefer"
+LOOKED_AT = 64  # pairs of each part
+_SHOWN = 10  # problems at most
+
+
+class PreferStage(Stage, frozen=True, forbid_unknown_fields=True):
+    """`[stage.prefer]`. `targets` are pairs a step, here. A pair is laid out for the first of the feeds it fits."""
+
+    beta: float = 0.1  # how dear it is to leave the model it started from
+    sft: float = 0.0  # weight of the chosen replies' cross-entropy
+    per_token: bool = False  # means over a reply's tokens in place of sums: length counts no more
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.beta <= 0 or self.sft < 0:
+            raise ValueError("beta must be above 0, sft at least 0")
+        if self.augment != Augment() or self.ctc:
+            raise ValueError("a preference stage takes neither augment nor ctc")
+        if any(f.task not in ("s2s", "s2t") or f.style != "chat" or f.streaming for f in self.feeds):
+            raise ValueError("feeds: pairs are laid out for s2s or s2t, without style and streaming")
+
+
+def read_stage(config: Config, where: str) -> PreferStage:
+    """The preset's table. Raises UsageError where it has none, or a wrong one."""
+    if NAME not in config.stage:
+        raise UsageError(f"{where}: the preset has no [stage.{NAME}] table; take that of mini as a model")
+    return convert(config.stage[NAME], PreferStage, f"{where}: [stage.{NAME}]")
+
+
+# ── the loss ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+class Told(Struct, frozen=True):
+    """What two models give P pairs: (2P,) sums of log-probabilities, the chosen first; and how many tokens each has."""
+
+    new: Tensor
+    old: Tensor
+    tokens: Tensor
+
+    def margins(self, per_token: bool) -> Tensor:
+        """(P,): how much more than before the chosen reply is preferred to the rejected, in nats."""
+        gained = self.new - self.old
+        chosen, rejected = (gained / self.tokens if per_token else gained).chunk(2)
+        return chosen - rejected
+
+
+def dpo(told: Told, beta: float, per_token: bool = False) -> Tensor:
+    """(P,): the loss of each pair."""
+    return -F.logsigmoid(beta * told.margins(per_token))
+
+
+class Preferring(nn.Module):
+    """A model that learns from pairs, beside the frozen one it started from."""
+
+    def __init__(self, policy: EChat, reference: EChat, stage: PreferStage) -> None:
+        super().__init__()
+        self.policy, self.stage = policy, stage
+        undropped(policy)
+        reference.eval().requires_grad_(False)
+        self._reference = [reference]  # in a list: no part of what is trained and saved
+
+    def told(self, batch: Batch) -> tuple[Told, Tensor, Tensor]:
+        """What both models give the batch; then what each target of the policy costs, (N,), and which id it is."""
+        cost, goal, *_ = self.policy.costs(batch)
+        row = batch.target_at // batch.ids.shape[1]  # (N,): the row a target stands in
+        with torch.no_grad():
+            before, *_ = self._reference[0].costs(batch)
+        size = len(batch.ids)
+        none = cost.new_zeros(size)
+        tokens = none.index_add(0, row, torch.ones_like(cost))
+        return Told(none.index_add(0, row, -cost), none.index_add(0, row, -before), tokens), cost, goal
+
+    def forward(self, batch: Batch) -> Out:
+        told, cost, goal = self.told(batch)
+        loss = dpo(told, self.stage.beta, self.stage.per_token).mean()
+        chosen = batch.target_at < len(batch.ids) // 2 * batch.ids.shape[1]  # (N,)
+        if self.stage.sft:
+            loss = loss + self.stage.sft * (cost * chosen).sum() / chosen.sum()
+        spoken, written = chosen & (goal >= self.policy.vocab), chosen & (goal < self.policy.vocab)
+        with torch.no_grad():  # for the log: whether the chosen replies stay likely
+            text = (cost * written).sum() / written.sum().clamp(min=1)
+            speech = (cost * spoken).sum() / spoken.sum().clamp(min=1)
+        return Out(loss, text, speech, loss.new_zeros(()), written.sum(), spoken.sum())
+
+
+def undropped(model: nn.Module) -> None:
+    """Take dropout out of a model: noise in one of the two models would be taken for a preference."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        for name in ("dropout", "attention_dropout", "activation_dropout", "layerdrop"):
+            if isinstance(getattr(module, name, None), float):
+                setattr(module, name, 0.0)
+
+
+# ── the data ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+class Laid(Struct, frozen=True):
+    """A pair, laid out."""
+
+    key: str
+    task: str
+    sides: tuple[layout.Sequence, layout.Sequence]
+    length: int  # positions of the longer one
+
+
+class Pairs:
+    """Batches of pairs without end: each time round all pairs in a new order, the same for the same seed."""
+
+    def __init__(
+        self, corpus: Corpus, clips: Clips, stage: PreferStage, model: ModelConfig, tok: Any, seed: int = 0
+    ) -> None:
+        self.corpus, self.clips, self.stage, self.model, self.seed = corpus, clips, stage, model, seed
+        self.left_out: Counter[str] = Counter()
+        found = [both for pack in corpus.packs for both in pairs.of_pack(pack)]
+        pairs.check_apart((both.chosen.group, both.chosen.part) for both in found)
+        if wrong := pairs.problems(found, model.speech.codes):
+            more = f"\n  … and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+            raise DataError(f"{len(wrong)} replies cannot be trained on:\n  " + "\n  ".join(wrong[:_SHOWN]) + more)
+        self.train = self._laid([both for both in found if both.chosen.part in TRAIN], tok)
+        self.held_out = self._laid([both for both in found if both.chosen.part not in TRAIN], tok)
+        if not self.train:
+            told = ", ".join(f"{why} ({count})" for why, count in self.left_out.most_common(3)) or "all are held out"
+            raise DataError(f"no pair to learn from, of {len(found)}: {told}; give others, or change the stage's feeds")
+
+    def batches(self, start: int) -> Iterator[tuple[int, Batch]]:
+        index, epoch = 0, 0
+        while True:
+            order = np.random.default_rng([self.seed % 2**32, epoch]).permutation(len(self.train))
+            for some in self.groups([self.train[i] for i in order], self.stage.targets):
+                if index >= start:
+                    yield index, self.collate(some, index)
+                index += 1
+            epoch += 1
+
+    def groups(self, laid: Sequence[Laid], most: int) -> Iterator[list[Laid]]:
+        """Batches in order: of at most so many pairs, whose rows fit into the stage's positions, padding counted."""
+        held: list[Laid] = []
+        longest = 0
+        for one in laid:
+            longest = max(longest, one.length)
+            if held and (len(held) == most or 2 * (len(held) + 1) * longest > self.stage.positions):
+                yield held
+                held, longest = [], one.length
+            held.append(one)
+        if held:
+            yield held
+
+    def collate(self, some: Sequence[Laid], index: int = 0) -> Batch:
+        rows = [one.sides[side] for side in (0, 1) for one in some]
+        clips = [[self.corpus.number(clip) for clip in row.clips] for row in rows]
+        slots = [[positions(self.model, int(self.clips.sizes[clip])) for clip in row] for row in clips]
+        none: list[list[list[int]]] = [[[]] * len(row) for row in clips]
+        batch = collate(rows, clips, slots, none, "+".join(sorted({one.task for one in some})), index)
+        batch.n_targets = len(some)  # pairs are what a step is counted and averaged in
+        return batch
+
+    def ready(self, batch: Batch, step: int) -> Batch:
+        return self.clips.fill(batch.to(self.clips.device))
+
+    def tokens(self) -> float:
+        """Targets of a chosen reply, on average."""
+        return float(np.mean([sum(t >= 0 for t in one.sides[0].targets) for one in self.train]))
+
+    def _laid(self, found: Sequence[pairs.Both], tok: Any) -> list[Laid]:
+        out = []
+        for both in found:
+            why = ""
+            for feed in self.stage.feeds:
+                try:
+                    sides = both.lay(feed.task, tok, thinking=feed.think)
+                except layout.Unfit as error:
+                    why = error.why
+                    continue
+                lengths = []
+                for side in sides:
+                    seconds = [self.corpus.seconds(clip) for clip in side.clips]
+                    why = layout.why_not(side, seconds, self._positions, self.stage.sequence)
+                    if why:
+                        break
+                    lengths.append(layout.length(side, seconds, self._positions))
+                if not why:
+                    out.append(Laid(both.chosen.key, feed.task, sides, max(lengths)))
+                    break
+            if why:
+                self.left_out[why] += 1
+        return out
+
+    def _positions(self, seconds: float) -> int:
+        return positions(self.model, round(seconds * RATE))
+
+
+def measure(model: Preferring, data: Pairs, laid: Sequence[Laid], step: int = 0, part: str = "") -> Margin:
+    """How a model stands to pairs, without learning from them."""
+    losses, margins, gains = [], [], []
+    stage = model.stage
+    for some in data.groups(laid, len(laid)):
+        with torch.no_grad():
+            told, *_ = model.told(data.ready(data.collate(some), 0))
+            losses.append(dpo(told, stage.beta, stage.per_token).float().cpu())
+            margins.append(told.margins(stage.per_token).float().cpu())
+            gains.append(torch.stack((told.new - told.old).float().cpu().chunk(2)))  # (2, P)
+    margin, gained = torch.cat(margins), torch.cat(gains, 1)
+    return Margin(
+        step,
+        part,
+        len(laid),
+        round(float(torch.cat(losses).mean()), 5),
+        round(float(margin.mean()), 5),
+        round(float((margin > 0).float().mean()), 4),
+        *(round(float(x), 4) for x in gained.mean(1)),
+    )
+
+
+# ── the run ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def run(settings: Settings, say: Callable[[str], None]) -> bool:
+    """Train; True when done, False when the time was up before."""
+    deadline = time.monotonic() + 60 * settings.minutes
+    if settings.start is None:
+        raise UsageError("preferences are learnt by a trained model: give its checkpoint or run with --from DIR")
+    if settings.ablate:
+        raise UsageError("--ablate is of stages 1 to 3; the preference stage goes on with what it is given")
+    config = configs.read(settings.preset)
+    stage = read_stage(config, settings.preset)
+    steps = settings.steps or max(1, round(stage.steps * settings.scale))
+    planned = StageRun(NAME, stage, steps, steps * stage.targets)
+    before = model_folder(settings.start)
+    index = checkpoint.index(before)
+    world = launch.enter(settings.device)
+    if world.size > 1:
+        world.leave()
+        raise UsageError("the preference stage runs in one process; start it without torchrun")
+    folder = settings.out / f"stage-{NAME}"
+    corpus = Corpus(_packs(settings, config, say))
+    corpus.check(config.model.speech.codes)
+    tok = open_tokenizer(config.model)
+    clips = Clips(corpus.packs, world.device)
+    data = Pairs(corpus, clips, stage, config.model, tok, settings.seed)
+    started = {name: part.sha256 for name, part in index.parts.items()}
+    told = msgspec.structs.replace(planned, targets=round(planned.targets * data.tokens()))  # the report counts tokens
+    claim(settings, config, [told], started=started)
+    if (folder / "model" / checkpoint.INDEX).is_file():
+        say(f"stage {NAME} is done")
+        return True
+    torch.manual_seed(settings.seed)
+    policy, reference = (first_model(config, before).to(world.device) for _ in range(2))
+    policy.ctc = 0.0
+    model = Preferring(policy, reference, stage)
+    parts = {name: list(getattr(policy, name).parameters()) for name in PARTS}
+    say(f"stage {NAME}: {stage.title}; {steps} steps of {stage.targets} pairs, β {stage.beta:g}")
+    left = "".join(f"; {count} left out ({why})" for why, count in data.left_out.items())
+    say(f"  {len(data.train)} pairs to learn from, {len(data.held_out)} held out{left}")
+    samples = Samples(corpus, tok, config, settings.samples, think="label" if any(f.think for f in stage.feeds) else "")
+    some = {"train": data.train[:LOOKED_AT], "held-out": data.held_out[:LOOKED_AT]}
+
+    def look(step: int) -> None:
+        found = {part: measure(model, data, laid, step, part) for part, laid in some.items() if laid}
+        said = samples.take(policy, folder, step)
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / MARGINS).open("ab") as file:
+            file.writelines(msgspec.json.encode(one) + b"\n" for one in found.values())
+        losses = {"pairs": found["held-out"].loss} if "held-out" in found else {}
+        with (folder / LOOKS).open("ab") as file:
+            file.write(msgspec.json.encode(Look(step, losses, said)) + b"\n")
+        write_report(settings.out)
+        for part, one in found.items():
+            say(
+                f"  step {step}, {part}: margin {one.margin:+.3f} nats, {100 * one.right:.0f} % of {one.pairs} pairs "
+                f"right; chosen {one.chosen:+.2f}, rejected {one.rejected:+.2f}"
+            )
+
+    def tell(row: Row, speed: float) -> None:
+        parts = [f"{name} {value:.3f}" for name, value in (("text", row.text), ("speech", row.speech)) if value]
+        say(f"  step {row.step}/{steps}  loss {row.loss:.4f}  chosen: {'  '.join(parts)}  {speed:,.0f} positions/s")
+
+    try:
+        with ending_politely() as told_to_end:
+            done = train(
+                model, parts, data, planned, folder, world, seed=settings.seed, resume=settings.resume,
+                deadline=deadline, log_every=settings.log_every, save_every=save_every(settings, config),
+                look_every=settings.look_every, look=look, tell=tell, told_to_end=told_to_end.is_set,
+            )  # fmt: skip
+    finally:
+        if (settings.out / RUN).is_file():
+            write_report(settings.out)
+    if not done:
+        say(f"stage {NAME}: the time is up; its checkpoint is saved, --resume goes on")
+        return False
+    # What it was taught before still tells how it thinks and speaks: the notes of its start stay.
+    learnt = {"steps": steps, "seed": settings.seed, "beta": stage.beta, "pairs": len(data.train), "from": started}
+    finish(policy, config, folder, world, {**index.notes, NAME: learnt})
+    return True
+
+
+def _packs(settings: Settings, config: Config, say: Callable[[str], None]) -> list[Path]:
+    """The packs of pairs: those that were given, and one made of all files that were given, once."""
+    files = [path for path in settings.data if path.is_file()]
+    found = [path for path in settings.data if not path.is_file()]
+    if files:
+        folder = settings.out / "pairs"
+        mark = folder / "made-of"
+        digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files)).hexdigest()
+        if not ((folder / PACK[0]).is_file() and mark.is_file() and mark.read_text() == digest):
+            spoken = any(feed.task == "s2s" for feed in read_stage(config, settings.preset).feeds)
+            count = pairs.pack(files, folder, open_tokens(config.model.speech.tokens) if spoken else None)
+            mark.write_text(digest)
+            say(f"{count} pairs and their clips: {shown(str(folder))}")
+        found.append(folder)
+    return found

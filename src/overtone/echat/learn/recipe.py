@@ -1,0 +1,290 @@
+"""`overtone train echat`: the stages of a preset one after the other, each from the weights the one before it left.
+A run's folder: `run.json`, `stage-N/` (log, looks, checkpoints under way, the finished `model/`), `report.html`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from msgspec import Struct
+from torch import nn
+
+from overtone.echat.data.layout import Think
+from overtone.echat.learn import fast, launch
+from overtone.echat.learn.batches import Clips, mel_augmenter
+from overtone.echat.learn.curves import LOOKS, RUN, Look, Row, Told, write_report
+from overtone.echat.learn.launch import World
+from overtone.echat.learn.speaking import Samples
+from overtone.echat.learn.stages import StageRun, plan, stages
+from overtone.echat.learn.stream import Corpus, Stream, workers_for
+from overtone.echat.learn.train import ending_politely, train
+from overtone.echat.net import checkpoint
+from overtone.echat.net import config as configs
+from overtone.echat.net.backbone import open_lm
+from overtone.echat.net.config import PARTS, Config, ModelConfig
+from overtone.echat.net.encoders import open_encoder
+from overtone.echat.net.model import EChat
+from overtone.echat.net.tokenizer import open_tokenizer
+from overtone.errors import DataError, StoreError, UsageError
+from overtone.paths import shown, write_whole
+
+HELD_OUT = 16  # records of each feed whose loss is looked at
+
+
+class Settings(Struct, frozen=True):
+    """What a user asks for."""
+
+    preset: str
+    data: tuple[Path, ...]
+    out: Path
+    stage: str = ""  # all
+    start: Path | None = None  # a checkpoint, or the folder of a run
+    ablate: tuple[str, ...] = ()
+    scale: float = 1.0
+    steps: int = 0  # of each stage, instead of the preset's
+    seed: int = 0
+    minutes: float = math.inf
+    resume: bool = False
+    device: str = "auto"
+    encoder: str = ""  # files of weights, where the packages are not installed
+    lm: str = ""
+    workers: int = -1  # processes that make batches; -1: as the device wants it
+    log_every: int = 20
+    look_every: int = 0  # steps; 0: at the end of each stage
+    save_minutes: float | None = None  # None: as the preset says
+    compile: bool | None = None  # None: as the preset says, on a GPU
+    samples: int = 4
+
+
+def model_folder(folder: Path) -> Path:
+    """The checkpoint that a path means: itself, or the one of the last finished stage of a run."""
+    if (folder / checkpoint.INDEX).is_file():
+        return folder
+    found = sorted(path.parent for path in folder.glob(f"stage-*/model/{checkpoint.INDEX}"))
+    if not found:
+        raise DataError(f"{shown(str(folder))}: neither a checkpoint nor a run with a finished stage")
+    return found[-1]
+
+
+def run(settings: Settings, say: Callable[[str], None]) -> bool:
+    """Train; True when all stages asked for are done, False when the time was up, or a SIGTERM came, before."""
+    with ending_politely() as told:
+        return _run(settings, say, told.is_set)
+
+
+def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 60 * settings.minutes
+    config = _given(configs.read(settings.preset), settings)
+    table = stages(config.stage, settings.preset)
+    planned = plan(table, settings.ablate, settings.scale)
+    chosen = {r.name for r in plan(table, settings.ablate, settings.scale, settings.stage)}
+    if settings.steps:
+        planned = [
+            StageRun(r.name, r.stage, settings.steps, max(1, settings.steps * r.targets // r.steps)) for r in planned
+        ]
+    corpus = Corpus(settings.data)
+    corpus.check(config.model.speech.codes)
+    world = launch.enter(settings.device)
+    if world.first:
+        claim(settings, config, planned)
+    world.wait()
+    tok = open_tokenizer(config.model)
+    clips = Clips(corpus.packs, world.device)
+    try:
+        before: Path | None = settings.start and model_folder(settings.start)
+        for number, stage_run in enumerate(planned):
+            folder = settings.out / f"stage-{stage_run.name}"
+            if (folder / "model" / checkpoint.INDEX).is_file():
+                if stage_run.name in chosen and world.first:
+                    say(f"stage {stage_run.name} is done")
+            elif stage_run.name in chosen:
+                if number and before is None:
+                    raise UsageError(
+                        f"stage {stage_run.name} starts from what stage {planned[number - 1].name} learnt: train that "
+                        "first, or give a checkpoint with --from"
+                    )
+                if not _stage(
+                    settings, config, stage_run, folder, before, corpus, clips, tok, world, deadline, told_to_end, say
+                ):
+                    return False
+            else:
+                continue
+            before = folder / "model"
+    finally:
+        if world.first and (settings.out / RUN).is_file():
+            write_report(settings.out)
+        world.leave()
+    return True
+
+
+def _stage(
+    settings: Settings, config: Config, run: StageRun, folder: Path, before: Path | None, corpus: Corpus, clips: Clips,
+    tok: Any, world: World, deadline: float, told_to_end: Callable[[], bool], say: Callable[[str], None],
+) -> bool:  # fmt: skip
+    """One stage: its data, its model, the loop, its weights."""
+    workers = settings.workers if settings.workers >= 0 else workers_for(world.device)
+    stream = Stream(
+        corpus, clips, run, config.model, tok, seed=settings.seed, rank=world.rank, world=world.size, workers=workers
+    )
+    if world.first:
+        say(f"stage {run.name}: {run.stage.title}; {run.steps} steps, {run.targets} target tokens")
+        for source in stream.sources:
+            left = ", ".join(f"{count} left out ({why})" for why, count in source.left_out.items())
+            used = sum(1 for n in source.lengths if n)
+            say(f"  {source.name} × {source.weight:g}: {used} records{'; ' + left if left else ''}")
+    torch.manual_seed(settings.seed)
+    if world.device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    model = first_model(config, before)
+    model.ctc = run.stage.ctc
+    if not stream.mel:
+        model.encoder.augment = None
+    elif run.stage.augment.specaug or run.stage.augment.specsub:
+        model.encoder.augment = mel_augmenter(run.stage.augment, stream.generator)
+    for name in PARTS:
+        getattr(model, name).requires_grad_(run.stage.lr.of(name) > 0)
+    if world.size > 1 and world.device.type == "cuda":
+        model.checkpointing()
+    frozen = world.size == 1 and not run.stage.lr.lm
+    exact = fast.freeze(model.lm, narrow=fast.alone_on_gpu(world)) if frozen else []
+    launch.spread(model, world, layers)
+    compiled = fast.wanted(settings.compile, config.compile, world, say) and fast.compile_layers(model, layers(model))
+    parts = {name: list(getattr(model, name).parameters()) for name in PARTS}
+    held = stream.held_out(HELD_OUT)
+    think: Think = ""
+    if any(feed.think for feed in run.stage.feeds):
+        think = "natural" if run.stage.think == "natural" else "label"
+    samples = Samples(corpus, tok, config, settings.samples, think=think)
+
+    def look(step: int) -> None:
+        losses = {}
+        with fast.uncompiled(compiled):
+            for name, batch in held.items():
+                losses[name] = round(float(model(stream.ready(batch, 0)).loss), 4)
+            said = samples.take(model, folder, step) if world.size == 1 and run.stage.lr.lm else []
+        if world.first:
+            folder.mkdir(parents=True, exist_ok=True)
+            with (folder / LOOKS).open("ab") as file:
+                file.write(msgspec.json.encode(Look(step, losses, said)) + b"\n")
+            write_report(settings.out)
+
+    def tell(row: Row, speed: float) -> None:
+        parts = [f"{name} {value:.3f}" for name, value in (("text", row.text), ("speech", row.speech)) if value]
+        say(f"  step {row.step}/{run.steps}  loss {row.loss:.3f}  {'  '.join(parts)}  {speed:,.0f} positions/s")
+
+    done = train(
+        model, parts, stream, run, folder, world, seed=settings.seed, resume=settings.resume, deadline=deadline,
+        log_every=settings.log_every, save_every=save_every(settings, config), look_every=settings.look_every,
+        look=look, tell=tell, told_to_end=told_to_end,
+    )  # fmt: skip
+    if world.device.type == "cuda" and world.first:
+        say(f"  at most {torch.cuda.max_memory_allocated() / 1e9:.0f} GB of the GPU were used")
+    if not done:
+        if world.first:
+            why = "ended by a signal" if told_to_end() else "the time is up"
+            say(f"stage {run.name}: {why}; its checkpoint is saved, --resume goes on")
+        return False
+    if frozen:
+        fast.thaw(model.lm, exact)
+    finish(model, config, folder, world, {"stage": run.name, "steps": run.steps, "seed": settings.seed,
+                                          "ablate": list(settings.ablate)})  # fmt: skip
+    return True
+
+
+def save_every(settings: Settings, config: Config) -> float:
+    """Seconds between checkpoints under way."""
+    return 60 * (config.save_minutes if settings.save_minutes is None else settings.save_minutes)
+
+
+def first_model(config: Config, before: Path | None) -> EChat:
+    """The model a stage starts with: new, or as another stage left it."""
+    if before is None:
+        return checkpoint.make(config)
+    model, found = checkpoint.load(before)
+    if _sizes(found) != _sizes(config):
+        raise UsageError(f"{shown(str(before))}: its model is not the preset's; train it with the preset it came from")
+    return model
+
+
+def _given(config: Config, settings: Settings) -> Config:
+    """The configuration with the files of weights that were named."""
+    encoder, lm = config.model.encoder, config.model.lm
+    if settings.encoder:
+        encoder = msgspec.structs.replace(encoder, weights=settings.encoder)
+    if settings.lm:
+        lm = msgspec.structs.replace(lm, weights=settings.lm)
+    return msgspec.structs.replace(config, model=msgspec.structs.replace(config.model, encoder=encoder, lm=lm))
+
+
+def _sizes(config: Config) -> ModelConfig:
+    """The model without where its first weights came from."""
+    blank = {"weights": "", "source": ""}
+    return msgspec.structs.replace(
+        config.model,
+        encoder=msgspec.structs.replace(config.model.encoder, **blank),
+        lm=msgspec.structs.replace(config.model.lm, **blank),
+    )
+
+
+def layers(model: nn.Module) -> list[nn.Module]:
+    """The layers that are sharded one by one: every transformer layer of the three networks."""
+    kinds = ("DecoderLayer", "EncoderLayer", "Block")
+    return [module for module in model.modules() if type(module).__name__.endswith(kinds)]
+
+
+def finish(model: EChat, config: Config, folder: Path, world: World, notes: dict[str, Any]) -> None:
+    """Write a finished stage's weights and drop its checkpoints under way."""
+    state = launch.whole_state(model, world)
+    if world.first:
+        whole = model
+        if world.size > 1:
+            whole = EChat(
+                config.model, open_encoder(config.model.encoder, empty=True), open_lm(config.model.lm, empty=True)
+            )
+            whole.load_state_dict(state)
+        checkpoint.save(whole, folder / "model", config, notes=notes)
+        launch.forget(folder)
+    world.wait()
+
+
+def claim(settings: Settings, config: Config, planned: list[StageRun], **more: Any) -> None:
+    """Write run.json, or refuse a folder that holds another run: `more` must be the same as well."""
+    said = {
+        "preset": msgspec.to_builtins(config),
+        "ablate": sorted(settings.ablate),
+        "scale": settings.scale,
+        "steps": settings.steps,
+        "seed": settings.seed,
+        **more,
+    }
+    rows = [
+        {"name": r.name, "title": r.stage.title, "steps": r.steps, "targets": r.targets,
+         "learning": list(r.stage.lr.learning())}
+        for r in planned
+    ]  # fmt: skip
+    arm = "".join(f" − {name}" for name in sorted(settings.ablate))
+    told = Told(f"EChat, {config.name}{arm}, seed {settings.seed}", rows, said)
+    path = settings.out / RUN
+    if path.is_file():
+        try:
+            old = msgspec.json.decode(path.read_bytes(), type=Told)
+        except msgspec.DecodeError as error:
+            raise StoreError(f"{shown(str(path))}: not a run's: {error}; choose another --out") from None
+        other = [key for key, value in said.items() if msgspec.to_builtins(value) != old.settings.get(key)]
+        if other:
+            raise StoreError(
+                f"{shown(str(settings.out))} holds a run with another {', '.join(other)}; choose another --out"
+            )
+    for stage_run in planned:
+        folder = settings.out / f"stage-{stage_run.name}"
+        begun = (folder / "log.jsonl").is_file() and not (folder / "model").exists()
+        if begun and not settings.resume and (not settings.stage or stage_run.name.startswith(settings.stage)):
+            raise StoreError(
+                f"{shown(str(folder))} was begun before; --resume goes on with it, or choose another --out"
+            )
+    write_whole(path, msgspec.json.format(msgspec.json.encode(told), indent=1))

@@ -1,0 +1,71 @@
+"""What the model under training says to a few held-out clips, always the same ones: text, thought and, through the
+speech tokens, sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from overtone.audio import encode_wav
+from overtone.echat.data import layout
+from overtone.echat.data.containers import open_audio
+from overtone.echat.data.layout import Think
+from overtone.echat.data.think import CLOSE
+from overtone.echat.learn.curves import Said
+from overtone.echat.learn.stream import Corpus
+from overtone.echat.net import decode
+from overtone.echat.net.config import Config
+from overtone.echat.net.model import EChat
+from overtone.echat.speech import SpeechTokens, open_tokens
+from overtone.errors import OvertoneError
+
+LONGEST_TEXT, LONGEST_SPEECH = 160, 250  # tokens; ten seconds of speech
+
+
+class Samples:
+    """Chosen once, so that looks can be compared."""
+
+    def __init__(self, corpus: Corpus, tok: Any, config: Config, count: int, *, think: Think) -> None:
+        self.tok, self.think = tok, think
+        records = [r for r in corpus.records(trained=False) if r.wav and r.question]
+        every = max(1, len(records) // count) if count else 1
+        self.records = records[::every][:count]
+        self.tokens: SpeechTokens | None = None
+        self.mute = ""  # why nothing can be heard
+        try:
+            self.tokens = open_tokens(config.model.speech.tokens) if self.records else None
+        except OvertoneError as error:
+            self.mute = str(error)
+
+    def take(self, model: EChat, folder: Path, step: int) -> list[Said]:
+        """Let the model answer; the sounds are written to `folder`."""
+        if not self.records:
+            return []
+        asked = [layout.prompt(record, "s2s", self.tok, think=self.think) for record in self.records]
+        waves = [[open_audio(r, clip.wav) for clip in x.clips] for r, x in zip(self.records, asked, strict=True)]
+        how = decode.How(
+            speak=True, thinks=bool(self.think), max_text=LONGEST_TEXT, max_speech=LONGEST_SPEECH, seed=step
+        )
+        found = []
+        for number, (record, said) in enumerate(
+            zip(self.records, decode.respond(model, self.tok, asked, waves, how), strict=True)
+        ):
+            thought = said.text.rpartition(CLOSE)[0]
+            wav, failure = f"said-{step:08d}-{number}.wav", self.mute
+            try:
+                sound, rate = self._sound(said.codes, said.thought.reply_emotion or "neutral")
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / wav).write_bytes(encode_wav(sound, rate))
+            except OvertoneError as error:
+                wav, failure = "", failure or str(error)
+            labels = ", ".join(record.labels.known().values())
+            reply = said.thought.reply or said.text
+            found.append(Said(record.key, record.question, labels, thought, reply, wav, record.txt, failure))
+        return found
+
+    def _sound(self, codes: tuple[int, ...], emotion: str) -> tuple[np.ndarray[Any, np.dtype[np.float32]], int]:
+        if self.tokens is None or not codes:
+            raise OvertoneError("nothing was spoken" if not codes else "no speech tokens to speak with")
+        return self.tokens.decode(np.array(codes, np.int64), emotion)

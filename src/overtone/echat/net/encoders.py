@@ -1,0 +1,256 @@
+"""Speech encoders behind one face: 16 kHz waves in, states and their number out. What pads a clip to the length of its
+batch never changes the clip's own states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from overtone.echat.net.config import RATE, SHORTEST, EncoderConfig, frames_of
+from overtone.echat.net.model import Block, fill, sinusoids, within
+from overtone.echat.net.moonshine import moonshine_state
+from overtone.embedded import require
+from overtone.errors import DataError, UsageError
+from overtone.paths import shown
+
+Augment = Callable[[Tensor, Tensor], Tensor]
+
+
+class Encoder(nn.Module):
+    """Waves (C, samples), lengths (C,) → states (C, T, dim), frames (C,). Clips below 0.2 s are heard as 0.2 s."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.config, self.dim = config, config.dim
+        self.checkpointing = False
+        self.augment: Augment | None = None  # on log-mel (C, mels, frames), frames (C,), while training
+
+    def frames(self, samples: Tensor) -> Tensor:
+        return frames_of(self.config.kind, samples.clamp(min=SHORTEST))
+
+    def forward(self, wave: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        wave = wave * within(lengths, wave.shape[1])
+        if wave.shape[1] < SHORTEST:
+            wave = F.pad(wave, (0, SHORTEST - wave.shape[1]))
+        lengths = lengths.clamp(min=SHORTEST)
+        return self.states(wave, lengths), self.frames(lengths)
+
+    def states(self, wave: Tensor, lengths: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _layer(self, layer: nn.Module, x: Tensor, **given: Any) -> Tensor:
+        if self.checkpointing and self.training:
+            out = checkpoint(layer, x, use_reentrant=False, **given)
+        else:
+            out = layer(x, **given)
+        return out[0] if isinstance(out, tuple) else out
+
+
+class LogMel(nn.Module):
+    """Whisper's log-mel, on the wave's own device: (C, samples) → (C, mels, frames), a frame each 10 ms."""
+
+    def __init__(self, mels: int) -> None:
+        super().__init__()
+        self.register_buffer("window", torch.hann_window(400), persistent=False)
+        self.register_buffer("bank", mel_bank(mels), persistent=False)  # (201, mels)
+
+    def forward(self, wave: Tensor) -> Tensor:
+        with torch.autocast(wave.device.type, enabled=False):
+            wave = F.pad(wave.float(), (0, 400))  # the last frames see silence after the clip, not its mirror image
+            spectrum = torch.stft(wave, 400, 160, window=self.window, return_complex=True)  # (C, 201, frames)
+            power = spectrum[..., : (wave.shape[1] - 400) // 160].abs().square()
+            log = (self.bank.T @ power).clamp(min=1e-10).log10()
+            top = log.amax((1, 2), keepdim=True)
+            return (torch.maximum(log, top - 8) + 4) / 4
+
+
+def mel_bank(mels: int) -> Tensor:
+    """Slaney's triangles over 201 bins up to 8 kHz, each of the same area, (201, mels)."""
+    step = np.log(6.4) / 27  # above 1 kHz a factor of 6.4 has 27 steps, below it a step is 200/3 Hz
+    mel = np.linspace(0, 15 + np.log(RATE / 2 / 1000) / step, mels + 2)
+    edges = np.where(mel < 15, mel * 200 / 3, 1000 * np.exp((mel - 15) * step))
+    bins = np.linspace(0, RATE / 2, 201)[:, None]
+    up = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
+    down = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
+    bank = np.maximum(np.minimum(up, down), 0) * 2 / (edges[2:] - edges[:-2])
+    return torch.from_numpy(bank.astype(np.float32))
+
+
+class MelEncoder(Encoder):
+    """A log-mel and two convolutions (strides 1, 2): what Whisper and the small encoder begin with."""
+
+    conv1: nn.Module
+    conv2: nn.Module
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__(config)
+        self.mel = LogMel(config.mels)
+
+    def stem(self, conv1: nn.Module, conv2: nn.Module, wave: Tensor, lengths: Tensor) -> Tensor:
+        """(C, samples) → (C, T, dim), 50 a second. What lies after a clip is zero, as if the clip stood alone."""
+        x = self.mel(wave)  # (C, mels, 2T)
+        frames = lengths // 160
+        if self.augment is not None and self.training:
+            x = self.augment(x, frames)
+        inside = within(frames, x.shape[2])[:, None, :]
+        x = F.gelu(conv1((x * inside).to(conv1.weight.dtype))) * inside
+        return F.gelu(conv2(x)).transpose(1, 2)
+
+
+class Small(MelEncoder):
+    """An encoder of our own for what is trained from nothing."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__(config)
+        self.conv1 = nn.Conv1d(config.mels, config.dim, 3, padding=1)
+        self.conv2 = nn.Conv1d(config.dim, config.dim, 3, stride=2, padding=1)
+        self.blocks = nn.ModuleList(Block(config.dim, config.heads, config.ffn) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.dim)
+
+    def states(self, wave: Tensor, lengths: Tensor) -> Tensor:
+        x = self.stem(self.conv1, self.conv2, wave, lengths)
+        x = x + sinusoids(x.shape[1], self.dim, x.device).to(x.dtype)
+        mask = within(self.frames(lengths), x.shape[1])[:, None, None, :]
+        for block in self.blocks:
+            x = self._layer(block, x, mask=mask)
+        return self.norm(x)
+
+
+class Whisper(MelEncoder):
+    """Whisper's encoder. A clip is not padded to 30 s: it takes as many of the positions as it needs."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__(config)
+        from transformers import WhisperConfig
+        from transformers.models.whisper.modeling_whisper import WhisperEncoder
+
+        self.net = WhisperEncoder(
+            WhisperConfig(
+                d_model=config.dim,
+                encoder_layers=config.layers,
+                encoder_attention_heads=config.heads,
+                encoder_ffn_dim=config.ffn,
+                num_mel_bins=config.mels,
+                max_source_positions=round(config.longest * 50),
+                attn_implementation="sdpa",
+            )
+        )
+
+    def states(self, wave: Tensor, lengths: Tensor) -> Tensor:
+        x = self.stem(self.net.conv1, self.net.conv2, wave, lengths)
+        if x.shape[1] > self.net.embed_positions.num_embeddings:
+            raise DataError(
+                f"a clip of {wave.shape[1] / RATE:.1f} s is longer than the {self.config.longest:.0f} s this encoder "
+                "hears; cut it, or leave it out"
+            )
+        x = x + self.net.embed_positions.weight[: x.shape[1]].to(x.dtype)
+        mask = _square(within(self.frames(lengths), x.shape[1]))
+        for layer in self.net.layers:
+            x = self._layer(layer, x, attention_mask=mask)
+        return self.net.layer_norm(x)
+
+
+class Moonshine(Encoder):
+    """Moonshine's encoder, straight from the wave, a state each 24 ms.
+
+    Its first normalisation takes mean and variance over all channels and *times* of a clip. In a padded batch the
+    silence behind a short clip would change them, and with them every state (transformers' own forward lets it);
+    here they are taken over the clip's own frames. The convolutions have no padding, so that frames which belong to
+    the clip see nothing else; attention is masked.
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__(config)
+        from transformers import MoonshineConfig
+        from transformers.models.moonshine.modeling_moonshine import MoonshineEncoder
+
+        self.net = MoonshineEncoder(
+            MoonshineConfig(
+                hidden_size=config.dim,
+                intermediate_size=config.ffn,
+                encoder_num_hidden_layers=config.layers,
+                encoder_num_attention_heads=config.heads,
+                encoder_num_key_value_heads=config.heads,
+                decoder_num_hidden_layers=1,
+                decoder_num_attention_heads=config.heads,
+                decoder_num_key_value_heads=config.heads,
+                partial_rotary_factor=min(1.0, 32.5 * config.heads / config.dim),  # 32 of a head's channels turn
+                pad_head_dim_to_multiple_of=8,  # fast attention takes no other widths
+                attn_implementation="sdpa",
+            )
+        )
+
+    def states(self, wave: Tensor, lengths: Tensor) -> Tensor:
+        net = self.net
+        with torch.autocast(wave.device.type, enabled=False):  # samples need more than bf16's eight bits
+            x = torch.tanh(F.conv1d(wave[:, None].float(), net.conv1.weight.float(), stride=64))  # (C, dim, samples/64)
+            x = self._normalise(x, (lengths - 127) // 64 + 1)
+        x = F.gelu(net.conv2(x.to(net.conv2.weight.dtype)))
+        x = F.gelu(net.conv3(x)).transpose(1, 2)  # (C, T, dim)
+        mask = _square(within(self.frames(lengths), x.shape[1]))
+        turn = net.rotary_emb(x, position_ids=torch.arange(x.shape[1], device=x.device)[None])
+        for layer in net.layers:
+            x = self._layer(layer, x, attention_mask=mask, position_embeddings=turn)
+        return net.layer_norm(x)
+
+    def _normalise(self, x: Tensor, frames: Tensor) -> Tensor:
+        inside = within(frames, x.shape[2])[:, None, :]  # (C, 1, frames)
+        count = (frames * x.shape[1])[:, None, None]
+        mean = (x * inside).sum((1, 2), keepdim=True) / count
+        variance = ((x - mean).square() * inside).sum((1, 2), keepdim=True) / count
+        x = (x - mean) * torch.rsqrt(variance + self.net.groupnorm.eps)
+        return x * self.net.groupnorm.weight[:, None] + self.net.groupnorm.bias[:, None]
+
+
+def _square(inside: Tensor) -> Tensor:
+    """(C, T) → (C, 1, T, T) bool, as transformers' layers take it."""
+    return inside[:, None, None, :].expand(-1, 1, inside.shape[1], -1)
+
+
+KINDS: dict[str, type[Encoder]] = {"small": Small, "whisper": Whisper, "moonshine": Moonshine}
+
+
+def open_encoder(config: EncoderConfig, *, empty: bool = False) -> Encoder:
+    """The encoder with its weights; `empty`: with random ones, for a checkpoint to fill."""
+    encoder = KINDS[config.kind](config)
+    if empty or (config.source == "random" and not config.weights):
+        return encoder
+    fill(getattr(encoder, "net", encoder), weights(config), config.weights or f"model.encoder.source {config.source!r}")
+    return encoder
+
+
+def weights(config: EncoderConfig) -> dict[str, Tensor]:
+    """The state of the network `config` names."""
+    if config.weights:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        path = Path(config.weights).expanduser()
+        if not path.is_file():
+            raise UsageError(f"model.encoder.weights: there is no file {shown(str(path))}; leave it out, or correct it")
+        try:
+            return {name: value.float() for name, value in load_file(path).items()}
+        except SafetensorError as error:
+            raise DataError(f"{shown(str(path))}: not a safetensors file ({error}); make or copy it again") from None
+    if config.kind == "moonshine":
+        folder = Path(config.source).expanduser()
+        if config.source == "package":
+            folder = require("moonshine_voice", "Moonshine's encoder") / "assets" / "tiny-en"
+        return {name: torch.from_numpy(value) for name, value in moonshine_state(folder).items()}
+    if config.kind == "whisper":
+        from transformers import WhisperModel
+
+        try:
+            found = WhisperModel.from_pretrained(config.source, dtype=torch.float32)
+        except (OSError, ValueError) as error:
+            first = str(error).splitlines()[0]
+            raise UsageError(f"model.encoder.source: no Whisper in {shown(config.source)!r}: {shown(first)}") from None
+        return dict(found.encoder.state_dict())
+    raise UsageError(f"model.encoder.source: a small encoder starts at random, not from {shown(config.source)!r}")

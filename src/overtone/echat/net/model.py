@@ -1,0 +1,331 @@
+"""OSUM-EChat: an encoder hears, an adapter brings what was heard into a language model, and that answers in text and in
+speech tokens, out of one joint vocabulary.
+
+    wave ─ encoder ─ adapter ─┐
+                              ├─ language model ─┬─ lm head      text ids        0 … V-1
+    text and speech ids ──────┘                  └─ speech head  codes and end   V … V+K
+
+Joint ids: below V text; V+k is speech code k; V+K begins and ends speech; V+K+1 and V+K+2 stand around a clip that is
+heard and are never predicted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from overtone.echat.net.config import AdapterConfig, ModelConfig, adapter_length
+from overtone.errors import DataError
+from overtone.paths import shown
+
+IGNORE = -100  # a target without loss
+CHUNK = 4096  # positions whose logits are held at once: of 50,000 words, 0.8 GB in float32
+
+
+class Batch(Protocol):
+    """What `forward` reads. C clips are heard in B sequences of at most L positions."""
+
+    ids: Tensor  # (B, L) joint ids; -1 where an adapter output stands
+    targets: Tensor  # (B, L) the id that stands here, -100 where it need not be predicted
+    mask: Tensor  # (B, L) bool: may be attended to
+    wave: Tensor  # (C, samples) float32, 16 kHz
+    wave_lengths: Tensor  # (C,) samples
+    clip_at: Tensor  # (C, 2) row and position of a clip's first output
+    ctc_ids: Tensor  # (C, U) text ids of what is said
+    ctc_lengths: Tensor  # (C,) 0 = not known
+    # and, where a batch has them: target_at (N,), the flat places of its targets; holes, whether anything but padding
+    # at the end is masked. They spare the device a count and a mask.
+
+
+@dataclass
+class Out:
+    """The losses of a batch: means over their targets. `loss` is what to go down on; the rest is detached, for logs."""
+
+    loss: Tensor
+    text_loss: Tensor
+    speech_loss: Tensor
+    ctc_loss: Tensor
+    n_text: Tensor
+    n_speech: Tensor
+
+
+class Block(nn.Module):
+    """A transformer layer, normalised before each half."""
+
+    def __init__(self, dim: int, heads: int, ffn: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.heads, self.dropout = heads, dropout
+        self.norm1 = nn.LayerNorm(dim)
+        self.qkv = nn.Linear(dim, 3 * dim)
+        self.out = nn.Linear(dim, dim)
+        self.norm2 = nn.LayerNorm(dim)
+        self.up = nn.Linear(dim, ffn)
+        self.down = nn.Linear(ffn, dim)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """x (C, T, d); mask (C, 1, 1, T) bool: may be attended to."""
+        drop = self.dropout if self.training else 0.0
+        c, t, d = x.shape
+        qkv = self.qkv(self.norm1(x)).view(c, t, 3, self.heads, d // self.heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (C, heads, T, d/heads)
+        heard = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        x = x + F.dropout(self.out(heard.transpose(1, 2).reshape(c, t, d)), drop)
+        return x + F.dropout(self.down(F.dropout(F.gelu(self.up(self.norm2(x))), drop)), drop)
+
+
+def sinusoids(length: int, dim: int, device: Any) -> Tensor:
+    """Absolute positions, (length, dim): sines and cosines of slower and slower waves."""
+    rates = torch.exp(-math.log(10_000) * torch.arange(0, dim, 2, device=device) / dim)
+    angles = torch.arange(length, device=device)[:, None] * rates
+    return torch.stack((angles.sin(), angles.cos()), -1).view(length, -1)[:, :dim]
+
+
+def within(lengths: Tensor, size: int) -> Tensor:
+    """(C,) lengths → (C, size) bool: this position is inside."""
+    return torch.arange(size, device=lengths.device)[None, :] < lengths[:, None]
+
+
+class Adapter(nn.Module):
+    """Encoder states → a quarter as many vectors of the language model's width. Its convolutions look back only."""
+
+    strides = (1, 2, 2)
+
+    def __init__(self, config: AdapterConfig, heard: int, width: int) -> None:
+        super().__init__()
+        widths = (heard, config.dim, config.dim)
+        self.convs = nn.ModuleList(nn.Conv1d(w, config.dim, 3, s) for w, s in zip(widths, self.strides, strict=True))
+        self.linear, self.norm = nn.Linear(config.dim, config.dim), nn.LayerNorm(config.dim)
+        self.blocks = nn.ModuleList(
+            Block(config.dim, config.heads, config.ffn, config.dropout) for _ in range(config.layers)
+        )
+        self.last = nn.LayerNorm(config.dim)
+        self.out = nn.Linear(config.dim, width)
+        self.gain = nn.Parameter(torch.ones(1)) if config.level else None
+        self.dropout = config.dropout
+        self.checkpointing = False
+        self.blank = nn.Linear(width, 1)  # of the helper loss: "no word here"
+        self.scale = nn.Parameter(torch.ones(1))  # and its sharpness
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """x (C, T, heard), lengths (C,) → (C, T/4, width), lengths."""
+        x = x.transpose(1, 2)
+        for conv in self.convs:
+            x = F.gelu(conv(F.pad(x, (2, 0))))  # (C, dim, T), then T/2, then T/4
+        x = x.transpose(1, 2)
+        lengths = adapter_length(lengths)
+        drop = self.dropout if self.training else 0.0
+        x = self.norm(self.linear(x))
+        x = F.dropout(x + sinusoids(x.shape[1], x.shape[2], x.device).to(x.dtype), drop)
+        mask = within(lengths, x.shape[1])[:, None, None, :]
+        for block in self.blocks:
+            x = _run(block, self.checkpointing and self.training, x, mask)
+        x = self.out(self.last(x))
+        if self.gain is not None:  # not published: with a high rate and few clips they grow to ten times the size
+            x = (F.rms_norm(x.float(), x.shape[-1:]) * self.gain).to(x.dtype)
+        return x, lengths
+
+
+class EChat(nn.Module):
+    """The whole model. `encoder` maps waves to states (encoders.py), `lm` is a Hugging Face causal LM (backbone.py)."""
+
+    def __init__(self, config: ModelConfig, encoder: nn.Module, lm: nn.Module) -> None:
+        super().__init__()
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it plans anew for every shape, and no two batches have the same
+        self.config = config
+        self.vocab, self.codes = config.lm.vocab, config.speech.codes  # V, K
+        self.edge = self.vocab + self.codes  # begins and ends speech
+        width = config.lm.hidden
+        self.encoder = encoder
+        self.adapter = Adapter(config.adapter, config.encoder.dim, width)
+        self.speech = nn.ModuleDict(
+            {"embed": nn.Embedding(self.codes + 3, width), "head": nn.Linear(width, self.codes + 1)}
+        )
+        self.lm = lm
+        self.ctc = 0.0  # weight of the helper loss; a stage sets it
+        self.block = 1  # the language model is given lengths that are a multiple of it
+        self._start()
+
+    def _start(self) -> None:
+        """New parts start at the size of what the language model is used to: its own embeddings."""
+        table = self.lm.get_input_embeddings().weight
+        if table.shape[0] != self.vocab:
+            raise ValueError(f"the language model has {table.shape[0]} text ids, the configuration {self.vocab}")
+        if table.is_meta:
+            return
+        rms = float(table.detach().float().square().mean().sqrt())
+        nn.init.normal_(self.speech["embed"].weight, std=rms)
+        nn.init.normal_(self.speech["head"].weight, std=0.02)
+        nn.init.zeros_(self.speech["head"].bias)
+        nn.init.normal_(self.adapter.out.weight, std=rms / math.sqrt(self.config.adapter.dim))
+        nn.init.zeros_(self.adapter.out.bias)
+        if self.adapter.gain is not None:
+            nn.init.constant_(self.adapter.gain, rms)
+        nn.init.zeros_(self.adapter.blank.weight)  # at first it is as likely as all words together
+        nn.init.constant_(self.adapter.blank.bias, math.log(self.vocab) + self.config.lm.hidden * rms**2 / 2)
+
+    def checkpointing(self, on: bool = True) -> None:
+        """Keep no activations inside the layers: less memory, a third more time."""
+        self.adapter.checkpointing = self.encoder.checkpointing = on
+        if on:
+            self.lm.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        else:
+            self.lm.gradient_checkpointing_disable()
+
+    # hearing
+
+    def encode_audio(self, wave: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """(C, samples), (C,) → (C, T, d) in the language model's space, (C,) how many of T are the clip's."""
+        states, frames = self.encoder(wave, lengths)
+        return self.adapter(states, frames)  # type: ignore[no-any-return]
+
+    def embed_ids(self, ids: Tensor) -> Tensor:
+        """Joint ids (…) → (…, d). What stands at a negative id means nothing."""
+        text = self.lm.get_input_embeddings()(ids.clamp(0, self.vocab - 1))
+        speech = self.speech["embed"]((ids - self.vocab).clamp(0, self.codes + 2))
+        return torch.where((ids >= self.vocab)[..., None], speech.to(text.dtype), text)
+
+    def embed(self, batch: Batch) -> Tensor:
+        """The input of the language model, (B, L, d): ids looked up, adapter outputs in their places."""
+        return self._embed(batch)[0]
+
+    def _embed(self, batch: Batch) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        x = self.embed_ids(batch.ids)  # (B, L, d)
+        if batch.wave.shape[0] == 0:
+            return x, None, None
+        heard, lengths = self.encode_audio(batch.wave, batch.wave_lengths)  # (C, T, d)
+        b, n, d = x.shape
+        steps = torch.arange(heard.shape[1], device=x.device)[None, :]  # (1, T)
+        place = batch.clip_at[:, :1] * n + batch.clip_at[:, 1:] + steps  # (C, T) in the flat (B·L)
+        place = torch.where(steps < lengths[:, None], place, b * n)  # what is padding goes to a row that is dropped
+        flat = torch.cat((x.reshape(b * n, d), x.new_zeros(1, d)))
+        flat = flat.index_copy(0, place.reshape(-1), heard.reshape(-1, d).to(x.dtype))
+        return flat[:-1].view(b, n, d), heard, lengths
+
+    # answering
+
+    def forward(self, batch: Batch) -> Out:
+        """Cross-entropy over the joint vocabulary, a mean over the targets."""
+        loss, goal, heard, lengths = self.costs(batch)
+        spoken = goal >= self.vocab
+        n_speech = spoken.sum()
+        n_text = goal.numel() - n_speech
+        whole = loss.sum() / max(goal.numel(), 1)
+        with torch.no_grad():
+            speech = (loss * spoken).sum() / n_speech.clamp(min=1)
+            text = (loss * ~spoken).sum() / n_text.clamp(min=1)
+        helper = whole.new_zeros(())
+        if self.ctc and heard is not None and lengths is not None:
+            helper = self._ctc(heard, lengths, batch.ctc_ids, batch.ctc_lengths)
+            whole = whole + self.ctc * helper
+        return Out(whole, text, speech, helper.detach(), n_text, n_speech)
+
+    def costs(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+        """What each target costs, in nats, (N,), and which id it is, in the order of the flat (B·L); what was heard and
+        how long it is. At the targets only: V·L·B logits would not fit."""
+        x, heard, lengths = self._embed(batch)
+        hidden = self._read(x, batch.mask if getattr(batch, "holes", True) else None)  # (B, L, d)
+        at = getattr(batch, "target_at", None)  # flat places of the targets, where the batch has counted them before
+        if at is None:
+            at = (batch.targets != IGNORE).view(-1).nonzero()[:, 0]
+        goal = batch.targets.reshape(-1)[at]  # (N,)
+        told = hidden.reshape(-1, hidden.shape[-1])[at - 1]  # (N, d): each is predicted by the position before it
+        loss = torch.cat(
+            [
+                _run(self._cross_entropy, self.training and len(goal) > CHUNK, h, g)
+                for h, g in zip(told.split(CHUNK), goal.split(CHUNK), strict=True)
+            ]
+        )  # (N,)
+        return loss, goal, heard, lengths
+
+    def _read(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """What the language model makes of its input, (B, L, d). `mask` (B, L) only where something before a row's end
+        is hidden: behind padding nothing is read, so that causal attention alone, which is faster, will do."""
+        n = x.shape[1]
+        more = -n % self.block
+        if torch.is_autocast_enabled(x.device.type):  # half as much to keep for the backward pass, and nothing to cast
+            x = x.to(torch.get_autocast_dtype(x.device.type))
+        if more:
+            x = F.pad(x, (0, 0, 0, more))
+        if mask is not None:  # whole, (B, 1, L, L): of one for a row each, the device would be asked if it is needed
+            seen = F.pad(mask, (0, more))[:, None, None, :]
+            mask = seen & torch.ones(n + more, n + more, dtype=torch.bool, device=x.device).tril()
+        hidden: Tensor = self.lm.base_model(inputs_embeds=x, attention_mask=mask, use_cache=False).last_hidden_state
+        return hidden[:, :n]
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """(…, d) → (…, V+K+1), one joint vocabulary."""
+        return torch.cat((self.lm.get_output_embeddings()(hidden), self.speech["head"](hidden)), -1)
+
+    def _cross_entropy(self, hidden: Tensor, goal: Tensor) -> Tensor:
+        return F.cross_entropy(self.logits(hidden).float(), goal, reduction="none")
+
+    def _ctc(self, heard: Tensor, lengths: Tensor, ids: Tensor, sizes: Tensor) -> Tensor:
+        """What is said, read off the adapter's outputs by the language model's own embeddings (CTC).
+
+        Not in the published recipe. There the adapter learns only through a frozen language model, from millions of
+        clips; this puts its outputs where the model's words are, and finds which output belongs to which word at once.
+        """
+        table = self.lm.get_input_embeddings().weight.detach()  # (V, d)
+        known = sizes > 0
+        with torch.autocast(heard.device.type, enabled=False):
+            x = F.rms_norm(heard.float(), heard.shape[-1:]) * self.adapter.scale  # (C, T, d)
+            words, used = torch.unique(ids.clamp(min=0), return_inverse=True)  # (U,), (C, longest)
+            flat = x.flatten(0, 1)  # (C·T, d): all its scores, (C·T, V), would take as much as half of the activations
+            every = torch.cat([_run(_every, self.training, part, table) for part in flat.split(CHUNK)])
+            every = every.view(x.shape[:2])  # (C, T): over all words
+            blank = self.adapter.blank(x)  # (C, T, 1)
+            every = torch.logaddexp(every[..., None], blank)
+            some = x @ table[words].float().T  # (C, T, U)
+            scores = torch.cat((blank, some), -1) - every  # log probabilities of blank and those words
+            loss = F.ctc_loss(
+                scores.transpose(0, 1), used + 1, lengths, sizes.clamp(min=1), reduction="none", zero_infinity=True
+            )
+        return (loss * known).sum() / (sizes * known).sum().clamp(min=1)  # a mean over words, as the other losses
+
+    # decoding
+
+    def step(
+        self, embeds: Tensor, mask: Tensor | None = None, cache: Any = None, *, speech: bool = False
+    ) -> tuple[Tensor, Any]:
+        """One step of decoding: (B, n, d) new inputs after what `cache` holds → joint logits at the last, new cache.
+
+        `mask` (B, all positions so far) marks what may be attended to; None = everything. `speech`: text is out of the
+        question, so that its logits, a fifth of the work in a small model, are not computed but -inf.
+        """
+        out = self.lm.base_model(inputs_embeds=embeds, attention_mask=mask, past_key_values=cache, use_cache=True)
+        hidden = out.last_hidden_state[:, -1]  # (B, d)
+        if not speech:
+            return self.logits(hidden), out.past_key_values
+        told = self.speech["head"](hidden)  # (B, K+1)
+        return torch.cat((told.new_full((len(told), self.vocab), -torch.inf), told), -1), out.past_key_values
+
+
+def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, spare: Container[str] = ()) -> None:
+    """Load weights into a part. Raises DataError for names or sizes that do not fit; `spare` names may be missing."""
+    try:
+        wrong = module.load_state_dict(dict(state), strict=False)
+    except RuntimeError as error:  # torch tells all that is wrong, a line each
+        first = str(error).splitlines()[1].strip()
+        raise DataError(f"{shown(where)}: does not fit the configured model: {first}") from None
+    strange = [f"it has {name}" for name in wrong.unexpected_keys]
+    strange += [f"it has no {name}" for name in wrong.missing_keys if name not in spare]
+    if strange:
+        raise DataError(f"{shown(where)}: does not fit the configured model: {strange[0]}")
+
+
+def _every(x: Tensor, table: Tensor) -> Tensor:
+    """(n, d), (V, d) → (n,): the log of the sum over all words; x·tableᵀ in half the width where that is fast."""
+    scores = (x.bfloat16() @ table.bfloat16().T).float() if x.is_cuda else x @ table.float().T
+    return torch.logsumexp(scores, -1)
+
+
+def _run(function: Any, again: bool, *inputs: Tensor) -> Tensor:
+    """Call it; `again`: keep nothing inside it, compute it once more in the backward pass."""
+    return checkpoint(function, *inputs, use_reentrant=False) if again else function(*inputs)

@@ -1,0 +1,271 @@
+"""OpenAI's chat-completions format, as a server reads and writes it: bodies become what is asked of a model, answers
+and their pieces become JSON. Nothing here touches a socket."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, Struct, UnsetType
+
+from overtone import audio
+from overtone.echat.net.config import RATE as HEARD
+from overtone.echat.talk.aloud import RATE
+from overtone.echat.talk.dialogue import Asked, Floats, Message, to_wave
+from overtone.errors import AudioError
+from overtone.paths import shown
+
+FORMATS = ("wav", "pcm16")  # pcm16: 24 kHz, mono, little-endian
+MAX_SECONDS = 600.0  # of sound in one request: a few kilobytes may hold hours of silence
+REMEMBERED = 256  # spoken replies that a later request may name
+EXPIRES = 3600  # seconds
+_REFUSED = ("tools", "functions", "response_format", "logprobs", "prediction", "web_search_options")
+_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+
+
+class Problem(Exception):
+    """What is answered instead of a completion."""
+
+    def __init__(self, status: int, message: str, *, code: str = "", param: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code, self.param = status, code, param
+
+    def json(self) -> dict[str, Any]:
+        kind = "invalid_request_error" if self.status < 500 else "server_error"
+        told = {"message": str(self), "type": kind, "param": self.param or None, "code": self.code or None}
+        return {"error": told}
+
+
+class _Data(Struct):
+    data: str
+    format: str = "wav"
+
+
+class _Url(Struct):
+    url: str
+
+
+class _Part(Struct):
+    type: str
+    text: str = ""
+    input_audio: _Data | None = None
+    audio_url: _Url | None = None
+
+
+class _Reference(Struct):
+    id: str
+
+
+class _Message(Struct):
+    role: str
+    content: str | list[_Part] | None = None
+    audio: _Reference | None = None
+
+
+class _Spoken(Struct):
+    format: str = "wav"
+
+
+class _StreamOptions(Struct):
+    include_usage: bool = False
+
+
+class Body(Struct):
+    """A request for a completion; further keys of OpenAI's are not read."""
+
+    model: str
+    messages: list[_Message]
+    modalities: list[str] | None = None
+    audio: _Spoken | None = None
+    stream: bool | None = None
+    stream_options: _StreamOptions | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    seed: int | None = None
+    n: int | None = None
+    tools: msgspec.Raw | UnsetType = UNSET
+    functions: msgspec.Raw | UnsetType = UNSET
+    response_format: msgspec.Raw | UnsetType = UNSET
+    logprobs: msgspec.Raw | UnsetType = UNSET
+    prediction: msgspec.Raw | UnsetType = UNSET
+    web_search_options: msgspec.Raw | UnsetType = UNSET
+
+    @property
+    def speech(self) -> bool:
+        return "audio" in (self.modalities or ())
+
+    @property
+    def format(self) -> str:
+        return self.audio.format if self.audio else "wav"
+
+
+_decoder = msgspec.json.Decoder(Body)
+
+
+class Memory:
+    """The codes of recent spoken replies by their id, so that a dialogue goes on with its own voice in it."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[float, str, tuple[int, ...]]] = OrderedDict()
+
+    def keep(self, name: str, text: str, codes: tuple[int, ...]) -> None:
+        self._kept[name] = (time.monotonic() + EXPIRES, text, codes)
+        while len(self._kept) > REMEMBERED:
+            self._kept.popitem(last=False)
+
+    def find(self, name: str) -> tuple[str, tuple[int, ...]] | None:
+        until, text, codes = self._kept.get(name, (0.0, "", ()))
+        return (text, codes) if until > time.monotonic() else None
+
+
+def parse(data: bytes, served: str) -> Body:
+    """The body of a request. Raises Problem with what cannot be done."""
+    try:
+        body = _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Problem(400, f"the body is no request for a chat completion: {error}") from None
+    if body.model != served:
+        message = f"there is no model {shown(body.model[:100])!r} here; this server has {served!r}"
+        raise Problem(404, message, code="model_not_found", param="model")
+    for key in _REFUSED:
+        raw = getattr(body, key)
+        if raw is not UNSET and bytes(raw) not in (b"null", b"[]", b"false", b'{"type":"text"}', b'{"type": "text"}'):
+            raise Problem(400, f"{key} is not supported by this model; leave it out", param=key)
+    _check(body)
+    return body
+
+
+def _check(body: Body) -> None:
+    for name, value, low, high in (
+        ("temperature", body.temperature, 0.0, 2.0),
+        ("top_p", body.top_p, 0.001, 1.0),
+        ("max_tokens", body.max_tokens, 1, 1_000_000),
+        ("max_completion_tokens", body.max_completion_tokens, 1, 1_000_000),
+        ("n", body.n, 1, 1),
+    ):
+        if value is not None and not low <= value <= high:
+            wanted = "must be 1" if low == high else f"must be between {low:g} and {high:g}"
+            raise Problem(400, f"{name} {wanted}, not {value:g}", param=name)
+    for modality in body.modalities or ():
+        if modality not in ("text", "audio"):
+            raise Problem(400, f"modalities may be text and audio, not {shown(modality[:40])!r}", param="modalities")
+    if body.speech and body.format not in FORMATS:
+        raise Problem(
+            400, f"audio.format may be {' or '.join(FORMATS)}, not {shown(body.format[:40])!r}", param="audio.format"
+        )
+    if body.speech and body.stream and body.format != "pcm16":
+        raise Problem(400, "audio.format must be pcm16 where the answer is streamed", param="audio.format")
+
+
+def asked(body: Body, memory: Memory) -> Asked:
+    """What is asked of the model. Raises Problem for a message or sound that cannot be used."""
+    messages: list[Message] = []
+    left = MAX_SECONDS
+    for at, message in enumerate(body.messages):
+        messages.append(_message(message, at, memory, left))
+        left -= sum(len(part) / HEARD for part in messages[-1].parts if isinstance(part, np.ndarray))
+    return Asked(
+        tuple(messages),
+        speech=body.speech,
+        seed=body.seed or 0,
+        temperature=body.temperature,
+        top_p=body.top_p,
+        max_text=body.max_completion_tokens or body.max_tokens or 0,
+    )
+
+
+def _message(message: _Message, at: int, memory: Memory, left: float) -> Message:
+    where = f"messages[{at}]"
+    if message.role not in _ROLES:
+        raise Problem(400, f"{where}: no role {shown(message.role[:40])!r}; use {', '.join(_ROLES)}", param=where)
+    parts: list[Any] = []
+    content = message.content
+    if isinstance(content, str):
+        parts.append(content)
+    for number, part in enumerate(content if isinstance(content, list) else ()):
+        parts.append(_part(part, f"{where}.content[{number}]"))
+        left -= len(parts[-1]) / HEARD if isinstance(parts[-1], np.ndarray) else 0.0
+        if left < 0:
+            told = f"more than {MAX_SECONDS:g} s of sound in one request; send fewer and shorter turns"
+            raise Problem(400, f"{where}: {told}", param=where)
+    if message.audio is not None:
+        found = memory.find(message.audio.id)
+        if found is None:
+            told = f"no spoken reply {shown(message.audio.id[:100])!r} is remembered; send its words as content"
+            raise Problem(400, f"{where}: {told}", param=f"{where}.audio")
+        text, codes = found
+        parts += [codes] if any(isinstance(part, str) and part for part in parts) else [text, codes]
+    return Message(_ROLES[message.role], tuple(parts))  # type: ignore[arg-type]
+
+
+def _part(part: _Part, where: str) -> str | Floats:
+    if part.type in ("text", "input_text", "output_text"):
+        return part.text
+    if part.type == "input_audio" and part.input_audio is not None:
+        return _wave(part.input_audio.data, where)
+    if part.type == "audio_url" and part.audio_url is not None:
+        head, _, data = part.audio_url.url.partition(",")
+        if not head.startswith("data:") or not head.endswith(";base64"):
+            raise Problem(400, f"{where}: only data: URLs are read, nothing is fetched", param=where)
+        return _wave(data, where)
+    raise Problem(400, f"{where}: no part of type {shown(part.type[:40])!r}; use text or input_audio", param=where)
+
+
+def _wave(data: str, where: str) -> Floats:
+    try:
+        return to_wave(binascii.a2b_base64(data.encode("ascii"), strict_mode=True), where)
+    except (binascii.Error, UnicodeEncodeError) as error:
+        raise Problem(400, f"{where}: the sound is not base64 ({error})", param=where) from None
+    except AudioError as error:
+        raise Problem(400, str(error), param=where) from None
+
+
+# ── what is sent ──────────────────────────────────────────────────────────────────────────────────────────────────────
+def new_id(kind: str) -> str:
+    return f"{kind}-{uuid4().hex[:24]}"
+
+
+def pcm16(sound: Floats) -> bytes:
+    """Mono, 24 kHz, little-endian."""
+    out: bytes = np.clip(np.rint(sound * 32_768.0), -32_768, 32_767).astype("<i2").tobytes()
+    return out
+
+
+def sound_data(sound: Floats, form: str) -> str:
+    return base64.b64encode(audio.encode_wav(sound, RATE) if form == "wav" else pcm16(sound)).decode()
+
+
+def usage(counts: Mapping[str, int]) -> dict[str, Any]:
+    """`counts`: heard, heard_sound, said, spoken."""
+    said = counts["said"] + counts["spoken"]
+    return {
+        "prompt_tokens": counts["heard"],
+        "completion_tokens": said,
+        "total_tokens": counts["heard"] + said,
+        "prompt_tokens_details": {"audio_tokens": counts["heard_sound"]},
+        "completion_tokens_details": {"audio_tokens": counts["spoken"]},
+    }
+
+
+def completion(head: dict[str, Any], message: dict[str, Any], finish: str, counts: Mapping[str, int]) -> dict[str, Any]:
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
+    return {**head, "object": "chat.completion", "choices": [choice], "usage": usage(counts)}
+
+
+def chunk(head: dict[str, Any], delta: dict[str, Any], finish: str | None = None) -> bytes:
+    """One event of a stream."""
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return event({**head, "object": "chat.completion.chunk", "choices": [choice]})
+
+
+def event(told: Any) -> bytes:
+    return b"data: " + msgspec.json.encode(told) + b"\n\n"
