@@ -171,6 +171,8 @@ def train_words(run: Run, settings: Settings, folder: Path, minutes: float) -> l
     words = ["train", "echat", "--preset", settings.preset, "--out", str(folder), "--seed", str(run.seed)]
     words += [word for pack in settings.data for word in ("--data", str(pack))]
     words += ["--scale", f"{settings.scale:g}", "--ablate", ",".join(LEAVES_OUT.get(run.arm, ())), "--resume"]
+    if run.arm != WHOLE:
+        words += ["--samples", "0"]  # nobody looks, and they take as long as many steps
     if math.isfinite(minutes):
         words += ["--minutes", f"{minutes:.2f}"]
     return [*words, *settings.training]

@@ -29,13 +29,13 @@ from torch import Tensor
 
 from overtone.build.licence import FREE
 from overtone.echat.exam.scores import FULL, Scores
-from overtone.echat.learn.recipe import model_folder
 from overtone.echat.net import checkpoint, compact
 from overtone.echat.net.backbone import open_lm
 from overtone.echat.net.checkpoint import Kept
 from overtone.echat.net.config import Config
 from overtone.echat.net.model import EChat
 from overtone.errors import DataError, OvertoneError, UsageError
+from overtone.models.echat import checkpoint_folder
 from overtone.paths import read_plain, shown, write_whole
 from scripts.release_compare import compare
 
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", metavar="N", type=int, default=100, help="records that are answered for it (100)")
     args = parser.parse_args(argv)
     try:
-        folder = model_folder(args.checkpoint)
+        folder = checkpoint_folder(args.checkpoint)
         sets = [trained_on(path) for path in args.trained_on]
         notice(checkpoint.index(folder))  # what is wrong with papers is told before the long work
         rows = scores(args.scores, args.arm) if args.scores else []

@@ -22,13 +22,14 @@ from overtone.echat.learn import pairs
 from overtone.echat.learn.batches import Clips
 from overtone.echat.learn.curves import LOG, MARGINS, read_log
 from overtone.echat.learn.prefer import Pairs, Preferring, Told, dpo, measure, read_stage, run
-from overtone.echat.learn.recipe import Settings, model_folder
+from overtone.echat.learn.recipe import Settings
 from overtone.echat.learn.stages import plan, stages
 from overtone.echat.learn.stream import Corpus
 from overtone.echat.net import checkpoint
 from overtone.echat.net.config import names, read
 from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.errors import DataError, StoreError, UsageError
+from overtone.models.echat import checkpoint_folder
 from overtone.runs.store import Store
 from overtone.schema import Clip, Item, Reply, Score, Turn
 from tests.echat.test_recipe import PRESET
@@ -231,10 +232,10 @@ def test_the_margin_rises_and_hearing_stays_as_it_is(made, tmp_path) -> None:
     assert train[-1]["right"] == 1.0 and held[-1]["pairs"] == 4
     log = read_log(tmp_path / "stage-prefer" / LOG)
     assert len(log) == 12 and log[-1].loss < log[0].loss
-    before, after = (dict(checkpoint.load(model_folder(p))[0].state_dict()) for p in (made / "start", tmp_path))
+    before, after = (dict(checkpoint.load(checkpoint_folder(p))[0].state_dict()) for p in (made / "start", tmp_path))
     moved = {name.partition(".")[0] for name in after if not torch.equal(after[name], before[name])}
     assert moved == {"speech", "lm"}
-    notes = checkpoint.index(model_folder(tmp_path)).notes
+    notes = checkpoint.index(checkpoint_folder(tmp_path)).notes
     assert notes["stage"] == "3" and notes["prefer"]["pairs"] == 12  # still answers as stage 3 taught it
     assert any("12 pairs to learn from, 4 held out" in line for line in said)
     page = (tmp_path / "report.html").read_text()
@@ -248,7 +249,7 @@ def test_a_run_in_slices_ends_where_a_run_in_one_piece_does(made, tmp_path) -> N
     while not run(settings(made, tmp_path / "slices", minutes=1e-3, resume=True), quiet):
         slices += 1
     assert slices >= 2
-    whole, found = (dict(checkpoint.load(model_folder(tmp_path / p))[0].state_dict()) for p in ("whole", "slices"))
+    whole, found = (dict(checkpoint.load(checkpoint_folder(tmp_path / p))[0].state_dict()) for p in ("whole", "slices"))
     assert all(torch.equal(whole[name], found[name]) for name in whole)
     logs = [[row.loss for row in read_log(tmp_path / p / "stage-prefer" / LOG)] for p in ("whole", "slices")]
     assert logs[0] == logs[1]

@@ -23,13 +23,14 @@ from overtone.echat.data.records import Record
 from overtone.echat.learn import fast
 from overtone.echat.learn.batches import Clips
 from overtone.echat.learn.curves import LOG, LOOKS, read_log, read_looks
-from overtone.echat.learn.recipe import Settings, model_folder, run
+from overtone.echat.learn.recipe import Settings, run
 from overtone.echat.learn.stages import Feed, Rates, Stage, plan, stages
 from overtone.echat.learn.stream import Corpus, Stream
 from overtone.echat.net import checkpoint
 from overtone.echat.net.config import read
 from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.errors import DataError, StoreError, UsageError
+from overtone.models.echat import checkpoint_folder
 from tests.echat.toys import make_pack
 
 PRESET = """
@@ -95,7 +96,7 @@ def quiet(line: str) -> None:
 
 
 def weights(out: Path) -> dict[str, torch.Tensor]:
-    model, _ = checkpoint.load(model_folder(out))
+    model, _ = checkpoint.load(checkpoint_folder(out))
     return dict(model.state_dict())
 
 
@@ -103,7 +104,7 @@ def test_all_stages_are_gone_through_and_reported(made, tmp_path) -> None:
     said: list[str] = []
     assert run(settings(made, tmp_path, samples=2, look_every=3), said.append)
     assert sorted(path.name for path in tmp_path.glob("stage-*")) == ["stage-1", "stage-2a", "stage-2b", "stage-3"]
-    assert model_folder(tmp_path) == tmp_path / "stage-3" / "model"
+    assert checkpoint_folder(tmp_path) == tmp_path / "stage-3" / "model"
     for name in TABLES:
         log = read_log(tmp_path / f"stage-{name}" / LOG)
         assert [row.step for row in log] == list(range(1, 7))
@@ -166,7 +167,7 @@ def test_a_run_in_slices_ends_where_a_run_in_one_piece_does(made, tmp_path) -> N
     assert slices >= 2
     before = None
     for stage in ("1", "2", "3"):
-        run(settings(made, tmp_path / stage, stage=stage, start=before), quiet)
+        run(settings(made, tmp_path / stage, stage=stage, start=before and checkpoint_folder(before)), quiet)
         before = tmp_path / stage
     whole = weights(tmp_path / "whole")
     for other in ("slices", "3"):
@@ -190,7 +191,7 @@ def test_an_arm_without_understanding_spends_as_much_elsewhere(made, tmp_path) -
 def test_a_stage_without_what_comes_before_it_is_refused(made, tmp_path) -> None:
     with pytest.raises(UsageError, match=r"stage 2b starts from what stage 2a learnt.*--from"):
         run(settings(made, tmp_path, stage="2b"), quiet)
-    with pytest.raises(DataError, match="neither a checkpoint nor a run"):
+    with pytest.raises(DataError, match="not a checkpoint"):
         run(settings(made, tmp_path, stage="2b", start=tmp_path), quiet)
 
 
@@ -200,7 +201,7 @@ def test_a_folder_with_another_run_is_refused(made, tmp_path) -> None:
         run(settings(made, tmp_path, stage="2a", seed=1), quiet)
     said: list[str] = []
     run(settings(made, tmp_path, stage="1"), said.append)
-    assert said == ["stage 1 is done"]
+    assert said == ["stage 1 is done", f"report: {tmp_path / 'report.html'}"]
     assert not run(settings(made, tmp_path, stage="2a", minutes=1e-6), quiet)
     with pytest.raises(StoreError, match="was begun before; --resume"):
         run(settings(made, tmp_path, stage="2a"), quiet)
@@ -222,6 +223,7 @@ def broken(folder: Path, **changes: Any) -> Path:
         ({"wav": "", "task": "<S2TCHAT>"}, "no wav"),
         ({"labels": Labels(emotion="angst")}, "emotion 'angst' is no label"),
         ({"speech_token": (39, 40)}, "speech token 40 is outside 0–39"),
+        ({"extra": {"tokens_of": "s3@0123456789ab"}}, "its speech tokens are of 's3', the model's of 'units'"),
         ({"seconds": 0.1}, "lasts 0.10 s, not 0.2 to 200"),
         ({"seconds": 201.0}, "lasts 201.00 s"),
     ],

@@ -32,6 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     echat.add_argument("--encoder", metavar="FILE", default="", help="the encoder's weights, as safetensors")
     echat.add_argument("--lm", metavar="FILE", default="", help="the language model's weights (SmolLM2's GGUF file)")
     echat.add_argument("--look-every", metavar="N", type=int, default=0, help="steps between looks at held-out records")
+    echat.add_argument("--samples", metavar="N", type=int, default=4, help="held-out clips answered at each look (4)")
     echat.add_argument("--workers", metavar="N", type=int, default=-1, help="processes that make batches")
     echat.add_argument("--compile", action=argparse.BooleanOptionalAction, help="compile layers (mini: on a GPU)")
     text = parser.add_argument_group("of text")
@@ -46,7 +47,7 @@ def main(args: argparse.Namespace) -> int:
     """Train, with lines of progress on stdout; exits 4 when the time was up first."""
     if not args.data:
         raise UsageError("say what to learn from: --data PATH")
-    if args.steps < 0 or args.minutes <= 0 or args.log_every < 1:
+    if args.steps < 0 or args.minutes <= 0 or args.log_every < 1 or args.samples < 0:
         raise UsageError("--steps, --minutes and --log-every must be above 0")
     try:
         import torch  # noqa: F401
@@ -58,6 +59,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _echat(args: argparse.Namespace) -> bool:
     from overtone.echat.learn.recipe import Settings, run
+    from overtone.models.echat import checkpoint_folder
 
     if args.stage == "prefer":
         from overtone.echat.learn.prefer import run
@@ -66,7 +68,7 @@ def _echat(args: argparse.Namespace) -> bool:
         data=tuple(args.data),
         out=args.out,
         stage=args.stage,
-        start=args.start,
+        start=args.start and checkpoint_folder(args.start.expanduser()),
         ablate=tuple(filter(None, (name.strip() for name in args.ablate.split(",")))),
         scale=args.scale,
         steps=args.steps,
@@ -81,6 +83,7 @@ def _echat(args: argparse.Namespace) -> bool:
         look_every=args.look_every,
         save_minutes=args.save_minutes,
         compile=args.compile,
+        samples=args.samples,
     )
     return run(settings, _say)
 

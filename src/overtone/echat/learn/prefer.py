@@ -29,7 +29,7 @@ from overtone.echat.data.containers import PACK
 from overtone.echat.learn import launch, pairs
 from overtone.echat.learn.batches import RATE, Batch, Clips, collate
 from overtone.echat.learn.curves import LOOKS, MARGINS, RUN, Look, Margin, Row, write_report
-from overtone.echat.learn.recipe import Settings, claim, finish, first_model, model_folder, save_every
+from overtone.echat.learn.recipe import Settings, claim, finish, first_model, save_every
 from overtone.echat.learn.speaking import Samples
 from overtone.echat.learn.stages import Augment, Stage, StageRun
 from overtone.echat.learn.stream import TRAIN, Corpus
@@ -266,7 +266,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
     stage = read_stage(config, settings.preset)
     steps = settings.steps or max(1, round(stage.steps * settings.scale))
     planned = StageRun(NAME, stage, steps, steps * stage.targets)
-    before = model_folder(settings.start)
+    before = settings.start
     index = checkpoint.index(before)
     world = launch.enter(settings.device)
     if world.size > 1:
@@ -274,7 +274,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
         raise UsageError("the preference stage runs in one process; start it without torchrun")
     folder = settings.out / f"stage-{NAME}"
     corpus = Corpus(_packs(settings, config, say))
-    corpus.check(config.model.speech.codes)
+    corpus.check(config.model.speech)
     tok = open_tokenizer(config.model)
     clips = Clips(corpus.packs, world.device)
     data = Pairs(corpus, clips, stage, config.model, tok, settings.seed)

@@ -30,7 +30,7 @@ from overtone.echat.net.config import PARTS, Config, ModelConfig
 from overtone.echat.net.encoders import open_encoder
 from overtone.echat.net.model import EChat
 from overtone.echat.net.tokenizer import open_tokenizer
-from overtone.errors import DataError, StoreError, UsageError
+from overtone.errors import StoreError, UsageError
 from overtone.paths import shown, write_whole
 
 HELD_OUT = 16  # records of each feed whose loss is looked at
@@ -43,7 +43,7 @@ class Settings(Struct, frozen=True):
     data: tuple[Path, ...]
     out: Path
     stage: str = ""  # all
-    start: Path | None = None  # a checkpoint, or the folder of a run
+    start: Path | None = None  # a checkpoint
     ablate: tuple[str, ...] = ()
     scale: float = 1.0
     steps: int = 0  # of each stage, instead of the preset's
@@ -58,17 +58,7 @@ class Settings(Struct, frozen=True):
     look_every: int = 0  # steps; 0: at the end of each stage
     save_minutes: float | None = None  # None: as the preset says
     compile: bool | None = None  # None: as the preset says, on a GPU
-    samples: int = 4
-
-
-def model_folder(folder: Path) -> Path:
-    """The checkpoint that a path means: itself, or the one of the last finished stage of a run."""
-    if (folder / checkpoint.INDEX).is_file():
-        return folder
-    found = sorted(path.parent for path in folder.glob(f"stage-*/model/{checkpoint.INDEX}"))
-    if not found:
-        raise DataError(f"{shown(str(folder))}: neither a checkpoint nor a run with a finished stage")
-    return found[-1]
+    samples: int = 4  # held-out clips that are answered at every look
 
 
 def run(settings: Settings, say: Callable[[str], None]) -> bool:
@@ -88,7 +78,7 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
             StageRun(r.name, r.stage, settings.steps, max(1, settings.steps * r.targets // r.steps)) for r in planned
         ]
     corpus = Corpus(settings.data)
-    corpus.check(config.model.speech.codes)
+    corpus.check(config.model.speech)
     world = launch.enter(settings.device)
     if world.first:
         claim(settings, config, planned)
@@ -96,7 +86,7 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
     tok = open_tokenizer(config.model)
     clips = Clips(corpus.packs, world.device)
     try:
-        before: Path | None = settings.start and model_folder(settings.start)
+        before: Path | None = settings.start
         for number, stage_run in enumerate(planned):
             folder = settings.out / f"stage-{stage_run.name}"
             if (folder / "model" / checkpoint.INDEX).is_file():
@@ -117,7 +107,7 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
             before = folder / "model"
     finally:
         if world.first and (settings.out / RUN).is_file():
-            write_report(settings.out)
+            say(f"report: {write_report(settings.out)}")
         world.leave()
     return True
 
@@ -175,7 +165,8 @@ def _stage(
 
     def tell(row: Row, speed: float) -> None:
         parts = [f"{name} {value:.3f}" for name, value in (("text", row.text), ("speech", row.speech)) if value]
-        say(f"  step {row.step}/{run.steps}  loss {row.loss:.3f}  {'  '.join(parts)}  {speed:,.0f} positions/s")
+        spent = f"{speed:,.0f} positions/s  {row.seconds:.0f} s"
+        say(f"  step {row.step}/{run.steps}  loss {row.loss:.3f}  {'  '.join(parts)}  {spent}")
 
     done = train(
         model, parts, stream, run, folder, world, seed=settings.seed, resume=settings.resume, deadline=deadline,

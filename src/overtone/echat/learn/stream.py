@@ -23,7 +23,7 @@ from overtone.echat.learn import mixing
 from overtone.echat.learn.batches import RATE, Batch, Clips, augment_wave, collate
 from overtone.echat.learn.mixing import Mixture, Source
 from overtone.echat.learn.stages import CLIP_SECONDS, Stage, StageRun
-from overtone.echat.net.config import ModelConfig, positions
+from overtone.echat.net.config import ModelConfig, SpeechConfig, positions
 from overtone.errors import DataError
 from overtone.paths import shown
 
@@ -54,9 +54,9 @@ class Corpus:
     def seconds(self, clip: ClipRef) -> float:
         return self._packs[clip.home].seconds(clip_index(clip.wav))
 
-    def check(self, codes: int) -> None:
+    def check(self, speech: SpeechConfig) -> None:
         """Raise DataError with what training would stumble over, before it begins."""
-        found = [problem for pack in self.packs for problem in _problems(pack, codes)]
+        found = [problem for pack in self.packs for problem in _problems(pack, speech)]
         if found:
             more = f"\n  … and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
             listed = "\n  ".join(found[:_SHOWN])
@@ -74,12 +74,16 @@ def _dialogue(row: TextRecord, path: Path) -> Record:
     return Record(row.key, pairs[-1][1], question=pairs[-1][0], dataset=path.stem, task="<TEXT2TEXT>", history=history)
 
 
-def _problems(pack: Pack, codes: int) -> Iterator[str]:
+def _problems(pack: Pack, speech: SpeechConfig) -> Iterator[str]:
     where = shown(str(pack.folder / "records.jsonl"))
+    kind = speech.tokens.partition(":")[0]
     if not pack.records:
         yield f"{where}: the list is empty"
     for record in pack.records:
-        found = list(record.problems(codes))
+        found = list(record.problems(speech.codes))
+        of = str(record.extra.get("tokens_of", kind)).partition("@")[0]
+        if record.speech_token and of != kind:
+            found.append(f"its speech tokens are of {of!r}, the model's of {kind!r}: build it with --speech {kind}")
         if not record.wav and (CHAT in record.tags or "TRANSCRIBE" in record.tags):
             found.append("no wav, though its task is to hear")
         for wav in (record.wav, *(turn.wav for turn in record.history)):

@@ -68,7 +68,7 @@ def train(
     progress = Progress()
     if resume and (checkpoint := launch.newest(out)):
         progress = launch.load(checkpoint, model, optimiser, world)
-    log = Log(out / LOG, progress.step, world)
+    log = Log(out / LOG, progress, world)
     began, saved = time.monotonic() - progress.seconds, time.monotonic()
     step, used, at, positions = progress.step, progress.targets, progress.batch, progress.positions
     stream = data.batches(at)
@@ -191,13 +191,13 @@ def _parts(result: Out, share: float, device: torch.device) -> torch.Tensor:
 class Log:
     """The log of a stage: one line a step. Lines of steps after the checkpoint that is resumed from are taken back."""
 
-    def __init__(self, path: Path, step: int, world: World) -> None:
+    def __init__(self, path: Path, progress: Progress, world: World) -> None:
         self.path, self.world = path, world
         self.waiting: list[tuple[torch.Tensor, dict[str, Any]]] = []
-        self.mark: tuple[float, int] | None = None
+        self.mark = (progress.seconds, progress.positions)
         if world.first:
             path.parent.mkdir(parents=True, exist_ok=True)
-            kept = [row for row in read_log(path) if row.step <= step] if step else []
+            kept = [row for row in read_log(path) if row.step <= progress.step] if progress.step else []
             path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in kept))
 
     def keep(
@@ -236,7 +236,7 @@ class Log:
                 file.writelines(msgspec.json.encode(row) + b"\n" for row in written)
         last = written[-1]
         before, self.mark = self.mark, (last.seconds, last.positions)
-        speed = (last.positions - before[1]) / max(last.seconds - before[0], 1e-9) if before else 0.0
+        speed = (last.positions - before[1]) / max(last.seconds - before[0], 1e-9)
         if self.world.first:
             tell(last, speed * self.world.size)
         for row in written:

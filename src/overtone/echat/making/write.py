@@ -75,6 +75,8 @@ def records_of(
             "strength": clip.strength,
             "heard": x.heard.known(),
         }
+        if reply is not None:
+            extra["tokens_of"] = reply.tokens_of
         history = []
         if x.first:
             before = by_key[x.first]

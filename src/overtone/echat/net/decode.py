@@ -41,14 +41,7 @@ class Sampling(Struct, frozen=True):
 
 
 LIKELIEST = Sampling(temperature=0.0)
-PUBLISHED = {  # of the released inference code
-    "s2s": Sampling(1.2, 10, 0.9),
-    "understand": Sampling(1.0, 5, 0.9, 1.05),
-    "s2t": Sampling(0.4, 2),
-    "t2s": Sampling(1.2, 15, 0.8),
-    "t2t": LIKELIEST,
-    "streaming": Sampling(1.0, 10, 0.9),
-}
+SPEECH = Sampling(1.2, 10, 0.9)  # as the released inference code draws a reply's speech
 
 
 class How(Struct, frozen=True):
@@ -59,7 +52,7 @@ class How(Struct, frozen=True):
     streaming: bool = False
     thinks: bool = False  # the text begins with a thought, which is not interleaved
     text: Sampling = LIKELIEST
-    speech: Sampling = PUBLISHED["s2s"]
+    speech: Sampling = SPEECH
     max_text: int = 220
     max_speech: int = 1000  # tokens: 40 s
     quiet: int | None = None  # the code of silence, which may last

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from overtone.echat.learn.stages import plan, stages
 from overtone.echat.net.config import Config
-from overtone.echat.net.decode import LIKELIEST, PUBLISHED, Sampling
+from overtone.echat.net.decode import LIKELIEST, SPEECH, Sampling
 from overtone.echat.speech import RATE as CODES_A_SECOND
 
 
@@ -21,7 +21,7 @@ class Manner(Struct, frozen=True):
     interleave: bool | None = None
     system: Literal["own", "given"] = "own"
     text: Sampling = LIKELIEST
-    speech: Sampling = PUBLISHED["s2s"]
+    speech: Sampling = SPEECH
     max_text: int = 220
     max_speech: int = 500  # codes: 20 s
 
@@ -53,7 +53,7 @@ def trained(config: Config, notes: dict[str, object]) -> Trained:
 def manner_of(options: Mapping[str, Any]) -> Manner:
     """A manner from a SPEC's keys; what is not given is as in training, or as published."""
     told = {"label": "label", "natural": "natural", "none": "", "": None}
-    text, speech, usual = LIKELIEST, PUBLISHED["s2s"], Manner()
+    text, speech, usual = LIKELIEST, SPEECH, Manner()
     if options.get("temperature") is not None:
         text = Sampling(float(options["temperature"]), top_p=float(options.get("top_p") or 1.0))
     if options.get("speech_temperature") is not None:
