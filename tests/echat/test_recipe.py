@@ -114,6 +114,8 @@ def test_all_stages_are_gone_through_and_reported(made, tmp_path) -> None:
     assert [look.step for look in looks] == [3, 6]
     assert set(looks[0].losses) == {"s2s-think", "s2s", "t2t"}
     assert [one.key for one in looks[0].said] == [one.key for one in looks[1].said] and len(looks[0].said) == 2
+    aloud = read_looks(tmp_path / "stage-2a" / LOOKS)[-1].said  # it has not learnt to answer yet, and reads aloud
+    assert [one.text for one in aloud] == [one.reference for one in aloud] and not any(one.thought for one in aloud)
     page = (tmp_path / "report.html").read_text()
     assert page.count("<svg") == 4 and "What it said to held-out clips" in page and looks[0].said[0].key in page
     assert any("s2s-think × 1: 20 records" in line for line in said)

@@ -35,9 +35,11 @@ class Machine:
     samples: int = field(init=False)  # of sound in a batch
 
     def __post_init__(self) -> None:
-        gpu = self.device.type == "cuda"
-        self.positions = 500_000 if gpu else 8_000
-        self.samples = 40_000_000 if gpu else 1_000_000
+        self.positions, self.samples = 8_000, 1_000_000
+        if self.device.type == "cuda":  # what a position holds of keys, values and states, generously, in free memory
+            lm, (free, _) = self.model.config.lm, torch.cuda.mem_get_info(self.device)
+            self.positions = min(500_000, free // (12 * lm.hidden * lm.layers))
+            self.samples = 80 * self.positions
 
     def autocast(self) -> Any:
         return torch.autocast("cuda", torch.bfloat16, enabled=self.device.type == "cuda")

@@ -149,7 +149,8 @@ def _stage(
     think: Think = ""
     if any(feed.think for feed in run.stage.feeds):
         think = "natural" if run.stage.think == "natural" else "label"
-    samples = Samples(corpus, tok, config, settings.samples, think=think)
+    answers = any(feed.task == "s2s" for feed in run.stage.feeds)
+    samples = Samples(corpus, tok, config, settings.samples, think=think if answers else "", answers=answers)
 
     def look(step: int) -> None:
         losses = {}

@@ -1,5 +1,5 @@
 """What the model under training says to a few held-out clips, always the same ones: text, thought and, through the
-speech tokens, sound."""
+speech tokens, sound. Where it has not learnt to answer yet, it reads their replies aloud."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from overtone.audio import encode_wav
 from overtone.echat.data import layout
 from overtone.echat.data.containers import open_audio
-from overtone.echat.data.layout import Think
+from overtone.echat.data.layout import Task, Think
 from overtone.echat.data.think import CLOSE
 from overtone.echat.learn.curves import Said
 from overtone.echat.learn.stream import Corpus
@@ -27,8 +27,10 @@ LONGEST_TEXT, LONGEST_SPEECH = 160, 250  # tokens; ten seconds of speech
 class Samples:
     """Chosen once, so that looks can be compared."""
 
-    def __init__(self, corpus: Corpus, tok: Any, config: Config, count: int, *, think: Think) -> None:
-        self.tok, self.think = tok, think
+    def __init__(
+        self, corpus: Corpus, tok: Any, config: Config, count: int, *, think: Think, answers: bool = True
+    ) -> None:
+        self.tok, self.think, self.answers = tok, think, answers
         records = [r for r in corpus.records(trained=False) if r.wav and r.question]
         every = max(1, len(records) // count) if count else 1
         self.records = records[::every][:count]
@@ -43,11 +45,13 @@ class Samples:
         """Let the model answer; the sounds are written to `folder`."""
         if not self.records:
             return []
-        asked = [layout.prompt(record, "s2s", self.tok, think=self.think) for record in self.records]
+        task: Task = "s2s" if self.answers else "t2s"
+        asked = [layout.prompt(record, task, self.tok, think=self.think) for record in self.records]
         waves = [[open_audio(r, clip.wav) for clip in x.clips] for r, x in zip(self.records, asked, strict=True)]
         how = decode.How(
-            speak=True, thinks=bool(self.think), max_text=LONGEST_TEXT, max_speech=LONGEST_SPEECH, seed=step
-        )
+            write=self.answers, speak=True, thinks=bool(self.think), max_text=LONGEST_TEXT, max_speech=LONGEST_SPEECH,
+            seed=step,
+        )  # fmt: skip
         found = []
         for number, (record, said) in enumerate(
             zip(self.records, decode.respond(model, self.tok, asked, waves, how), strict=True)
@@ -55,13 +59,14 @@ class Samples:
             thought = said.text.rpartition(CLOSE)[0]
             wav, failure = f"said-{step:08d}-{number}.wav", self.mute
             try:
-                sound, rate = self._sound(said.codes, said.thought.reply_emotion or "neutral")
+                emotion = said.thought.reply_emotion if self.answers else record.reply_emotion
+                sound, rate = self._sound(said.codes, emotion or "neutral")
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / wav).write_bytes(encode_wav(sound, rate))
             except OvertoneError as error:
                 wav, failure = "", failure or str(error)
             labels = ", ".join(record.labels.known().values())
-            reply = said.thought.reply or said.text
+            reply = said.thought.reply or said.text if self.answers else record.txt
             found.append(Said(record.key, record.question, labels, thought, reply, wav, record.txt, failure))
         return found
 
