@@ -262,3 +262,10 @@ def test_the_command_packs_what_lies_in_any_container(
     turns = ["build", "echat", "--records", str(source), "--each-turn", "--out", str(tmp_path / "turns")]
     assert main(turns) == 0
     assert len(Pack(tmp_path / "turns").records) > 5
+
+
+def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containers, "LONGEST_LINE", 1000)
+    (tmp_path / "data.list").write_bytes(b'{"key": "' + b"x" * 5000)
+    with pytest.raises(DataError, match=r"data\.list line 1: longer than 1,000 bytes"):
+        list(containers.read(tmp_path / "data.list"))

@@ -27,6 +27,7 @@ RATE = 16_000
 SHORTEST, LONGEST = 0.2, 200.0  # seconds of a clip that training takes
 COMBINES, COMBINES_ROOT = "combines_list.txt", "combines_tar_root.txt"
 PACK = ("records.jsonl", "clips.i16", "clips.npy")
+LONGEST_LINE = 16_000_000  # bytes of one record
 _LIST_LIMIT = 50_000_000
 _log = logging.getLogger(__name__)
 
@@ -131,28 +132,42 @@ def pack(
         return writer.count
 
 
+class ClipWriter:
+    """Writes the clips of a pack, one after the other; what was in the folder is no pack any more."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self._offsets = [0]
+        out.mkdir(parents=True, exist_ok=True)
+        for name in PACK:
+            (out / name).unlink(missing_ok=True)
+        self._clips = (out / PACK[1]).open("wb")
+
+    def add(self, sound: Sound | NDArray[np.int16]) -> str:
+        """A clip at 16 kHz; how its record names it."""
+        if sound.dtype != np.int16:
+            sound = np.clip(np.rint(sound.astype(np.float32) * 32768), -32768, 32767)
+        self._clips.write(sound.astype("<i2").tobytes())
+        self._offsets.append(self._offsets[-1] + len(sound))
+        return f"{PACK[1]}#{len(self._offsets) - 2}"
+
+    def close(self) -> None:
+        self._clips.close()
+        np.save(self.out / PACK[2], np.array(self._offsets, np.int64))
+
+
 class PackWriter:
     """Writes a pack record by record. `records.jsonl` appears last: without it a folder is no pack."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
         self.count = 0
-        self._offsets = [0]
-        out.mkdir(parents=True, exist_ok=True)
-        (out / PACK[0]).unlink(missing_ok=True)
-        self._clips = (out / PACK[1]).open("wb")
+        self._clips = ClipWriter(out)
         self._records = (out / f".{PACK[0]}.part").open("wb")
 
     def add(self, record: Record, sounds: Iterable[Sound | NDArray[np.int16]]) -> None:
         """One record and its clips at 16 kHz: of its earlier turns that have one, the oldest first, then its own."""
-        names = []
-        for sound in sounds:
-            whole = sound
-            if sound.dtype != np.int16:
-                whole = np.clip(np.rint(sound.astype(np.float32) * 32768), -32768, 32767)
-            self._clips.write(whole.astype("<i2").tobytes())
-            names.append(f"{PACK[1]}#{len(self._offsets) - 1}")
-            self._offsets.append(self._offsets[-1] + len(sound))
+        names = [self._clips.add(sound) for sound in sounds]
         self._records.write(msgspec.json.encode(to_raw(_with_wavs(record, names))) + b"\n")
         self.count += 1
 
@@ -166,7 +181,6 @@ class PackWriter:
         if kind is not None:
             part.unlink(missing_ok=True)
             return
-        np.save(self.out / PACK[2], np.array(self._offsets, np.int64))
         part.replace(self.out / PACK[0])
         _pack.cache_clear()
 
@@ -318,8 +332,10 @@ def _objects(path: Path, faults: Faults) -> Iterator[tuple[Any, str]]:
     """Each line's JSON value, and where it stands."""
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), start=1):
                 where = f"{shown(str(path))} line {number}"
+                if len(line) == LONGEST_LINE:
+                    raise DataError(f"{where}: longer than {LONGEST_LINE:,} bytes; a record a line is expected")
                 if not line.strip():
                     continue
                 try:

@@ -4,7 +4,6 @@ that go with them (manifest, gates, datasheet, licence)."""
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -112,25 +111,17 @@ def write_sounds(
     """The sounds of every part as files, or one after the other as training reads them."""
     total, done = sum(map(len, parts.values())), 0
     for part, exchanges in parts.items():
-        folder = Path(outputs.pack) / part if outputs.pack else None
-        offsets = [0]
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            for name in containers.PACK:
-                (folder / name).unlink(missing_ok=True)
-        with (folder / containers.PACK[1] if folder else Path(os.devnull)).open("wb") as clips:
-            for x in exchanges:
-                sound = store.clip(x.key)
-                if folder is not None:
-                    clips.write(sound.astype("<i2").tobytes())
-                    offsets.append(offsets[-1] + len(sound))
-                if outputs.wavs:
-                    data = audio.encode_wav(sound.astype(np.float32) / 32768, HEARD_AT)
-                    write_whole(out / _wav(x), data)
-                done += 1
-                tell("sounds written", done, total)
-        if folder is not None:
-            np.save(folder / containers.PACK[2], np.array(offsets, np.int64))
+        clips = containers.ClipWriter(Path(outputs.pack) / part) if outputs.pack else None
+        for x in exchanges:
+            sound = store.clip(x.key)
+            if clips is not None:
+                clips.add(sound)
+            if outputs.wavs:
+                write_whole(out / _wav(x), audio.encode_wav(sound.astype(np.float32) / 32768, HEARD_AT))
+            done += 1
+            tell("sounds written", done, total)
+        if clips is not None:
+            clips.close()
 
 
 def write_records(out: Path, records: Mapping[str, Sequence[Record]], outputs: Outputs) -> dict[str, str]:
