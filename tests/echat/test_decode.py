@@ -57,7 +57,7 @@ def test_it_says_what_the_model_finds_likeliest_after_its_own_words(parts, waves
     model, tok = parts
     said = decode.respond(model, tok, asked(tok)[:1], waves[:1], How(max_text=10))[0]
     with torch.inference_mode():
-        x, _ = decode._prompts(model, asked(tok)[:1], waves[:1], torch.device("cpu"))
+        x, _ = decode.read_in(model, asked(tok)[:1], [decode._hear(model, waves[0], torch.device("cpu"))])
         told = torch.tensor([said.text_ids])
         whole = torch.cat((x, model.embed_ids(told)), 1)
         hidden = model.lm.base_model(inputs_embeds=whole, use_cache=False).last_hidden_state

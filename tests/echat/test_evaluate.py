@@ -87,7 +87,7 @@ def test_rows_that_are_done_leave_the_batch_and_change_nothing(machine: Machine,
     """Some rows are made to end early: an end mark that is likelier than anything after some tokens."""
     _, asked, heard = told(machine, pack)
     machine.positions = 100_000
-    x, mask = asking.read_in(machine, heard, asked)
+    x, mask = asking.inputs(machine, heard, asked)
     plain = asking.greedy(machine, x, mask, 40)
     often = max({t for row in plain for t in row}, key=lambda t: sum(t in row for row in plain))
     end, machine.tok.im_end = machine.tok.im_end, often
@@ -107,7 +107,7 @@ def test_a_labels_likelihood_is_that_of_its_tokens_one_after_the_other(machine: 
     for i, sequence in enumerate(asked):
         for j, ending in enumerate(endings):
             with torch.inference_mode():
-                x, _ = asking.read_in(machine, heard, [sequence])
+                x, _ = asking.inputs(machine, heard, [sequence])
                 x = torch.cat((x, machine.model.embed_ids(torch.tensor([ending]))), 1)
                 hidden = machine.model.lm.base_model(inputs_embeds=x, use_cache=False).last_hidden_state
                 logits = machine.model.lm.get_output_embeddings()(hidden)[0, -len(ending) - 1 : -1]

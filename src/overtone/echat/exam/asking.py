@@ -16,7 +16,8 @@ from torch import Tensor
 
 from overtone.echat.data import layout
 from overtone.echat.data.containers import Pack, clip_index
-from overtone.echat.data.layout import AUDIO, ClipRef
+from overtone.echat.data.layout import ClipRef
+from overtone.echat.net.decode import read_in
 from overtone.echat.net.model import EChat
 from overtone.echat.net.tokenizer import Tokenizer
 
@@ -54,8 +55,10 @@ class Heard(Struct, frozen=True):
     states: Any  # (N, d)
     place: dict[tuple[str, str], tuple[int, int]]
 
-    def of(self, clip: ClipRef) -> tuple[int, int]:
-        return self.place[clip.home, clip.wav]
+    def of(self, clip: ClipRef) -> Tensor:
+        first, n = self.place[clip.home, clip.wav]
+        states: Tensor = self.states[first : first + n]
+        return states
 
 
 @torch.inference_mode()
@@ -88,34 +91,9 @@ def hear(machine: Machine, clips: Sequence[ClipRef]) -> Heard:
     return Heard(torch.cat(states) if states else torch.zeros(1, width, device=machine.device), place)
 
 
-def read_in(machine: Machine, heard: Heard, asked: Sequence[layout.Sequence]) -> tuple[Tensor, Tensor]:
-    """Prompts as the language model's inputs (B, P, d), padded on the left; and what may be attended to (B, P)."""
-    rows = [_widened(sequence, heard) for sequence in asked]
-    longest = max(len(ids) for ids, _ in rows)
-    ids, source = np.zeros((len(rows), longest), np.int64), np.full((len(rows), longest), -1, np.int64)
-    mask = np.zeros((len(rows), longest), bool)
-    for i, (row, places) in enumerate(rows):
-        ids[i, longest - len(row) :], source[i, longest - len(row) :], mask[i, longest - len(row) :] = row, places, True
-    where = torch.from_numpy(source).to(machine.device)
-    x = machine.model.embed_ids(torch.from_numpy(ids).to(machine.device))  # (B, P, d)
-    x = torch.where((where >= 0)[..., None], heard.states[where.clamp(min=0)].to(x.dtype), x)
-    return x, torch.from_numpy(mask).to(machine.device)
-
-
-def _widened(sequence: layout.Sequence, heard: Heard) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A prompt's ids, and for each position which of the heard states stands there, -1 for none."""
-    ids: list[int] = []
-    source: list[int] = []
-    clips = iter(sequence.clips)
-    for token in sequence.ids:
-        if token == AUDIO:
-            first, n = heard.of(next(clips))
-            ids += [0] * n
-            source += range(first, first + n)
-        else:
-            ids.append(token)
-            source.append(-1)
-    return np.array(ids, np.int64), np.array(source, np.int64)
+def inputs(machine: Machine, heard: Heard, asked: Sequence[layout.Sequence]) -> tuple[Tensor, Tensor]:
+    """Prompts as the language model's inputs; and what may be attended to."""
+    return read_in(machine.model, asked, [[heard.of(clip) for clip in sequence.clips] for sequence in asked])
 
 
 def batched(lengths: Sequence[int], budget: int, more: int = 0) -> Iterator[list[int]]:
@@ -141,7 +119,7 @@ def answer(
     out: list[tuple[str, bool]] = [("", False)] * len(asked)
     lengths = [_length(sequence, heard) for sequence in asked]
     for some in batched(lengths, machine.positions, limit):
-        x, mask = read_in(machine, heard, [asked[i] for i in some])
+        x, mask = inputs(machine, heard, [asked[i] for i in some])
         for i, ids in zip(some, greedy(machine, x, mask, limit), strict=True):
             out[i] = machine.tok.decode(ids), len(ids) == limit
     return out
@@ -197,7 +175,7 @@ def likelihoods(
     out: list[list[float]] = [[] for _ in asked]
     lengths = [_length(sequence, heard) for sequence in asked]
     for some in batched(lengths, machine.positions, q):
-        x, known = read_in(machine, heard, [asked[i] for i in some])
+        x, known = inputs(machine, heard, [asked[i] for i in some])
         b, p, _ = x.shape
         mask = torch.zeros(b, p + q, p + q, dtype=torch.bool, device=device)
         mask[:, :p, :p] = torch.ones(p, p, dtype=torch.bool, device=device).tril() & known[:, None, :]
@@ -232,4 +210,4 @@ def _log_probabilities(machine: Machine, states: Tensor, ids: Tensor) -> Tensor:
 
 
 def _length(sequence: layout.Sequence, heard: Heard) -> int:
-    return len(sequence.ids) - len(sequence.clips) + sum(heard.of(clip)[1] for clip in sequence.clips)
+    return len(sequence.ids) - len(sequence.clips) + sum(len(heard.of(clip)) for clip in sequence.clips)

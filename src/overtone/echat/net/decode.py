@@ -199,7 +199,8 @@ def _tokens(
     autocast = torch.autocast("cuda", torch.bfloat16, enabled=device.type == "cuda")
     try:
         with autocast:
-            x, mask = _prompts(model, asked, waves, device)  # (B, L, d), (B, L)
+            heard = iter(_hear(model, [wave for row in waves for wave in row], device))
+            x, mask = read_in(model, asked, [[next(heard) for _ in row] for row in waves])  # (B, L, d), (B, L)
             logits, cache = model.step(x, mask)
         while True:
             tokens = _choose(logits.float(), rows, tok, how, held)
@@ -271,21 +272,19 @@ def _draw(logits: Tensor, how: Sampling, dice: Tensor) -> Tensor:
     return at.gather(-1, drawn)[:, 0]
 
 
-def _prompts(
-    model: EChat, asked: Sequence[layout.Sequence], waves: Sequence[Sequence[Wave]], device: Any
-) -> tuple[Tensor, Tensor]:
-    """The inputs of all rows, padded on the left, so that all go on at the same place; and what may be attended to."""
-    heard = iter(_hear(model, [wave for row in waves for wave in row], device))
+def read_in(model: EChat, asked: Sequence[layout.Sequence], heard: Sequence[Sequence[Tensor]]) -> tuple[Tensor, Tensor]:
+    """Prompts, each with what the adapter made of its clips (T, d), as the language model's inputs (B, L, d), padded on
+    the left, so that all go on at the same place; and what may be attended to (B, L)."""
+    device = next(model.parameters()).device
+    every = model.embed_ids(torch.tensor([token for sequence in asked for token in sequence.ids], device=device))
     parts: list[Tensor] = []
-    for sequence, clips in zip(asked, waves, strict=True):
+    for sequence, x, clips in zip(asked, every.split([len(s.ids) for s in asked]), heard, strict=True):
         if sequence.ids.count(AUDIO) != len(clips):
             raise DataError(f"{sequence.key}: its prompt has {sequence.ids.count(AUDIO)} clips, {len(clips)} are given")
-        ids = torch.tensor(sequence.ids, device=device)
-        x = model.embed_ids(ids)  # (n, d)
         pieces: list[Tensor] = []
         first = 0
-        for at in [i for i, token in enumerate(sequence.ids) if token == AUDIO]:
-            pieces += [x[first:at], next(heard).to(x.dtype)]
+        for at, states in zip([i for i, token in enumerate(sequence.ids) if token == AUDIO], clips, strict=True):
+            pieces += [x[first:at], states.to(x.dtype)]
             first = at + 1
         parts.append(torch.cat([*pieces, x[first:]]))
     longest = max(len(part) for part in parts)
