@@ -101,7 +101,8 @@ class MelEncoder(Encoder):
             x = self.augment(x, frames)
         inside = within(frames, x.shape[2])[:, None, :]
         x = F.gelu(conv1((x * inside).to(conv1.weight.dtype))) * inside
-        return F.gelu(conv2(x)).transpose(1, 2)
+        # contiguous, as a layer gives it: compiled, a layer is another function for each way its input lies in memory
+        return F.gelu(conv2(x)).transpose(1, 2).contiguous()
 
 
 class Small(MelEncoder):
@@ -193,7 +194,7 @@ class Moonshine(Encoder):
             x = torch.tanh(F.conv1d(wave[:, None].float(), net.conv1.weight.float(), stride=64))  # (C, dim, samples/64)
             x = self._normalise(x, (lengths - 127) // 64 + 1)
         x = F.gelu(net.conv2(x.to(net.conv2.weight.dtype)))
-        x = F.gelu(net.conv3(x)).transpose(1, 2)  # (C, T, dim)
+        x = F.gelu(net.conv3(x)).transpose(1, 2).contiguous()  # (C, T, dim)
         mask = _square(within(self.frames(lengths), x.shape[1]))
         turn = net.rotary_emb(x, position_ids=torch.arange(x.shape[1], device=x.device)[None])
         for layer in net.layers:
