@@ -23,11 +23,13 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from overtone import audio
+from overtone.build.voices.espeak import CHOSEN as SPEAKERS
 from overtone.echat.data import containers
 from overtone.echat.data.containers import RATE, PackWriter
 from overtone.echat.data.labels import DIMENSIONS, Labels
 from overtone.echat.data.records import UNDERSTANDING, Record, from_raw
 from overtone.echat.making import real
+from overtone.echat.making.compose import all_heard
 from overtone.echat.making.real import Take
 from overtone.errors import UsageError
 from overtone.paths import shown
@@ -35,10 +37,11 @@ from overtone.paths import shown
 MAP = {  # corpus → its labels as ours
     "ravdess": "emotion: angry is anger, fearful is fear, surprised is surprise, calm is neutral, the others are "
     "themselves; gender as told",
-    "nonverbal": "event: coughing is cough, crying is cry, laughing is laugh, sighing is sigh, screaming is itself; "
-    "moaning, panting and yawning are left out",
+    "nonverbal": "event: coughing is cough, crying is cry, laughing is laugh, sighing is sigh; moaning, panting, "
+    "screaming and yawning, which our set has not, are left out",
     "speechocean": "age: below 13 years child, from 18 to 59 adult, others left out; gender of adults only",
 }
+UNTAUGHT = ("other", "screaming")  # events that are no label, or of no clip of our set
 QUIET = 40.0  # dB below a clip's loudest 20 ms
 MARGIN = 0.1  # seconds kept on either side
 _FRAME = RATE // 50
@@ -68,7 +71,7 @@ def write(data: Path, out: Path, corpora: Sequence[str]) -> dict[str, int]:
         print(f"! {line}")
     counts = {}
     for corpus in corpora:
-        mine = [take for take in takes if take.corpus == corpus and take.labels.event != "other"]
+        mine = [take for take in takes if take.corpus == corpus and take.labels.event not in UNTAUGHT]
         if not mine:
             raise UsageError(f"{shown(str(data))}: no corpus {shown(corpus)!r}; leave it out of --corpora")
         varied = [d for d in DIMENSIONS if len({getattr(take.labels, d) for take in mine} - {""}) > 1]
@@ -83,11 +86,14 @@ def write(data: Path, out: Path, corpora: Sequence[str]) -> dict[str, int]:
 
 def write_eval(data: Path, out: Path) -> int:
     """A pack of EChat-eval's open set. A group is a query: the same words in other deliveries."""
+    clips = msgspec.json.decode((data / "manifest.json").read_bytes())["clips"]
+    voices = {clip["path"]: sex for clip in clips for sex, those in SPEAKERS.items() if clip["voice"] in those}
     with PackWriter(out) as writer:
         for at, raw in enumerate(msgspec.json.decode((data / "echat_eval.json").read_bytes())):
             record = from_raw(raw, f"echat_eval.json, position {at}", str(data))
             group = hashlib.sha256(record.question.casefold().encode()).hexdigest()[:12]
-            extra = {"part": "echat-eval", "group": group, "kind": str(record.rest.get("category", ""))}
+            extra = {"part": "echat-eval", "group": group, "kind": str(record.rest.get("category", "")),
+                     "heard": all_heard(record.labels, voices[record.wav]).known()}  # fmt: skip
             writer.add(replace(record, extra=record.extra | extra), [containers.open_audio(record)])
         return writer.count
 

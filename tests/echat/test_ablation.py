@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from overtone.audio import encode_wav
 from overtone.cli import main
 from overtone.echat.data.containers import Pack
+from overtone.echat.data.labels import Labels
 from overtone.echat.exam import predictions
 from overtone.echat.exam.evaluate import replies
 from overtone.errors import UsageError
@@ -92,11 +93,14 @@ def test_echat_eval_becomes_a_pack_whose_groups_are_queries(tmp_path: Path) -> N
         for emotion, question in (("HAPPY", "It rains."), ("SAD", "it rains."), ("SAD", "It is late."))
     ]  # fmt: skip
     (tmp_path / "echat_eval.json").write_bytes(msgspec.json.encode(rows))
+    clips = {"clips": [{"path": "a.wav", "voice": "en-us+f3"}]}
+    (tmp_path / "manifest.json").write_bytes(msgspec.json.encode(clips))
     assert real_pack.write_eval(tmp_path, tmp_path / "pack") == 3
     found = Pack(tmp_path / "pack").records
     assert [record.group for record in found].count(found[0].group) == 2
     assert {(record.part, record.extra["kind"]) for record in found} == {("echat-eval", "emotion")}
     assert all(replies(record) for record in found)
+    assert found[0].heard == Labels(emotion="happy", age="adult", gender="female")  # all there is to hear
 
 
 def test_people_become_packs_to_be_understood(tmp_path: Path) -> None:

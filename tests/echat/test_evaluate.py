@@ -219,3 +219,17 @@ def test_asking_and_scoring_are_two_commands(
     ):
         assert main(wrong) == 2
         assert complaint in capsys.readouterr().err
+
+
+def test_who_is_told_all_is_told_what_training_writes() -> None:
+    heard = {"age": "child", "event": "laugh"}
+    record = Record("k", "Rest.", "a", "hi", Labels(event="laugh"), "happy", extra={"heard": heard})
+    told = "".join(text for text, _ in evaluate._given(record))
+    assert told == "<think>User's words: hi, Age: <CHILD>, Gender: <>, Emotion: <>, Sound Event: <LAUGH>"
+
+
+def test_weights_are_narrowed_and_positions_are_not(saved: Path) -> None:
+    model, _ = checkpoint.load(saved)
+    device.narrow(model.lm, torch.bfloat16)
+    assert {weight.dtype for weight in model.lm.parameters()} == {torch.bfloat16}
+    assert model.lm.model.rotary_emb.inv_freq.dtype == torch.float32

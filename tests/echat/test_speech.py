@@ -172,3 +172,9 @@ def test_the_networks_in_numpy_are_those_that_were_trained(tmp_path: Path, monke
     found = units.Units(tmp_path / "one.npz")
     assert found.codes == 64
     assert len(found.decode(found.encode(*units.say(WORDS)))[0])
+
+
+def test_the_code_of_silence_is_what_a_pause_is_made_of(tokens, said) -> None:  # type: ignore[no-untyped-def]
+    samples, rate = said
+    codes = tokens.encode(np.concatenate([samples, np.zeros(rate, np.float32), samples]), rate)
+    assert np.sum(codes == tokens.quiet) >= 20  # of the second's 25

@@ -47,7 +47,7 @@ def test_where_all_is_told_no_sound_is_a_label_and_what_nobody_can_tell_is_left_
     pieces = label_thought("hi", Labels(emotion="sad", age="child"), "", random.Random(0), complete=True)
     assert whole(pieces).startswith("<think>User's words: hi, Age: <CHILD>, Gender: <>, Emotion: <SAD>, ")
     assert ", Sound Event: <OTHER>, " in whole(pieces)
-    assert [(text, how) for text, how in pieces if how != "said"] == [(">", "read")]
+    assert {how for _, how in pieces} == {"said"}  # an empty place too: the model has to write it itself
 
 
 names = st.fixed_dictionaries(

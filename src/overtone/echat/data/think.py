@@ -50,15 +50,15 @@ def label_thought(
     """The thought as tags, up to and with `<think end>` and the tag the reply begins with.
 
     `complete`: `labels` is all there is to hear. Then a missing event is none, which has a tag; any other missing label
-    (whether a child is a girl) nobody can tell, so that its place is left empty and not learnt: a default would be
-    wrong, and with nothing to hide from, attention needs no mask.
+    (whether a child is a girl) nobody can tell, and its place is left empty. That is learnt too: an empty place that is
+    only read would tell what comes after it, and never be there when the model thinks for itself.
     """
     # Words and labels are pieces of their own, so that what comes again need not be encoded again.
     pieces: list[Piece] = [(f"{OPEN}{_WORDS}:", "said"), (f" {question}", "said")]
     for dimension, name in _FIELDS.items():
         known = getattr(labels, dimension) or ("other" if complete and dimension == "event" else "")
         if not known and complete:
-            pieces += [(f", {name}: <", "said"), (">", "read")]
+            pieces.append((f", {name}: <>", "said"))
         elif not known and rng.random() < masked:
             pieces += [(f", {name}: <", "said"), (MISSING, "hidden"), (">", "said")]
         else:

@@ -13,6 +13,7 @@ import torch
 from msgspec import Struct
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 from overtone.echat.data import layout
 from overtone.echat.data.containers import Pack, clip_index
@@ -202,10 +203,10 @@ def likelihoods(
 def _log_probabilities(machine: Machine, states: Tensor, ids: Tensor) -> Tensor:
     """Of each id at its state, among text ids: (N, d), (N,) → (N,)."""
     found = []
+    table = machine.model.lm.get_output_embeddings().weight.float()
     for h, i in zip(states.split(_LOGITS), ids.split(_LOGITS), strict=True):
-        with machine.autocast():
-            logits = machine.model.lm.get_output_embeddings()(h)
-        found.append(-torch.nn.functional.cross_entropy(logits.float(), i, reduction="none"))
+        # in full precision: in bf16 logits are an eighth apart, and of two labels the first would win too often
+        found.append(-F.cross_entropy(F.linear(h.float(), table), i, reduction="none"))
     return torch.cat(found)
 
 

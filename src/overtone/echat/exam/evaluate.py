@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -28,7 +29,9 @@ from overtone.echat.learn.stream import TRAIN
 from overtone.echat.net import checkpoint, decode
 from overtone.echat.net.config import Config
 from overtone.echat.net.device import chosen as device_of
+from overtone.echat.net.device import narrow
 from overtone.echat.net.tokenizer import Bytes, Tokenizer, open_tokenizer
+from overtone.echat.speech import quiet_code
 from overtone.errors import DataError, UsageError
 from overtone.paths import shown
 from overtone.spec import suggest
@@ -82,8 +85,8 @@ def open_machine(folder: Path, device: str = "auto") -> tuple[Machine, Config, d
     place = device_of(device)
     model, config = checkpoint.load(folder, device=place, check=False)
     if place.type == "cuda":
-        model.lm.bfloat16()  # else every step would make it so anew
-        model.speech.bfloat16()
+        narrow(model.lm, torch.bfloat16)  # else every step would make it so anew
+        narrow(model.speech, torch.bfloat16)
     return Machine(model, open_tokenizer(config.model), place), config, checkpoint.index(folder).notes
 
 
@@ -223,7 +226,8 @@ def _prompt(record: Record, mode: str, tok: Tokenizer) -> layout.Sequence:
 
 def _given(record: Record) -> list[think.Piece]:
     """The thought of somebody who heard all: its words and labels, up to where the reply's emotion is to be chosen."""
-    return think.label_thought(record.question, record.heard, "", random.Random(0), masked=0.0)[:-1]
+    all_told = "heard" in record.extra  # then as training writes it; else what is not told gets its default
+    return think.label_thought(record.question, record.heard, "", random.Random(0), 0.0, complete=all_told)[:-1]
 
 
 def _speak(
@@ -237,7 +241,8 @@ def _speak(
     waves = [[open_audio(records[i], clip.wav) for clip in x.clips] for i, x in zip(at, asked, strict=True)]
     most = wanted.most(thought or "plain", machine.tok)
     speech = min(LONGEST_SPEECH, wanted.longest or LONGEST_SPEECH)
-    how = decode.How(speak=True, thinks=bool(thought), max_text=most, max_speech=speech, seed=wanted.seed)
+    quiet = quiet_code(machine.model.config.speech.tokens)
+    how = decode.How(speak=True, thinks=bool(thought), max_text=most, max_speech=speech, quiet=quiet, seed=wanted.seed)
     size = 64 if machine.device.type == "cuda" else 8
     for first in range(0, len(at), size):
         some = slice(first, first + size)

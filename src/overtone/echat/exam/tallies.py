@@ -244,4 +244,5 @@ def _plain(text: str) -> str:
 def _spoken(out: Tallies, part: str, rows: Sequence[Prediction], listen: Listen) -> None:
     """Whether what is spoken is what is written."""
     for row in rows:
-        _wer(_mean(out, part, "speech_wer", "speech"), row.group, think.parse(row.spoken).reply, listen(row))
+        said = think.parse(row.spoken).reply or row.spoken  # of a thought without an end nothing was to be spoken
+        _wer(_mean(out, part, "speech_wer", "speech"), row.group, said, listen(row))

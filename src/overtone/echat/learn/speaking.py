@@ -50,7 +50,7 @@ class Samples:
         waves = [[open_audio(r, clip.wav) for clip in x.clips] for r, x in zip(self.records, asked, strict=True)]
         how = decode.How(
             write=self.answers, speak=True, thinks=bool(self.think), max_text=LONGEST_TEXT, max_speech=LONGEST_SPEECH,
-            seed=step,
+            quiet=self.tokens.quiet if self.tokens else None, seed=step,
         )  # fmt: skip
         found = []
         for number, (record, said) in enumerate(

@@ -161,8 +161,9 @@ def _exchange(
     )
     fact = _one(facts, for_reply)
     return Exchange(
-        key, part, group, way.kind, wording.text, way.labels, _heard(way, sex), way.cues, way.labels.gender or sex,
-        voice=wording.text, person=key if part == "train" else group, reply_emotion=way.strategies[0].reply_emotion,
+        key, part, group, way.kind, wording.text, way.labels, all_heard(way.labels, sex), way.cues,
+        way.labels.gender or sex, voice=wording.text, person=key if part == "train" else group,
+        reply_emotion=way.strategies[0].reply_emotion,
         txt=_reply(way, fact, frame.topic, offers, for_reply),
         think_str=_thought(way, frame.topic, for_reply),
     )  # fmt: skip
@@ -193,7 +194,7 @@ def _next(x: Exchange, followup: Followup, topic: str, way: Way, rng: np.random.
     question = _one(followup.say, rng)
     key = _key(x.part, followup.id, question, way.name, x.key)
     return msgspec.structs.replace(
-        x, key=key, group=key, question=question, kind=way.kind, labels=way.labels, heard=_heard(way, x.sex),
+        x, key=key, group=key, question=question, kind=way.kind, labels=way.labels, heard=all_heard(way.labels, x.sex),
         cues=way.cues, reply_emotion=way.strategies[0].reply_emotion,
         txt=_reply(way, _one(followup.facts, rng), topic, (), rng), think_str=_thought(way, topic, rng), first=x.key,
     )  # fmt: skip
@@ -267,10 +268,9 @@ def _thought(way: Way, topic: str, rng: np.random.Generator) -> str:
     return f"{who[0].upper()}{who[1:]}: {reason}. {wants} {_one(_SHOULD[way.strategies[0].reply_emotion], rng)}"
 
 
-def _heard(way: Way, sex: str) -> Labels:
-    """All that is true of a clip. A laugh or a sob says what is felt without being an emotion of ours; whether a voice
-    made a child's is a boy's or a girl's nobody can say."""
-    told = way.labels
+def all_heard(told: Labels, sex: str) -> Labels:
+    """All that is true of a clip in a voice of that sex. A laugh or a sob says what is felt without being an emotion of
+    ours; whether a voice made a child's is a boy's or a girl's nobody can say."""
     feeling = told.emotion or ("neutral" if told.event not in ("laugh", "cry", "sigh") else "")
     age = told.age or "adult"
     return Labels(feeling, age, "" if age == "child" else told.gender or sex, told.event)

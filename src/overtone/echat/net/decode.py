@@ -28,7 +28,7 @@ from overtone.errors import DataError
 
 Wave = NDArray[np.float32]  # 16 kHz, -1 … 1
 _TAG = re.compile(r"<[^<>]{0,32}>?")  # of a reply's emotion, whole or begun
-_FIELDS = {"age": "Age", "gender": "Gender"}  # closed sets: nothing else may be said there
+_FIELDS = {"age": "Age", "gender": "Gender"}  # closed sets: nothing else may be said there, but nothing of a gender
 
 
 class Sampling(Struct, frozen=True):
@@ -319,6 +319,8 @@ def _held(tok: Tokenizer) -> list[tuple[str, list[int]]]:
             ids = tok.encode(f", {name}: {tag(label)}")
             if ids[: len(known)] == known:
                 firsts.add(ids[len(known)])
+        if dimension == "gender":
+            firsts.add(tok.encode(">")[0])  # of a child nobody can tell
         if firsts:
             out.append((start, sorted(firsts)))
     return out

@@ -1,8 +1,9 @@
-"""Where a model runs: the device that a user names, refused at once where it is not there."""
+"""Where a model runs and how its numbers are held: a device that is not there is refused at once."""
 
 from __future__ import annotations
 
 import torch
+from torch import nn
 
 from overtone.errors import UsageError
 from overtone.paths import shown
@@ -20,3 +21,9 @@ def chosen(name: str) -> torch.device:
     if number and int(number) >= torch.cuda.device_count():
         raise UsageError(f"device {name}: torch sees {torch.cuda.device_count()} GPUs, numbered from 0")
     return torch.device(name)
+
+
+def narrow(part: nn.Module, dtype: torch.dtype) -> None:
+    """Hold a part's weights so. Not its buffers: rotary angles in bf16 would be other positions."""
+    for weight in part.parameters():
+        weight.data = weight.data.to(dtype)

@@ -26,6 +26,7 @@ class SpeechTokens(Protocol):
     name: str
     codes: int  # tokens are 0 … codes - 1
     rate: float  # tokens a second
+    quiet: int | None  # the code of silence, which may last; None: not known
 
     @property
     def identity(self) -> str:
@@ -50,6 +51,11 @@ def open_tokens(text: str) -> SpeechTokens:
 
         return open_s3(spec)
     raise UsageError(f"no speech tokens {text!r}; give 'units', or 's3:FOLDER' with CosyVoice's weights")
+
+
+def quiet_code(text: str) -> int | None:
+    """The code of silence of the tokens that are named so, where it is known without their weights."""
+    return open_tokens(text).quiet if text == "units" else None
 
 
 def checked_sound(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:

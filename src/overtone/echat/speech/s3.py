@@ -47,6 +47,8 @@ class S3:
     codes = CODES
     rate = RATE
 
+    quiet = None
+
     def __init__(self, folder: Path, python: str = "", code: str = "") -> None:
         self.folder = folder
         options = {"folder": str(folder.resolve()), "code": str(Path(code).resolve()) if code else ""}

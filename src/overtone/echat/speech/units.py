@@ -41,6 +41,7 @@ HEARD = 16_000  # Hz
 HOP = 160  # 10 ms
 WINDOW = 512
 MELS = 40
+SILENT = -9 / 4  # the least of a spectrogram
 STRIDE = 4  # frames of 10 ms to a unit
 EDGE = 0.08  # seconds of silence kept before and after the words
 QUIET_DB = 45.0  # below the loudest frame is silence
@@ -66,6 +67,7 @@ class Units:
         self._w = read_weights(weights)
         self.codes = len(self._w["codes"])
         self._half = 0.5 * np.square(self._w["codes"]).sum(1)  # of |x - c|², what x has no part in
+        self.quiet = int(np.bincount(self.codes_of(np.full((100, MELS), SILENT, np.float32))).argmax())
 
     @functools.cached_property
     def identity(self) -> str:
@@ -175,7 +177,7 @@ def mel(x: Floats) -> Floats:
     power = np.square(np.abs(np.fft.rfft(cut * np.hanning(WINDOW).astype(np.float32), axis=1))).astype(np.float32)
     log = np.log(power @ _filters() + 1e-10)
     log -= np.percentile(log.mean(1), 90)
-    return np.asarray(np.maximum(log, -9.0) / 4, np.float32)
+    return np.asarray(np.maximum(log / 4, SILENT), np.float32)
 
 
 def _mel(hertz: float) -> float:

@@ -20,7 +20,7 @@ from overtone.echat.net import checkpoint, decode
 from overtone.echat.net.config import RATE as HEARD
 from overtone.echat.net.config import Config, positions
 from overtone.echat.net.decode import How, Said
-from overtone.echat.net.device import chosen
+from overtone.echat.net.device import chosen, narrow
 from overtone.echat.net.model import EChat
 from overtone.echat.net.tokenizer import Tokenizer, open_tokenizer
 from overtone.echat.speech import SpeechTokens, open_tokens
@@ -211,7 +211,7 @@ class Answerer:
             speech=self.manner.speech,
             max_text=asked.max_text or self.manner.max_text,
             max_speech=self.manner.max_speech,
-            quiet=getattr(self.tokens, "quiet", None),
+            quiet=self.tokens.quiet,
             opening=tuple(self.tok.encode(OPENING[thinks])) if thinks else (),
         )
 
@@ -356,8 +356,8 @@ def on_device(model: EChat, device: str, dtype: str = "") -> EChat:
         except AttributeError:  # newer ones leave it to another package
             raise UsageError(f"torch {torch.__version__} has no int8 for the CPU; use dtype=float32") from None
         return model
-    model.lm.to(DTYPES[chosen])
-    model.speech.to(DTYPES[chosen])
+    narrow(model.lm, DTYPES[chosen])
+    narrow(model.speech, DTYPES[chosen])
     return model
 
 
