@@ -47,7 +47,7 @@ class S3:
     codes = CODES
     rate = RATE
 
-    quiet = None
+    quiet: int | None = None
 
     def __init__(self, folder: Path, python: str = "", code: str = "") -> None:
         self.folder = folder

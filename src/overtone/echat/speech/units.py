@@ -67,7 +67,7 @@ class Units:
         self._w = read_weights(weights)
         self.codes = len(self._w["codes"])
         self._half = 0.5 * np.square(self._w["codes"]).sum(1)  # of |x - c|², what x has no part in
-        self.quiet = int(np.bincount(self.codes_of(np.full((100, MELS), SILENT, np.float32))).argmax())
+        self.quiet: int | None = int(np.bincount(self.codes_of(np.full((100, MELS), SILENT, np.float32))).argmax())
 
     @functools.cached_property
     def identity(self) -> str:
