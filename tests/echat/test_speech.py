@@ -47,9 +47,10 @@ def test_the_same_sound_gives_the_same_tokens_and_they_the_same_sound(tokens, sa
     assert (tokens.decode(first, "sad")[0] == tokens.decode(again, "sad")[0]).all()
 
 
-def test_a_token_is_forty_milliseconds_of_sound(tokens) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("emotion", ["neutral", "happy", "sad", "comforting"])
+def test_a_token_is_forty_milliseconds_of_sound(tokens, emotion) -> None:  # type: ignore[no-untyped-def]
     for count in (1, 2, 37):
-        sound, rate = tokens.decode(np.arange(count))
+        sound, rate = tokens.decode(np.arange(count), emotion)
         assert sound.dtype == np.float32
         assert len(sound) == round(count * 0.04 * rate)
         assert np.isfinite(sound).all()

@@ -58,7 +58,7 @@ class Voiced:
     @functools.cached_property
     def stressed(self) -> Array:
         """Between 0 and 1 per frame: 1 in the middle of a stressed syllable, the louder half of the vowels."""
-        smooth = np.convolve(np.where(self.f0 > 0, self.power, self.power.min()), np.hanning(25) / 12, "same")
+        smooth = _smoothed(np.where(self.f0 > 0, self.power, self.power.min()), np.hanning(25) / 12)
         tops = np.flatnonzero((smooth[1:-1] > smooth[:-2]) & (smooth[1:-1] >= smooth[2:])) + 1
         out = np.zeros(self.f0.size)
         if not tops.size:
@@ -190,9 +190,9 @@ def _room(power: Array, per_second: float) -> NDArray[np.intp]:
     wanted = round(per_second * power.size * _FRAME)
     if wanted < 1:
         return np.zeros(0, np.intp)
-    smooth = np.convolve(power, np.ones(5) / 5, "same")
+    smooth = _smoothed(power, np.ones(5) / 5)
     around = np.array([smooth[max(i - 40, 0) : i + 40].max() for i in range(smooth.size)])
-    depth = np.convolve(np.maximum(around - smooth - _DIP_DB, 0), np.ones(15) / 15, "same")  # deep and long
+    depth = _smoothed(np.maximum(around - smooth - _DIP_DB, 0), np.ones(15) / 15)  # deep and long
     apart, edge = int(0.6 / _FRAME), int(0.35 / _FRAME)
     depth[:edge] = depth[-edge:] = 0
     found: list[int] = []
@@ -229,19 +229,25 @@ def _pitch(plain: Voiced, at: Array, recipe: Recipe, rng: Rng) -> Array:
     return np.where(voiced[np.round(at).astype(int)], np.clip(2**log, 50.0, 900.0), 0.0)
 
 
+def _smoothed(x: NDArray[Any], window: Array) -> Array:
+    """As long as it was, also where it is shorter than the window."""
+    edge = len(window) // 2
+    return np.asarray(np.convolve(x, window)[edge : edge + len(x)])
+
+
 def _loudness(plain: Voiced, at: Array, held: NDArray[np.bool_], recipe: Recipe, rng: Rng) -> Array:
     """What is added to each new frame's level, in dB."""
     out = np.zeros(at.size)
     if recipe.dynamics != 1 or recipe.stress:
         frames = np.arange(plain.f0.size)
-        smooth = np.convolve(plain.power, np.hanning(21) / 10, "same")
+        smooth = _smoothed(plain.power, np.hanning(21) / 10)
         top = float(np.percentile(smooth, 90))
         out += (recipe.dynamics - 1) * np.interp(at, frames, np.clip(smooth - top, -20, 6))
         out += recipe.stress * np.interp(at, frames, plain.stressed)
     if recipe.shimmer:
         out += recipe.shimmer * rng.standard_normal(at.size)
     if held.any():  # an added pause is silent; its edges fade over 25 ms
-        out -= 60 * np.convolve(held, np.ones(5) / 5, "same")
+        out -= 60 * _smoothed(held, np.ones(5) / 5)
     return out
 
 
@@ -301,7 +307,7 @@ def _gap(words: Sound) -> int:
     step = int(0.005 * RATE)
     frames = words[: words.size // step * step].reshape(-1, step)
     db = 10 * np.log10(np.mean(frames**2, axis=1) + 1e-12)
-    smooth = np.convolve(db, np.ones(5) / 5, "same")
+    smooth = _smoothed(db, np.ones(5) / 5)
     first, last = len(db) // 4, 3 * len(db) // 4
     quiet = smooth[first:last] < smooth.max() + _QUIET_DB
     best, best_length, run = int(np.argmin(smooth[first:last])), 0, 0
