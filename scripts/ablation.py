@@ -1,12 +1,11 @@
 """The ablation of OSUM-EChat, small: four arms, three seeds, the same optimiser steps and target tokens in each.
 
     python -m scripts.ablation --data PACK/train --test PACK/seen --test PACK/recipe --test PACK/engine \\
-        --test out/real/ravdess --out out/ablation --scale 0.15 --parallel 2 --minutes 9
+        --test out/real/ravdess --out out/ablation --parallel 3 --minutes 9
     overtone evaluate scores out/ablation/*-[0-9].jsonl.gz --out bench/results/ablation.json
 
 A run is trained and asked in processes of its own; what it said stays as OUT/ARM-SEED.jsonl.gz, its logs beside it, and
-its weights go unless --keep. The same command again does what is not there yet. `--whole` is the preset's whole recipe
-instead, of one seed, which goes on where the time was up.
+its weights go unless --keep. The same command again does what is not there yet.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from overtone.errors import EXIT_BUDGET, UsageError
 from overtone.spec import suggest
 
 LEAVES_OUT = {name: left for left, name in ARMS.items()}
-WHOLE = "whole"
 FIRST = 150.0  # seconds that a run is thought to take before one was seen
 
 
@@ -59,8 +57,8 @@ class Settings(Struct, frozen=True):
     data: tuple[Path, ...]
     tests: tuple[Path, ...]
     out: Path
-    preset: str = "mini"
-    scale: float = 0.15
+    preset: str = "short"
+    scale: float = 1.0
     minutes: float = math.inf
     parallel: int = 1
     training: tuple[str, ...] = ()  # more flags of `overtone train`
@@ -73,11 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", metavar="PACK", type=Path, action="append", required=True, help="to learn from")
     parser.add_argument("--test", metavar="PACK", type=Path, action="append", required=True, help="to be asked")
     parser.add_argument("--out", metavar="DIR", type=Path, required=True)
-    parser.add_argument("--preset", default="mini")
-    parser.add_argument("--scale", type=float, default=0.15, help="share of the preset's steps (0.15)")
+    parser.add_argument("--preset", default="short")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the preset's steps (1)")
     parser.add_argument("--arms", metavar="NAME,…", default=",".join(LEAVES_OUT))
     parser.add_argument("--seeds", metavar="N,…", default="0,1,2")
-    parser.add_argument("--whole", action="store_true", help="the whole recipe of the first seed instead")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin nothing that would take longer")
     parser.add_argument("--parallel", type=int, default=1, help="runs at once")
     parser.add_argument("--train", metavar="FLAGS", default="", help="more flags of `overtone train echat`")
@@ -86,12 +83,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--bundle", metavar="FILE", type=Path, help="all results so far in one tar, after each run")
     args = parser.parse_args(argv)
     settings = Settings(
-        tuple(args.data), tuple(args.test), args.out, args.preset, 1.0 if args.whole else args.scale, args.minutes,
-        args.parallel, tuple(args.train.split()), tuple(args.evaluate.split()), args.keep or args.whole,
+        tuple(args.data), tuple(args.test), args.out, args.preset, args.scale, args.minutes,
+        args.parallel, tuple(args.train.split()), tuple(args.evaluate.split()), args.keep,
     )  # fmt: skip
     runs = planned(args.arms.split(","), [int(seed) for seed in args.seeds.split(",")])
-    if args.whole:
-        runs = [Run(WHOLE, runs[0].seed)]
     results = go(runs, settings, args.bundle)
     for result in results:
         print(f"{result.run.name:20} {result.how:8} {result.training:6.0f} s training {result.asking:6.0f} s asking")
@@ -147,7 +142,7 @@ def _one(run: Run, settings: Settings, clock: Clock) -> Result:
     said = predictions_of(run, settings.out)
     if said.is_file():
         return Result(run, "skipped")
-    if run.arm != WHOLE and not clock.enough():
+    if not clock.enough():
         return Result(run, "late")
     began = time.monotonic()
     folder = settings.out / "runs" / run.name
@@ -170,9 +165,8 @@ def train_words(run: Run, settings: Settings, folder: Path, minutes: float) -> l
     """The command that trains a run; a folder that was begun is gone on with."""
     words = ["train", "echat", "--preset", settings.preset, "--out", str(folder), "--seed", str(run.seed)]
     words += [word for pack in settings.data for word in ("--data", str(pack))]
-    words += ["--scale", f"{settings.scale:g}", "--ablate", ",".join(LEAVES_OUT.get(run.arm, ())), "--resume"]
-    if run.arm != WHOLE:
-        words += ["--samples", "0"]  # nobody looks, and they take as long as many steps
+    words += ["--scale", f"{settings.scale:g}", "--ablate", ",".join(LEAVES_OUT[run.arm]), "--resume"]
+    words += ["--samples", "0"]  # nobody looks, and they take as long as many steps
     if math.isfinite(minutes):
         words += ["--minutes", f"{minutes:.2f}"]
     return [*words, *settings.training]

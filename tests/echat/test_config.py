@@ -33,14 +33,29 @@ codes = 20
 """
 
 
-def test_there_are_three_presets_and_a_file_of_ones_own_works_like_them(tmp_path: Path) -> None:
-    assert config.names() == ["full", "mini", "tiny"]
+def test_there_are_four_presets_and_a_file_of_ones_own_works_like_them(tmp_path: Path) -> None:
+    assert config.names() == ["full", "mini", "short", "tiny"]
     for name in config.names():
         assert config.read(name).name == name
     path = tmp_path / "mine.toml"
     path.write_text(FILE)
     assert config.read(str(path)).model.adapter.layers == 4
     assert config.read(str(path)).name == "mine"
+
+
+def test_a_file_may_be_like_a_preset_but_for_what_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('like = "mini"\n[model.adapter]\nffn = 64\n[stage.1]\nsteps = 7\n')
+    mine, mini = config.read(str(path)), config.read("mini")
+    assert (mine.name, mine.model.adapter.ffn, mine.stage["1"]["steps"]) == ("mine", 64, 7)
+    assert mine.model.lm == mini.model.lm and mine.model.adapter.dim == mini.model.adapter.dim
+    assert mine.stage["1"]["feeds"] == mini.stage["1"]["feeds"] and mine.stage["3"] == mini.stage["3"]
+    path.write_text('like = "minni"\n')
+    with pytest.raises(UsageError, match="like = 'minni' is no preset; did you mean 'mini'"):
+        config.read(str(path))
+    path.write_text("like = 3\n")
+    with pytest.raises(UsageError, match="like = '3' is no preset"):
+        config.read(str(path))
 
 
 @pytest.mark.parametrize(

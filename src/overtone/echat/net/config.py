@@ -103,10 +103,19 @@ def names() -> list[str]:
 
 
 def read(name: str) -> Config:
-    """The preset of that name, or the TOML file at that path. Raises UsageError with the key that is wrong."""
-    path = PRESETS / f"{name}.toml"
-    if "/" in name or name.endswith(".toml"):
-        path = Path(name).expanduser()
+    """The preset of that name, or the TOML file at that path; `like = "mini"` in it: that preset but for what it says.
+    Raises UsageError with the key that is wrong."""
+    path = _path(name)
+    return convert({"name": path.stem, **_table(name)}, Config, shown(str(path)))
+
+
+def _path(name: str) -> Path:
+    return Path(name).expanduser() if "/" in name or name.endswith(".toml") else PRESETS / f"{name}.toml"
+
+
+def _table(name: str) -> dict[str, Any]:
+    """What a file says, over what the preset says that it is like."""
+    path = _path(name)
     if not path.is_file():
         known = names()
         raise UsageError(
@@ -117,7 +126,21 @@ def read(name: str) -> Config:
         table = tomllib.loads(read_plain(path, LIMIT).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{shown(str(path))}: not a TOML file: {error}") from None
-    return convert({"name": path.stem, **table}, Config, shown(str(path)))
+    base = table.pop("like", None)
+    if base is None:
+        return table
+    if base not in names():
+        raise UsageError(f"{shown(str(path))}: like = {shown(str(base))!r} is no preset{suggest(str(base), names())}")
+    return _over(_table(base), table)
+
+
+def _over(base: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
+    """`base` with the keys of `table` in their place, tables in tables alike."""
+    both = {
+        key: _over(base[key], value) if isinstance(value, dict) and isinstance(base.get(key), dict) else value
+        for key, value in table.items()
+    }
+    return {**base, **both}
 
 
 def convert(table: object, kind: type[T], where: str) -> T:
