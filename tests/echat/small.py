@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from overtone.echat.data.labels import numbers
 from overtone.echat.net import config
 from overtone.echat.net.backbone import open_lm
 from overtone.echat.net.config import ModelConfig, convert
@@ -25,6 +26,7 @@ class Batch:
     clip_at: Tensor
     ctc_ids: Tensor
     ctc_lengths: Tensor
+    labels: Tensor
 
 
 def model_config(**lm: Any) -> ModelConfig:
@@ -79,6 +81,7 @@ def batch(made: ModelConfig, rows: tuple[tuple[float, str, int], ...] = ((0.8, "
         torch.tensor(places),
         ctc,
         torch.tensor([len(w) for w in words]),
+        torch.tensor([numbers({"emotion": "sad", "gender": "male"}) for _ in rows]),
     )
 
 
@@ -97,4 +100,5 @@ def with_row(whole: Batch, row: int) -> Batch:
         clip_at=clip_at,
         ctc_ids=whole.ctc_ids[row : row + 1],
         ctc_lengths=whole.ctc_lengths[row : row + 1],
+        labels=whole.labels[row : row + 1],
     )

@@ -121,7 +121,7 @@ def test_what_was_taught_is_read_from_the_stage() -> None:
     mini = config.read("mini")
     assert trained(mini, {"stage": "3"}) == Trained("label", True, True)
     assert trained(mini, {"stage": "3", "ablate": ["think"]}) == Trained("", True, False)
-    assert trained(mini, {"stage": "1"}) == trained(mini, {}) == Trained()
+    assert trained(mini, {"stage": "1b"}) == trained(mini, {}) == Trained()
 
 
 def test_a_thought_is_taken_off_the_text(answerer: Answerer) -> None:

@@ -45,11 +45,11 @@ def test_there_are_four_presets_and_a_file_of_ones_own_works_like_them(tmp_path:
 
 def test_a_file_may_be_like_a_preset_but_for_what_it_says(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text('like = "mini"\n[model.adapter]\nffn = 64\n[stage.1]\nsteps = 7\n')
+    path.write_text('like = "mini"\n[model.adapter]\nffn = 64\n[stage.2a]\nsteps = 7\n')
     mine, mini = config.read(str(path)), config.read("mini")
-    assert (mine.name, mine.model.adapter.ffn, mine.stage["1"]["steps"]) == ("mine", 64, 7)
+    assert (mine.name, mine.model.adapter.ffn, mine.stage["2a"]["steps"]) == ("mine", 64, 7)
     assert mine.model.lm == mini.model.lm and mine.model.adapter.dim == mini.model.adapter.dim
-    assert mine.stage["1"]["feeds"] == mini.stage["1"]["feeds"] and mine.stage["3"] == mini.stage["3"]
+    assert mine.stage["2a"]["feeds"] == mini.stage["2a"]["feeds"] and mine.stage["3"] == mini.stage["3"]
     path.write_text('like = "minni"\n')
     with pytest.raises(UsageError, match="like = 'minni' is no preset; did you mean 'mini'"):
         config.read(str(path))
@@ -69,6 +69,11 @@ def test_a_file_may_be_like_a_preset_but_for_what_it_says(tmp_path: Path) -> Non
         ('kind = "small"', 'kind = "large"', r"model\.encoder\.kind"),
         ("heads = 2\nkv_heads = 1", "heads = 3\nkv_heads = 1", r"model\.lm: 32 cannot be divided among 3 heads"),
         ("dim = 16\nffn = 32\n[model.lm]", "dim = 16\nffn = 32\ndropout = 1.5\n[model.lm]", "dropout must be"),
+        (
+            "layers = 1\nheads = 2",
+            "layers = 1\ntaps = [1]\nheads = 2",
+            r"model\.encoder\.taps: 1 is not among its layers, 0 to 0",
+        ),
         ("[model.encoder]", "[model.encoder", "not a TOML file"),
     ],
 )

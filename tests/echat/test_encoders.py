@@ -34,8 +34,9 @@ def batch(clips: list[NDArray[np.float32]]) -> tuple[torch.Tensor, torch.Tensor]
 
 
 @pytest.mark.parametrize("kind", ["small", "whisper", "moonshine"])
-def test_padding_does_not_change_a_clips_own_states(kind: str) -> None:
-    net = encoder(kind)
+@pytest.mark.parametrize("taps", [(), (0, 1)])
+def test_padding_does_not_change_a_clips_own_states(kind: str, taps: tuple[int, ...]) -> None:
+    net = open_encoder(EncoderConfig(kind=kind, taps=taps, **SIZES)).eval()  # type: ignore[arg-type]
     clips = [NOISE, NOISE[3_000:20_111], NOISE[:7_321], NOISE[:1_000]]
     with torch.no_grad():
         together, frames = net(*batch(clips))
@@ -54,6 +55,22 @@ def test_what_is_heard_changes_the_states_and_every_weight_can_learn_from_it(kin
     states.square().mean().backward()
     still = [name for name, p in net.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.any())]
     assert [name for name in still if "k_proj.bias" not in name] == []
+
+
+@pytest.mark.parametrize("kind", ["small", "whisper", "moonshine"])
+def test_taps_bring_mean_and_spread_from_the_middle_beside_the_last_states(kind: str) -> None:
+    plain, tapped = encoder(kind), open_encoder(EncoderConfig(kind=kind, taps=(1,), **SIZES)).eval()  # type: ignore[arg-type]
+    tapped.load_state_dict(plain.state_dict())
+    between: list[torch.Tensor] = []
+    layers = plain.blocks if kind == "small" else plain.net.layers
+    layers[0].register_forward_hook(lambda *given: between.append(given[2][0] if type(given[2]) is tuple else given[2]))
+    with torch.no_grad():
+        last, both = plain(*batch([NOISE]))[0], tapped(*batch([NOISE]))[0]
+    assert both.shape[2] == 96 == tapped.config.width
+    assert torch.allclose(both[..., :32], last, atol=1e-5)
+    for part, of in ((both[..., 32:64], between[0].mean(1)), (both[..., 64:], between[0].std(1, correction=0))):
+        want = torch.nn.functional.layer_norm(of, (32,))[:, None].expand_as(part)
+        assert torch.allclose(part, want, atol=1e-3)
 
 
 def test_the_log_mel_is_that_of_transformers() -> None:
@@ -134,7 +151,7 @@ def test_moonshine_has_its_packages_weights_and_hears_as_its_own_engine_does() -
 
     assets = package()
     engine = onnxruntime.InferenceSession(str(assets / "tiny-en" / "encoder_model.ort"))
-    net = open_encoder(config.read("mini").model.encoder).eval()
+    net = open_encoder(msgspec.structs.replace(config.read("mini").model.encoder, taps=())).eval()
     assert sum(p.numel() for p in net.parameters()) == 7_681_248
     speech = audio.read(assets / "beckett.wav", rate=16_000)[0].astype(np.float32)
     clips = [speech[:80_000], speech[30_000:60_001], speech[70_000:79_500]]

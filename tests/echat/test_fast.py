@@ -180,17 +180,3 @@ def test_a_batch_of_minis_keeps_less_than_half_of_a_gpu() -> None:
     positions = max(table["positions"] for name, table in made.stage.items() if name != "prefer")
     assert 30e9 < sizes[torch.bfloat16] * made.model.lm.layers * positions < 42e9
     assert sizes[torch.bfloat16] < sizes[torch.float32]
-
-
-def test_the_helper_loss_keeps_no_scores_of_all_words() -> None:
-    """Neither in one piece nor in chunks: they are computed again. The gradient is that of one piece."""
-    made = model()
-    heard = torch.randn(3, 50, made.config.lm.hidden, requires_grad=True)
-    lengths, ids, sizes = torch.tensor([50, 40, 30]), torch.randint(1, 250, (3, 9)), torch.tensor([9, 5, 7])
-    losses: list[torch.Tensor] = []
-    held = []
-    for training in (False, True):
-        made.train(training)
-        held.append(kept(lambda: losses.append(made._ctc(heard, lengths, ids, sizes))))
-    assert held[0] - held[1] >= 3 * 50 * made.vocab * 4  # (C·T, V) in float32
-    assert torch.allclose(*(torch.autograd.grad(loss, heard)[0] for loss in losses), atol=1e-7)

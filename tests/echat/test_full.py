@@ -26,8 +26,8 @@ def test_the_published_model_has_the_published_sizes(full: EChat) -> None:
     assert all(p.is_meta for p in full.parameters())
     assert count(full.encoder) == 307_216_384  # Whisper-medium's encoder, with its 1,500 positions
     assert count(full.lm) == 3_085_938_688  # Qwen2.5-3B, its two tables one
-    # the published code notes about 51.6 M; its layers add up to this, and a row for our helper loss
-    assert count(full.adapter) - count(full.adapter.blank) - 1 == 50_388_992
+    # the published code notes about 51.6 M; its layers add up to this, and what our helper losses learn
+    assert count(full.adapter) - count(full.adapter.helpers) == 50_388_992
     assert abs(count(full.adapter) / 51.6e6 - 1) < 0.03
     assert full.speech["embed"].weight.shape == (4099, 2048)
     assert full.speech["head"].weight.shape == (4097, 2048)
@@ -53,6 +53,6 @@ def test_the_mini_and_tiny_presets_stay_small() -> None:
             model = EChat(made, open_encoder(made.encoder, empty=True), open_lm(made.lm, empty=True))
         sizes[name] = {part: count(getattr(model, part)) for part in ("encoder", "adapter", "speech", "lm")}
     assert sizes["mini"]["encoder"] == 7_681_248
-    assert sizes["mini"]["encoder"] + sizes["mini"]["adapter"] < 12e6
+    assert sizes["mini"]["encoder"] + sizes["mini"]["adapter"] < 12.5e6
     assert sizes["mini"]["lm"] == 134_515_008
     assert sum(sizes["tiny"].values()) < 1.5e6

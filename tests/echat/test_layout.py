@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overtone.echat.data import layout, prompts
+from overtone.echat.data import labels, layout, prompts
 from overtone.echat.data.labels import Labels
 from overtone.echat.data.layout import AUDIO, IGNORED, Sequence, Unfit
 from overtone.echat.data.records import Message, Record, TextRecord, Turn
@@ -87,6 +87,13 @@ def test_speech_to_text_reads_the_clip_alone_and_learns_the_reply() -> None:
     assert shown(sequence.ids) == system("s2t") + HEARD + "Rest.<|im_end|>"
     assert learnt(sequence) == "Rest.<|im_end|>"
     assert (sequence.clips[0].wav, sequence.heard) == ("clips.i16#4", [list(b"hi")])
+    assert sequence.labels == [[0, 2, 1, 1, -1]]  # sad, old, female, cough; nobody says in what style
+
+
+def test_where_all_that_is_heard_was_written_down_there_is_no_other_sound() -> None:
+    told = msgspec.structs.replace(RECORD, labels=Labels(), extra={"heard": {"emotion": "sad"}})
+    other = labels.EVENTS.index("other")
+    assert laid(told, "s2t").labels == [[0, -1, -1, other, -1]]
 
 
 def test_speech_to_speech_says_text_then_speech() -> None:

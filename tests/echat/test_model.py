@@ -101,7 +101,7 @@ def test_marks_and_speech_codes_have_their_own_table() -> None:
 
 def test_every_part_learns_from_what_is_heard() -> None:
     model = small.model()
-    model.ctc = 0.3
+    model.ctc = model.cues = 0.3
     model(small.batch(model.config)).loss.backward()
     silent = [name for name, p in model.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.any())]
     assert silent == []
@@ -122,39 +122,68 @@ def test_a_batch_without_clips_is_text_alone() -> None:
     batch = small.Batch(
         ids, ids.clone(), torch.ones_like(ids, dtype=torch.bool), none, torch.zeros(0, dtype=torch.long),
         torch.zeros(0, 2, dtype=torch.long), torch.zeros(0, 1, dtype=torch.long), torch.zeros(0, dtype=torch.long),
+        torch.zeros(0, 5, dtype=torch.long),
     )  # fmt: skip
     batch.targets[:, :2] = -100
-    model.ctc = 0.5
+    model.ctc = model.cues = 0.5
     out = model(batch)
-    assert out.n_text == 3 and out.n_speech == 0 and out.ctc_loss == 0 and math.isfinite(out.loss.item())
+    assert (
+        out.n_text == 3 and out.n_speech == 0 and out.ctc_loss == out.cue_loss == 0 and math.isfinite(out.loss.item())
+    )
 
 
-def test_the_helper_loss_is_that_of_ctc_over_all_words_and_a_blank() -> None:
+def test_words_are_found_by_ctc_over_the_words_of_the_batch_and_a_blank() -> None:
     model = small.model().eval()
     model.ctc = 1.0
-    torch.nn.init.normal_(model.adapter.blank.weight)
+    helpers = model.adapter.helpers
+    torch.nn.init.normal_(helpers.blank.weight)
     batch = small.batch(model.config)
     batch.ctc_lengths[1] = 0  # not known: no part of it
     with torch.no_grad():
         got = model(batch).ctc_loss
         heard, lengths = model.encode_audio(batch.wave, batch.wave_lengths)
         heard = torch.nn.functional.rms_norm(heard, heard.shape[-1:])
-        words = heard @ model.lm.get_input_embeddings().weight.T
-        scores = torch.log_softmax(torch.cat((model.adapter.blank(heard), words), -1), -1).transpose(0, 1)
-        want = torch.nn.functional.ctc_loss(
-            scores[:, :1], batch.ctc_ids[:1] + 1, lengths[:1], batch.ctc_lengths[:1], reduction="none"
-        )
+        among = sorted(set(batch.ctc_ids.flatten().tolist()))
+        words = heard @ model.lm.get_input_embeddings().weight[among].T
+        scores = torch.log_softmax(torch.cat((helpers.blank(heard), words), -1), -1).transpose(0, 1)
+        goal = torch.tensor([[1 + among.index(id_) for id_ in batch.ctc_ids[0].tolist()]])
+        want = torch.nn.functional.ctc_loss(scores[:, :1], goal, lengths[:1], batch.ctc_lengths[:1], reduction="none")
     assert torch.allclose(got, want[0] / 5, atol=1e-4)
 
 
-def test_at_first_a_blank_is_as_likely_as_all_words_together() -> None:
+def test_at_first_a_blank_is_as_likely_as_a_thousand_words_together() -> None:
     model = small.model().eval()
     batch = small.batch(model.config)
     with torch.no_grad():
         heard, _ = model.encode_audio(batch.wave, batch.wave_lengths)
         heard = torch.nn.functional.rms_norm(heard, heard.shape[-1:])
-        words = (heard @ model.lm.get_input_embeddings().weight.T).logsumexp(-1)
-        assert (model.adapter.blank(heard)[..., 0] - words).abs().max() < 0.5
+        words = (heard @ model.lm.get_input_embeddings().weight.T).logsumexp(-1) + math.log(1000 / 260)
+        assert (model.adapter.helpers.blank(heard)[..., 0] - words).abs().max() < 0.5
+
+
+def test_labels_are_found_in_the_mean_of_a_clips_own_outputs() -> None:
+    model = small.model().eval()
+    model.cues = 1.0
+    batch = small.batch(model.config)
+    with torch.no_grad():
+        both = model(batch).cue_loss
+        alone = [model(small.with_row(batch, row)).cue_loss for row in (0, 1)]
+        assert torch.allclose(both, (alone[0] + alone[1]) / 2, atol=1e-4)  # padding is no part of a clip
+        batch.labels[1] = -1
+        assert torch.allclose(model(batch).cue_loss, alone[0], atol=1e-4)  # nor is what is not known
+        batch.labels[0] = -1
+        assert model(batch).cue_loss == 0
+
+
+def test_a_listening_model_never_asks_the_language_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = small.model()
+    model.ctc, model.cues, model.listen = 1.0, 0.5, True
+    monkeypatch.setattr(model.lm.base_model, "forward", lambda **_: pytest.fail("asked"))
+    out = model(small.batch(model.config))
+    assert torch.isclose(out.loss, out.ctc_loss + 0.5 * out.cue_loss) and out.n_text == 0
+    out.loss.backward()
+    learning = {name.split(".")[0] for name, p in model.named_parameters() if p.grad is not None}
+    assert learning == {"encoder", "adapter"}
 
 
 def test_a_small_model_learns_one_batch_by_heart() -> None:

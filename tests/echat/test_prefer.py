@@ -292,7 +292,7 @@ def test_wishes_that_make_no_sense_are_refused(made, tmp_path) -> None:
     with pytest.raises(UsageError, match=r"has no \[stage.prefer\] table"):
         run(bare, quiet)
     for wrong, told in (("betta = 1", "did you mean 'beta'"), ("beta = 0", "beta must be above 0"),
-                        ("ctc = 0.1", "neither augment nor ctc")):  # fmt: skip
+                        ("ctc = 0.1", "takes no augment, ctc")):  # fmt: skip
         (tmp_path / "w.toml").write_text(PRESET + PREFER.replace("beta = 0.1", wrong))
         with pytest.raises(UsageError, match=told):
             run(msgspec.structs.replace(settings(made, tmp_path), preset=str(tmp_path / "w.toml")), quiet)

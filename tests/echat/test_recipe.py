@@ -69,8 +69,9 @@ augment = {{ specaug = true, specsub = true }}
 """
 ALL = "lr = { encoder = 1e-3, adapter = 1e-3, speech = 3e-3, lm = 3e-3 }\n"
 MIX = 'feeds = [{ task = "s2s", think = true }, { task = "s2s" }, { task = "t2t", weight = 0.5 }]'
+HEARD = 'lr = { encoder = 1e-3, adapter = 1e-3 }\nfeeds = [{ task = "s2t", style = "understand" }]\n'
 TABLES = {
-    "1": 'lr = { encoder = 1e-3, adapter = 1e-3 }\nctc = 0.3\nfeeds = [{ task = "s2t", style = "understand" }]',
+    "1": HEARD + "ctc = 0.3\ncues = 0.3\n",
     "2a": ALL + 'feeds = [{ task = "t2s" }]',
     "2b": ALL + 'feeds = [{ task = "s2s" }, { task = "t2t" }]',
     "3": ALL + MIX,
@@ -129,6 +130,22 @@ def test_the_first_stage_leaves_the_language_model_as_it_was(made, tmp_path) -> 
     before = dict(checkpoint.make(read(str(made[0]))).state_dict())
     moved = {name.partition(".")[0] for name in after if not torch.equal(after[name], before[name])}
     assert moved == {"encoder", "adapter"}
+
+
+def test_a_listening_stage_finds_words_and_labels_and_is_gone_on_with(made, tmp_path) -> None:
+    rest = HEARD + "listen = true\nctc = 1.0\ncues = 1.0\n"
+    tapped = PRESET.replace("[model.adapter]", "taps = [0]\n[model.adapter]")
+    stages = STAGE.format(name="1a", rest=rest) + STAGE.format(name="1b", rest=TABLES["1"])
+    (tmp_path / "l.toml").write_text(tapped + stages)
+    listening = (tmp_path / "l.toml", made[1])
+    said: list[str] = []
+    assert not run(settings(listening, tmp_path / "run", minutes=1e-6), quiet)
+    assert run(settings(listening, tmp_path / "run", resume=True), said.append)
+    first, then = (read_log(tmp_path / "run" / f"stage-{name}" / LOG) for name in ("1a", "1b"))
+    assert all(row.cues and not row.text for row in first)
+    assert all(row.cues and row.text for row in then)
+    assert any("cues" in line and "text" not in line for line in said if line.startswith("  step"))
+    assert (tmp_path / "run" / "report.html").read_text().count("<svg") == 2
 
 
 def test_a_frozen_language_model_is_exact_after_slices_on_a_gpu(made, tmp_path, monkeypatch) -> None:

@@ -12,6 +12,7 @@ from overtone.echat.net.config import PARTS
 from overtone.errors import UsageError
 from tests.conftest import REPOSITORY
 
+FIRST = {"full": ["1"], "mini": ["1a", "1b"], "short": ["1a", "1b"], "tiny": ["1"]}  # understanding
 ARMS = [(), ("understanding",), ("think",), ("understanding", "think")]
 
 
@@ -24,7 +25,7 @@ def simple(**changes: object) -> Stage:
     return Stage(**{**given, **changes})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["full", "mini", "tiny"])
+@pytest.mark.parametrize("name", ["full", "mini", "short", "tiny"])
 @pytest.mark.parametrize("scale", [1.0, 0.13])
 def test_every_arm_takes_the_same_steps_and_target_tokens(name: str, scale: float) -> None:
     spent = set()
@@ -34,23 +35,24 @@ def test_every_arm_takes_the_same_steps_and_target_tokens(name: str, scale: floa
     assert len(spent) == 1
 
 
-@pytest.mark.parametrize("name", ["full", "mini", "tiny"])
+@pytest.mark.parametrize("name", ["full", "mini", "short", "tiny"])
 def test_without_understanding_there_is_no_first_stage_and_without_thinking_no_thought(name: str) -> None:
     whole = plan(preset(name))
-    assert [run.name for run in whole] == ["1", "2a", "2b", "3"]
+    assert [run.name for run in whole] == [*FIRST[name], "2a", "2b", "3"]
     assert any(feed.think for feed in whole[-1].stage.feeds)
     assert [run.name for run in plan(preset(name), ["understanding"])] == ["2a", "2b", "3"]
     assert not any(feed.think for run in plan(preset(name), ["think"]) for feed in run.stage.feeds)
 
 
-@pytest.mark.parametrize("name", ["full", "mini", "tiny"])
+@pytest.mark.parametrize("name", ["full", "mini", "short", "tiny"])
 def test_the_language_model_is_frozen_in_the_first_stage_alone(name: str) -> None:
     learning = {run.name: set(run.stage.lr.learning()) for run in plan(preset(name))}
-    assert learning.pop("1") == {"encoder", "adapter"}
+    first = [learning.pop(stage) for stage in FIRST[name]]
+    assert first[-1] == {"encoder", "adapter"} and set().union(*first) == {"encoder", "adapter"}
     assert all(parts == {"encoder", "adapter", "speech", "lm"} for parts in learning.values())
 
 
-@pytest.mark.parametrize("name", ["full", "mini", "tiny"])
+@pytest.mark.parametrize("name", ["full", "mini", "short", "tiny"])
 def test_the_last_stage_thinks_in_about_half_of_its_dialogues(name: str) -> None:
     feeds = preset(name)["3"].feeds
     thinking = sum(feed.weight for feed in feeds if feed.think)
@@ -108,6 +110,9 @@ def test_a_warm_up_keeps_its_share_of_a_run() -> None:
         ({"feeds": []}, "at least one"),
         ({"lr": {}}, "no part learns"),
         ({"feeds": [{"task": "s2x"}]}, "s2x"),
+        ({"listen": True, "ctc": 1.0}, "listen: only encoder and adapter can learn"),
+        ({"listen": True, "lr": {"adapter": 1.0}}, "listen: only encoder and adapter can learn, by ctc, cues or both"),
+        ({"listen": True, "lr": {"adapter": 1.0}, "cues": 1.0}, "listen: every feed must have something to be heard"),
     ],
 )
 def test_a_wrong_table_is_told_with_its_place(changes: dict[str, object], told: str) -> None:

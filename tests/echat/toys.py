@@ -37,7 +37,13 @@ class Toy(nn.Module):
         loss = (self.lm(self.dropout(self.adapter(self.encoder(batch.x)))) - batch.y).square().mean()
         none = torch.zeros(())
         return SimpleNamespace(
-            loss=loss, text_loss=loss.detach(), speech_loss=none, ctc_loss=none, n_text=batch.n_targets, n_speech=0
+            loss=loss,
+            text_loss=loss.detach(),
+            speech_loss=none,
+            ctc_loss=none,
+            cue_loss=none,
+            n_text=batch.n_targets,
+            n_speech=0,
         )
 
     def parts(self) -> dict[str, list[nn.Parameter]]:

@@ -6,7 +6,7 @@ A label is a plain lower-case English name ("throat clearing"); "" is unknown. I
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -170,6 +170,11 @@ _OTHER_REPLY = {
     "neutral": "中立",
 }
 _NOTHING = frozenset({"", MISSING, "none", "null", "unknown", "未知"})
+
+
+def numbers(known: Mapping[str, str]) -> list[int]:
+    """Of each dimension the number of its label in the inventory, -1 where it is not known."""
+    return [labels.index(known[name]) if known.get(name) else -1 for name, labels in DIMENSIONS.items()]
 
 
 def _spelt(names: Iterable[str], otherwise: dict[str, str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from msgspec import Struct, field
 from overtone.echat.data import prompts
 from overtone.echat.data import think as thinking
 from overtone.echat.data.containers import LONGEST, SHORTEST
-from overtone.echat.data.labels import tag
+from overtone.echat.data.labels import numbers, tag
 from overtone.echat.data.records import Record, TextRecord, understanding
 from overtone.errors import DataError
 from overtone.paths import shown
@@ -73,6 +73,7 @@ class Sequence(Struct):
     ignore: list[bool] = field(default_factory=list)
     clips: list[ClipRef] = field(default_factory=list)
     heard: list[list[int]] = field(default_factory=list)  # of each clip the text ids of its words, [] = not known
+    labels: list[list[int]] = field(default_factory=list)  # and of each dimension its label's number, -1 = not known
     text: int = 0  # targets that are text
     speech: int = 0  # targets that are speech, without BOS and EOS
     reply: int = 0  # text tokens of the reply, said or given
@@ -247,13 +248,14 @@ class _Writer:
         self.sequence.text, self.sequence.speech = learnt - speech - edges, speech
         return self.sequence
 
-    def user(self, wav: str, words: str, home: str, ask: str = "") -> None:
+    def user(self, wav: str, words: str, home: str, ask: str = "", labels: dict[str, str] | None = None) -> None:
         """A user's turn: the recording, or its words where there is none."""
         self.read(f"{START}user\n", ask)
         if wav:
             self._add([self.tok.vocab + self.tok.codes + 1, AUDIO, self.tok.vocab + self.tok.codes + 2], learnt=False)
             self.sequence.clips.append(ClipRef(wav, home, words))
             self.sequence.heard.append(list(_encode(self.tok, _plain(words))))
+            self.sequence.labels.append(numbers(labels or {}))
         else:
             self.read(_plain(words))
         self.read(f"{END}\n")
@@ -293,9 +295,15 @@ def _prompt(
         if task == "s2s" and turn.speech_token:
             out.put((tok.vocab + code for code in (tok.codes, *turn.speech_token, tok.codes)), learnt=False)
         out.read("\n")
-    out.user(record.wav if hears else "", record.question, record.home, ask or beside)
+    out.user(record.wav if hears else "", record.question, record.home, ask or beside, _complete(record))
     out.read(f"{START}assistant\n")
     return out
+
+
+def _complete(record: Record) -> dict[str, str]:
+    """What is known of the query; where a builder wrote down all that is heard, also that there is no other sound."""
+    known = record.heard.known()
+    return {"event": "other", **known} if isinstance(record.extra.get("heard"), dict) else known
 
 
 def _asked(record: Record, rng: random.Random) -> tuple[bool, tuple[str, ...]]:

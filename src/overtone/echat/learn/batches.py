@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from overtone.echat.data.labels import DIMENSIONS
 from overtone.echat.data.layout import AUDIO, IGNORED
 from overtone.echat.learn.stages import Augment
 from overtone.echat.net.config import RATE
@@ -39,6 +40,7 @@ class Batch:
     clip_at: torch.Tensor  # (C, 2) row and first position of each clip's outputs
     ctc_ids: torch.Tensor  # (C, U) text ids of what each clip says
     ctc_lengths: torch.Tensor  # (C,) 0 = not known
+    labels: torch.Tensor  # (C, dimensions) numbers of what is heard besides, -1 = not known
     clips: torch.Tensor  # (C,) numbers in the bank of clips
     wave: torch.Tensor | None = None  # (C, samples) float32 at 16 kHz; from the bank, see Clips.fill
     wave_lengths: torch.Tensor | None = None  # (C,)
@@ -67,6 +69,7 @@ def collate(
     clips: Sequence[Sequence[int]],  # of each sequence: the numbers of its clips, in the order of their AUDIO
     slots: Sequence[Sequence[int]],  # and how many outputs the adapter gives for each
     said: Sequence[Sequence[Sequence[int]]],  # and the text ids of what each says, [] = not known
+    labels: Sequence[Sequence[Sequence[int]]] = (),  # and the numbers of its labels; () = none are known
     task: str = "",
     index: int = 0,
 ) -> Batch:
@@ -92,6 +95,7 @@ def collate(
         clip_at=torch.tensor(at, dtype=torch.int64).reshape(-1, 2),
         ctc_ids=torch.from_numpy(ctc),
         ctc_lengths=torch.tensor([len(text) for text in words], dtype=torch.int64),
+        labels=torch.tensor([clip for row in labels for clip in row], dtype=torch.int64).reshape(-1, len(DIMENSIONS)),
         clips=torch.tensor([clip for row in clips for clip in row], dtype=torch.int64),
         task=task,
         index=index,

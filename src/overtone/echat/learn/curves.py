@@ -17,7 +17,13 @@ from msgspec import Struct
 from overtone.paths import shown, shown_lines, write_whole
 
 LOG, LOOKS, MARGINS, RUN, REPORT = "log.jsonl", "looks.jsonl", "margins.jsonl", "run.json", "report.html"
-COLOURS = {"text": "#0072b2", "speech": "#d55e00", "ctc": "#009e73", "held-out": "#1b1b1b"}  # Okabe and Ito's
+COLOURS = {
+    "text": "#0072b2",
+    "speech": "#d55e00",
+    "ctc": "#009e73",
+    "cues": "#cc79a7",
+    "held-out": "#1b1b1b",
+}  # Okabe and Ito's
 WIDTH, HEIGHT, LEFT, BOTTOM = 760.0, 240.0, 46.0, 28.0
 POINTS = 300  # drawn of a curve: each is the mean of its neighbours
 _EMBEDDED = 24_000_000  # bytes of sound at most
@@ -39,6 +45,7 @@ class Row(Struct, omit_defaults=True):
     positions: int
     tasks: str
     seconds: float
+    cues: float = 0.0
 
 
 class Said(Struct, omit_defaults=True):
@@ -211,6 +218,7 @@ def picture(log: Sequence[Row], looks: Sequence[Look], title: str) -> str:
         "text": [(row.step, row.text) for row in log if row.text_targets],
         "speech": [(row.step, row.speech) for row in log if row.speech_targets],
         "ctc": [(row.step, row.ctc) for row in log if row.ctc],
+        "cues": [(row.step, row.cues) for row in log if row.cues],
         "held-out": [(x.step, sum(x.losses.values()) / len(x.losses)) for x in looks if x.losses],
     }
     drawn = {name: points if name == "held-out" else thinned(points) for name, points in curves.items() if points}

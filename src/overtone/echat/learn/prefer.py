@@ -59,8 +59,8 @@ class PreferStage(Stage, frozen=True, forbid_unknown_fields=True):
         super().__post_init__()
         if self.beta <= 0 or self.sft < 0:
             raise ValueError("beta must be above 0, sft at least 0")
-        if self.augment != Augment() or self.ctc:
-            raise ValueError("a preference stage takes neither augment nor ctc")
+        if self.augment != Augment() or self.ctc or self.cues or self.listen:
+            raise ValueError("a preference stage takes no augment, ctc, cues or listen")
         if any(f.task not in ("s2s", "s2t") or f.style != "chat" or f.streaming for f in self.feeds):
             raise ValueError("feeds: pairs are laid out for s2s or s2t, without style and streaming")
 
@@ -123,7 +123,8 @@ class Preferring(nn.Module):
         with torch.no_grad():  # for the log: whether the chosen replies stay likely
             text = (cost * written).sum() / written.sum().clamp(min=1)
             speech = (cost * spoken).sum() / spoken.sum().clamp(min=1)
-        return Out(loss, text, speech, loss.new_zeros(()), written.sum(), spoken.sum())
+        none = loss.new_zeros(())
+        return Out(loss, text, speech, none, none, written.sum(), spoken.sum())
 
 
 def undropped(model: nn.Module) -> None:
@@ -193,7 +194,7 @@ class Pairs:
         clips = [[self.corpus.number(clip) for clip in row.clips] for row in rows]
         slots = [[positions(self.model, int(self.clips.sizes[clip])) for clip in row] for row in clips]
         none: list[list[list[int]]] = [[[]] * len(row) for row in clips]
-        batch = collate(rows, clips, slots, none, "+".join(sorted({one.task for one in some})), index)
+        batch = collate(rows, clips, slots, none, task="+".join(sorted({one.task for one in some})), index=index)
         batch.n_targets = len(some)  # pairs are what a step is counted and averaged in
         return batch
 
@@ -286,7 +287,6 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
         return True
     torch.manual_seed(settings.seed)
     policy, reference = (first_model(config, before).to(world.device) for _ in range(2))
-    policy.ctc = 0.0
     model = Preferring(policy, reference, stage)
     parts = {name: list(getattr(policy, name).parameters()) for name in PARTS}
     say(f"stage {NAME}: {stage.title}; {steps} steps of {stage.targets} pairs, β {stage.beta:g}")

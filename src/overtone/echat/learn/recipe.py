@@ -131,7 +131,7 @@ def _stage(
     if world.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     model = first_model(config, before)
-    model.ctc = run.stage.ctc
+    model.ctc, model.cues, model.listen = run.stage.ctc, run.stage.cues, run.stage.listen
     if not stream.mel:
         model.encoder.augment = None
     elif run.stage.augment.specaug or run.stage.augment.specsub:
@@ -165,7 +165,8 @@ def _stage(
             write_report(settings.out)
 
     def tell(row: Row, speed: float) -> None:
-        parts = [f"{name} {value:.3f}" for name, value in (("text", row.text), ("speech", row.speech)) if value]
+        named = (("text", row.text), ("speech", row.speech), ("ctc", row.ctc), ("cues", row.cues))
+        parts = [f"{name} {value:.3f}" for name, value in named if value]
         spent = f"{speed:,.0f} positions/s  {row.seconds:.0f} s"
         say(f"  step {row.step}/{run.steps}  loss {row.loss:.3f}  {'  '.join(parts)}  {spent}")
 
@@ -246,14 +247,15 @@ def finish(model: EChat, config: Config, folder: Path, world: World, notes: dict
 
 def claim(settings: Settings, config: Config, planned: list[StageRun], **more: Any) -> None:
     """Write run.json, or refuse a folder that holds another run: `more` must be the same as well."""
-    said = {
-        "preset": msgspec.to_builtins(config),
+    asked = {
+        "preset": config,
         "ablate": sorted(settings.ablate),
         "scale": settings.scale,
         "steps": settings.steps,
         "seed": settings.seed,
         **more,
     }
+    said = msgspec.json.decode(msgspec.json.encode(asked))  # as it will be read again
     rows = [
         {"name": r.name, "title": r.stage.title, "steps": r.steps, "targets": r.targets,
          "learning": list(r.stage.lr.learning())}
@@ -267,7 +269,7 @@ def claim(settings: Settings, config: Config, planned: list[StageRun], **more: A
             old = msgspec.json.decode(path.read_bytes(), type=Told)
         except msgspec.DecodeError as error:
             raise StoreError(f"{shown(str(path))}: not a run's: {error}; choose another --out") from None
-        other = [key for key, value in said.items() if msgspec.to_builtins(value) != old.settings.get(key)]
+        other = [key for key, value in said.items() if value != old.settings.get(key)]
         if other:
             raise StoreError(
                 f"{shown(str(settings.out))} holds a run with another {', '.join(other)}; choose another --out"

@@ -79,7 +79,9 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     sequence: int = 2_000  # positions of one sequence at most
     warmup: int = 0
     schedule: Literal["constant", "root", "cosine"] = "constant"  # after the warm-up
-    ctc: float = 0.0  # weight of the helper loss on the adapter's outputs
+    ctc: float = 0.0  # weight of the helper loss on the adapter's outputs that finds the words in them
+    cues: float = 0.0  # and of the one that finds the labels
+    listen: bool = False  # these two alone: the language model is not asked
     think: Literal["label", "natural", "both"] = "label"  # which thoughts a thinking feed is taught
     all_heard: bool = False  # thoughts in tags name all that data know to be heard, not what an exchange is about
     reply_tag: bool = False  # the tag of a reply's emotion stands before it also where it was not thought about
@@ -97,6 +99,10 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("a stage needs at least one [[feeds]] table")
         if not self.lr.learning():
             raise ValueError("lr: no part learns; give at least one of " + ", ".join(PARTS) + " a rate above 0")
+        if self.listen and (self.lr.lm or self.lr.speech or not (self.ctc or self.cues)):
+            raise ValueError("listen: only encoder and adapter can learn, by ctc, cues or both: give these a weight")
+        if self.listen and any(feed.task not in ("s2t", "s2s") for feed in self.feeds):
+            raise ValueError("listen: every feed must have something to be heard: s2t or s2s")
         if any(feed.weight <= 0 for feed in self.feeds):
             raise ValueError("feeds: a weight must be above 0; leave the table out instead")
 

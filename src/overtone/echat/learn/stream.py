@@ -172,7 +172,8 @@ class Stream(IterableDataset):
         clips = [[self.corpus.number(clip) for clip in sequence.clips] for sequence in laid]
         slots = [[positions(self.model, int(self.clips.sizes[clip])) for clip in row] for row in clips]
         heard = [sequence.heard for sequence in laid] if self.run.stage.ctc else [[[]] * len(row) for row in clips]
-        return collate(laid, clips, slots, heard, task, index)
+        labels = [sequence.labels for sequence in laid] if self.run.stage.cues else ()
+        return collate(laid, clips, slots, heard, labels, task, index)
 
     def ready(self, batch: Batch, step: int) -> Batch:
         """A batch on the device, with its waves; `step` 0 is a look, without augmentation."""

@@ -83,12 +83,12 @@ class TextModel(nn.Module):
         if self.head is not None:
             goal = (batch.numbers - self.mean) / self.spread
             loss = F.mse_loss(self.last(batch), goal)
-            return Out(loss, loss.detach(), none, none, torch.tensor(goal.numel()), none)
+            return Out(loss, loss.detach(), none, none, none, torch.tensor(goal.numel()), none)
         hidden = self.lm.base_model(inputs_embeds=self._embedded(batch), attention_mask=batch.mask).last_hidden_state
         at = batch.target_at
         logits = self.lm.get_output_embeddings()(hidden.flatten(0, 1)[at - 1])  # (N, V)
         loss = F.cross_entropy(logits.float(), batch.targets.flatten()[at])
-        return Out(loss, loss.detach(), none, none, torch.tensor(len(at)), none)
+        return Out(loss, loss.detach(), none, none, none, torch.tensor(len(at)), none)
 
     def _embedded(self, batch: Any) -> Tensor:
         return self.lm.get_input_embeddings()(batch.ids)
@@ -117,7 +117,7 @@ class Rows:
     def batch(self, rows: Sequence[int], index: int = 0) -> Batch:
         laid = [self.laid[row] for row in rows]
         none: list[list[Any]] = [[] for _ in laid]
-        batch = collate(laid, none, none, none, "t2t", index)
+        batch = collate(laid, none, none, none, task="t2t", index=index)
         if self.numbers is not None:
             batch.numbers = self.numbers[list(rows)]
             batch.n_targets = batch.numbers.numel()

@@ -33,6 +33,7 @@ class Out(Protocol):
     text_loss: torch.Tensor
     speech_loss: torch.Tensor
     ctc_loss: torch.Tensor
+    cue_loss: torch.Tensor
     n_text: Any
     n_speech: Any
 
@@ -93,7 +94,7 @@ def train(
 
         # forward and backward: gradients add up to that of the mean over all targets of the step, on all processes
         torch.manual_seed(draw(seed, step, world.rank))  # of dropout; after the data, whose loader draws too
-        sums = torch.zeros(6, device=device)
+        sums = torch.zeros(7, device=device)
         for batch in micro:
             with autocast:
                 result: Out = model(data.ready(batch, step))
@@ -172,7 +173,7 @@ def draw(seed: int, step: int, rank: int) -> int:
 
 
 def _parts(result: Out, share: float, device: torch.device) -> torch.Tensor:
-    """Loss and its parts as sums that can be added up over batches and processes: (6,)."""
+    """Loss and its parts as sums that can be added up over batches and processes: (7,)."""
     n_text, n_speech = (
         torch.as_tensor(n, dtype=torch.float32, device=device) for n in (result.n_text, result.n_speech)
     )
@@ -182,6 +183,7 @@ def _parts(result: Out, share: float, device: torch.device) -> torch.Tensor:
             result.text_loss.detach().float() * n_text,
             result.speech_loss.detach().float() * n_speech,
             result.ctc_loss.detach().float() * share,
+            result.cue_loss.detach().float() * share,
             n_text,
             n_speech,
         ]
@@ -211,11 +213,11 @@ class Log:
         """Write what waits."""
         if not self.waiting:
             return
-        numbers = torch.stack([tensor for tensor, _ in self.waiting])  # (steps, 7)
-        norms = numbers[:, 6].cpu()  # already over all processes
-        sums = self.world.sum(numbers[:, :6].contiguous()).cpu()
+        numbers = torch.stack([tensor for tensor, _ in self.waiting])  # (steps, 8)
+        norms = numbers[:, 7].cpu()  # already over all processes
+        sums = self.world.sum(numbers[:, :7].contiguous()).cpu()
         written = []
-        for (loss, text, speech, ctc, n_text, n_speech), norm, (_, told) in zip(
+        for (loss, text, speech, ctc, cues, n_text, n_speech), norm, (_, told) in zip(
             sums.tolist(), norms.tolist(), self.waiting, strict=True
         ):
             written.append(
@@ -224,6 +226,7 @@ class Log:
                     text=text / max(n_text, 1),
                     speech=speech / max(n_speech, 1),
                     ctc=ctc,
+                    cues=cues,
                     norm=norm,
                     text_targets=round(n_text),
                     speech_targets=round(n_speech),

@@ -35,6 +35,12 @@ class EncoderConfig(Struct, frozen=True, forbid_unknown_fields=True):
     weights: str = ""
     mels: int = 80  # whisper and small
     longest: float = 30.0  # seconds; whisper has positions for no more
+    taps: tuple[int, ...] = ()  # the adapter hears a clip's mean and spread after so many layers too
+
+    @property
+    def width(self) -> int:
+        """Of what the adapter hears."""
+        return self.dim * (1 + 2 * len(self.taps))
 
 
 class AdapterConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -189,6 +195,11 @@ def _check(model: ModelConfig, where: str) -> None:
     ):
         if width % heads:
             raise UsageError(f"{where}: model.{name}: {width} cannot be divided among {heads} heads")
+    for tap in model.encoder.taps:
+        if not 0 <= tap < model.encoder.layers:
+            raise UsageError(
+                f"{where}: model.encoder.taps: {tap} is not among its layers, 0 to {model.encoder.layers - 1}"
+            )
     if not 0 <= model.adapter.dropout < 1:
         raise UsageError(f"{where}: model.adapter.dropout must be at least 0 and below 1")
 

@@ -24,7 +24,7 @@ Augment = Callable[[Tensor, Tensor], Tensor]
 
 
 class Encoder(nn.Module):
-    """Waves (C, samples), lengths (C,) → states (C, T, dim), frames (C,). Clips below 0.2 s are heard as 0.2 s."""
+    """Waves (C, samples), lengths (C,) → states (C, T, width), frames (C,). Clips below 0.2 s are heard as 0.2 s."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -44,6 +44,18 @@ class Encoder(nn.Module):
 
     def states(self, wave: Tensor, lengths: Tensor) -> Tensor:
         raise NotImplementedError
+
+    def through(self, layers: nn.ModuleList, norm: nn.Module, x: Tensor, inside: Tensor, **given: Any) -> Tensor:
+        """(C, T, dim) → (C, T, width): the states after the last layer; beside them, the same at all times, mean and
+        spread over the clip (`inside`, (C, T)) after `taps` layers. What was trained for words has dropped the rest by
+        its end: voices, moods and sounds are heard in the middle. Their mean holds no words to be learnt by heart."""
+        beside = []
+        for n, layer in enumerate(layers):
+            if n in self.config.taps:
+                beside += [F.layer_norm(part, part.shape[-1:]) for part in _mean_and_spread(x, inside)]
+            x = self._layer(layer, x, **given)
+        x = norm(x)
+        return torch.cat((x, *(part.to(x.dtype).expand_as(x) for part in beside)), -1) if beside else x
 
     def _layer(self, layer: nn.Module, x: Tensor, **given: Any) -> Tensor:
         if self.checkpointing and self.training:
@@ -118,10 +130,8 @@ class Small(MelEncoder):
     def states(self, wave: Tensor, lengths: Tensor) -> Tensor:
         x = self.stem(self.conv1, self.conv2, wave, lengths)
         x = x + sinusoids(x.shape[1], self.dim, x.device).to(x.dtype)
-        mask = within(self.frames(lengths), x.shape[1])[:, None, None, :]
-        for block in self.blocks:
-            x = self._layer(block, x, mask=mask)
-        return self.norm(x)
+        inside = within(self.frames(lengths), x.shape[1])
+        return self.through(self.blocks, self.norm, x, inside, mask=inside[:, None, None, :])
 
 
 class Whisper(MelEncoder):
@@ -152,10 +162,8 @@ class Whisper(MelEncoder):
                 "hears; cut it, or leave it out"
             )
         x = x + self.net.embed_positions.weight[: x.shape[1]].to(x.dtype)
-        mask = _square(within(self.frames(lengths), x.shape[1]))
-        for layer in self.net.layers:
-            x = self._layer(layer, x, attention_mask=mask)
-        return self.net.layer_norm(x)
+        inside = within(self.frames(lengths), x.shape[1])
+        return self.through(self.net.layers, self.net.layer_norm, x, inside, attention_mask=_square(inside))
 
 
 class Moonshine(Encoder):
@@ -195,11 +203,11 @@ class Moonshine(Encoder):
             x = self._normalise(x, (lengths - 127) // 64 + 1)
         x = F.gelu(net.conv2(x.to(net.conv2.weight.dtype)))
         x = F.gelu(net.conv3(x)).transpose(1, 2).contiguous()  # (C, T, dim)
-        mask = _square(within(self.frames(lengths), x.shape[1]))
+        inside = within(self.frames(lengths), x.shape[1])
         turn = net.rotary_emb(x, position_ids=torch.arange(x.shape[1], device=x.device)[None])
-        for layer in net.layers:
-            x = self._layer(layer, x, attention_mask=mask, position_embeddings=turn)
-        return net.layer_norm(x)
+        return self.through(
+            net.layers, net.layer_norm, x, inside, attention_mask=_square(inside), position_embeddings=turn
+        )
 
     def _normalise(self, x: Tensor, frames: Tensor) -> Tensor:
         inside = within(frames, x.shape[2])[:, None, :]  # (C, 1, frames)
@@ -208,6 +216,14 @@ class Moonshine(Encoder):
         variance = ((x - mean).square() * inside).sum((1, 2), keepdim=True) / count
         x = (x - mean) * torch.rsqrt(variance + self.net.groupnorm.eps)
         return x * self.net.groupnorm.weight[:, None] + self.net.groupnorm.bias[:, None]
+
+
+def _mean_and_spread(x: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
+    """Over a clip's own times: (C, T, d), (C, T) → (C, 1, d) twice."""
+    x, inside = x.float(), inside[..., None]
+    count = inside.sum(1, keepdim=True)
+    mean = (x * inside).sum(1, keepdim=True) / count
+    return mean, ((x - mean).square() * inside).sum(1, keepdim=True).div(count).add(1e-6).sqrt()
 
 
 def _square(inside: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from overtone.echat.net.config import AdapterConfig, ModelConfig, adapter_length
+from overtone.echat.net.helpers import WORDS, Helpers
 from overtone.errors import DataError
 from overtone.paths import shown
 
@@ -40,6 +41,7 @@ class Batch(Protocol):
     clip_at: Tensor  # (C, 2) row and position of a clip's first output
     ctc_ids: Tensor  # (C, U) text ids of what is said
     ctc_lengths: Tensor  # (C,) 0 = not known
+    labels: Tensor  # (C, dimensions) numbers of what is heard besides, -1 = not known
     # and, where a batch has them: target_at (N,), the flat places of its targets; holes, whether anything but padding
     # at the end is masked. They spare the device a count and a mask.
 
@@ -52,6 +54,7 @@ class Out:
     text_loss: Tensor
     speech_loss: Tensor
     ctc_loss: Tensor
+    cue_loss: Tensor
     n_text: Tensor
     n_speech: Tensor
 
@@ -110,8 +113,7 @@ class Adapter(nn.Module):
         self.gain = nn.Parameter(torch.ones(1)) if config.level else None
         self.dropout = config.dropout
         self.checkpointing = False
-        self.blank = nn.Linear(width, 1)  # of the helper loss: "no word here"
-        self.scale = nn.Parameter(torch.ones(1))  # and its sharpness
+        self.helpers = Helpers(width)
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """x (C, T, heard), lengths (C,) → (C, T/4, width), lengths."""
@@ -143,12 +145,13 @@ class EChat(nn.Module):
         self.edge = self.vocab + self.codes  # begins and ends speech
         width = config.lm.hidden
         self.encoder = encoder
-        self.adapter = Adapter(config.adapter, config.encoder.dim, width)
+        self.adapter = Adapter(config.adapter, config.encoder.width, width)
         self.speech = nn.ModuleDict(
             {"embed": nn.Embedding(self.codes + 3, width), "head": nn.Linear(width, self.codes + 1)}
         )
         self.lm = lm
-        self.ctc = 0.0  # weight of the helper loss; a stage sets it
+        self.ctc = self.cues = 0.0  # weights of the helper losses; a stage sets them
+        self.listen = False  # these alone: the language model is not asked
         self.block = 1  # the language model is given lengths that are a multiple of it
         self._start()
 
@@ -159,7 +162,7 @@ class EChat(nn.Module):
             raise ValueError(f"the language model has {table.shape[0]} text ids, the configuration {self.vocab}")
         if table.is_meta:
             return
-        rms = float(table.detach().float().square().mean().sqrt())
+        rms, width = float(table.detach().float().square().mean().sqrt()), table.shape[1]
         nn.init.normal_(self.speech["embed"].weight, std=rms)
         nn.init.normal_(self.speech["head"].weight, std=0.02)
         nn.init.zeros_(self.speech["head"].bias)
@@ -167,8 +170,9 @@ class EChat(nn.Module):
         nn.init.zeros_(self.adapter.out.bias)
         if self.adapter.gain is not None:
             nn.init.constant_(self.adapter.gain, rms)
-        nn.init.zeros_(self.adapter.blank.weight)  # at first it is as likely as all words together
-        nn.init.constant_(self.adapter.blank.bias, math.log(self.vocab) + self.config.lm.hidden * rms**2 / 2)
+        blank = self.adapter.helpers.blank  # at first as likely as all words of a batch together
+        nn.init.zeros_(blank.weight)
+        nn.init.constant_(blank.bias, math.log(WORDS) + width * rms**2 / 2)
 
     def checkpointing(self, on: bool = True) -> None:
         """Keep no activations inside the layers: less memory, a third more time."""
@@ -212,6 +216,11 @@ class EChat(nn.Module):
 
     def forward(self, batch: Batch) -> Out:
         """Cross-entropy over the joint vocabulary, a mean over the targets."""
+        if self.listen:
+            heard, lengths = self.encode_audio(batch.wave, batch.wave_lengths)
+            ctc, cue = self._helpers(batch, heard, lengths)
+            none = torch.zeros((), device=heard.device)
+            return Out(self.ctc * ctc + self.cues * cue, none, none, ctc.detach(), cue.detach(), none, none)
         loss, goal, heard, lengths = self.costs(batch)
         spoken = goal >= self.vocab
         n_speech = spoken.sum()
@@ -220,11 +229,19 @@ class EChat(nn.Module):
         with torch.no_grad():
             speech = (loss * spoken).sum() / n_speech.clamp(min=1)
             text = (loss * ~spoken).sum() / n_text.clamp(min=1)
-        helper = whole.new_zeros(())
-        if self.ctc and heard is not None and lengths is not None:
-            helper = self._ctc(heard, lengths, batch.ctc_ids, batch.ctc_lengths)
-            whole = whole + self.ctc * helper
-        return Out(whole, text, speech, helper.detach(), n_text, n_speech)
+        ctc, cue = self._helpers(batch, heard, lengths)
+        whole = whole + self.ctc * ctc + self.cues * cue
+        return Out(whole, text, speech, ctc.detach(), cue.detach(), n_text, n_speech)
+
+    def _helpers(self, batch: Batch, heard: Tensor | None, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The helper losses on what was heard, where a stage wants them."""
+        ctc = cue = torch.zeros((), device=batch.ids.device)
+        if heard is not None and lengths is not None and self.ctc:
+            table = self.lm.get_input_embeddings().weight.detach()
+            ctc = self.adapter.helpers.words(heard, lengths, batch.ctc_ids, batch.ctc_lengths, table)
+        if heard is not None and lengths is not None and self.cues:
+            cue = self.adapter.helpers.cues(heard, lengths, batch.labels)
+        return ctc, cue
 
     def costs(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
         """What each target costs, in nats, (N,), and which id it is, in the order of the flat (B·L); what was heard and
@@ -266,29 +283,6 @@ class EChat(nn.Module):
     def _cross_entropy(self, hidden: Tensor, goal: Tensor) -> Tensor:
         return F.cross_entropy(self.logits(hidden).float(), goal, reduction="none")
 
-    def _ctc(self, heard: Tensor, lengths: Tensor, ids: Tensor, sizes: Tensor) -> Tensor:
-        """What is said, read off the adapter's outputs by the language model's own embeddings (CTC).
-
-        Not in the published recipe. There the adapter learns only through a frozen language model, from millions of
-        clips; this puts its outputs where the model's words are, and finds which output belongs to which word at once.
-        """
-        table = self.lm.get_input_embeddings().weight.detach()  # (V, d)
-        known = sizes > 0
-        with torch.autocast(heard.device.type, enabled=False):
-            x = F.rms_norm(heard.float(), heard.shape[-1:]) * self.adapter.scale  # (C, T, d)
-            words, used = torch.unique(ids.clamp(min=0), return_inverse=True)  # (U,), (C, longest)
-            flat = x.flatten(0, 1)  # (C·T, d): all its scores, (C·T, V), would take as much as half of the activations
-            every = torch.cat([_run(_every, self.training, part, table) for part in flat.split(CHUNK)])
-            every = every.view(x.shape[:2])  # (C, T): over all words
-            blank = self.adapter.blank(x)  # (C, T, 1)
-            every = torch.logaddexp(every[..., None], blank)
-            some = x @ table[words].float().T  # (C, T, U)
-            scores = torch.cat((blank, some), -1) - every  # log probabilities of blank and those words
-            loss = F.ctc_loss(
-                scores.transpose(0, 1), used + 1, lengths, sizes.clamp(min=1), reduction="none", zero_infinity=True
-            )
-        return (loss * known).sum() / (sizes * known).sum().clamp(min=1)  # a mean over words, as the other losses
-
     # decoding
 
     def step(
@@ -318,12 +312,6 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, spare: Cont
     strange += [f"it has no {name}" for name in wrong.missing_keys if name not in spare]
     if strange:
         raise DataError(f"{shown(where)}: does not fit the configured model: {strange[0]}")
-
-
-def _every(x: Tensor, table: Tensor) -> Tensor:
-    """(n, d), (V, d) → (n,): the log of the sum over all words; x·tableᵀ in half the width where that is fast."""
-    scores = (x.bfloat16() @ table.bfloat16().T).float() if x.is_cuda else x @ table.float().T
-    return torch.logsumexp(scores, -1)
 
 
 def _run(function: Any, again: bool, *inputs: Tensor) -> Tensor:

@@ -1,0 +1,50 @@
+"""Two losses on what the adapter gives, beside the language model's. Neither is in the published recipe: there the
+adapter learns only through a frozen language model, from millions of clips; these tell it at once which of its outputs
+belongs to which word, and that a voice is part of what is heard."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from overtone.echat.data.labels import DIMENSIONS
+
+LABELS = [len(labels) for labels in DIMENSIONS.values()]
+UNKNOWN = -1  # the number of a label that is not known
+WORDS = 1_000  # different ones in a batch, about
+
+
+class Helpers(nn.Module):
+    """What the two losses learn besides the adapter; the model itself has no use for it."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.blank = nn.Linear(width, 1)  # "no word here"
+        self.scale = nn.Parameter(torch.ones(1))  # how sharply words are told apart
+        self.labels = nn.Linear(width, sum(LABELS))
+
+    def words(self, heard: Tensor, lengths: Tensor, ids: Tensor, sizes: Tensor, table: Tensor) -> Tensor:
+        """What is said, read off the adapter's outputs (C, T, d) by the language model's own embeddings (V, d), among
+        the words of the batch (CTC): a mean over words. `ids` (C, U), of which `sizes` (C,) count; 0 = not known."""
+        known = sizes > 0
+        with torch.autocast(heard.device.type, enabled=False):
+            x = F.rms_norm(heard.float(), heard.shape[-1:]) * self.scale
+            words, used = torch.unique(ids.clamp(min=0), return_inverse=True)  # (W,), (C, U)
+            scores = torch.cat((self.blank(x), x @ table[words].float().T), -1).log_softmax(-1)  # (C, T, 1+W)
+            loss = F.ctc_loss(
+                scores.transpose(0, 1), used + 1, lengths, sizes.clamp(min=1), reduction="none", zero_infinity=True
+            )
+        return (loss * known).sum() / (sizes * known).sum().clamp(min=1)
+
+    def cues(self, heard: Tensor, lengths: Tensor, labels: Tensor) -> Tensor:
+        """Labels (C, dimensions) of clips, by a layer on the mean of a clip's outputs: a mean over those known."""
+        with torch.autocast(heard.device.type, enabled=False):
+            inside = torch.arange(heard.shape[1], device=heard.device) < lengths[:, None]
+            x = F.rms_norm(heard.float(), heard.shape[-1:]) * inside[..., None]
+            scores = self.labels(x.sum(1) / lengths[:, None])  # (C, all labels)
+            losses = [
+                F.cross_entropy(part, goal, ignore_index=UNKNOWN, reduction="sum")
+                for part, goal in zip(scores.split(LABELS, -1), labels.unbind(-1), strict=True)
+            ]
+        return torch.stack(losses).sum() / (labels != UNKNOWN).sum().clamp(min=1)
