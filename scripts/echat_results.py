@@ -126,7 +126,7 @@ def people(found: Found) -> list[str]:
 
 
 def replies(found: Found) -> list[str]:
-    """How often a reply is closer to the reference of its own delivery than to that of another, by category."""
+    """How often a reply is closer to the references of its own delivery than to those of another, by category."""
     lines = []
     for part in found.ours:
         for arm in found.arms:

@@ -40,7 +40,7 @@ MEASURES: dict[tuple[str, str], tuple[str, Literal["higher", "lower", "neither"]
     ("false_cue", "chosen"): ("false cues", "lower"),
     ("false_cue", "thought"): ("false cues in thoughts", "lower"),
     ("false_reply", scores.OWN): ("moved replies to plain voices", "lower"),
-    ("direction", scores.OWN): ("replies closer to their own delivery's reference", "higher"),
+    ("direction", scores.OWN): ("replies closer to their own delivery's references", "higher"),
     ("changed", scores.OWN): ("replies that change with the delivery", "neither"),
     ("reply_words", scores.OWN): ("words of a reply", "neither"),
     ("malformed", scores.OWN): ("malformed thoughts", "lower"),

@@ -66,7 +66,7 @@ def test_taps_bring_mean_and_spread_from_the_middle_beside_the_last_states(kind:
     layers[0].register_forward_hook(lambda *given: between.append(given[2][0] if type(given[2]) is tuple else given[2]))
     with torch.no_grad():
         last, both = plain(*batch([NOISE]))[0], tapped(*batch([NOISE]))[0]
-    assert both.shape[2] == 96 == tapped.config.width
+    assert both.shape[2] == 96 == tapped.config.dim + tapped.config.beside
     assert torch.allclose(both[..., :32], last, atol=1e-5)
     for part, of in ((both[..., 32:64], between[0].mean(1)), (both[..., 64:], between[0].std(1, correction=0))):
         want = torch.nn.functional.layer_norm(of, (32,))[:, None].expand_as(part)

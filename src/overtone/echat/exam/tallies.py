@@ -206,11 +206,14 @@ def _replies(out: Tallies, part: str, mode: str, rows: Sequence[Prediction], vec
 def _sensitive(
     out: Tallies, part: str, mode: str, rows: Sequence[Prediction], thoughts: Sequence[think.Thought], vectors: Vectors
 ) -> None:
-    """Within a query: whether the reply changes with the delivery, and whether it is closer in meaning to the reference
-    of its own delivery than to that of another. Who does not hear the delivery is right half of the time."""
+    """Within a query: whether the reply changes with the delivery, and whether it is closer in meaning to replies that
+    deliveries like its own call for than to those for another. Who does not hear is right half of the time."""
     groups: dict[str, list[int]] = {}
+    alike: dict[Delivery, list[Prediction]] = {}
     for i, row in enumerate(rows):
         groups.setdefault(row.group, []).append(i)
+        alike.setdefault(_delivery(row), []).append(row)
+    wanted = [_wanted(row, alike[_delivery(row)], vectors) for row in rows]
     for group, those in groups.items():
         for i in those:
             twins = [j for j in those if rows[j].reply != rows[i].reply]
@@ -218,15 +221,32 @@ def _sensitive(
                 continue
             changes = [_plain(thoughts[i].reply) != _plain(thoughts[j].reply) for j in twins]
             _mean(out, part, "changed", mode).add(group, (0, float(np.mean(changes))), (1, 1.0))
-            closer = float(np.mean([_closer(thoughts[i].reply, rows[i].reply, rows[j].reply, vectors) for j in twins]))
+            closer = float(np.mean([_closer(thoughts[i].reply, wanted[i], wanted[j], vectors) for j in twins]))
             for name in ("direction", f"direction.{category(rows[i].kind)}"):
                 _mean(out, part, name, mode, 0.5).add(group, (0, closer), (1, 1.0))
 
 
-def _closer(reply: str, reference: str, other: str, vectors: Vectors) -> float:
+Delivery = tuple[str, ...]
+
+
+def _delivery(row: Prediction) -> Delivery:
+    """What an exchange is about, and what is heard of that: ("emotion+age", "sad", "old")."""
+    about = [{"scene": "event"}.get(kind, kind) for kind in row.kind.split("+")]
+    return (row.kind, *(row.heard.get(dimension, "") for dimension in about))
+
+
+def _wanted(row: Prediction, alike: Sequence[Prediction], vectors: Vectors) -> NDArray[np.float32]:
+    """What replies to such a delivery mean: its reference and those to the same delivery of other queries, so that
+    what they say of their queries evens out and how they meet the delivery stays."""
+    others = [one.reply for one in alike if one.group != row.group and one.reply]
+    mean: NDArray[np.float32] = np.mean([vectors[text] for text in (row.reply, *others)], axis=0)
+    return mean
+
+
+def _closer(reply: str, wanted: NDArray[np.float32], other: NDArray[np.float32], vectors: Vectors) -> float:
     if not reply:
         return 0.0
-    near, far = (float(vectors[reply] @ vectors[text]) for text in (reference, other))
+    near, far = float(vectors[reply] @ wanted), float(vectors[reply] @ other)
     return 0.5 if abs(near - far) < 1e-6 else float(near > far)
 
 

@@ -38,9 +38,9 @@ class EncoderConfig(Struct, frozen=True, forbid_unknown_fields=True):
     taps: tuple[int, ...] = ()  # the adapter hears a clip's mean and spread after so many layers too
 
     @property
-    def width(self) -> int:
-        """Of what the adapter hears."""
-        return self.dim * (1 + 2 * len(self.taps))
+    def beside(self) -> int:
+        """Channels of what the adapter hears besides the last states."""
+        return 2 * self.dim * len(self.taps)
 
 
 class AdapterConfig(Struct, frozen=True, forbid_unknown_fields=True):

@@ -24,7 +24,7 @@ Augment = Callable[[Tensor, Tensor], Tensor]
 
 
 class Encoder(nn.Module):
-    """Waves (C, samples), lengths (C,) → states (C, T, width), frames (C,). Clips below 0.2 s are heard as 0.2 s."""
+    """Waves (C, samples), lengths (C,) → states (C, T, dim + beside), frames (C,). Clips last 0.2 s at least."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -46,9 +46,9 @@ class Encoder(nn.Module):
         raise NotImplementedError
 
     def through(self, layers: nn.ModuleList, norm: nn.Module, x: Tensor, inside: Tensor, **given: Any) -> Tensor:
-        """(C, T, dim) → (C, T, width): the states after the last layer; beside them, the same at all times, mean and
-        spread over the clip (`inside`, (C, T)) after `taps` layers. What was trained for words has dropped the rest by
-        its end: voices, moods and sounds are heard in the middle. Their mean holds no words to be learnt by heart."""
+        """(C, T, dim) → (C, T, dim + beside): the states after the last layer; beside them, the same at all times, mean
+        and spread over the clip (`inside`, (C, T)) after `taps` layers. What was trained for words has dropped the rest
+        by its end: voices, moods and sounds are heard in the middle. Their mean holds no words to learn by heart."""
         beside = []
         for n, layer in enumerate(layers):
             if n in self.config.taps:

@@ -96,15 +96,20 @@ def within(lengths: Tensor, size: int) -> Tensor:
 
 
 class Adapter(nn.Module):
-    """Encoder states → a quarter as many vectors of the language model's width. Its convolutions look back only."""
+    """Encoder states → a quarter as many vectors of the language model's width. Its convolutions look back only. What
+    an encoder tells of a clip as a whole, in `beside` more channels, is added to each of them."""
 
     strides = (1, 2, 2)
 
-    def __init__(self, config: AdapterConfig, heard: int, width: int) -> None:
+    def __init__(self, config: AdapterConfig, heard: int, beside: int, width: int) -> None:
         super().__init__()
+        self.heard = heard
         widths = (heard, config.dim, config.dim)
         self.convs = nn.ModuleList(nn.Conv1d(w, config.dim, 3, s) for w, s in zip(widths, self.strides, strict=True))
         self.linear, self.norm = nn.Linear(config.dim, config.dim), nn.LayerNorm(config.dim)
+        self.beside = nn.Linear(beside, config.dim, bias=False) if beside else None
+        if self.beside is not None:
+            nn.init.zeros_(self.beside.weight)  # words come first: they would not be heard beside it
         self.blocks = nn.ModuleList(
             Block(config.dim, config.heads, config.ffn, config.dropout) for _ in range(config.layers)
         )
@@ -116,14 +121,17 @@ class Adapter(nn.Module):
         self.helpers = Helpers(width)
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """x (C, T, heard), lengths (C,) → (C, T/4, width), lengths."""
-        x = x.transpose(1, 2)
+        """x (C, T, heard + beside), lengths (C,) → (C, T/4, width), lengths."""
+        clip = x[:, :1, self.heard :]  # the same at all times
+        x = x[..., : self.heard].transpose(1, 2)
         for conv in self.convs:
             x = F.gelu(conv(F.pad(x, (2, 0))))  # (C, dim, T), then T/2, then T/4
         x = x.transpose(1, 2)
         lengths = adapter_length(lengths)
         drop = self.dropout if self.training else 0.0
         x = self.norm(self.linear(x))
+        if self.beside is not None:
+            x = x + self.beside(clip)
         x = F.dropout(x + sinusoids(x.shape[1], x.shape[2], x.device).to(x.dtype), drop)
         mask = within(lengths, x.shape[1])[:, None, None, :]
         for block in self.blocks:
@@ -145,7 +153,7 @@ class EChat(nn.Module):
         self.edge = self.vocab + self.codes  # begins and ends speech
         width = config.lm.hidden
         self.encoder = encoder
-        self.adapter = Adapter(config.adapter, config.encoder.width, width)
+        self.adapter = Adapter(config.adapter, config.encoder.dim, config.encoder.beside, width)
         self.speech = nn.ModuleDict(
             {"embed": nn.Embedding(self.codes + 3, width), "head": nn.Linear(width, self.codes + 1)}
         )
