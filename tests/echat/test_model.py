@@ -236,7 +236,7 @@ def test_activations_computed_again_change_no_gradient() -> None:
 def test_the_adapter_makes_a_quarter_as_many_vectors_and_its_convolutions_look_back() -> None:
     torch.manual_seed(0)
     made = small.model_config()
-    adapter = Adapter(made.adapter, 16, 32).eval()
+    adapter = Adapter(made.adapter, 16, 0, 32).eval()
     for n in range(1, 20):
         out, lengths = adapter(torch.randn(1, n, 16), torch.tensor([n]))
         assert out.shape[1] == int(lengths[0]) == adapter_length(n) == math.ceil(math.ceil(n / 2) / 2)
@@ -251,6 +251,19 @@ def test_the_adapter_makes_a_quarter_as_many_vectors_and_its_convolutions_look_b
         pair.append(h)
     assert torch.equal(pair[0][:, :, :3], pair[1][:, :, :3])  # output 2 hears frames up to 8
     assert not torch.equal(pair[0][:, :, 3:], pair[1][:, :, 3:])
+
+
+def test_what_is_known_of_a_whole_clip_is_added_after_the_words_and_nothing_at_first() -> None:
+    torch.manual_seed(0)
+    adapter = Adapter(small.model_config().adapter, 16, 8, 32).eval()
+    states, lengths = torch.randn(1, 12, 24), torch.tensor([12])
+    other = states.clone()
+    other[..., 16:] += 1
+    assert torch.equal(adapter(states, lengths)[0], adapter(other, lengths)[0])
+    adapter(states, lengths)[0].sum().backward()
+    assert adapter.beside.weight.grad.any()
+    torch.nn.init.normal_(adapter.beside.weight)
+    assert not torch.allclose(adapter(states, lengths)[0], adapter(other, lengths)[0], atol=1e-3)
 
 
 def test_bf16_is_near_float32() -> None:
