@@ -53,6 +53,6 @@ def test_the_mini_and_tiny_presets_stay_small() -> None:
             model = EChat(made, open_encoder(made.encoder, empty=True), open_lm(made.lm, empty=True))
         sizes[name] = {part: count(getattr(model, part)) for part in ("encoder", "adapter", "speech", "lm")}
     assert sizes["mini"]["encoder"] == 7_681_248
-    assert sizes["mini"]["encoder"] + sizes["mini"]["adapter"] < 12.5e6
+    assert sizes["mini"]["encoder"] + sizes["mini"]["adapter"] < 12.7e6
     assert sizes["mini"]["lm"] == 134_515_008
     assert sum(sizes["tiny"].values()) < 1.5e6
