@@ -131,8 +131,9 @@ def replies(found: Found) -> list[str]:
     for part in found.ours:
         for arm in found.arms:
             lines += _reply_line(found, part, arm, OWN, ARMS.get(arm, arm))
-        for source, name in OTHERWISE.items():
-            lines += _reply_line(found, part, FULL, source, f"full, {name}")
+        for arm in (FULL, "whole"):
+            for source, name in OTHERWISE.items():
+                lines += _reply_line(found, part, arm, source, f"{ARMS[arm]}, {name}")
     return table(["part", "replies of", *CATEGORIES, "all"], lines)
 
 
@@ -178,27 +179,25 @@ def verdict(difference: Difference) -> str:
     return "held" if difference.value > 0 else "the other way round"
 
 
-def sentences(found: Found) -> list[str]:
-    """What held and what did not, computed."""
-    out = []
+def differences(found: Found) -> list[str]:
+    """Full against each other arm, the deaf cascade and the oracle, in points; what is sure is bold."""
+    arms = [arm for arm in PUBLISHED if arm in found.arms]
+    lines = []
     for part in found.ours:
-        where = PARTS[part]
-        for arm in ("no-understanding", "no-think", "neither"):
-            told = []
-            for dimension in DIMENSIONS:
-                d = found.differences.get((part, f"{dimension}.uar", f"{FULL}/named", f"{arm}/named"))
-                told += [f"{dimension} {points(d)}, {verdict(d)}"] if d else []
-            if told:
-                out.append(f"- Hearing, {where}, full against {ARMS[arm]}, points of recall: {'; '.join(told)}.")
-            d = found.differences.get((part, "direction", f"{FULL}/{OWN}", f"{arm}/{OWN}"))
-            if d:
-                out.append(f"- Replies, {where}, full against {ARMS[arm]}: {points(d)} points, {verdict(d)}.")
-        for source, name in (("deaf", "the deaf cascade"), ("oracle", "the oracle")):
-            d = found.differences.get((part, "direction", f"{FULL}/{OWN}", f"{FULL}/{source}"))
-            if d:
-                how = {"held": "above it", "the other way round": "below it"}.get(verdict(d), verdict(d))
-                out.append(f"- Replies, {where}, full against {name}: {points(d)} points, {how}.")
-    return out
+        rows = [(dimension, f"{dimension}.uar", "named") for dimension in DIMENSIONS]
+        for name, measure, source in [*rows, ("word error rate", "wer", "words"), ("replies", "direction", OWN)]:
+            others = [f"{arm}/{source}" for arm in arms] + [f"{FULL}/{s}" for s in ("deaf", "oracle") if source == OWN]
+            cells = [found.differences.get((part, measure, f"{FULL}/{source}", other)) for other in others]
+            if any(cells):
+                told = [_marked(d) for d in cells] + [""] * (len(arms) + 2 - len(cells))
+                lines.append([PARTS[part], name, *told])
+    return table(["full against", "", *(ARMS[arm] for arm in arms), "deaf cascade", "oracle"], lines)
+
+
+def _marked(difference: Difference | None) -> str:
+    if difference is None:
+        return "–"
+    return f"**{points(difference)}**" if difference.sure else points(difference)
 
 
 def chance(cells: Sequence[Row | None]) -> str:
@@ -217,7 +216,7 @@ BLOCKS: dict[str, Callable[[Found], list[str]]] = {
     "habits": habits,
     "claims": claims,
     "people": people,
-    "sentences": sentences,
+    "differences": differences,
 }
 
 
