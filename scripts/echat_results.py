@@ -155,13 +155,18 @@ def habits(found: Found) -> list[str]:
 
 def claims(found: Found) -> list[str]:
     """The paper's differences beside ours, in points of a hundred, with what can be said of each."""
+    parts = [part for part in ("seen", "echat-eval") if part in found.ours]
     lines = []
     for arm, published in PUBLISHED.items():
         for category, theirs in zip(CATEGORIES, published, strict=True):
-            ours = found.differences.get(("seen", f"direction.{category}", f"{FULL}/{OWN}", f"{arm}/{OWN}"))
-            if ours is not None:
-                lines.append([ARMS[arm], category, f"{theirs:.1f}", points(ours), verdict(ours)])
-    return table(["full against", "category", "published", "here", "verdict"], lines)
+            ours = [
+                found.differences.get((part, f"direction.{category}", f"{FULL}/{OWN}", f"{arm}/{OWN}"))
+                for part in parts
+            ]
+            if any(ours):
+                told = [cell for d in ours for cell in (("–", "–") if d is None else (points(d), verdict(d)))]
+                lines.append([ARMS[arm], category, f"{theirs:.1f}", *told])
+    return table(["full against", "category", "published", *(c for p in parts for c in (PARTS[p], "verdict"))], lines)
 
 
 def points(difference: Difference) -> str:
