@@ -110,7 +110,7 @@ def test_two_processes_learn_what_one_does_and_a_killed_one_is_made_good(tmp_pat
 @pytest.mark.timeout(600)
 def test_torchrun_trains_tiny_and_survives_the_death_of_a_process(tmp_path, environment) -> None:
     pack = make_pack(tmp_path / "pack")
-    common = ["train", "echat", "--preset", "tiny", "--stage", "1", "--data", str(pack), "--steps", "16",
+    common = ["train", "echat", "--preset", "tiny", "--stage", "1", "--data", str(pack), "--steps", "40",
               "--log-every", "1", "--save-minutes", "0", "--device", "cpu"]  # fmt: skip
     runner = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port"]
 
@@ -126,7 +126,7 @@ def test_torchrun_trains_tiny_and_survives_the_death_of_a_process(tmp_path, envi
     cut = start("cut", 29652)
     assert cut.stdout is not None
     for line in cut.stdout:
-        if "step 2/16" in line:
+        if "step 2/40" in line:
             break
     psutil.Process(cut.pid).children()[-1].kill()
     cut.communicate(timeout=120)
