@@ -63,6 +63,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {  # in the order in which labels follo
     "style": STYLES,
 }
 DEFAULTS = {"emotion": "neutral", "age": "adult", "gender": "male", "event": "other", "style": "other"}
+UNKNOWN = -1  # the number of a label that is not known
 MISSING = "&&"  # stands in a tag for a label that is not known
 
 REPLY = (  # how a reply may be spoken
@@ -173,8 +174,8 @@ _NOTHING = frozenset({"", MISSING, "none", "null", "unknown", "未知"})
 
 
 def numbers(known: Mapping[str, str]) -> list[int]:
-    """Of each dimension the number of its label in the inventory, -1 where it is not known."""
-    return [labels.index(known[name]) if known.get(name) else -1 for name, labels in DIMENSIONS.items()]
+    """Of each dimension the number of its label in the inventory."""
+    return [labels.index(known[name]) if known.get(name) else UNKNOWN for name, labels in DIMENSIONS.items()]
 
 
 def _spelt(names: Iterable[str], otherwise: dict[str, str]) -> dict[str, str]:

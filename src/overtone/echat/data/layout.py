@@ -118,7 +118,7 @@ def build(
     thought: list[thinking.Piece] = []
     if think == "label":  # brings the tag of the reply with it
         known = record.heard if all_heard else record.labels
-        complete = all_heard and isinstance(record.extra.get("heard"), dict)
+        complete = all_heard and record.complete
         thought = thinking.label_thought(_plain(record.question), known, record.reply_emotion, rng, complete=complete)
     else:
         if think == "natural":
@@ -301,9 +301,9 @@ def _prompt(
 
 
 def _complete(record: Record) -> dict[str, str]:
-    """What is known of the query; where a builder wrote down all that is heard, also that there is no other sound."""
+    """What is known of the query; where all that is heard was written down, also that there is no other sound."""
     known = record.heard.known()
-    return {"event": "other", **known} if isinstance(record.extra.get("heard"), dict) else known
+    return {"event": "other", **known} if record.complete else known
 
 
 def _asked(record: Record, rng: random.Random) -> tuple[bool, tuple[str, ...]]:

@@ -69,12 +69,17 @@ class Record(Struct, frozen=True):
         return str(self.extra.get("group", ""))
 
     @property
+    def complete(self) -> bool:
+        """Whether a builder wrote down all that is heard: then what is not told is not there."""
+        return isinstance(self.extra.get("heard"), dict)
+
+    @property
     def heard(self) -> Labels:
         """Every label that is true of the query: `extra.heard` where a builder wrote it, for `labels` may hold only
         those the exchange is about."""
-        told = self.extra.get("heard")
-        if not isinstance(told, dict):
+        if not self.complete:
             return self.labels
+        told = self.extra["heard"]
         return Labels(**{name: label(name, str(found)) for name, found in told.items() if name in DIMENSIONS})
 
     @property

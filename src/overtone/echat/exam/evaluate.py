@@ -226,8 +226,8 @@ def _prompt(record: Record, mode: str, tok: Tokenizer) -> layout.Sequence:
 
 def _given(record: Record) -> list[think.Piece]:
     """The thought of somebody who heard all: its words and labels, up to where the reply's emotion is to be chosen."""
-    all_told = "heard" in record.extra  # then as training writes it; else what is not told gets its default
-    return think.label_thought(record.question, record.heard, "", random.Random(0), 0.0, complete=all_told)[:-1]
+    # complete: as training writes it; else what is not told gets its default
+    return think.label_thought(record.question, record.heard, "", random.Random(0), 0.0, complete=record.complete)[:-1]
 
 
 def _speak(

@@ -231,8 +231,7 @@ Delivery = tuple[str, ...]
 
 def _delivery(row: Prediction) -> Delivery:
     """What an exchange is about, and what is heard of that: ("emotion+age", "sad", "old")."""
-    about = [{"scene": "event"}.get(kind, kind) for kind in row.kind.split("+")]
-    return (row.kind, *(row.heard.get(dimension, "") for dimension in about))
+    return (row.kind, *(row.heard.get(_dimension(kind), "") for kind in row.kind.split("+")))
 
 
 def _wanted(row: Prediction, alike: Sequence[Prediction], vectors: Vectors) -> NDArray[np.float32]:
@@ -254,7 +253,12 @@ def category(kind: str) -> str:
     """EChat-eval's category of what an exchange is about."""
     if "+" in kind:
         return "multi"
-    return {"scene": "event"}.get(kind, kind) or "other"
+    return _dimension(kind) or "other"
+
+
+def _dimension(kind: str) -> str:
+    """What one thing that an exchange is about is a label of: a place is heard as a sound."""
+    return {"scene": "event"}.get(kind, kind)
 
 
 def _plain(text: str) -> str:

@@ -8,10 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from overtone.echat.data.labels import DIMENSIONS
+from overtone.echat.data.labels import DIMENSIONS, UNKNOWN
 
 LABELS = [len(labels) for labels in DIMENSIONS.values()]
-UNKNOWN = -1  # the number of a label that is not known
 WORDS = 1_000  # different ones in a batch, about
 
 
