@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 
 from overtone.analysis import corpus
+from overtone.embedded.wordnet import wordnet
 from overtone.errors import MissingExtra
 from overtone.metrics import _porter, _sentences, bleu, meteor, rouge
 from overtone.metrics._treebank import words
-from overtone.metrics._wordnet import wordnet
 
 PAIRS, ROUNDS = 5_000, 3
 Pairs = list[tuple[str, str]]

@@ -1,7 +1,8 @@
 """The ablation of OSUM-EChat, small: four arms, three seeds, the same optimiser steps and target tokens in each.
 
-    python -m scripts.ablation --data PACK/train --test PACK/seen --test PACK/recipe --test PACK/engine \\
-        --test out/real/ravdess --out out/ablation --parallel 3 --minutes 9
+    python -m scripts.ablation --data PACK/train --data PACK/words --data PACK/aloud --data PACK/dev \\
+        --test PACK/seen --test PACK/recipe --test PACK/engine --test out/real/ravdess \\
+        --out out/ablation --parallel 3 --minutes 9
     overtone evaluate scores out/ablation/*-[0-9].jsonl.gz --out bench/results/ablation.json
 
 A run is trained and asked in processes of its own; what it said stays as OUT/ARM-SEED.jsonl.gz, its logs beside it, and

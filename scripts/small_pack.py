@@ -103,7 +103,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         elif args.verb == "pack":
             made = write(args.packs, args.out, megabytes=args.slice_mb, jobs=args.jobs)
             size, seconds = sum(s.bytes for s in made.slices), sum(p.samples for p in made.parts.values()) / RATE
-            print(f"{len(made.slices)} slices, {size / 1e6:.1f} MB: {size / seconds:.0f} bytes a second of sound")
+            print(
+                f"{len(made.slices)} slices, {size / 1e6:.1f} MB: {size / max(seconds, 1):.0f} bytes a second of sound"
+            )
         else:
             made = read(args.folders, args.out, jobs=args.jobs)
             for name, part in made.parts.items():

@@ -5,6 +5,7 @@ Records are msgspec Structs: immutable, cheap, and the same class encodes, decod
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -165,6 +166,14 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     output_tokens: int = 0
     input_audio_tokens: int = 0
     output_audio_tokens: int = 0
+
+
+THOUGHT, TOKENS = "thought: ", "speech tokens: "  # how notes begin that are part of a reply
+
+
+def remarks(notes: Iterable[str]) -> list[str]:
+    """The notes that tell something about a reply and are no part of it."""
+    return [note for note in notes if not note.startswith((THOUGHT, TOKENS))]
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):

@@ -10,7 +10,7 @@ from overtone.analysis.reading import open_run, signature_differences
 from overtone.analysis.summary import ConditionSummary, Summary, summarise
 from overtone.errors import StoreError
 from overtone.runs.store import Store
-from overtone.schema import Reply, Score
+from overtone.schema import THOUGHT, Reply, Score
 from tests.analysis.small import Maker, item
 
 
@@ -106,14 +106,18 @@ def test_an_unscored_reply_is_missing_with_its_reason_in_the_ledger(tmp_path: Pa
 def test_conversation_counts_words_sound_latency_and_notes(tmp_path: Path) -> None:
     make = Maker(tmp_path)
     kind = {"level": 3, "category": "conversation"}
-    make.answered(item("c1", "converse", **kind), "one two three", audio=b"RIFFsound", notes=("fell back",))
+    make.answered(
+        item("c1", "converse", **kind), "one two three", audio=b"RIFFsound", notes=("fell back", THOUGHT + "so")
+    )
     make.answered(item("c2", "converse", script="s2", **kind), "one")
     make.failed(item("c3", "converse", script="s3", **kind), "server")
-    found = _only(make.done()).conversation
+    run = make.done()
+    found = _only(run).conversation
     assert found is not None
     assert (found.asked, found.replies, found.words, found.with_audio) == (3, 2, 2.0, 1)
     assert found.latency_median == 1.0
     assert found.notes == {"fell back": 1}
+    assert [row.reason for row in _summary(run).ledger.of("note")] == ["fell back"]
 
 
 def test_the_ledger_counts_reasons_refusals_unreadable_replies_and_pending_asks(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ import pytest
 
 from overtone.audio import decode
 from overtone.echat.data.containers import Pack, open_audio, read, read_text
-from overtone.echat.making import leak, make, pieces, texts
+from overtone.echat.making import leak, make, pieces, recorded, texts
 from overtone.echat.making.compose import compose, sizes_for
 from overtone.echat.making.make import build
-from overtone.echat.making.sound import as_heard
+from overtone.echat.making.sound import Heard, as_heard
 from overtone.echat.making.sound import make as make_sound
 from overtone.echat.making.spoken import Reply, tokens_identity
 from overtone.echat.making.takes import clip_of
@@ -135,7 +135,7 @@ def test_a_set_is_completed_elsewhere_without_recogniser_embedder_or_sound_libra
     for name in make.TRAVELS:
         if (built / name).is_file():
             shutil.copy(built / name, begun / name)
-    _, composed = make._read(begun / "exchanges.jsonl")
+    _, composed = make.read_exchanges(begun / "exchanges.jsonl")
     spoken = {
         (x.txt, x.reply_emotion): Reply(x.txt, x.reply_emotion, (1, 2, 3), tokens_identity("units")) for x in composed
     }
@@ -179,12 +179,67 @@ def test_verdicts_travel_and_decide(built: Path, tmp_path: Path, gates: bool) ->
     assert records[first.key].speaker == f"espeak:{clip_of(first, 0, 1).speaker}"
 
 
+def test_verdicts_that_are_kept_decide_until_another_set_is_asked_for(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    composed = compose(texts.read(FEW), 0, sizes_for(12, SMALL))
+    bundles = pieces.bundled(composed)
+    said = [
+        pieces.Verdict(pieces.bundle_id(b, 0), tuple(x.key for x in b), 0, at != 0, (Heard(1, 9),) * len(b))
+        for at, b in enumerate(bundles)
+    ]
+    store, file = tmp_path / "heard.jsonl", tmp_path / "kept.json.gz"
+    store.write_bytes(b"".join(msgspec.json.encode(v) + b"\n" for v in said[:-1]))
+    part = bundles[-1][0].part
+    assert set(recorded.keep(store, composed, 0, file)) == set(SMALL) - {part}  # it was not heard whole
+    store.write_bytes(b"".join(msgspec.json.encode(v) + b"\n" for v in said))
+    assert set(recorded.keep(store, composed, 0, file)) == set(SMALL)
+    back = tmp_path / "back.jsonl"
+    assert recorded.recall(back, composed, 0, file) == len(said)
+    assert list(pieces.lines(back, pieces.Verdict)) == said
+    assert recorded.recall(back, composed, 0, file) == 0
+    assert recorded.recall(tmp_path / "other.jsonl", composed, 1, file) == 0  # another seed: other sounds
+    fewer = [x for x in composed if x.part != bundles[0][0].part or x.key != bundles[0][0].key]
+    assert recorded.recall(tmp_path / "fewer.jsonl", fewer, 0, file) < len(said) - 1
+
+    monkeypatch.setattr(recorded, "FILE", file)
+    monkeypatch.setattr(pieces, "hear", None)  # nothing is heard
+    out = tmp_path / "out"
+    out.mkdir()
+    shutil.copy(built / "exchanges.jsonl", out)
+    made = small(out, start=built, gates=True)
+    assert (made.recalled, made.gates["left_out"]) == (len(said), len(bundles[0]))
+    assert made.gates["gates"]["words survive"]["checked"] == len(composed)
+
+
 def test_lines_of_a_style_are_trained_on_and_named(tmp_path: Path) -> None:
     small(tmp_path, only=("style",))
     records = list(read(tmp_path / "style.list"))
     assert len(records) == 4
     assert all(r.part == "train" and r.labels.style and r.txt == r.question for r in records)
     assert all(r.tags == ("TRANSCRIBE", "STYLE") and not r.problems() for r in records)
+
+
+def test_sentences_of_train_are_read_aloud_and_nothing_else(tmp_path: Path) -> None:
+    pack = tmp_path / "pack"
+    made = small(tmp_path, count=3, speech="units", outputs=Outputs(wavs=False, pack=str(pack)))
+    aloud = Pack(pack / "aloud")
+    assert made.parts["aloud"] == len(aloud.records) > 3
+    assert len(aloud) == 0
+    train, held_out = Pack(pack / "train").records, Pack(pack / "seen").records
+    for record in aloud.records:
+        assert any(record.txt == x.question or record.txt in x.txt for x in train)
+        assert record.part == "train"
+        assert record.speech_token
+        assert not record.wav
+        assert not record.problems(1024)
+    assert {x.question for x in train} <= {record.txt for record in aloud.records}
+    assert not {x.question for x in held_out} & {record.txt for record in aloud.records}
+    reply = next(x for x in train if x.txt.count(". "))
+    parts = [r for r in aloud.records if r.txt in reply.txt and r.reply_emotion == reply.reply_emotion]
+    assert " ".join(r.txt for r in sorted(parts, key=lambda r: reply.txt.find(r.txt))) == reply.txt
+    codes = sum(len(r.speech_token) for r in parts)
+    assert codes == pytest.approx(len(reply.speech_token), rel=0.35)  # less the pauses between them
 
 
 def test_tar_shards_are_read_as_the_lists_are(built: Path, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_restart_goes_on_where_it_was(start: int, world: int) -> None:
 
 def test_tasks_are_drawn_in_proportion_to_their_lists() -> None:
     mixture = Mixture(SOURCES, budget=1000)
-    assert dict(zip(mixture.tasks, mixture.weights, strict=True)) == {"s2s": 130, "s2t": 300, "t2s": 180}
+    assert mixture.weights == {"s2s": 130, "s2t": 300, "t2s": 180}
     drawn = Counter(mixture.task_at(index) for index in range(4000))
     assert drawn["s2t"] / 4000 == pytest.approx(300 / 610, abs=0.03)
     assert drawn["t2s"] / 4000 == pytest.approx(180 / 610, abs=0.03)
@@ -88,6 +88,35 @@ def test_a_batch_keeps_to_its_budget() -> None:
             assert longest * len(batch) <= room * 1000 + 1e-6
         filled = sum(SOURCES[n].lengths[at] for batch in plan for n, at in batch) / (1000 * room * len(plan))
         assert filled > 0.8  # like lengths lie together
+
+
+def targeted(task: str, n: int, density: float, long: int = 1, **how: object) -> Source:
+    found = source(task, n, **how)
+    lengths = [long * length for length in found.lengths]
+    return Source(found.records, found.task, lengths=lengths, targets=[round(density * length) for length in lengths])
+
+
+@pytest.mark.parametrize("more", [[], [("s2t", 1500, 0.4, 3)]], ids=["one list a task", "unlike ones in a task"])
+def test_lists_with_few_targets_have_larger_batches_and_as_many_positions(
+    more: list[tuple[str, int, float, int]],
+) -> None:
+    kinds = [("t2s", 2000, 0.8, 1), ("s2t", 2000, 0.1, 1), *more]
+    sources = [targeted(*kind) for kind in kinds]
+    old, new = Mixture(sources, budget=1000), Mixture(sources, budget=100_000, targets=800)
+
+    def held(mixture: Mixture, task: str) -> list[list[tuple[int, int]]]:
+        batches = [batch for batch in first(mixture, 5000) if batch.task == task]
+        return [[(sources[s].lengths[at], sources[s].targets[at]) for s, at in batch.picks] for batch in batches]
+
+    for task in ("t2s", "s2t"):
+        sums = [sum(t for _, t in batch) for batch in held(new, task)]
+        assert max(sums) <= 800
+        assert sum(sums) > (0.85 if not more else 0.7) * 800 * len(sums)
+    shares = [
+        sum(n for batch in held(m, "s2t") for n, _ in batch) / sum(n for batch in held(m, "t2s") for n, _ in batch)
+        for m in (old, new)
+    ]
+    assert shares[1] == pytest.approx(shares[0], rel=0.12)
 
 
 def test_thoughts_streaming_history_and_text_have_less_room() -> None:

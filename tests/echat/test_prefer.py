@@ -357,9 +357,9 @@ def test_records_read_and_written_keep_the_rejected_reply(made, tmp_path) -> Non
 def test_a_checkpoint_tells_the_thoughts_and_tokens_that_pairs_are_made_of(monkeypatch) -> None:
     """What the worker notes is what the export reads."""
     import overtone.workers
-    from overtone.arena.opinions import THOUGHT as thought_mark
-    from overtone.arena.opinions import TOKENS as tokens_mark
     from overtone.echat.talk.answer import Answer
+    from overtone.schema import THOUGHT as thought_mark
+    from overtone.schema import TOKENS as tokens_mark
 
     monkeypatch.syspath_prepend(str(Path(next(iter(overtone.workers.__path__)))))
     from overtone.echat.talk.worker import Engine

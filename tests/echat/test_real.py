@@ -92,6 +92,26 @@ def test_records_carry_licence_and_part_and_nobody_is_in_two_parts(corpora: Path
     assert len(Pack(out / "pack" / "train").records) == len(records["train"])
 
 
+def test_records_are_the_same_wherever_the_corpora_lie(corpora: Path, tmp_path: Path) -> None:
+    real.build(tmp_path / "a", corpora, wavs=False, pack=str(tmp_path / "a"))
+    corpora.rename(tmp_path / "moved")
+    (tmp_path / "moved" / "LibriSpeech").rename(tmp_path / "moved" / "zz")
+    real.build(tmp_path / "b", tmp_path / "moved", wavs=False, pack=str(tmp_path / "b"))
+    for part in ("train", "dev", "test"):
+        written = [(tmp_path / at / part / "records.jsonl").read_bytes() for at in ("a", "b")]
+        assert written[0] == written[1]
+        assert str(tmp_path).encode() not in written[0]
+
+
+def test_two_recordings_of_one_name_are_not_mixed_up(corpora: Path) -> None:
+    for kind in ("coughing", "crying", "laughing"):
+        tone(corpora / "voices again" / kind / f"AB{kind[0]}_1.wav")
+    takes, warnings = real.read(corpora)
+    assert sum(take.corpus == "nonverbal" for take in takes) == 4
+    assert len(warnings) == 3
+    assert all("has the name of another in nonverbal" in warning for warning in warnings)
+
+
 def test_open_only_leaves_out_what_may_not_be_passed_on(corpora: Path, tmp_path: Path) -> None:
     made = real.build(tmp_path / "out", corpora, open_only=True)
     assert set(made.corpora) <= {"librispeech", "speechocean", "esc50", "librispeech+esc50", "speechocean+esc50"}

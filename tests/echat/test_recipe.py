@@ -311,6 +311,21 @@ def test_feeds_of_other_records_are_measured_apart_though_they_are_as_many(tmp_p
     assert one.lengths[0] < other.lengths[0]
 
 
+def test_a_list_of_data_that_are_not_there_is_an_error_unless_it_is_not_needed(tmp_path) -> None:
+    corpus = Corpus([make_pack(tmp_path / "pack", 4)])
+    config, clips = read("tiny"), Clips(corpus.packs, torch.device("cpu"))
+    for needed in (False, True):
+        feeds = (Feed("t2t"), Feed("t2t", datasets=("*-aloud",), needed=needed))
+        planned = plan({"3": Stage("toy", 1, 64, Rates(lm=1.0), feeds)})[0]
+        if needed:
+            with pytest.raises(DataError, match=r"t2t-\*-aloud: nothing to train on of 0 records"):
+                Stream(corpus, clips, planned, config.model, open_tokenizer(config.model))
+        else:
+            stream = Stream(corpus, clips, planned, config.model, open_tokenizer(config.model))
+            assert [source.name for source in stream.sources] == ["t2t"]
+            assert stream.absent == ["t2t-*-aloud"]
+
+
 def test_a_clip_longer_than_whisper_hears_is_left_out_before_training(tmp_path) -> None:
     with PackWriter(tmp_path / "pack") as pack:
         for key, seconds in (("short", 2), ("long", 45)):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from overtone.echat.data.containers import PACK, Pack
+from overtone.echat.data.containers import PACK, Pack, PackWriter
+from overtone.echat.data.records import Record
 from overtone.errors import DataError, UsageError
 from scripts import small_pack
 from tests.echat.toys import make_pack
@@ -35,6 +36,15 @@ def test_packs_come_back_with_their_records_and_every_sample_in_its_place(packs:
         for i in range(len(old)):
             x, error = old.clip(i).astype(float), new.clip(i).astype(float) - old.clip(i)
             assert (x**2).sum() > 30 * (error**2).sum()  # 15 dB: a clip shifted by a sample would have less
+
+
+def test_a_pack_with_nothing_to_hear_travels_too(packs: list[Path], tmp_path: Path) -> None:
+    with PackWriter(tmp_path / "packs" / "aloud") as written:
+        written.add(Record("a", "Yes.", speech_token=(1, 2)), [])
+    for more in ([], packs):
+        small_pack.write([tmp_path / "packs" / "aloud", *more], tmp_path / f"small{len(more)}", megabytes=LIMIT)
+        small_pack.read([tmp_path / f"small{len(more)}"], tmp_path / f"back{len(more)}")
+        assert Pack(tmp_path / f"back{len(more)}" / "aloud").records[0].speech_token == (1, 2)
 
 
 def test_the_same_packs_give_the_same_bytes_and_any_player_takes_a_clip(packs: list[Path], tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "stats/summed.py",
     ),
     "rouge": ("metrics/rouge.py", "metrics/_porter.py"),
-    "meteor": ("metrics/meteor.py", "metrics/_porter.py", "metrics/_wordnet.py"),
+    "meteor": ("metrics/meteor.py", "metrics/_porter.py", "embedded/wordnet.py"),
     "lengths": ("metrics/lengths.py",),
     "bertscore": ("metrics/bertscore.py", "workers/bertscore.py"),
     "prosody": ("metrics/prosody.py", "audio/_measure.py", "audio/_pitch.py"),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from overtone.embedded.wordnet import FOLDER, VARIABLE, WordNet, wordnet
 from overtone.errors import DataError, MissingExtra
-from overtone.metrics._wordnet import FOLDER, VARIABLE, WordNet, wordnet
 from overtone.metrics.meteor import align, load
 from tests.metrics.answers import answered, item
 from tests.metrics.words import words
@@ -137,7 +137,7 @@ def test_without_wordnet_nothing_is_scored_and_the_command_is_said(
     with pytest.raises(MissingExtra, match=rf"no index\.noun in .*nowhere, which {VARIABLE} names"):
         wordnet()
     monkeypatch.delenv(VARIABLE)
-    monkeypatch.setattr("overtone.metrics._wordnet.FOLDER", tmp_path / "nothing")
+    monkeypatch.setattr("overtone.embedded.wordnet.FOLDER", tmp_path / "nothing")
     score = load().score([answered(item("converse", references=("same words",)), "same words")])[0][0]
     assert score.reason == "WordNet is not installed; apt install wordnet-base"
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from overtone.analysis.measures import status
 from overtone.analysis.reading import Answer
+from overtone.schema import remarks
 
 SHOWN = 3
 
@@ -78,5 +79,5 @@ def entries(answers: Iterable[Answer]) -> Iterator[tuple[Answer, str, str, str]]
             if score.value is None:
                 yield answer, "unscored", f"{score.metric}: {score.reason}", ""
         for reply in answer.replies:
-            for note in reply.notes:
+            for note in remarks(reply.notes):
                 yield answer, "note", note, ""

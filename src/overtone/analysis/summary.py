@@ -48,7 +48,7 @@ from overtone.analysis.reading import Answer, Reading, read
 from overtone.analysis.style import StyleRow, style_rows
 from overtone.analysis.voice import VoiceRow, spoken
 from overtone.runs.store import Store
-from overtone.schema import STYLES
+from overtone.schema import STYLES, remarks
 
 CUES = cues.CUES  # all there are, for tables that also show the cues without data
 
@@ -308,7 +308,7 @@ def _conversation(answers: list[Answer]) -> Conversation | None:
     latencies = np.array([reply.latency for reply in replies])
     notes: dict[str, int] = {}
     for reply in replies:
-        for note in reply.notes:
+        for note in remarks(reply.notes):
             notes[note] = notes.get(note, 0) + 1
     measures: dict[str, Estimate] = {}
     for metric in sorted({m for a in answers for m in a.scores}):

@@ -28,7 +28,6 @@ from overtone.spec import suggest
 Who = tuple[str, int]  # a run's name, and the repeat
 Place = tuple[str, str]  # an item, and the condition it was asked under
 Meeting = tuple[Place, Who, Who]  # two replies, the first by name first
-THOUGHT, TOKENS = "thought: ", "speech tokens: "  # notes of a model that tells them
 
 
 class Said(Struct, frozen=True):

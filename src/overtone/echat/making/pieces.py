@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from overtone.build.pool import Tell, spread
 from overtone.build.recipes import VERSION as RECIPES
-from overtone.echat.making.compose import PARTS, Exchange
+from overtone.echat.making.compose import HEARD, PARTS, Exchange
 from overtone.echat.making.sound import Heard, Plain, Samples16, as_heard, hear, make
 from overtone.echat.making.takes import clip_of
 from overtone.embedded import INSTALL, present
@@ -46,7 +46,7 @@ def bundled(exchanges: Iterable[Exchange]) -> list[list[Exchange]]:
     follows it. Bundles of the same words stand side by side: their speech is taken apart once."""
     found: dict[str, list[Exchange]] = {}
     for x in exchanges:
-        name = x.first or x.key if x.part in ("train", "style") else f"{x.part}/{x.group}"
+        name = x.first or x.key if x.part == "train" or x.part in HEARD else f"{x.part}/{x.group}"
         found.setdefault(name, []).append(x)
     order = {part: at for at, part in enumerate(PARTS)}
     return sorted(found.values(), key=lambda b: (order[b[0].part], b[0].group, b[0].sex, b[0].key))

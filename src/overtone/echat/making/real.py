@@ -54,6 +54,7 @@ class Take(Struct, frozen=True):
     """One recording of a corpus: `words` is "" where nobody speaks."""
 
     corpus: str
+    name: str  # of its file, below the corpus's folder: the same wherever that lies
     path: str
     words: str
     labels: Labels
@@ -71,6 +72,7 @@ class Made(Struct, frozen=True):
 def build(out: Path, data: Path, *, open_only: bool = False, pack: str = "", wavs: bool = True, seed: int = 0) -> Made:
     """Read every corpus below `data` that is known; write lists, sounds and packs as `overtone build echat` does."""
     takes, warnings = read(data)
+    takes.sort(key=lambda take: (take.corpus, take.name))
     if open_only:
         takes = [take for take in takes if take.licence in OPEN]
     if not takes:
@@ -110,11 +112,11 @@ def _records(take: Take, every: dict[Labels, Way], seed: int) -> Iterator[Record
     task = " ".join([*(["<TRANSCRIBE>"] if take.words else []), *(tags[name] for name in known)])
     if not task:
         return
-    digest = hashlib.sha256(f"{take.corpus}/{take.path}".encode()).hexdigest()[:10]
+    digest = hashlib.sha256(f"{take.corpus}/{take.name}".encode()).hexdigest()[:10]
     plain = Record(
         f"{take.corpus}_{digest}", take.words, question=take.words, labels=take.labels, dataset=take.corpus, task=task,
         extra={"part": _part(take, seed), "speaker": f"{take.corpus}:{take.speaker}", "licence": take.licence,
-               "group": f"{take.corpus}/{take.words or take.path}"},
+               "group": f"{take.corpus}/{take.words or take.name}"},
     )  # fmt: skip
     yield plain
     if take.words:
@@ -147,12 +149,13 @@ def _mixed(takes: Sequence[Take], every: dict[Labels, Way], seed: int) -> list[t
         part = _part(take, seed)
         if take.words or not take.labels.event or take.labels.event in VOCAL or part not in voices:
             continue
-        rng = random_of(seed, "mixed", take.path)
+        rng = random_of(seed, "mixed", take.corpus, take.name)
         voice = voices[part][int(rng.integers(len(voices[part])))]
         licence = take.licence if voice.licence in OPEN else f"{voice.licence} and {take.licence}"
         both = Take(
             f"{voice.corpus}+{take.corpus}",
-            f"{voice.path}+{take.path}",
+            f"{voice.name}+{take.name}",
+            "",
             voice.words,
             take.labels,
             voice.speaker,
@@ -185,6 +188,7 @@ def read(data: Path) -> tuple[list[Take], list[str]]:
     if not data.is_dir():
         raise UsageError(f"{shown(str(data))}: no such folder; give the one that holds your corpora")
     found: list[Take] = []
+    names: set[tuple[str, str]] = set()
     warnings: list[str] = []
     for folder in (*sorted(p for p in data.iterdir() if p.is_dir()), data):
         if folder == data and found:
@@ -193,7 +197,10 @@ def read(data: Path) -> tuple[list[Take], list[str]]:
             before = len(found)
             try:
                 for take in reader(folder):
-                    if Path(take.path).is_file():
+                    if (take.corpus, take.name) in names:
+                        warnings.append(f"{take.path} has the name of another in {take.corpus}; it is passed over")
+                    elif Path(take.path).is_file():
+                        names.add((take.corpus, take.name))
                         found.append(take)
                     else:
                         warnings.append(f"{take.path} is not there; it is passed over")
@@ -281,7 +288,7 @@ def _nonverbal(folder: Path) -> Iterator[Take]:
 
 
 def _take(corpus: str, folder: Path, file: str, words: str, labels: Labels, speaker: str) -> Take:
-    return Take(corpus, str(inside(folder, file)), words, labels, speaker, LICENCES[corpus])
+    return Take(corpus, file, str(inside(folder, file)), words, labels, speaker, LICENCES[corpus])
 
 
 def _sentence(words: str) -> str:

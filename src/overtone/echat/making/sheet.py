@@ -28,7 +28,9 @@ throat, pace and level for each, in a room or a little noise now and then. `mani
 
 Train, dev and test share nothing: no speaker, no query, no sound. The part `recipe` has strengths and kinds of cues
 that train has not; the part `engine` a voice engine that train has not. In the test parts every query is said in two
-ways, by one speaker but where the label is the speaker.
+ways, by one speaker but where the label is the speaker. The parts `words` and `aloud` have no exchanges:
+sentences to be written down, out of WordNet's examples; and what train and they say, sentence by sentence, as text and
+speech tokens, for a voice to learn from.
 
 ## What was checked
 {gates}

@@ -1,9 +1,11 @@
-"""Replies aloud and as speech tokens: the assistant's one voice in the emotion of the reply."""
+"""Replies aloud and as speech tokens: the assistant's one voice in the emotion of the reply. Single sentences too: a
+model that has heard whole replies alone learns how they begin, and then loses its place in the text."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,8 @@ from msgspec import Struct
 
 from overtone import audio
 from overtone.build import delivery
+from overtone.echat.data.labels import REPLY
+from overtone.echat.making.leak import split
 from overtone.echat.speech import SpeechTokens, open_tokens
 from overtone.echat.speech.units import manner, plain
 from overtone.paths import write_whole
@@ -28,6 +32,17 @@ class Reply(Struct, frozen=True):
     @property
     def id(self) -> str:
         return _id(self.text, self.emotion)
+
+
+def read_aloud(told: Iterable[tuple[str, str, str]]) -> list[tuple[str, str]]:
+    """What is read aloud, of (question, reply, its emotion): every sentence of the replies in their emotion, and, for
+    more words than replies have, every question in an emotion that is drawn."""
+    found: dict[tuple[str, str], None] = {}
+    for question, reply, emotion in told:
+        found |= dict.fromkeys((sentence, emotion) for sentence in split(reply) if sentence)
+        drawn = int(hashlib.sha256(f"aloud/{question}".encode()).hexdigest()[:12], 16)
+        found[question.strip(), REPLY[drawn % len(REPLY)]] = None
+    return list(found)
 
 
 def tokens_identity(speech: str) -> str:

@@ -43,7 +43,15 @@ FLITE: dict[Sex, tuple[str, ...]] = {
     "female": ("slt", "slt@0.94", "slt@1.08"),
 }
 # The cast of the open benchmark and of the set for EChat-eval: who was trained here has not heard them there either.
-SPEAKERS = {"train": TRAIN, "style": TRAIN, "dev": DEV, "seen": CHOSEN, "recipe": CHOSEN, "engine": FLITE}
+SPEAKERS = {
+    "train": TRAIN,
+    "style": TRAIN,
+    "words": TRAIN,
+    "dev": DEV,
+    "seen": CHOSEN,
+    "recipe": CHOSEN,
+    "engine": FLITE,
+}
 
 Band = tuple[tuple[float, float], ...]
 STRENGTH: Band = ((0.7, 1.15),)

@@ -24,8 +24,8 @@ from overtone.build.voices.espeak import LICENCE as VOICE_LICENCE
 from overtone.echat.data import containers
 from overtone.echat.data.labels import DIMENSIONS
 from overtone.echat.data.records import Record, Turn
-from overtone.echat.making import takes
-from overtone.echat.making.compose import PARTS, Exchange
+from overtone.echat.making import takes, words
+from overtone.echat.making.compose import HEARD, PARTS, Exchange
 from overtone.echat.making.sheet import sheet
 from overtone.echat.making.sound import HEARD_AT, Samples16
 from overtone.echat.making.spoken import Reply
@@ -37,7 +37,7 @@ NAME, DATASET = "echat", "overtone-echat"
 MANIFEST, GATES = "manifest.json", "gates.json"
 CHAT = "<S2TCHAT> <TEXT2TOKEN> <THINK>"
 HISTORY = "<S2TCHAT> <TEXT2TOKEN> <THINK> <HISTORY>"
-STYLE = "<TRANSCRIBE> <STYLE>"
+ALOUD, ASSISTANT = "aloud", "espeak:assistant"
 
 
 class Outputs(Struct, frozen=True):
@@ -64,9 +64,9 @@ def records_of(
     for x in exchanges:
         clip = takes.clip_of(x, seed, takes_of.get(x.key, 0))
         reply = spoken.get((x.txt, x.reply_emotion))
-        task = STYLE if x.part == "style" else HISTORY if x.first else CHAT
+        task = HEARD.get(x.part) or (HISTORY if x.first else CHAT)
         extra: dict[str, Any] = {
-            "part": "train" if x.part == "style" else x.part,  # lines of a style are trained on
+            "part": "train" if x.part in HEARD else x.part,
             "group": x.group,
             "kind": x.kind,
             "speaker": f"{clip.engine}:{clip.speaker}",
@@ -101,6 +101,24 @@ def records_of(
     return found
 
 
+def aloud(read: Sequence[Reply]) -> dict[str, list[Record]]:
+    """The part of sentences that are read aloud: text and speech tokens, nothing to be heard or answered."""
+    rows = [
+        Record(
+            f"{ALOUD}_{one.id}",
+            one.text,
+            reply_emotion=one.emotion,
+            speech_token=one.tokens,
+            a_wav_path=one.wav,
+            dataset=f"{DATASET}-{ALOUD}",
+            task="<TEXT2TOKEN>",
+            extra={"part": "train", "group": one.text, "kind": ALOUD, "speaker": ASSISTANT, "tokens_of": one.tokens_of},
+        )
+        for one in read
+    ]
+    return {ALOUD: rows} if rows else {}
+
+
 def _wav(x: Exchange) -> str:
     return f"wav/{x.part}/{x.key}.wav"
 
@@ -133,8 +151,10 @@ def write_records(out: Path, records: Mapping[str, Sequence[Record]], outputs: O
             containers.write_raw(path, rows)
             written[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
         if outputs.pack:
-            place = {row.wav: f"{containers.PACK[1]}#{at}" for at, row in enumerate(rows)}
+            place = {row.wav: f"{containers.PACK[1]}#{at}" for at, row in enumerate(rows) if row.wav} | {"": ""}
             folder = Path(outputs.pack) / part
+            if not any(row.wav for row in rows):
+                containers.ClipWriter(folder).close()  # nothing to hear: no sounds were written before
             packed = [
                 replace(
                     row,
@@ -152,7 +172,7 @@ def write_records(out: Path, records: Mapping[str, Sequence[Record]], outputs: O
                 raise DataError("shards are made from sound files; leave --pack-only out")
             containers.write_shards(out / "shards" / part, [replace(row, home=str(out)) for row in rows])
     for old in out.glob("*.list"):
-        if old.stem in PARTS and old.stem not in records:
+        if old.stem in (*PARTS, ALOUD) and old.stem not in records:
             old.unlink()
     return written
 
@@ -172,6 +192,8 @@ def write_papers(
         "voices": Ingredient("voice", ", ".join(sorted({v.partition(":")[0] for v in voices})), VOICE_LICENCE),
         "sounds": Ingredient("sounds", "synthesised by Overtone", SET_LICENCE),
     }
+    if words.PART in records:
+        parts["words"] = Ingredient("texts", f"examples of {words.source() or 'WordNet'}", "WordNet-3.0")
     verdict = derive(parts.values())
     counts = {
         part: {

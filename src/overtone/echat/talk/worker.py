@@ -105,10 +105,12 @@ class Engine:
 
     def _told(self, found: Answer) -> Iterator[str]:
         """What a run notes beside a reply: its thought, and where that is wanted its speech tokens."""
+        from overtone.schema import THOUGHT, TOKENS
+
         if found.thought:
-            yield f"thought: {found.thought}"
+            yield f"{THOUGHT}{found.thought}"
         if self.tells and found.codes:
-            yield f"speech tokens: {' '.join(map(str, found.codes))}"
+            yield f"{TOKENS}{' '.join(map(str, found.codes))}"
 
     def recover(self) -> None:
         import torch

@@ -1,5 +1,5 @@
-"""WordNet's synonyms, read straight from its own files: the database of Debian's wordnet-base, or a folder of the
-user's named by OVERTONE_WORDNET. Nothing of it is part of this package."""
+"""WordNet's synonyms and examples, read straight from its own files: the database of Debian's wordnet-base, or a folder
+of the user's named by OVERTONE_WORDNET. Nothing of it is part of this package."""
 
 from __future__ import annotations
 
@@ -59,6 +59,15 @@ class WordNet:
         if found is None:
             found = self._known[word] = frozenset(self._find(word.lower())) | {word}
         return found
+
+    def examples(self) -> list[str]:
+        """The phrases and sentences that show how its words are used, as they stand."""
+        found: dict[str, None] = {}
+        for data in self._data.values():
+            for line in data[:].decode("utf-8", "replace").splitlines():
+                if not line.startswith(" "):  # else its licence
+                    found |= dict.fromkeys(re.findall(r'"([^"]+)"(?=;|\s*$)', line.partition(" | ")[2]))
+        return list(found)
 
     def _find(self, word: str) -> set[str]:
         found: set[str] = set()

@@ -1,0 +1,81 @@
+"""Sentences to be written down, for their words: our questions have a thousand different ones, and who learnt to listen
+from them alone hears nothing else. WordNet's examples have twenty thousand."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from overtone.echat.data.labels import Labels
+from overtone.echat.making.compose import Exchange, key_of, sex_of
+from overtone.embedded.wordnet import wordnet
+from overtone.errors import MissingExtra
+
+PART = "words"
+LENGTH = (5, 12)  # words of a sentence
+ENOUGH = 3  # of the same word: a sentence of words that were all heard as often teaches none
+# Old examples speak of violence more than a voice that comforts has to, and of peoples as we would not: none of the
+# first, and no names but at the beginning, where a small word must stand.
+_HARSH = re.compile(
+    r"\b(abus|assault|attack|batter|beaten|behead|blood|bomb|breast|corpse|crim|cruel|dead|death|drug|drunk|enem|execut"
+    r"|genital|impregn|kill|murder|naked|nude|poison|prostitut|rapist|sex|slave|soldier|stabb|suicid|terror|tortur"
+    r"|victim|violen|weapon|whip|wound|(die[ds]?|dying|wars?|guns?|shot|hell|hate[ds]?|rape[ds]?|knife|black|whites)\b)",
+    re.I,
+)
+_BEGINS = re.compile(
+    r"an?|the|this|that|these|those|i|he|she|it|they|we|you|his|her|its|their|our|your|my|don't|do|can|could|will|would"
+    r"|please|let|there|all|some|no|how|what|when|where|who|why|if|in|on|at|to|for|with|after|before",
+    re.I,
+)
+
+
+def source() -> str:
+    """Which WordNet there is, or "" where there is none."""
+    try:
+        return f"WordNet {wordnet().identity}"
+    except MissingExtra:
+        return ""
+
+
+def chosen(examples: Sequence[str], seed: int, size: int) -> list[str]:
+    """So many sentences, in an order drawn by the seed, those first that have a word not yet heard often."""
+    plain = [
+        f"{text[0].upper()}{text[1:]}."
+        for text in dict.fromkeys(example.strip() for example in examples)
+        if LENGTH[0] <= len(text.split()) <= LENGTH[1] and _plain(text)
+    ]
+    plain.sort(key=lambda text: hashlib.sha256(f"{seed}/{text}".encode()).digest())
+    heard: Counter[str] = Counter()
+    first: list[str] = []
+    others: list[str] = []
+    for text in plain:
+        new = re.findall(r"[a-z']+", text.lower())
+        if any(heard[word] < ENOUGH for word in new):
+            heard.update(new)
+            first.append(text)
+        else:
+            others.append(text)
+    return [*first, *others][:size]
+
+
+def _plain(text: str) -> bool:
+    """Whether it is words and commas, without names, and not harsh."""
+    first, _, rest = text.partition(" ")
+    known = first == first.lower() or _BEGINS.fullmatch(first) is not None
+    return bool(known and re.fullmatch(r"(?:[a-z',]|\bI\b| )+[a-z]", rest)) and not _HARSH.search(text)
+
+
+def compose(seed: int, size: int) -> list[Exchange]:
+    """The part `words`: in an even voice, to be written down and not answered."""
+    found = []
+    for text in chosen(wordnet().examples(), seed, size):
+        key, sex = key_of(PART, "wordnet", text), sex_of(seed, text)
+        heard = Labels(age="adult", gender=sex)
+        found.append(
+            Exchange(
+                key, PART, f"{PART}/{text}", PART, text, Labels(), heard, sex=sex, voice=text, person=key, txt=text
+            )
+        )
+    return found
