@@ -43,12 +43,13 @@ class Verdict(Struct, frozen=True):
 
 def bundled(exchanges: Iterable[Exchange]) -> list[list[Exchange]]:
     """Queries that must have one speaker together: of the tests the ways of a query, of train an exchange and what
-    follows it. Bundles of the same words stand side by side: their speech is taken apart once."""
+    follows it. Bundles of the same words stand side by side: their speech is taken apart once. Train, by far the
+    largest part, comes last: of a build that was stopped the others are whole."""
     found: dict[str, list[Exchange]] = {}
     for x in exchanges:
         name = x.first or x.key if x.part == "train" or x.part in HEARD else f"{x.part}/{x.group}"
         found.setdefault(name, []).append(x)
-    order = {part: at for at, part in enumerate(PARTS)}
+    order = {part: at for at, part in enumerate(sorted(PARTS, key=lambda part: part == "train"))}
     return sorted(found.values(), key=lambda b: (order[b[0].part], b[0].group, b[0].sex, b[0].key))
 
 

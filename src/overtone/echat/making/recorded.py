@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,7 +25,8 @@ FILE = Path(__file__).with_name("verdicts.json.gz")
 
 
 class Part(Struct, frozen=True):
-    """One part of a set: `of` names its bundles; their verdicts stand in their order, without ids and keys."""
+    """One part of a set: `of` names its bundles; the verdicts on the first of them, or on all, stand in their order,
+    without ids and keys."""
 
     of: str
     verdicts: tuple[Verdict, ...]
@@ -41,7 +43,7 @@ def recall(store: Path, exchanges: Sequence[Exchange], seed: int, file: Path | N
         replace(verdict, id=name, keys=tuple(x.key for x in bundle))
         for part, bundles in _parts(exchanges, seed)
         if part in kept and kept[part].of == _name(bundles)
-        for (name, bundle), verdict in zip(bundles, kept[part].verdicts, strict=True)
+        for (name, bundle), verdict in zip(bundles, kept[part].verdicts, strict=False)
         if name not in there
     ]
     if found:
@@ -50,16 +52,16 @@ def recall(store: Path, exchanges: Sequence[Exchange], seed: int, file: Path | N
     return len(found)
 
 
-def keep(store: Path, exchanges: Sequence[Exchange], seed: int, file: Path | None = None) -> list[str]:
-    """Keep the verdicts of every part that was heard whole; which these are."""
+def keep(store: Path, exchanges: Sequence[Exchange], seed: int, file: Path | None = None) -> dict[str, tuple[int, int]]:
+    """Keep the verdicts of every part as far as it was heard without a gap: on how many bundles, of how many."""
     said = {v.id: v for v in lines(store, Verdict)}
-    kept = {
-        part: Part(_name(bundles), tuple(replace(said[name], id="", keys=()) for name, _ in bundles))
-        for part, bundles in _parts(exchanges, seed)
-        if all(name in said for name, _ in bundles)
-    }
+    kept, told = {}, {}
+    for part, bundles in _parts(exchanges, seed):
+        heard = itertools.takewhile(lambda v: v is not None, (said.get(name) for name, _ in bundles))
+        kept[part] = Part(_name(bundles), tuple(replace(v, id="", keys=()) for v in heard if v))
+        told[part] = (len(kept[part].verdicts), len(bundles))
     write_whole(file or FILE, gzip.compress(msgspec.json.encode(kept), 9, mtime=0))
-    return list(kept)
+    return told
 
 
 _Bundles = list[tuple[str, list[Exchange]]]
@@ -81,4 +83,5 @@ if __name__ == "__main__":
 
     folder = Path(sys.argv[1])
     head, composed = read_exchanges(folder / EXCHANGES)
-    print("kept:", ", ".join(keep(folder / VERDICTS, composed, head.seed)) or "nothing: no part was heard whole")
+    for name, (heard, count) in keep(folder / VERDICTS, composed, head.seed).items():
+        print(f"{name:<7} {heard:>6} of {count}")
