@@ -20,7 +20,7 @@ import pytest
 from overtone.audio import decode
 from overtone.echat.data.containers import Pack, open_audio, read, read_text
 from overtone.echat.making import leak, make, pieces, recorded, texts
-from overtone.echat.making.compose import compose, sizes_for
+from overtone.echat.making.compose import SIZES, Exchange, compose, sizes_for
 from overtone.echat.making.make import build
 from overtone.echat.making.sound import Heard, as_heard
 from overtone.echat.making.sound import make as make_sound
@@ -211,6 +211,30 @@ def test_verdicts_that_are_kept_decide_until_another_set_is_asked_for(
     made = small(out, start=built, gates=True)
     assert (made.recalled, made.gates["left_out"]) == (len(said), len(bundles[0]))
     assert made.gates["gates"]["words survive"]["checked"] == len(composed)
+
+
+@pytest.mark.full
+@pytest.mark.local
+def test_the_verdicts_in_the_package_are_those_of_the_gates_on_the_set_we_build(tmp_path: Path) -> None:
+    _, composed = make._exchanges(tmp_path, texts.FOLDER, 0, SIZES["train"], (), True, False, lambda *_: None)
+    store = tmp_path / "verdicts.jsonl"
+    assert recorded.recall(store, composed, 0) > 15_000
+    said = {v.id: v for v in pieces.lines(store, pieces.Verdict)}
+    parts: dict[str, list[list[Exchange]]] = {}
+    for bundle in pieces.bundled(composed):
+        name = pieces.bundle_id(bundle, 0)
+        if name in said:
+            parts.setdefault(bundle[0].part, []).append(bundle)
+    wrong = heard = 0
+    for bundles in parts.values():
+        left_out = [b for b in bundles if not said[pieces.bundle_id(b, 0)].kept]
+        for bundle in [*left_out[:2], *bundles[:: len(bundles) // 3]]:
+            verdict, _ = pieces._bundle(bundle, None, 0, True, {})
+            was = said[verdict.id]
+            wrong += (verdict.kept, verdict.take) != (was.kept, was.take)
+            heard += 1
+    assert heard > 20
+    assert wrong <= 1  # another processor's recogniser may hear one word otherwise
 
 
 def test_lines_of_a_style_are_trained_on_and_named(tmp_path: Path) -> None:

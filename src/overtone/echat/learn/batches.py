@@ -187,12 +187,12 @@ def augment_wave(batch: Batch, how: Augment, generator: torch.Generator) -> None
     if how.specaug:
         at = torch.arange(wave.shape[1], device=device)
         for _ in range(2):
-            draw = torch.rand(2, n, generator=generator).to(device)
+            draw = torch.rand(2, n, generator=generator).to(device, non_blocking=True)
             width = (draw[0] * (0.2 * lengths).clamp(max=0.5 * RATE)).floor()  # (C,)
             start = (draw[1] * (lengths - width)).floor()
             wave.masked_fill_((at >= start[:, None]) & (at < (start + width)[:, None]), 0.0)
     if how.noise:
-        draw = torch.rand(2, n, generator=generator).to(device)
+        draw = torch.rand(2, n, generator=generator).to(device, non_blocking=True)
         power = wave.square().sum(1) / lengths.clamp(min=1)  # (C,)
         level = torch.sqrt(power * 10 ** (-(how.noise + 25 * draw[0]) / 10)) * (draw[1] < 0.5)  # half of the clips
         own = torch.Generator(device).manual_seed(int(torch.randint(2**31, (1,), generator=generator)))
@@ -201,7 +201,7 @@ def augment_wave(batch: Batch, how: Augment, generator: torch.Generator) -> None
         wave += noise * level[:, None] * inside
     if how.gain:
         decibel = (2 * torch.rand(n, generator=generator) - 1) * how.gain
-        wave *= (10 ** (decibel / 20)).to(device)[:, None]
+        wave *= (10 ** (decibel / 20)).to(device, non_blocking=True)[:, None]
 
 
 def mel_augmenter(how: Augment, generator: torch.Generator) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
