@@ -9,7 +9,7 @@
 #   release   the archive of at most 60 MB, and what is lost by it
 #   weights   the weights in half precision, in pieces of 15 MB
 #   ablate    runs of the ablation, PARALLEL at once, begun while MINUTES are left
-#   bench     first sound and real-time factor
+#   bench     first sound, real-time factor, and texts spoken to be listened to (bench/echat_voice.py)
 #   prefer    learn from the pairs in CARRIED/pairs, and ask again
 #
 # CARRIED (carry) has the files, WORK (/tmp/overtone; without spaces) all that is made, and OUT (WORK/back) what is to be
@@ -102,7 +102,10 @@ ablate() {
     [ ! -e "$work/ablation.tar" ] || cp "$work/ablation.tar" "$back"
 }
 
-bench() { "$python" -m bench.echat "$work/mini" --device cuda --replies 5 | tee "$back/bench.log"; }
+bench() {
+    "$python" -m bench.echat_voice ask "$work/mini" "$work/pack/seen" --out "$back/voice.jsonl" ${VOICE:-}
+    "$python" -m bench.echat "$work/mini/stage-3/model" --replies 5 ${BENCH:-} | tee "$back/bench.log"
+}
 
 prefer() {
     [ -e "$work/preferred/report.html" ] ||
