@@ -2,13 +2,14 @@
 # What scripts/gpu.sh needs on a machine that has torch and transformers but where nothing can be installed, as files of
 # at most 55 MB that can be sent one by one:
 #
-#   scripts/carry.sh SET OUT [REAL]      # e.g. scripts/carry.sh out/echat carry out/real
+#   scripts/carry.sh SET OUT [REAL [PEOPLE]]      # e.g. scripts/carry.sh out/echat carry out/real out/people
 #
-# SET was built with --pack SET/pack; REAL is what scripts/real_pack.py wrote, to be tested on. PYTHON (python3) has Overtone
-# and its local models, THERE (3.12) is the version of Python on the other machine.
+# SET was built with --pack SET/pack; REAL is what scripts/real_pack.py wrote, to be tested on; PEOPLE what `overtone build
+# echat-real --pack-only` wrote, to be learnt from in an experiment. PYTHON (python3) has Overtone and its local models,
+# THERE (3.12) is the version of Python on the other machine.
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2; exit 2; }
-set_=$1 out=$2 real=${3:-} python=${PYTHON:-python3} there=${THERE:-3.12}
+set_=$1 out=$2 real=${3:-} people=${4:-} python=${PYTHON:-python3} there=${THERE:-3.12}
 
 mkdir -p "$out"
 "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --python-version "$there" \
@@ -31,4 +32,5 @@ split --bytes 55MB --numeric-suffixes \
 "$python" -m scripts.small_pack pack "$set_"/pack/* "$out" --slice-mb 55
 cp "$set_/plain.jsonl" "$set_/manifest.json" "$out"
 [ -z "$real" ] || cp "$real"/*.tar.xz "$out"
-du -b "$out"/* | awk '{ n += $1; if ($1 > most) most = $1 } END { printf "%d files, %.0f MB, the largest %.0f MB\n", NR, n / 1e6, most / 1e6 }'
+[ -z "$people" ] || "$python" -m scripts.small_pack pack "$people"/pack/* "$out/people" --slice-mb 55
+find "$out" -type f -printf '%s\n' | awk '{ n += $1; if ($1 > most) most = $1 } END { printf "%d files, %.0f MB, the largest %.0f MB\n", NR, n / 1e6, most / 1e6 }'

@@ -10,6 +10,7 @@
 #   weights   the weights in half precision, in pieces of 15 MB
 #   ablate    runs of the ablation, PARALLEL at once, begun while MINUTES are left
 #   bench     first sound, real-time factor, and texts spoken to be listened to (bench/echat_voice.py)
+#   people    an experiment: a short run on our set and people's recordings (CARRIED/people), asked as the others are
 #   prefer    learn from the pairs in CARRIED/pairs, and ask again
 #
 # CARRIED (carry) has the files, WORK (/tmp/overtone; without spaces) all that is made, and OUT (WORK/back) what is to be
@@ -27,7 +28,10 @@ packs() { # FLAG NAME…: the flag and the folder of those that are there
     for name in "${@:2}"; do [ ! -d "$work/pack/$name" ] || echo "$1" "$work/pack/$name"; done
 }
 learnt() { packs --data train style words aloud dev && echo --data "$work/plain.jsonl"; }
-tests() { packs "$1" seen recipe engine echat-eval ravdess nonverbal speechocean; }
+tests() {
+    packs "$1" seen recipe engine echat-eval ravdess nonverbal speechocean
+    [ ! -d "$work/people/test" ] || echo "$1" "$work/people/test"
+}
 overtone() { "$python" -m overtone "$@"; }
 say() { echo "[$(date +%T)] $*"; }
 
@@ -36,6 +40,8 @@ join() {
     cat "$carried"/smollm2.gguf.* > "$work/smollm2.gguf"
     cp "$carried/moonshine.safetensors" "$carried/plain.jsonl" "$carried/manifest.json" "$work"
     [ -e "$work/pack/train/records.jsonl" ] || "$python" -m scripts.small_pack unpack "$carried" "$work/pack"
+    [ ! -d "$carried/people" ] || [ -d "$work/people" ] ||
+        "$python" -m scripts.small_pack unpack "$carried/people" "$work/people"
     for tar in "$carried"/*.tar.xz; do [ ! -e "$tar" ] || "$python" -m tarfile -e "$tar" "$work/pack"; done
 }
 
@@ -107,6 +113,13 @@ bench() {
     "$python" -m bench.echat "$work/mini/stage-3/model" --replies 5 ${BENCH:-} | tee "$back/bench.log"
 }
 
+people() {
+    overtone train echat --preset "${SHORT:-short}" $(learnt) --data "$work/people/train" --data "$work/people/dev" \
+        "${own[@]}" --out "$work/with-people" --resume --samples 0 --minutes "$minutes" ${FLAGS:-} 2>&1 | tee -a "$work/people.log"
+    overtone evaluate echat "$work/with-people" $(tests --data) --arm people --spoken 0 --out "$work/said/people-0.jsonl.gz"
+    cp "$work/people.log" "$work/said/people-0.jsonl.gz" "$back"
+}
+
 prefer() {
     [ -e "$work/preferred/report.html" ] ||
         overtone train echat --preset "${PRESET:-mini}" --stage prefer --from "$work/mini" --data "$carried/pairs" \
@@ -117,7 +130,7 @@ prefer() {
 
 for verb in "$@"; do
     case $verb in
-        join | share | train | ask | release | weights | ablate | bench | prefer) ;;
+        join | share | train | ask | release | weights | ablate | bench | people | prefer) ;;
         *) sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2; exit 2 ;;
     esac
     say "$verb"
