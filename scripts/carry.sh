@@ -28,7 +28,7 @@ with zipfile.ZipFile(sys.argv[1], "w") as papers:
             papers.write(file.locate(), str(file))
 PY
 split --bytes 55MB --numeric-suffixes \
-    "$("$python" -c 'from overtone.echat.net.backbone import gguf_file; print(gguf_file(""))')" "$out/smollm2.gguf."
+    "$("$python" -c 'from overtone.echat.net.tokenizer import gguf_file; print(gguf_file(""))')" "$out/smollm2.gguf."
 "$python" -m scripts.small_pack pack "$set_"/pack/* "$out" --slice-mb 55
 cp "$set_/plain.jsonl" "$set_/manifest.json" "$out"
 [ -z "$real" ] || cp "$real"/*.tar.xz "$out"

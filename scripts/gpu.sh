@@ -28,10 +28,8 @@ packs() { # FLAG NAME…: the flag and the folder of those that are there
     for name in "${@:2}"; do [ ! -d "$work/pack/$name" ] || echo "$1" "$work/pack/$name"; done
 }
 learnt() { packs --data train style words aloud dev && echo --data "$work/plain.jsonl"; }
-tests() {
-    packs "$1" seen recipe engine echat-eval ravdess nonverbal speechocean
-    [ ! -d "$work/people/test" ] || echo "$1" "$work/people/test"
-}
+made() { packs "$1" seen recipe engine echat-eval; }
+tests() { made "$1" && packs "$1" ravdess nonverbal speechocean; }
 overtone() { "$python" -m overtone "$@"; }
 say() { echo "[$(date +%T)] $*"; }
 
@@ -40,7 +38,7 @@ join() {
     cat "$carried"/smollm2.gguf.* > "$work/smollm2.gguf"
     cp "$carried/moonshine.safetensors" "$carried/plain.jsonl" "$carried/manifest.json" "$work"
     [ -e "$work/pack/train/records.jsonl" ] || "$python" -m scripts.small_pack unpack "$carried" "$work/pack"
-    [ ! -d "$carried/people" ] || [ -d "$work/people" ] ||
+    [ ! -d "$carried/people" ] || [ -e "$work/people/train/records.jsonl" ] ||
         "$python" -m scripts.small_pack unpack "$carried/people" "$work/people"
     for tar in "$carried"/*.tar.xz; do [ ! -e "$tar" ] || "$python" -m tarfile -e "$tar" "$work/pack"; done
 }
@@ -95,8 +93,7 @@ model, config = checkpoint.load(folder)
 checkpoint.save(model, Path(sys.argv[2]), config, dtype=torch.bfloat16, notes=checkpoint.index(folder).notes)
 PY
     tar -cf "$work/weights.tar" -C "$work" weights
-    split --bytes 15MB --numeric-suffixes "$work/weights.tar" "$work/weights.tar."
-    ls "$work"/weights.tar.*
+    split --bytes 15MB --numeric-suffixes "$work/weights.tar" "$back/weights.tar."
 }
 
 ablate() {
@@ -104,8 +101,7 @@ ablate() {
     cp -n "$carried"/*-[0-9].jsonl.gz "$work/ablation" 2>/dev/null || true  # what was done on another day
     "$python" -m scripts.ablation $(learnt) $(tests --test) --out "$work/ablation" \
         --preset "${SHORT:-short}" --parallel "${PARALLEL:-4}" --seeds "${SEEDS:-0,1,2}" --minutes "$minutes" \
-        --bundle "$work/ablation.tar" --train "${own[*]} ${FLAGS:-}"
-    [ ! -e "$work/ablation.tar" ] || cp "$work/ablation.tar" "$back"
+        --bundle "$back/ablation.tar" --train "${own[*]} ${FLAGS:-}"
 }
 
 bench() {
@@ -116,18 +112,22 @@ bench() {
 people() {
     overtone train echat --preset "${SHORT:-short}" $(learnt) --data "$work/people/train" --data "$work/people/dev" \
         "${own[@]}" --out "$work/with-people" --resume --samples 0 --minutes "$minutes" ${FLAGS:-} 2>&1 | tee -a "$work/people.log"
-    overtone evaluate echat "$work/with-people" $(tests --data) --arm people --spoken 0 --out "$work/said/people-0.jsonl.gz"
-    cp "$work/people.log" "$work/said/people-0.jsonl.gz" "$back"
+    # on our tests and on people whom it has not heard; and what the whole recipe, which has heard none, makes of the same
+    for one in with-people mini; do
+        overtone evaluate echat "$work/$one" $(made --data) --data "$work/people/test" --arm "$one" --spoken 0 \
+            --out "$work/said/$one-people-0.jsonl.gz"
+    done
+    cp "$work/people.log" "$work/said"/*-people-0.jsonl.gz "$back"
 }
 
 prefer() {
-    [ -e "$work/preferred/report.html" ] ||
-        overtone train echat --preset "${PRESET:-mini}" --stage prefer --from "$work/mini" --data "$carried/pairs" \
-            "${own[@]}" --out "$work/preferred" --resume --minutes "$minutes" ${FLAGS:-} 2>&1 | tee -a "$work/prefer.log"
+    overtone train echat --preset "${PRESET:-mini}" --stage prefer --from "$work/mini" --data "$carried/pairs" \
+        "${own[@]}" --out "$work/preferred" --resume --minutes "$minutes" ${FLAGS:-} 2>&1 | tee -a "$work/prefer.log"
     overtone evaluate echat "$work/preferred" $(tests --data) --arm preferred --out "$work/said/preferred-0.jsonl.gz"
     cp "$work/prefer.log" "$work/preferred/stage-prefer/margins.jsonl" "$work/said/preferred-0.jsonl.gz" "$back"
 }
 
+[ $# -gt 0 ] || set -- help
 for verb in "$@"; do
     case $verb in
         join | share | train | ask | release | weights | ablate | bench | people | prefer) ;;

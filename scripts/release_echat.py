@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from torch import Tensor
 
 from overtone.build.licence import FREE
-from overtone.echat.exam.scores import FULL, Scores
+from overtone.echat.exam.scores import Scores
 from overtone.echat.net import checkpoint, compact
 from overtone.echat.net.backbone import open_lm
 from overtone.echat.net.checkpoint import Kept
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--trained-on", metavar="FILE", type=Path, action="append", required=True,
                         help="manifest.json of a set it learnt from; refused where one is not open")  # fmt: skip
     parser.add_argument("--scores", metavar="FILE", type=Path, help="what 'overtone evaluate scores' wrote")
-    parser.add_argument("--arm", metavar="NAME", default=FULL, help="which of its arms this is (full)")
+    parser.add_argument("--arm", metavar="NAME", default="", help="which of its arms this is, where it has several")
     parser.add_argument(
         "--lm", metavar="FILE", default="", help="the packaged weights, where their package is not here"
     )
@@ -72,6 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         folder = checkpoint_folder(args.checkpoint)
         sets = [trained_on(path) for path in args.trained_on]
+        learnt_from(checkpoint.index(folder), sets)
         notice(checkpoint.index(folder))  # what is wrong with papers is told before the long work
         rows = scores(args.scores, args.arm) if args.scores else []
         write(folder, args.out, args.kind, megabytes=args.megabytes or MEGABYTES[args.kind], rank=args.rank, lm=args.lm)
@@ -134,6 +135,7 @@ def trained_on(path: Path) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(read_plain(path, 50_000_000))
         told = {key: found[key] for key in ("name", "version", "licence", "seed")}
+        told["sha256"] = dict(found.get("sha256", {}))
         told["records"] = {part: row["records"] for part, row in found["parts"].items()}
     except (msgspec.DecodeError, KeyError, TypeError) as error:
         raise DataError(f"{shown(str(path))}: not a set's manifest.json ({error})") from None
@@ -145,12 +147,25 @@ def trained_on(path: Path) -> dict[str, Any]:
     return told
 
 
+def learnt_from(index: checkpoint.Index, sets: Sequence[dict[str, Any]]) -> None:
+    """Raise UsageError where the checkpoint learnt from lists that none of these sets has."""
+    known = {digest for told in sets for digest in told.pop("sha256").values()}
+    if strange := set(index.notes.get("data", ())) - known:
+        raise UsageError(
+            f"it learnt from {len(strange)} lists that are in none of the sets named by --trained-on (SHA-256 "
+            f"{min(strange)[:16]} …): name the manifest of every set it learnt from"
+        )
+
+
 def scores(path: Path, arm: str) -> list[list[str]]:
     """Rows of the card's table: what, on which part, value with interval, chance, n."""
     try:
         found = msgspec.json.decode(read_plain(path, 50_000_000), type=Scores)
     except msgspec.DecodeError as error:
         raise DataError(f"{shown(str(path))}: not what 'overtone evaluate scores' writes ({error})") from None
+    if not arm and len(found.arms) > 1:
+        raise UsageError(f"{shown(str(path))}: has several arms; say which this is: --arm {' or '.join(found.arms)}")
+    arm = arm or next(iter(found.arms), "")
     rows = [row for row in found.rows if row.arm == arm and row.source in SHOWN and row.value is not None]
     if not rows:
         raise UsageError(f"{shown(str(path))}: no scores of arm {shown(arm)!r}; it has {', '.join(found.arms)}")
@@ -232,7 +247,9 @@ def card(
         + ", ".join(f"{part} {n}" for part, n in s["records"].items())
         for s in sets
     ]
-    taught = ", ".join(f"{key} {value}" for key, value in index.notes.items() if value not in ([], ""))
+    taught = ", ".join(
+        f"{key} {value}" for key, value in index.notes.items() if key != "data" and value not in ([], "")
+    )
     loss = [
         *(f"- loss, {feed}: {row['whole']:.3f} → {row['archive']:.3f}" for feed, row in lost.get("loss", {}).items()),
         *(f"- {what}: {value}" for what, value in lost.get("answers", {}).items()),

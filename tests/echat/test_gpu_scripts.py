@@ -80,9 +80,9 @@ def test_a_step_that_fails_ends_it(carried: Path, tmp_path: Path) -> None:
     assert "] ask" not in done.stdout
 
 
-@pytest.mark.parametrize("script", ["gpu.sh", "carry.sh"])
-def test_a_wrong_word_shows_how_it_is_used(script: str, carried: Path, tmp_path: Path) -> None:
-    command = ["bash", f"scripts/{script}", "wrong"]
+@pytest.mark.parametrize(("script", "words"), [("gpu.sh", ["wrong"]), ("gpu.sh", []), ("carry.sh", ["wrong"])])
+def test_a_wrong_word_shows_how_it_is_used(script: str, words: list[str], tmp_path: Path) -> None:
+    command = ["bash", f"scripts/{script}", *words]
     environment = os.environ | {"WORK": str(tmp_path / "work")}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from overtone.echat.exam import tallies
-from overtone.echat.exam.predictions import Head, Prediction
+from overtone.echat.exam.predictions import ARMS, Head, Prediction
 from overtone.echat.exam.tallies import Array, Kind, Measure, Tallies
 from overtone.errors import DataError
 
@@ -125,7 +125,7 @@ def score(
 def _checked(
     runs: Sequence[tuple[Head, list[Prediction]]],
 ) -> dict[str, list[tuple[Head, list[Prediction]]]]:  # fmt: skip
-    """Runs by arm, ordered by seed; all must have been asked the same records."""
+    """Runs by arm, ordered by seed; all must have been asked the same records, and an ablation's trained alike."""
     if not runs:
         raise DataError("no predictions to score; give files that `overtone evaluate echat` wrote")
     keys = {(row.part, row.key) for row in runs[0][1]}
@@ -138,6 +138,13 @@ def _checked(
             )
         if any(other.seed == head.seed for other, _ in out.get(head.arm, ())):
             raise DataError(f"{head.arm}, seed {head.seed}: given twice; leave one out")
+        for other, _ in out.get(head.arm, ()) or (out.get(FULL, ()) if head.arm in ARMS.values() else ()):
+            for name in ("recipe", "data"):
+                if other.notes.get(name) != head.notes.get(name):
+                    raise DataError(
+                        f"{head.arm}, seed {head.seed}: another {name} than {other.arm}, seed {other.seed}; arms and "
+                        "seeds are put together only where these are the same: train them alike, or score them apart"
+                    )
         out.setdefault(head.arm, []).append((head, rows))
     return out
 

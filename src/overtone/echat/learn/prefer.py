@@ -29,7 +29,7 @@ from overtone.echat.data.containers import PACK
 from overtone.echat.learn import launch, pairs
 from overtone.echat.learn.batches import RATE, Batch, Clips, collate
 from overtone.echat.learn.curves import LOOKS, MARGINS, RUN, Look, Margin, Row, write_report
-from overtone.echat.learn.recipe import Settings, claim, finish, first_model, save_every
+from overtone.echat.learn.recipe import Settings, claim, finish, first_model, given, save_every
 from overtone.echat.learn.speaking import Samples
 from overtone.echat.learn.stages import Augment, Stage, StageRun
 from overtone.echat.learn.stream import TRAIN, Corpus
@@ -263,7 +263,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
         raise UsageError("preferences are learnt by a trained model: give its checkpoint or run with --from DIR")
     if settings.ablate:
         raise UsageError("--ablate is of stages 1 to 3; the preference stage goes on with what it is given")
-    config = configs.read(settings.preset)
+    config = given(configs.read(settings.preset), settings)
     stage = read_stage(config, settings.preset)
     steps = settings.steps or max(1, round(stage.steps * settings.scale))
     planned = StageRun(NAME, stage, steps, steps * stage.targets)

@@ -3,6 +3,7 @@ A run's folder: `run.json`, `stage-N/` (log, looks, checkpoints under way, the f
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Callable
@@ -34,6 +35,7 @@ from overtone.errors import StoreError, UsageError
 from overtone.paths import shown, write_whole
 
 HELD_OUT = 16  # records of each feed whose loss is looked at
+DATA = "data.json"  # beside a stage's log: what it learns from
 
 
 class Settings(Struct, frozen=True):
@@ -69,7 +71,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
 
 def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 60 * settings.minutes
-    config = _given(configs.read(settings.preset), settings)
+    config = given(configs.read(settings.preset), settings)
     table = stages(config.stage, settings.preset)
     planned = plan(table, settings.ablate, settings.scale)
     chosen = {r.name for r in plan(table, settings.ablate, settings.scale, settings.stage)}
@@ -129,6 +131,7 @@ def _stage(
             say(f"  {source.name} × {source.weight:g}: {used} records{'; ' + left if left else ''}")
         for name in stream.absent:
             say(f"  {name}: left out: no such data was given")
+        same_data(folder, corpus.digests, settings.resume)
     torch.manual_seed(settings.seed)
     if world.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
@@ -186,9 +189,28 @@ def _stage(
         return False
     if frozen:
         fast.thaw(model.lm, exact)
+    read = {*corpus.digests, *(checkpoint.index(before).notes.get("data", ()) if before else ())}
     finish(model, config, folder, world, {"stage": run.name, "steps": run.steps, "seed": settings.seed,
-                                          "ablate": list(settings.ablate)})  # fmt: skip
+                                          "ablate": list(settings.ablate), "recipe": recipe_name(config, settings),
+                                          "data": sorted(read)})  # fmt: skip
     return True
+
+
+def recipe_name(config: Config, settings: Settings) -> str:
+    """What all arms and seeds of an ablation have in common: sizes, stages and how they are shortened."""
+    told = (_sizes(config), config.stage, settings.scale, settings.steps)
+    return hashlib.sha256(msgspec.json.encode(told, order="deterministic")).hexdigest()[:16]
+
+
+def same_data(folder: Path, digests: list[str], resume: bool) -> None:
+    """Keep what a stage learns from, by the SHA-256 of its lists; refuse to go on with anything else."""
+    path = folder / DATA
+    if resume and path.is_file() and msgspec.json.decode(path.read_bytes()) != digests:
+        raise StoreError(
+            f"{shown(str(folder))} was begun with other data; give the same --data, or choose another --out"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(path, msgspec.json.encode(digests))
 
 
 def save_every(settings: Settings, config: Config) -> float:
@@ -206,7 +228,7 @@ def first_model(config: Config, before: Path | None) -> EChat:
     return model
 
 
-def _given(config: Config, settings: Settings) -> Config:
+def given(config: Config, settings: Settings) -> Config:
     """The configuration with the files of weights that were named."""
     encoder, lm = config.model.encoder, config.model.lm
     if settings.encoder:

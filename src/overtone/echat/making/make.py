@@ -138,6 +138,7 @@ def build(
     if spoken:
         records |= aloud([spoken[one] for one in read])
     written = write_records(out, records, outputs)
+    written[PLAIN] = hashlib.sha256((out / PLAIN).read_bytes()).hexdigest()
     told = _told(verdicts, head, gates, {x.key: x for x in exchanges})
     write_papers(out, records, written, told, head.seed, tokens_identity(speech) if speech else "")
     return Built(
