@@ -18,7 +18,7 @@ from overtone.echat.data import layout
 from overtone.echat.data.labels import Labels
 from overtone.echat.data.records import Record
 from overtone.echat.data.think import label_thought
-from overtone.echat.learn import pairs
+from overtone.echat.learn import pairs, prefer
 from overtone.echat.learn.batches import Clips
 from overtone.echat.learn.curves import LOG, MARGINS, read_log
 from overtone.echat.learn.prefer import Pairs, Preferring, Told, dpo, measure, read_stage, run
@@ -159,16 +159,16 @@ def test_a_thought_is_laid_out_as_in_training(made, tmp_path) -> None:
     tok = open_tokenizer(read(str(made / "small.toml")).model)
     natural = "<think>The voice is low.<think end>"
     broken = THOUGHT.replace("<SAD>", "<GLUM>")
-    rows = [pair(0), pair(1), pair(2), pair(4)]
-    for row, thoughts in zip(
-        rows, ((THOUGHT, THOUGHT), (natural, natural), (THOUGHT, ""), (broken, broken)), strict=True
-    ):
+    unsure = THOUGHT.replace("<MALE>", "<>")  # a child
+    rows = [pair(n) for n in (0, 1, 2, 4, 5)]
+    said_by = ((THOUGHT, THOUGHT), (natural, natural), (THOUGHT, ""), (broken, broken), (unsure, THOUGHT))
+    for row, thoughts in zip(rows, said_by, strict=True):
         row["chosen"]["thought"], row["rejected"]["thought"] = thoughts
     write(tmp_path / "p.jsonl", rows)
     pairs.pack([tmp_path / "p.jsonl"], tmp_path / "pack")
     found = pairs.of_pack(Corpus([tmp_path / "pack"]).packs[0])
     assert [both.thinks for both in found] == [
-        ("label", "label"), ("natural", "natural"), ("label", ""), ("natural", "natural")
+        ("label", "label"), ("natural", "natural"), ("label", ""), ("natural", "natural"), ("natural", "label")
     ]  # fmt: skip
     chosen, _ = found[0].lay("s2s", tok, thinking=True)
     labels = Labels("sad", "adult", "male", "other")
@@ -181,6 +181,7 @@ def test_a_thought_is_laid_out_as_in_training(made, tmp_path) -> None:
     assert _text(found[1].lay("s2s", tok, thinking=True)[0], tok).startswith(natural + "I am sorry, friend 1.")
     whole = _text(found[3].lay("s2s", tok, thinking=True)[0], tok)
     assert whole.startswith(broken + "<NEUTRAL>I am sorry"), "a thought that is not whole stands as it was said"
+    assert _text(found[4].lay("s2s", tok, thinking=True)[0], tok).startswith(unsure + "<NEUTRAL>I am sorry")
 
 
 def _text(sequence: layout.Sequence, tok: Any) -> str:
@@ -296,6 +297,18 @@ def test_wishes_that_make_no_sense_are_refused(made, tmp_path) -> None:
         (tmp_path / "w.toml").write_text(PRESET + PREFER.replace("beta = 0.1", wrong))
         with pytest.raises(UsageError, match=told):
             run(msgspec.structs.replace(settings(made, tmp_path), preset=str(tmp_path / "w.toml")), quiet)
+
+
+def test_weights_that_are_named_are_used(made, tmp_path, monkeypatch) -> None:
+    class Asked(Exception):
+        pass
+
+    def opened(model: Any) -> None:
+        raise Asked(model.lm.weights)
+
+    monkeypatch.setattr(prefer, "open_tokenizer", opened)
+    with pytest.raises(Asked, match="some/where"):
+        run(msgspec.structs.replace(settings(made, tmp_path), lm="some/where"), quiet)
 
 
 def test_another_start_in_the_same_folder_is_refused(made, tmp_path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import signal
 import subprocess
@@ -23,7 +24,7 @@ from overtone.echat.data.records import Record
 from overtone.echat.learn import fast
 from overtone.echat.learn.batches import Clips
 from overtone.echat.learn.curves import LOG, LOOKS, read_log, read_looks
-from overtone.echat.learn.recipe import Settings, run
+from overtone.echat.learn.recipe import Settings, given, recipe_name, run
 from overtone.echat.learn.stages import Feed, Rates, Stage, plan, stages
 from overtone.echat.learn.stream import Corpus, Stream
 from overtone.echat.net import checkpoint
@@ -224,6 +225,27 @@ def test_a_folder_with_another_run_is_refused(made, tmp_path) -> None:
     assert not run(settings(made, tmp_path, stage="2a", minutes=1e-6), quiet)
     with pytest.raises(StoreError, match="was begun before; --resume"):
         run(settings(made, tmp_path, stage="2a"), quiet)
+
+
+def test_a_stage_goes_on_with_the_data_it_was_begun_with(made, tmp_path) -> None:
+    asked = settings(made, tmp_path / "out", stage="1")
+    assert not run(msgspec.structs.replace(asked, minutes=1e-6), quiet)
+    other = make_pack(tmp_path / "other", 9)
+    with pytest.raises(StoreError, match="begun with other data"):
+        run(msgspec.structs.replace(asked, resume=True, data=(*asked.data, other)), quiet)
+    assert run(msgspec.structs.replace(asked, resume=True, data=tuple(reversed(asked.data))), quiet)
+    notes = checkpoint.index(tmp_path / "out" / "stage-1" / "model").notes
+    digests = {hashlib.sha256((path / "records.jsonl").read_bytes()).hexdigest() for path in asked.data}
+    assert set(notes["data"]) == digests
+
+
+def test_arms_and_seeds_have_one_recipe_and_other_steps_another(made, tmp_path) -> None:
+    asked = settings(made, tmp_path)
+    config = read(asked.preset)
+    name = recipe_name(config, asked)
+    alike = ({"seed": 3}, {"ablate": ("think",)}, {"lm": "elsewhere"}, {"out": tmp_path / "b"})
+    assert all(recipe_name(given(config, s), s) == name for s in (msgspec.structs.replace(asked, **x) for x in alike))
+    assert recipe_name(config, msgspec.structs.replace(asked, steps=99)) != name
 
 
 def broken(folder: Path, **changes: Any) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,12 @@ def test_weights_that_learnt_from_closed_data_are_not_released(
     assert release(made[0], tmp_path / "small", "--trained-on", closed) != 0
     assert "not to be given away" in capsys.readouterr().err
     assert not (tmp_path / "small").exists()
+    shutil.copytree(made[0], tmp_path / "more")
+    index = msgspec.json.decode((tmp_path / "more" / "checkpoint.json").read_bytes())
+    index["notes"]["data"] = ["ab" * 32]
+    (tmp_path / "more" / "checkpoint.json").write_bytes(msgspec.json.encode(index))
+    assert release(tmp_path / "more", tmp_path / "small") != 0
+    assert "in none of the sets" in capsys.readouterr().err
     (tmp_path / "bad.json").write_text("[]")
     assert release(made[0], tmp_path / "small", "--trained-on", tmp_path / "bad.json") != 0
     assert "not a set's manifest.json" in capsys.readouterr().err

@@ -224,6 +224,11 @@ def test_runs_that_cannot_be_compared_are_refused() -> None:
         scores.score([run("full", 0, 0.9), run("full", 1, 0.9, groups=3)], embed=embed)
     with pytest.raises(DataError, match="given twice"):
         scores.score([run("full", 0, 0.9), run("full", 0, 0.9)], embed=embed)
+    (head, rows), other = run("full", 0, 0.9), run("no-think", 0, 0.9)
+    another = (replace(head, notes={"recipe": "other"}, seed=1), rows)
+    for pair in ([(head, rows), another], [another, other]):
+        with pytest.raises(DataError, match="another recipe"):
+            scores.score(pair, embed=embed)
     with pytest.raises(DataError, match="no predictions"):
         scores.score([], embed=embed)
 

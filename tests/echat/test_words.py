@@ -73,6 +73,12 @@ def test_they_are_spoken_to_be_written_down_and_read_aloud(small_wordnet: Path, 
     assert b"WordNet 3.0" in (out / "manifest.json").read_bytes()
 
 
+def test_its_notice_goes_along(small_wordnet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert words.notice().endswith('notice:\n\nThis "licence" is no example of any word\n')
+    monkeypatch.setenv("OVERTONE_WORDNET", str(tmp_path / "nowhere"))
+    assert "Princeton University" in words.notice()
+
+
 def test_without_wordnet_the_part_is_left_out_and_the_command_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ of the user's named by OVERTONE_WORDNET. Nothing of it is part of this package."
 from __future__ import annotations
 
 import hashlib
+import itertools
 import mmap
 import os
 import re
@@ -68,6 +69,12 @@ class WordNet:
                 if not line.startswith(" "):  # else its licence
                     found |= dict.fromkeys(re.findall(r'"([^"]+)"(?=;|\s*$)', line.partition(" | ")[2]))
         return list(found)
+
+    def licence(self) -> str:
+        """The notice that goes along with every copy: it heads each of the files, line by numbered line."""
+        head = (line for line in self._data["noun"][:8192].decode("utf-8", "replace").splitlines())
+        told = itertools.takewhile(lambda line: line.startswith(" "), head)
+        return "\n".join(re.sub(r"^\s+\d+ ?", "", line).rstrip() for line in told)
 
     def _find(self, word: str) -> set[str]:
         found: set[str] = set()

@@ -193,11 +193,6 @@ def interleave(text: Many[int], speech: Many[int]) -> list[int]:
     return out if text else list(speech)
 
 
-def part(ids: Many[int], vocab: int) -> tuple[list[int], list[int]]:
-    """Text ids, and speech tokens (codes; K for begin and end), of what a model said in either order."""
-    return [i for i in ids if 0 <= i < vocab], [i - vocab for i in ids if i >= vocab]
-
-
 # ── lengths and filters ───────────────────────────────────────────────────────────────────────────────────────────────
 def length(sequence: Sequence, seconds: Many[float], positions: Callable[[float], int]) -> int:
     """How many positions it takes; `positions` says how many a clip of so many seconds does (theirs: 12.5 a second)."""

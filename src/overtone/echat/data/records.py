@@ -16,7 +16,7 @@ from overtone.errors import DataError
 from overtone.paths import shown
 
 KEYS = {"age": "age", "gender": "gender", "event": "caption", "emotion": "q_emotion", "style": "style"}
-CHAT, TEXT, TO_SPEECH = "S2TCHAT", "TEXT2TEXT", "TEXT2TOKEN"
+CHAT = "S2TCHAT"
 UNDERSTANDING = {  # the tag of an understanding task → the label it asks for
     "EMOTION": "emotion",
     "AGE": "age",

@@ -18,6 +18,7 @@ from overtone.paths import shown
 OPEN, CLOSE = "<think>", "<think end>"
 MASKED_SHARE = 0.85  # of missing labels that become <&&>; the others get the default
 _FIELDS = {"age": "Age", "gender": "Gender", "emotion": "Emotion", "event": "Sound Event"}  # in the template's order
+TAGGED = tuple(_FIELDS)  # the dimensions that a thought in tags tells
 _WORDS, _REPLY = "User's words", "Predicted reply emotion"
 _CHINESE = {"age": "年龄为", "gender": "性别为", "emotion": "情感为", "event": "声音事件为"}
 _TAG = re.compile(r"\s*<([^<>]{1,32})>")

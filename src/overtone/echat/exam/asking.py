@@ -127,8 +127,9 @@ def answer(
 
 
 def greedy(machine: Machine, x: Tensor, mask: Tensor, limit: int) -> list[list[int]]:
-    """What `decode.respond` says in text when it takes the likeliest, without asking the device after each token. Rows
-    that are done leave the batch when they are half of it."""
+    """The likeliest text, without asking the device after each token. Rows that are done leave the batch when they are
+    half of it. As `decode.respond`, but that nothing holds an age or a gender to the labels there are: what a model
+    says there is what is tested."""
     model, end = machine.model, machine.tok.im_end
     b, p, _ = x.shape
     said = torch.full((b, limit), end, device=machine.device)

@@ -191,6 +191,8 @@ def load(checkpoint: Path, model: nn.Module, optimiser: torch.optim.Optimizer, w
         with _alone(world):
             dcp.load(state, storage_reader=_Reader(checkpoint / "state"), planner=_Planner(), no_dist=world.size == 1)
         progress = msgspec.json.decode((checkpoint / "progress.json").read_bytes(), type=Progress)
+    except torch.OutOfMemoryError:  # of the device, not of the checkpoint
+        raise
     except (
         *(OSError, msgspec.DecodeError, dcp.api.CheckpointException, RuntimeError, KeyError, ValueError),
         *(pickle.UnpicklingError, EOFError, AttributeError),
@@ -198,7 +200,7 @@ def load(checkpoint: Path, model: nn.Module, optimiser: torch.optim.Optimizer, w
         why = (str(error).strip() or type(error).__name__).splitlines()[-1]  # torch tells where first, and what last
         raise StoreError(
             f"{shown(str(checkpoint))}: cannot be resumed from: {shown(why)[-300:]}; "
-            "remove it to go on from an older one, or start again without --resume"
+            "if it is damaged, remove it: the stage begins anew"
         ) from None
     set_state_dict(model, optimiser, model_state_dict=state["model"], optim_state_dict=state["optimiser"])
     return progress

@@ -65,7 +65,7 @@ class Both(Struct, frozen=True):
         made = []
         for record, how in ((self.chosen, self.thinks[0]), (self.rejected, self.thinks[1])):
             way: Think = how if thinking and all(self.thinks) else ""
-            rng = random.Random(0)  # decides only about labels that a thought lacks: one with tags has all
+            rng = random.Random(0)  # decides only about labels that a thought lacks: see _way
             made.append(
                 layout.build(record, task, tok, think=way, rng=rng, reply_tag=way == "natural" and _tagged(record))
             )
@@ -186,10 +186,13 @@ def _tagged(record: Record) -> bool:
 
 
 def _way(record: Record) -> Think:
-    """How its thought is laid out: a whole one in tags piece by piece as in training, any other as it stands."""
+    """How its thought is laid out: one in tags that has them all piece by piece as in training, any other as it
+    stands, also where a place is empty: laid out anew, it would be hidden or have a default."""
     if not record.think_str:
         return ""
-    return "label" if _tagged(record) and not _thought(record).malformed else "natural"
+    found = _thought(record)
+    whole = not found.malformed and len(found.labels.known()) == len(think.TAGGED)
+    return "label" if _tagged(record) and whole else "natural"
 
 
 def problems(pairs: Iterable[Both], codes: int) -> list[str]:

@@ -20,6 +20,7 @@ from overtone.echat.learn.curves import LOG, Row, read_log
 from overtone.echat.learn.launch import Progress, World
 from overtone.echat.learn.stages import StageRun, rate_at
 from overtone.errors import OvertoneError
+from overtone.paths import write_whole
 
 
 class Diverged(OvertoneError):
@@ -200,7 +201,7 @@ class Log:
         if world.first:
             path.parent.mkdir(parents=True, exist_ok=True)
             kept = [row for row in read_log(path) if row.step <= progress.step] if progress.step else []
-            path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in kept))
+            write_whole(path, b"".join(msgspec.json.encode(row) + b"\n" for row in kept))
 
     def keep(
         self, step: int, sums: torch.Tensor, norm: Any, rate: float, positions: int, tasks: str, seconds: float

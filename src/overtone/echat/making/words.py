@@ -39,6 +39,13 @@ def source() -> str:
         return ""
 
 
+def notice() -> str:
+    """What must stand beside its sentences wherever they are passed on."""
+    short = "WordNet 3.0 Copyright 2006 by Princeton University. All rights reserved. (wordnet.princeton.edu)"
+    told = wordnet().licence() if source() else short
+    return f"The parts `words` and `aloud` have examples out of WordNet. Its notice:\n\n{told}\n"
+
+
 def chosen(examples: Sequence[str], seed: int, size: int) -> list[str]:
     """So many sentences, in an order drawn by the seed, those first that have a word not yet heard often."""
     plain = [

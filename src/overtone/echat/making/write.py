@@ -233,6 +233,8 @@ def write_papers(
     text = sheet(counts, gates, verdict.licence, seed, tokens)
     write_whole(out / "DATASHEET.md", text.encode())
     told = f"This set is licensed {verdict.licence}: use it, share it and build on it, naming the Overtone authors.\n"
+    if words.PART in records:
+        told += f"\n{words.notice()}"
     write_whole(out / "LICENSE", told.encode())
 
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from overtone.echat.net import compact
 from overtone.echat.net.backbone import open_lm
 from overtone.echat.net.config import PARTS, Config, convert
+from overtone.echat.net.device import narrow
 from overtone.echat.net.encoders import open_encoder
 from overtone.echat.net.model import EChat, fill
 from overtone.errors import DataError, UsageError
@@ -152,8 +153,7 @@ def load(
         open_lm(made.model.lm, empty="lm" in found.parts),
     )
     load_parts(model, folder, found.parts, check=check, lm=lm)
-    for weight in model.parameters():  # not the buffers: rotary angles in bf16 would be other positions
-        weight.data = weight.data.to(dtype)
+    narrow(model, dtype)
     return model.to(device).eval(), made
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -233,8 +233,3 @@ def fingerprint(state: State) -> str:
         digest.update(f"{name} {tuple(state[name].shape)}\n".encode())
         digest.update(state[name].detach().half().cpu().contiguous().numpy().data)
     return digest.hexdigest()
-
-
-def size(tensors: Iterable[Tensor]) -> int:
-    """Bytes of numbers."""
-    return sum(value.numel() * value.element_size() for value in tensors)
