@@ -1,7 +1,8 @@
 """A trained checkpoint as an archive to be given away: small enough, with its papers, read like any checkpoint.
 
-    python -m scripts.release_echat runs/mini out/mini --trained-on data/echat/manifest.json --scores scores.json --arm whole
+    python -m scripts.release_echat runs/mini out/mini --trained-on data/echat/manifest.json
     python -m scripts.release_echat runs/mini out/mini-int8 --kind int8 --trained-on data/echat/manifest.json
+    … --scores scores.json --arm whole               # with what it scored on its card
     … --compare --data data/echat/pack/seen          # and what is lost by it
 
 `--kind delta`: encoder, adapter and speech tables in half precision, and what training changed in the language model
