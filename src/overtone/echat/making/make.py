@@ -138,7 +138,8 @@ def build(
     if spoken:
         records |= aloud([spoken[one] for one in read])
     written = write_records(out, records, outputs)
-    written[PLAIN] = hashlib.sha256((out / PLAIN).read_bytes()).hexdigest()
+    if (out / PLAIN).is_file():  # what was begun elsewhere may come without
+        written[PLAIN] = hashlib.sha256((out / PLAIN).read_bytes()).hexdigest()
     told = _told(verdicts, head, gates, {x.key: x for x in exchanges})
     write_papers(out, records, written, told, head.seed, tokens_identity(speech) if speech else "")
     return Built(
