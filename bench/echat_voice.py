@@ -51,23 +51,18 @@ def texts(records: Sequence[Record], count: int) -> Iterator[tuple[str, Record]]
 
 
 def ask(checkpoint: Path, packs: Sequence[Path], count: int, temperatures: Sequence[float]) -> list[Row]:
-    import torch
-
-    from overtone.echat.net import checkpoint as checkpoints
+    from overtone.echat.exam.evaluate import open_machine
     from overtone.echat.net import decode
-    from overtone.echat.net.tokenizer import open_tokenizer
     from overtone.echat.speech import quiet_code
     from overtone.models.echat import checkpoint_folder
 
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model, config = checkpoints.load(checkpoint_folder(checkpoint), device=device)
-    model.eval()
-    tok = open_tokenizer(config.model)
+    machine, config, _ = open_machine(checkpoint_folder(checkpoint), "auto")
+    model, tok = machine.model, machine.tok
     chosen = list(texts([r for pack in packs for r in Pack(pack).records], count))
     rows = [Row(k, r.txt, r.reply_emotion or "neutral", None, r.speech_token) for k, r in chosen if r.speech_token]
     asked = [layout.prompt(r, "t2s", tok) for _, r in chosen]
     quiet = quiet_code(config.model.speech.tokens)
-    size = 64 if device.type == "cuda" else 8
+    size = 64 if machine.device.type == "cuda" else 8
     for temperature in temperatures:
         drawn = replace(decode.SPEECH, temperature=temperature) if temperature else decode.LIKELIEST
         how = decode.How(write=False, speak=True, speech=drawn, max_speech=LONGEST, quiet=quiet)

@@ -10,7 +10,7 @@
 #   weights   the weights in half precision, in pieces of 15 MB
 #   ablate    runs of the ablation, PARALLEL at once, begun while MINUTES are left
 #   bench     first sound, real-time factor, and texts spoken to be listened to (bench/echat_voice.py)
-#   people    an experiment: a short run on our set and people's recordings (CARRIED/people), asked as the others are
+#   people    an experiment: a short run on our set and people's recordings (CARRIED/people), asked of those it has not heard
 #   prefer    learn from the pairs in CARRIED/pairs, and ask again
 #
 # CARRIED (carry) has the files, WORK (/tmp/overtone; without spaces) all that is made, and OUT (WORK/back) what is to be

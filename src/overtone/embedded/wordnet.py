@@ -72,7 +72,7 @@ class WordNet:
 
     def licence(self) -> str:
         """The notice that goes along with every copy: it heads each of the files, line by numbered line."""
-        head = (line for line in self._data["noun"][:8192].decode("utf-8", "replace").splitlines())
+        head = self._data["noun"][:8192].decode("utf-8", "replace").splitlines()
         told = itertools.takewhile(lambda line: line.startswith(" "), head)
         return "\n".join(re.sub(r"^\s+\d+ ?", "", line).rstrip() for line in told)
 
