@@ -11,6 +11,7 @@
 #   ablate    runs of the ablation, PARALLEL at once, begun while MINUTES are left
 #   bench     first sound, real-time factor, and texts spoken to be listened to (bench/echat_voice.py)
 #   people    an experiment: a short run on our set and people's recordings (CARRIED/people), asked of those it has not heard
+#   draw      four replies of it to each clip of the open benchmark, to choose pairs from
 #   prefer    learn from the pairs in CARRIED/pairs, and ask again
 #
 # CARRIED (carry) has the files, WORK (/tmp/overtone; without spaces) all that is made, and OUT (WORK/back) what is to be
@@ -40,6 +41,7 @@ join() {
     [ -e "$work/pack/train/records.jsonl" ] || "$python" -m scripts.small_pack unpack "$carried" "$work/pack"
     [ ! -d "$carried/people" ] || [ -e "$work/people/train/records.jsonl" ] ||
         "$python" -m scripts.small_pack unpack "$carried/people" "$work/people"
+    [ ! -e "$carried/open.00" ] || { mkdir -p "$work/pack/open" && cat "$carried"/open.* | tar -xJf - -C "$work/pack/open"; }
     for tar in "$carried"/*.tar.xz; do [ ! -e "$tar" ] || "$python" -m tarfile -e "$tar" "$work/pack"; done
 }
 
@@ -120,6 +122,12 @@ people() {
     cp "$work/people.log" "$work/said"/*-people-0.jsonl.gz "$back"
 }
 
+draw() {
+    overtone run open --data "$work/pack/open" --levels 3 --parts core --out "$work/drawn" --repeats 4 --seed 1 --quiet \
+        --model "echat:$work/mini?temperature=0.8&tell=tokens&batch=${BATCH:-64}" --max-connections "${BATCH:-64}" ${DRAW:-}
+    tar -cJf "$back/drawn.tar.xz" --exclude drawn/audio -C "$work" drawn
+}
+
 prefer() {
     overtone train echat --preset "${PRESET:-mini}" --stage prefer --from "$work/mini" --data "$carried/pairs" \
         "${own[@]}" --out "$work/preferred" --resume --minutes "$minutes" ${FLAGS:-} 2>&1 | tee -a "$work/prefer.log"
@@ -130,7 +138,7 @@ prefer() {
 [ $# -gt 0 ] || set -- help
 for verb in "$@"; do
     case $verb in
-        join | share | train | ask | release | weights | ablate | bench | people | prefer) ;;
+        join | share | train | ask | release | weights | ablate | bench | people | draw | prefer) ;;
         *) sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2; exit 2 ;;
     esac
     say "$verb"

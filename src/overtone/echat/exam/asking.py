@@ -40,7 +40,7 @@ class Machine:
         self.positions, self.samples = 8_000, 1_000_000
         if self.device.type == "cuda":  # what a position holds of keys, values and states, generously, in free memory
             lm, (free, _) = self.model.config.lm, torch.cuda.mem_get_info(self.device)
-            self.positions = min(500_000, free // (12 * lm.hidden * lm.layers))
+            self.positions = min(150_000, free // (12 * lm.hidden * lm.layers))
             self.samples = 80 * self.positions
 
     def autocast(self) -> Any:
