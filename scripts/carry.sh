@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What scripts/gpu.sh needs on a machine that has torch and transformers but where nothing can be installed, as files of
-# at most 55 MB that can be sent one by one:
+# at most 50 MB that can be sent one by one:
 #
 #   scripts/carry.sh SET OUT [REAL [PEOPLE [OPEN]]]    # e.g. scripts/carry.sh out/echat carry out/real out/people out/open
 #
@@ -30,11 +30,11 @@ with zipfile.ZipFile(sys.argv[1], "w") as papers:
             if ".dist-info/" in str(file):
                 papers.write(file.locate(), str(file))
 PY
-split --bytes 55MB --numeric-suffixes \
+split --bytes 50MB --numeric-suffixes \
     "$("$python" -c 'from overtone.echat.net.tokenizer import gguf_file; print(gguf_file(""))')" "$out/smollm2.gguf."
-"$python" -m scripts.small_pack pack "$set_"/pack/* "$out" --slice-mb 55
+"$python" -m scripts.small_pack pack "$set_"/pack/* "$out" --slice-mb 50
 cp "$set_/plain.jsonl" "$set_/manifest.json" "$out"
 [ -z "$real" ] || cp "$real"/*.tar.xz "$out"
-[ -z "$people" ] || "$python" -m scripts.small_pack pack "$people"/pack/* "$out/people" --slice-mb 55
-[ -z "$open" ] || tar -cf - --exclude ./audio_response -C "$open" . | xz -3 -T0 | split --bytes 55MB --numeric-suffixes - "$out/open."
+[ -z "$people" ] || "$python" -m scripts.small_pack pack "$people"/pack/* "$out/people" --slice-mb 50
+[ -z "$open" ] || tar -cf - --exclude ./audio_response -C "$open" . | xz -3 -T0 | split --bytes 50MB --numeric-suffixes - "$out/open."
 find "$out" -type f -printf '%s\n' | awk '{ n += $1; if ($1 > most) most = $1 } END { printf "%d files, %.0f MB, the largest %.0f MB\n", NR, n / 1e6, most / 1e6 }'

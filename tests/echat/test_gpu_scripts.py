@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -44,10 +45,17 @@ def gpu(work: Path, carried: Path, *verbs: str, **settings: str) -> subprocess.C
 
 def test_what_was_carried_is_joined_and_joined_again(carried: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
+    (carried.parent / "manifest.json").write_text("the open benchmark's")
+    with tarfile.open(carried.parent / "open.tar.xz", "w:xz") as tar:
+        tar.add(carried.parent / "manifest.json", "./manifest.json")
+    bench = (carried.parent / "open.tar.xz").read_bytes()
+    (carried / "open.00").write_bytes(bench[:50])
+    (carried / "open.01").write_bytes(bench[50:])
     for _ in range(2):
         done = gpu(work, carried, "join")
         assert done.returncode == 0, done.stderr
     assert (work / "smollm2.gguf").read_bytes() == b"weights"
+    assert (work / "pack" / "open" / "manifest.json").read_text() == "the open benchmark's"
     assert (work / "wheels" / "thing.py").is_file()
     assert (work / "wheels" / "paper.py").is_file()
     assert [len(Pack(work / "pack" / name)) for name in ("train", "dev", "seen")] == [3, 3, 3]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
+from typing import Literal
 
 import pytest
 
 from overtone.echat.data.labels import Labels
-from overtone.echat.data.layout import Sequence
+from overtone.echat.data.layout import Sequence, Task, Think
 from overtone.echat.data.records import Record
 from overtone.echat.learn.mixing import Mixture, Planned, Source, survey
 from overtone.errors import DataError
@@ -157,6 +158,27 @@ def test_the_survey_measures_and_leaves_out_with_reasons() -> None:
     assert found.lengths[0] == len(sequence.ids) - 1 + 25
     with pytest.raises(DataError, match=r"nothing to train on of 1 records: no recording \(1\)"):
         survey(Source(records[2:3], "s2t"), TOK, lambda clip: 1.0, round)
+
+
+FLAGS = {"reply_tag": True, "all_heard": True}
+
+
+@pytest.mark.parametrize(
+    ("task", "style", "thoughts", "alike"),
+    [("t2s", "chat", ("",), True), ("t2t", "chat", ("",), True), ("s2t", "understand", ("",), True),
+     ("s2s", "chat", ("",), False), ("s2s", "chat", ("label",), False)],
+)  # fmt: skip
+def test_lists_that_lay_out_alike_have_the_same_lengths(
+    task: Task, style: Literal["understand", "chat"], thoughts: tuple[Think, ...], alike: bool
+) -> None:
+    heard = {"heard": {"emotion": "sad", "age": "adult"}}
+    records = [Record("a", "Yes.", "x", "hi", Labels(emotion="sad"), speech_token=(1,) * 30, extra=heard)]
+    plain = Source(records, task, 2.0, style, thoughts)
+    flagged = Source(records, task, 0.5, style, thoughts, **FLAGS)
+    assert (plain.laid_out == flagged.laid_out) == alike
+    lengths = [survey(one, TOK, lambda clip: 2.0, round).lengths for one in (plain, flagged)]
+    assert (lengths[0] == lengths[1]) == alike
+    assert Source(records, task, 2.0, style, thoughts, streaming=0.3).laid_out != plain.laid_out
 
 
 @pytest.mark.parametrize(("task", "style", "left"), [("s2t", "chat", 1), ("t2t", "chat", 1), ("s2t", "understand", 0)])

@@ -21,7 +21,7 @@ from overtone.cli import main
 from overtone.echat.data.containers import PackWriter
 from overtone.echat.data.labels import Labels
 from overtone.echat.data.records import Record
-from overtone.echat.learn import fast
+from overtone.echat.learn import fast, mixing
 from overtone.echat.learn.batches import Clips
 from overtone.echat.learn.curves import LOG, LOOKS, read_log, read_looks
 from overtone.echat.learn.recipe import Settings, given, recipe_name, run
@@ -331,6 +331,23 @@ def test_feeds_of_other_records_are_measured_apart_though_they_are_as_many(tmp_p
     clips = Clips(corpus.packs, torch.device("cpu"))
     one, other = Stream(corpus, clips, planned, config.model, open_tokenizer(config.model)).sources
     assert one.lengths[0] < other.lengths[0]
+
+
+def test_a_list_that_an_earlier_stage_had_is_not_measured_again(tmp_path, monkeypatch) -> None:
+    with PackWriter(tmp_path / "a") as pack:
+        pack.add(Record("a", "yes", "x", "well", Labels(emotion="sad"), "happy"), [np.full(8000, 0.1, np.float32)])
+    config, corpus = read("tiny"), Corpus([tmp_path / "a"])
+    measured = []
+    real = mixing.survey
+    monkeypatch.setattr(mixing, "survey", lambda source, *how: measured.append(source.task) or real(source, *how))
+    clips, tok = Clips(corpus.packs, torch.device("cpu")), open_tokenizer(config.model)
+    lengths = []
+    for reply_tag in (False, True):
+        stage = Stage("toy", 1, 64, Rates(lm=1.0), (Feed("t2t"), Feed("s2t")), reply_tag=reply_tag)
+        sources = Stream(corpus, clips, plan({"3": stage})[0], config.model, tok).sources
+        lengths.append([source.lengths[0] for source in sources])
+    assert measured == ["t2t", "s2t", "s2t"]
+    assert lengths[0][0] == lengths[1][0] and lengths[0][1] < lengths[1][1]
 
 
 def test_a_list_of_data_that_are_not_there_is_an_error_unless_it_is_not_needed(tmp_path) -> None:

@@ -43,6 +43,13 @@ class Source(Struct):
     targets: Many[int] = ()  # of the positions, those that are predicted; () = not counted
     left_out: dict[str, int] = field(default_factory=dict)  # reason → how many records
 
+    @property
+    def laid_out(self) -> tuple[object, ...]:
+        """What its sequences depend on, besides the records: lists that have it in common differ in weight alone."""
+        answers = self.style == "chat" and self.task in ("s2t", "s2s")
+        flags = (self.reply_tag, self.all_heard) if answers else ()
+        return self.task, self.style, self.thoughts, self.streaming, flags
+
     def lay(self, at: int, tok: Tokens, rng: random.Random) -> Sequence:
         """The sequence of its record number `at`. Raises Unfit for one that is not for this list."""
         record = self.records[at]

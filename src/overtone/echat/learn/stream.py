@@ -46,6 +46,7 @@ class Corpus:
             self.first[str(pack.folder)] = total
             total += len(pack)
         self._packs = {str(pack.folder): pack for pack in self.packs}
+        self.surveyed: dict[Any, Source] = {}  # lists that an earlier stage had too need not be laid out again
 
     def records(self, trained: bool = True) -> list[Record]:
         found = [record for pack in self.packs for record in pack.records if (record.part in TRAIN) == trained]
@@ -132,13 +133,13 @@ class Stream(IterableDataset):
         records = corpus.records()
         if not records:
             raise DataError("no record to learn from: none is of the part 'train'; build or give one that has it")
-        known = {}  # feeds that differ in weight alone are surveyed once
         self.sources = []
         for source in sources(run.stage, records):
-            key = (source.task, source.style, source.thoughts, source.streaming, tuple(map(id, source.records)))
-            if key not in known:
-                known[key] = mixing.survey(source, tok, corpus.seconds, self._positions, run.stage.sequence)
-            found = known[key]
+            alike = source.laid_out, run.stage.sequence, tuple(map(id, source.records))
+            found = corpus.surveyed.get(alike)
+            if found is None:
+                found = mixing.survey(source, tok, corpus.seconds, self._positions, run.stage.sequence)
+                corpus.surveyed[alike] = found
             self.sources.append(
                 msgspec.structs.replace(source, lengths=found.lengths, targets=found.targets, left_out=found.left_out)
             )
