@@ -37,7 +37,7 @@ from overtone.paths import inside, shown, write_whole
 INDEX, MANIFEST = "index.json", "small.json"
 FORMAT = 1
 LEVEL = 0.9  # of soundfile's 0 to 1: about 30 kbit/s. Opus would take a fifth less, and fourteen times as long to write
-SLICE_MB = 55.0
+SLICE_MB = 50.0
 _CHUNK = 64  # clips a process takes at once
 _OVERHEAD = 256  # bytes of a zip file for a clip, at most
 _BITS = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
