@@ -32,9 +32,9 @@ with zipfile.ZipFile(sys.argv[1], "w") as papers:
 PY
 split --bytes 50MB --numeric-suffixes \
     "$("$python" -c 'from overtone.echat.net.tokenizer import gguf_file; print(gguf_file(""))')" "$out/smollm2.gguf."
-"$python" -m scripts.small_pack pack "$set_"/pack/* "$out" --slice-mb 50
+"$python" -m scripts.small_pack pack "$set_"/pack/* "$out"
 cp "$set_/plain.jsonl" "$set_/manifest.json" "$out"
 [ -z "$real" ] || cp "$real"/*.tar.xz "$out"
-[ -z "$people" ] || "$python" -m scripts.small_pack pack "$people"/pack/* "$out/people" --slice-mb 50
+[ -z "$people" ] || "$python" -m scripts.small_pack pack "$people"/pack/* "$out/people"
 [ -z "$open" ] || tar -cf - --exclude ./audio_response -C "$open" . | xz -3 -T0 | split --bytes 50MB --numeric-suffixes - "$out/open."
 find "$out" -type f -printf '%s\n' | awk '{ n += $1; if ($1 > most) most = $1 } END { printf "%d files, %.0f MB, the largest %.0f MB\n", NR, n / 1e6, most / 1e6 }'
