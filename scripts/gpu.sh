@@ -9,13 +9,15 @@
 #   release   the archive of at most 60 MB, and what is lost by it
 #   weights   the weights in half precision, in pieces of 15 MB
 #   ablate    runs of the ablation, PARALLEL at once, begun while MINUTES are left
-#   bench     first sound, real-time factor, and texts spoken to be listened to (bench/echat_voice.py)
+#   voice     texts spoken, to be listened to (bench/echat_voice.py)
+#   bench     first sound and real-time factor; nothing should run beside it
 #   people    an experiment: a short run on our set and people's recordings (CARRIED/people), asked of those it has not heard
 #   draw      four replies of it to each clip of the open benchmark, to choose pairs from
 #   prefer    learn from the pairs in CARRIED/pairs, and ask again
 #
 # CARRIED (carry) has the files, WORK (/tmp/overtone; without spaces) all that is made, and OUT (WORK/back) what is to be
-# brought back. MINUTES (8.5), PARALLEL (4), SEEDS (0,1,2), PRESET (mini), SHORT (short), FLAGS (more of `overtone train`).
+# brought back. MINUTES (8.5), PARALLEL (4), SEEDS (0,1,2), ARMS (all of them), DRAWS (1 2 3 4), PRESET (mini), SHORT (short),
+# FLAGS (more of `overtone train`).
 set -euo pipefail
 carried=${CARRIED:-carry} work=${WORK:-/tmp/overtone} python=${PYTHON:-python3}
 back=${OUT:-$work/back} minutes=${MINUTES:-8.5}
@@ -102,12 +104,15 @@ ablate() {
     mkdir -p "$work/ablation"
     cp -n "$carried"/*-[0-9].jsonl.gz "$work/ablation" 2>/dev/null || true  # what was done on another day
     "$python" -m scripts.ablation $(learnt) $(tests --test) --out "$work/ablation" \
-        --preset "${SHORT:-short}" --parallel "${PARALLEL:-4}" --seeds "${SEEDS:-0,1,2}" --minutes "$minutes" \
+        --preset "${SHORT:-short}" ${ARMS:+--arms "$ARMS"} --parallel "${PARALLEL:-4}" --seeds "${SEEDS:-0,1,2}" --minutes "$minutes" \
         --bundle "$back/ablation.tar" --train "${own[*]} ${FLAGS:-}"
 }
 
-bench() {
+voice() {
     "$python" -m bench.echat_voice ask "$work/mini" "$work/pack/seen" --out "$back/voice.jsonl" ${VOICE:-}
+}
+
+bench() {
     "$python" -m bench.echat "$work/mini/stage-3/model" --replies 5 ${BENCH:-} | tee "$back/bench.log"
 }
 
@@ -122,10 +127,16 @@ people() {
     cp "$work/people.log" "$work/said"/*-people-0.jsonl.gz "$back"
 }
 
-draw() {
-    overtone run open --data "$work/pack/open" --levels 3 --parts core --out "$work/drawn" --repeats 4 --seed 1 --quiet \
-        --model "echat:$work/mini?temperature=0.8&tell=tokens&batch=${BATCH:-64}" --max-connections "${BATCH:-64}" ${DRAW:-}
-    tar -cJf "$back/drawn.tar.xz" --exclude drawn/audio -C "$work" drawn
+draw() { # one run a draw, all at once: most of the time goes into what a GPU has no part in
+    local one of=()
+    for one in ${DRAWS:-1 2 3 4}; do
+        overtone run open --data "$work/pack/open" --levels 3 --parts core --out "$work/drawn/$one" --seed "$one" --quiet \
+            --model "echat:$work/mini?temperature=0.8&tell=tokens&batch=${BATCH:-64}" --max-connections "${BATCH:-64}" ${DRAW:-} &
+        of+=($!)
+    done
+    for one in "${of[@]}"; do wait "$one"; done
+    tar -cJf "$work/drawn.tar.xz" --exclude 'drawn/*/audio' -C "$work" drawn
+    mv "$work/drawn.tar.xz" "$back"
 }
 
 prefer() {
@@ -138,7 +149,7 @@ prefer() {
 [ $# -gt 0 ] || set -- help
 for verb in "$@"; do
     case $verb in
-        join | share | train | ask | release | weights | ablate | bench | people | draw | prefer) ;;
+        join | share | train | ask | release | weights | ablate | voice | bench | people | draw | prefer) ;;
         *) sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2; exit 2 ;;
     esac
     say "$verb"

@@ -24,7 +24,7 @@ from overtone.echat.making.compose import SIZES, Exchange, compose, sizes_for
 from overtone.echat.making.make import build
 from overtone.echat.making.sound import Heard, as_heard
 from overtone.echat.making.sound import make as make_sound
-from overtone.echat.making.spoken import Reply, tokens_identity
+from overtone.echat.making.spoken import Reply, speak_replies, tokens_identity
 from overtone.echat.making.takes import clip_of
 from overtone.echat.making.write import Outputs
 from overtone.errors import DataError, UsageError
@@ -211,6 +211,48 @@ def test_verdicts_that_are_kept_decide_until_another_set_is_asked_for(
     made = small(out, start=built, gates=True)
     assert (made.recalled, made.gates["left_out"]) == (len(said), len(bundles[0]))
     assert made.gates["gates"]["words survive"]["checked"] == len(composed)
+
+
+def test_replies_whose_tokens_are_kept_are_not_said_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = tokens_identity("units")
+    said = [Reply(f"Well, number {n}.", "happy", tuple(range(n, n + 30 * (n % 3))), of) for n in range(900, 1024)]
+    file = tmp_path / "kept.xz"
+    assert recorded.keep_said(said, file) == file.stat().st_size
+    asked = [(one.text, one.emotion) for one in said]
+    assert recorded.recall_said([("Never said.", "happy"), *asked], of, file) == said
+    assert recorded.recall_said([(said[0].text, "sad")], of, file) == []
+    assert recorded.recall_said(asked, "units@another", file) == []
+    assert recorded.recall_said(asked, of, tmp_path / "none.xz") == []
+
+    count = {"count": 3, "only": ("train",), "speech": "units", "outputs": Outputs(wavs=False)}
+    monkeypatch.setattr(recorded, "SAID", file)
+    first = small(tmp_path / "one", **count)
+    spoken = list(pieces.lines(tmp_path / "one" / "replies.jsonl", Reply))
+    assert first.replies == len(spoken) > 3
+    recorded.keep_said(spoken[:-1], file)
+    second = small(tmp_path / "two", **count)
+    assert second.replies == 1
+    assert sorted(pieces.lines(tmp_path / "two" / "replies.jsonl", Reply), key=lambda r: r.id) == sorted(
+        spoken, key=lambda r: r.id
+    )
+    assert small(tmp_path / "three", **count, again=True).replies == len(spoken)
+    monkeypatch.setattr(recorded, "RECIPES", "0")  # said by other recipes: other sounds
+    assert recorded.recall_said([(r.text, r.emotion) for r in spoken], of, file) == []
+
+
+@pytest.mark.full
+def test_the_tokens_in_the_package_are_those_of_its_replies(tmp_path: Path) -> None:
+    _, composed = make._exchanges(tmp_path, texts.FOLDER, 0, SIZES["train"], ("train",), False, False, lambda *_: None)
+    asked = list(dict.fromkeys((x.txt, x.reply_emotion) for x in composed))
+    kept = recorded.recall_said(asked, tokens_identity("units"))
+    assert len(kept) > 0.9 * len(asked)  # some are of queries that the gates left out
+    some = kept[:: len(kept) // 20]
+    again = speak_replies((tuple((r.text, r.emotion) for r in some), "units", some[0].tokens_of, ""))
+    same = [
+        len(r.tokens) == len(now.tokens) and np.mean(np.equal(r.tokens, now.tokens))
+        for r, now in zip(some, again, strict=True)
+    ]
+    assert min(same) > 0.95  # another processor rounds otherwise
 
 
 @pytest.mark.full

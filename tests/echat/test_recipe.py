@@ -22,6 +22,7 @@ from overtone.echat.data.containers import PackWriter
 from overtone.echat.data.labels import Labels
 from overtone.echat.data.records import Record
 from overtone.echat.learn import fast, mixing
+from overtone.echat.learn import stream as streams
 from overtone.echat.learn.batches import Clips
 from overtone.echat.learn.curves import LOG, LOOKS, read_log, read_looks
 from overtone.echat.learn.recipe import Settings, given, recipe_name, run
@@ -331,6 +332,15 @@ def test_feeds_of_other_records_are_measured_apart_though_they_are_as_many(tmp_p
     clips = Clips(corpus.packs, torch.device("cpu"))
     one, other = Stream(corpus, clips, planned, config.model, open_tokenizer(config.model)).sources
     assert one.lengths[0] < other.lengths[0]
+
+
+def test_a_long_list_is_measured_by_several_processes_as_by_one(made, monkeypatch) -> None:
+    alone = [(source.lengths, source.targets, source.left_out) for source in stream(made).sources]
+    monkeypatch.setattr(streams, "_LONG", 8)
+    here = os.getpid()
+    real = mixing.layout.length
+    monkeypatch.setattr(mixing.layout, "length", lambda *how: real(*how) if os.getpid() != here else 0)
+    assert [(source.lengths, source.targets, source.left_out) for source in stream(made, workers=2).sources] == alone
 
 
 def test_a_list_that_an_earlier_stage_had_is_not_measured_again(tmp_path, monkeypatch) -> None:

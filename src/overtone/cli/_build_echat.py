@@ -26,7 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     of.add_argument("--shards", action="store_true", help="also write tar shards")
     of.add_argument("--reply-audio", action="store_true", help="keep the sounds of replies, not their tokens alone")
     of.add_argument("--texts-from", metavar="DIR", type=Path, help="complete a folder that was begun elsewhere")
-    of.add_argument("--hear-again", action="store_true", help="run the gates where their verdict on a sound is known")
+    of.add_argument("--hear-again", action="store_true", help="hear and say also what is known from before")
     of.add_argument("--speech", metavar="SPEC", default="", help="tokens of the replies: units, or s3:FOLDER (units)")
     of.add_argument("--records", metavar="PATH", type=Path,
                     help="build nothing: OUT becomes a pack of records you have (EChat-200K)")  # fmt: skip

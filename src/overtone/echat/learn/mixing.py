@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Many
 from typing import Literal
 
@@ -24,6 +24,7 @@ from overtone.errors import DataError
 
 WINDOW = 1024  # records among which those of like length are put together, or more: those of so many batches
 BATCHES = 16
+Measured = tuple[int, int, str]  # of a record laid out: positions, targets, why it is left out
 _DRAW, _ORDER = 1_000_003, 7_919  # keep the random numbers of different things apart
 
 
@@ -89,23 +90,26 @@ def survey(
     seconds: Callable[[layout.ClipRef], float],
     positions: Callable[[float], int],
     longest: int = layout.MAX_SEQUENCE,
+    each: Callable[[Callable[[int], Measured], int], Iterable[Measured]] = lambda measure, n: map(measure, range(n)),
 ) -> Source:
-    """The source with its lengths, and what is left out of it and why. Raises DataError where nothing remains."""
-    lengths: list[int] = []
-    targets: list[int] = []
-    left: Counter[str] = Counter()
-    for at in range(len(source.records)):
+    """The source with its lengths, and what is left out of it and why; `each` does the work for every record, here or
+    in other processes. Raises DataError where nothing remains."""
+
+    def measure(at: int) -> Measured:
         try:
             # The longest of its thoughts and prompts is not known before it is drawn: one draw stands for all.
             sequence = source.lay(at, tok, random.Random(at))
         except Unfit as error:
-            why = error.why
-        else:
-            clips = [seconds(clip) for clip in sequence.clips]
-            why = layout.why_not(sequence, clips, positions, longest)
-        lengths.append(0 if why else layout.length(sequence, clips, positions))
-        targets.append(0 if why else len(sequence.targets) - sequence.targets.count(layout.IGNORED))
-        left.update([why] if why else [])
+            return 0, 0, error.why
+        clips = [seconds(clip) for clip in sequence.clips]
+        if why := layout.why_not(sequence, clips, positions, longest):
+            return 0, 0, why
+        predicted = len(sequence.targets) - sequence.targets.count(layout.IGNORED)
+        return layout.length(sequence, clips, positions), predicted, ""
+
+    found = list(each(measure, len(source.records)))
+    lengths, targets = [length for length, _, _ in found], [predicted for _, predicted, _ in found]
+    left = Counter(why for _, _, why in found if why)
     if not any(lengths):
         told = ", ".join(f"{why} ({count})" for why, count in left.most_common(3)) or "the list is empty"
         raise DataError(

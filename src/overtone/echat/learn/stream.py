@@ -8,13 +8,13 @@ import hashlib
 import os
 import random
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import torch
-from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from overtone.echat.data import layout
 from overtone.echat.data.containers import PACK, Pack, clip_index, read_text
@@ -22,7 +22,7 @@ from overtone.echat.data.layout import ClipRef, Think, Tokens
 from overtone.echat.data.records import CHAT, Record, TextRecord, Turn
 from overtone.echat.learn import mixing
 from overtone.echat.learn.batches import RATE, Batch, Clips, augment_wave, collate
-from overtone.echat.learn.mixing import Mixture, Source
+from overtone.echat.learn.mixing import Measured, Mixture, Source
 from overtone.echat.learn.stages import CLIP_SECONDS, Stage, StageRun
 from overtone.echat.net.config import ModelConfig, SpeechConfig, positions
 from overtone.errors import DataError
@@ -30,6 +30,7 @@ from overtone.paths import shown
 
 TRAIN = ("", "train")  # the parts of a set that are learnt from
 _SHOWN = 10  # problems at most
+_LONG = 2048  # records of a list that is worth several processes
 
 
 class Corpus:
@@ -138,7 +139,7 @@ class Stream(IterableDataset):
             alike = source.laid_out, run.stage.sequence, tuple(map(id, source.records))
             found = corpus.surveyed.get(alike)
             if found is None:
-                found = mixing.survey(source, tok, corpus.seconds, self._positions, run.stage.sequence)
+                found = mixing.survey(source, tok, corpus.seconds, self._positions, run.stage.sequence, self._each)
                 corpus.surveyed[alike] = found
             self.sources.append(
                 msgspec.structs.replace(source, lengths=found.lengths, targets=found.targets, left_out=found.left_out)
@@ -215,11 +216,34 @@ class Stream(IterableDataset):
 
     # inside
 
+    def _each(self, measure: Callable[[int], Measured], count: int) -> Iterator[Measured]:
+        """All records of a list measured, in their order; a long list beside a GPU by all processes there are."""
+        if not self.workers or count < _LONG:
+            yield from map(measure, range(count))
+            return
+        chunks = [range(at, min(at + _LONG // 4, count)) for at in range(0, count, _LONG // 4)]
+        how = {"num_workers": self.workers, "multiprocessing_context": "fork", "worker_init_fn": _unmoved}
+        for some in DataLoader(_Chunks(measure, chunks), batch_size=None, **how):  # type: ignore[arg-type]
+            yield from some
+
     def _positions(self, seconds: float) -> int:
         heard = self.model.encoder
         if heard.kind == "whisper" and seconds > heard.longest:
             return self.run.stage.sequence + 1  # more than it can hear is too long
         return positions(self.model, round(seconds * RATE))
+
+
+class _Chunks(Dataset):
+    """Stretches of a list, to be measured."""
+
+    def __init__(self, measure: Callable[[int], Measured], chunks: Sequence[range]) -> None:
+        self.measure, self.chunks = measure, chunks
+
+    def __len__(self) -> int:
+        return len(self.chunks)
+
+    def __getitem__(self, number: int) -> list[Measured]:
+        return [self.measure(at) for at in self.chunks[number]]
 
 
 def _unmoved(number: int) -> None:

@@ -99,7 +99,7 @@ def build(
 ) -> Built:
     """Build the set into `out`, or go on where an earlier build stopped. `start` is a folder that was begun elsewhere;
     `folder` holds the texts, and `speech` names the tokens of replies ("" leaves replies unspoken). What was heard of
-    the same sounds before is not heard again, unless `again`."""
+    the same sounds before is not heard again, nor a reply said again whose tokens are known, unless `again`."""
     tell: Tell = progress or (lambda *_: None)
     workers = jobs or os.cpu_count() or 1
     outputs = outputs or Outputs()
@@ -132,7 +132,8 @@ def build(
             for x in exchanges
             if x.part in ("train", words.PART)
         )
-        spoken, fresh = _replies(out, list(dict.fromkeys([*asked, *read])), speech, outputs.reply_audio, workers, tell)
+        wanted = list(dict.fromkeys([*asked, *read]))
+        spoken, fresh = _replies(out, wanted, speech, outputs.reply_audio, again, workers, tell)
     takes = {key: v.take for v in verdicts for key in v.keys}
     records = records_of(exchanges, takes, head.seed, spoken)
     if spoken:
@@ -302,15 +303,21 @@ def _told(verdicts: Iterable[Verdict], head: Head, gates: bool, exchanges: dict[
 
 
 def _replies(
-    out: Path, asked: Sequence[tuple[str, str]], speech: str, with_audio: bool, jobs: int, tell: Tell
+    out: Path, asked: Sequence[tuple[str, str]], speech: str, with_audio: bool, again: bool, jobs: int, tell: Tell
 ) -> tuple[dict[tuple[str, str], Reply], int]:
-    """Every reply's speech tokens, each reply in each emotion spoken once."""
+    """Every reply's speech tokens, each reply in each emotion spoken once; not at all where its tokens come with this
+    version, unless `again`."""
     path = out / REPLIES
     identity = tokens_identity(speech)
     before = list(lines(path, Reply))
     found = {(r.text, r.emotion): r for r in before if r.tokens_of == identity}
     if len(found) < len(before):  # of other tokens: no use any more
         write_whole(path, b"".join(msgspec.json.encode(r) + b"\n" for r in found.values()))
+    if not again:
+        kept = recorded.recall_said([one for one in asked if one not in found], identity)
+        found |= {(r.text, r.emotion): r for r in kept}
+        with path.open("ab") as store:
+            store.writelines(msgspec.json.encode(r) + b"\n" for r in kept)
     folder = str(out) if with_audio else ""
     todo = [one for one in asked if one not in found or (folder and not _kept(out, found[one]))]
     chunks = [tuple(todo[at : at + CHUNK]) for at in range(0, len(todo), CHUNK)]

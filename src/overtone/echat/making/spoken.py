@@ -31,7 +31,7 @@ class Reply(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        return _id(self.text, self.emotion)
+        return reply_id(self.text, self.emotion)
 
 
 def read_aloud(told: Iterable[tuple[str, str, str]]) -> list[tuple[str, str]]:
@@ -59,7 +59,7 @@ def speak_replies(task: tuple[tuple[tuple[str, str], ...], str, str, str]) -> li
         tokens = tuple(int(t) for t in _tokens(speech).encode(sound, delivery.RATE))
         wav = ""
         if folder:
-            wav = f"replies/{_id(text, emotion)}.wav"
+            wav = f"replies/{reply_id(text, emotion)}.wav"
             heard = audio.resample(sound, delivery.RATE, 16_000)
             write_whole(Path(folder) / wav, audio.encode_wav(heard, 16_000))
         made.append(Reply(text, emotion, tokens, identity, wav))
@@ -78,5 +78,6 @@ def _tokens(speech: str) -> SpeechTokens:
     return open_tokens(speech)
 
 
-def _id(text: str, emotion: str) -> str:
+def reply_id(text: str, emotion: str) -> str:
+    """A name for a reply in its emotion."""
     return hashlib.sha256(f"{emotion}/{text}".encode()).hexdigest()[:12]
