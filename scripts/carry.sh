@@ -6,8 +6,8 @@
 #
 # SET was built with --pack SET/pack; REAL is what scripts/real_pack.py wrote, to be tested on; PEOPLE what `overtone build
 # echat-real --pack-only` wrote, to be learnt from in an experiment; OPEN what `overtone build open --per-cue 2` wrote, to
-# answer several times. PYTHON (python3) has Overtone and its local models, THERE (3.12) is the version of Python on the
-# other machine.
+# answer several times. PYTHON (python3) has Overtone, its local models and safetensors, THERE (3.12) is the version of Python
+# on the other machine.
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2; exit 2; }
 set_=$1 out=$2 real=${3:-} people=${4:-} open=${5:-} python=${PYTHON:-python3} there=${THERE:-3.12}

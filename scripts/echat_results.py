@@ -1,6 +1,7 @@
 """Write docs/echat-results.md's tables from the scores of an ablation; the words around them stay as they are.
 
-overtone evaluate scores out/ablation/*-[0-9].jsonl.gz --listen --out bench/echat_scores.json
+overtone evaluate counts out/ablation/*-[0-9].jsonl.gz --listen --out bench/echat_runs
+overtone evaluate scores bench/echat_runs/*.json.gz --out bench/echat_scores.json
 python -m scripts.echat_results bench/echat_scores.json
 """
 

@@ -23,7 +23,7 @@ from overtone.analysis.judged import read_dimensions
 from overtone.analysis.measures import METRICS
 from overtone.analysis.reading import same_signature
 from overtone.arena.preferences import Preference
-from overtone.echat.exam import predictions, scores
+from overtone.echat.exam import counts, predictions, scores
 from overtone.echat.exam.predictions import Head, Prediction
 from overtone.errors import DataError, OvertoneError, UsageError
 from overtone.paths import read_plain, shown, write_whole
@@ -123,7 +123,7 @@ def read_pairs(path: Path) -> Pairs:
 
 def of_predictions(
     before: tuple[Head, list[Prediction]], after: tuple[Head, list[Prediction]], pairs: Pairs,
-    parts: Sequence[str] = (), *, draws: int = 1000, embed: scores.Embed | None = None,
+    parts: Sequence[str] = (), *, draws: int = 1000, embed: counts.Embed | None = None,
 ) -> tuple[list[Change], int]:  # fmt: skip
     """The measures of two files of predictions, and how many records were left out as learnt from."""
     runs, left = [], 0
@@ -134,7 +134,7 @@ def of_predictions(
         runs.append((replace(head, arm=arm, seed=0), kept))
     if not runs[0][1]:
         raise DataError("no record is left to measure: all were learnt from, or --parts names none that is there")
-    found = scores.score(runs, draws=draws, embed=embed)
+    found = scores.score(counts.count(runs, embed=embed), draws=draws)
     known = {(row.arm, row.measure, row.source): row for row in found.rows}
     gaps = {(d.measure, d.a, d.b): d for d in found.differences}
     changes = []

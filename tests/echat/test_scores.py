@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from overtone.cli import main
 from overtone.echat.data.labels import AGES, EMOTIONS, EVENTS
-from overtone.echat.exam import scores, tallies
+from overtone.echat.exam import counts, predictions, scores, tallies
 from overtone.echat.exam.predictions import Head, Prediction
 from overtone.echat.exam.scores import Scores
 from overtone.echat.exam.tallies import Measure
@@ -168,10 +170,14 @@ def run(arm: str, seed: int, right: float, groups: int = 60) -> tuple[Head, list
     return Head(1, arm, seed, modes), rows
 
 
+def together(runs: Sequence[tuple[Head, list[Prediction]]], draws: int = 1000) -> Scores:
+    return scores.score(counts.count(runs, embed=embed), draws=draws)
+
+
 @pytest.fixture(scope="module")
 def scored() -> Scores:
     runs = [run("no-think", seed, 0.7) for seed in (1, 0)] + [run("full", seed, 0.9) for seed in (0, 1, 2)]
-    return scores.score(runs, draws=400, embed=embed)
+    return together(runs, draws=400)
 
 
 def one(found: Scores, arm: str, measure: str, source: str) -> scores.Row:
@@ -207,30 +213,68 @@ def test_differences_are_drawn_on_the_same_scripts(scored: Scores) -> None:
 
 def test_the_same_answers_give_the_same_scores(scored: Scores) -> None:
     again = [run("full", seed, 0.9) for seed in (2, 1, 0)] + [run("no-think", seed, 0.7) for seed in (0, 1)]
-    assert scores.score(again, draws=400, embed=embed) == scored
+    assert together(again, draws=400) == scored
 
 
 def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     """Of 60 tests of one model that is right in 8 of 10, with 60 scripts of two rows each."""
     covered = 0
     for n in range(60):
-        hit = one(scores.score([run("full", n, 0.8)], draws=300, embed=embed), "full", "emotion.accuracy", "named")
+        hit = one(together([run("full", n, 0.8)], draws=300), "full", "emotion.accuracy", "named")
         covered += bool(hit.low is not None and hit.high is not None and hit.low <= 0.8 <= hit.high)
     assert covered >= 52  # 57 are expected
 
 
 def test_runs_that_cannot_be_compared_are_refused() -> None:
     with pytest.raises(DataError, match="asked other records"):
-        scores.score([run("full", 0, 0.9), run("full", 1, 0.9, groups=3)], embed=embed)
+        together([run("full", 0, 0.9), run("full", 1, 0.9, groups=3)])
     with pytest.raises(DataError, match="given twice"):
-        scores.score([run("full", 0, 0.9), run("full", 0, 0.9)], embed=embed)
+        together([run("full", 0, 0.9), run("full", 0, 0.9)])
     (head, rows), other = run("full", 0, 0.9), run("no-think", 0, 0.9)
     another = (replace(head, notes={"recipe": "other"}, seed=1), rows)
     for pair in ([(head, rows), another], [another, other]):
         with pytest.raises(DataError, match="another recipe"):
-            scores.score(pair, embed=embed)
+            together(pair)
     with pytest.raises(DataError, match="no predictions"):
-        scores.score([], embed=embed)
+        together([])
+
+
+def test_counts_are_kept_without_words_and_score_the_same(scored: Scores, tmp_path: Path) -> None:
+    runs = [run("no-think", seed, 0.7) for seed in (1, 0)] + [run("full", seed, 0.9) for seed in (0, 1, 2)]
+    kept = []
+    for number, one_run in enumerate(runs):  # one by one, as on different days
+        path = tmp_path / f"{number}.json.gz"
+        [found] = counts.count([one_run], embed=embed)
+        counts.write(path, found)
+        assert not any(said.encode() in gzip.decompress(path.read_bytes()) for said in (SORRY, NICE, "it rains"))
+        kept.append(counts.read(path))
+    assert scores.score(kept, draws=400) == scored
+    (tmp_path / "cut.json.gz").write_bytes((tmp_path / "0.json.gz").read_bytes()[:-20])
+    (tmp_path / "other.json").write_text('{"format": 7}')
+    for name in ("cut.json.gz", "other.json"):
+        with pytest.raises(DataError, match=f"{name}: not a whole file of counts"):
+            counts.read(tmp_path / name)
+    with pytest.raises(DataError, match="count all of them anew"):
+        scores.score([kept[0], replace(kept[1], embedder="another")])
+
+
+def test_files_are_counted_and_scored_from_the_command_line(tmp_path: Path, monkeypatch, capsys) -> None:
+    from overtone.embedded import embedder
+
+    monkeypatch.setattr(embedder, "embed", embed)
+    monkeypatch.setattr(embedder, "identity", lambda: "ours")
+    files = []
+    for seed in (0, 1):
+        files.append(tmp_path / f"full-{seed}.jsonl.gz")
+        predictions.write(files[-1], *run("full", seed, 0.9))
+    words = ["evaluate", "counts", *map(str, files), "--out", str(tmp_path / "counts")]
+    assert main(words) == 0
+    mixed = [str(tmp_path / "counts" / "full-0.json.gz"), str(files[1])]
+    for given, out in ((map(str, files), "a.json"), (mixed, "b.json")):
+        assert main(["evaluate", "scores", *given, "--draws", "50", "--out", str(tmp_path / out)]) == 0
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    assert main([*words[:3], str(files[0]), *words[2:]]) == 2
+    assert "the same name" in capsys.readouterr().err
 
 
 def test_labels_of_other_dimensions_are_read_by_their_own_inventory() -> None:

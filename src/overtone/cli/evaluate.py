@@ -1,4 +1,5 @@
-"""Ask a trained model all that a test knows (echat); score what it said (scores), or take out its replies (replies)."""
+"""Ask a trained model all that a test knows (echat); count (counts) and score what it said (scores), or take out its
+replies (replies)."""
 
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ from overtone.paths import shown
 
 def add(parser: argparse.ArgumentParser) -> None:
     """What is evaluated, and the flags."""
-    parser.add_argument("what", metavar="WHAT", choices=("echat", "scores", "replies"), help="echat, scores or replies")
+    parser.add_argument("what", metavar="WHAT", choices=("echat", "counts", "scores", "replies"),
+                        help="echat, counts, scores or replies")  # fmt: skip
     parser.add_argument("paths", metavar="PATH", type=Path, nargs="+",
-                        help="of echat: a checkpoint or a run; of the others: files that echat wrote")  # fmt: skip
+                        help="of echat: a checkpoint or a run; of the others: what echat (or counts) wrote")  # fmt: skip
     parser.add_argument("--out", metavar="FILE", type=Path, required=True,
-                        help="of echat: FILE.jsonl.gz; of scores: FILE.json; of replies: FILE.jsonl")  # fmt: skip
+                        help="of echat: FILE.jsonl.gz; of counts: DIR; of scores: .json; of replies: .jsonl")  # fmt: skip
     echat = parser.add_argument_group("of echat")
     echat.add_argument("--data", metavar="PACK", type=Path, action="append", default=[], help="a pack of test records")
     echat.add_argument("--parts", metavar="NAME,…", default="", help="of the packs (all that are not learnt from)")
@@ -24,8 +26,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     echat.add_argument("--spoken", metavar="N", type=int, default=48, help="replies that are spoken too (48)")
     echat.add_argument("--arm", metavar="NAME", default="", help="what the model is called in tables")
     echat.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    scores = parser.add_argument_group("of scores")
-    scores.add_argument("--draws", metavar="N", type=int, default=1000, help="of the bootstrap (1000)")
+    scores = parser.add_argument_group("of counts and scores")
+    scores.add_argument("--draws", metavar="N", type=int, default=1000, help="of the scores' bootstrap (1000)")
     scores.add_argument("--listen", action="store_true", help="speak the spoken replies and count their words")
     replies = parser.add_argument_group("of replies")
     replies.add_argument("--part", metavar="NAME", default="", help="of these records (all)")
@@ -34,7 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Ask, score or take out; progress on stdout."""
-    return {"echat": _echat, "scores": _scores, "replies": _replies}[args.what](args)
+    return {"echat": _echat, "counts": _counts, "scores": _scores, "replies": _replies}[args.what](args)
 
 
 def _echat(args: argparse.Namespace) -> int:
@@ -62,16 +64,32 @@ def _echat(args: argparse.Namespace) -> int:
     return EXIT_OK
 
 
+def _counts(args: argparse.Namespace) -> int:
+    from overtone.echat.exam import counts, predictions
+
+    names = [path.name.removesuffix(".gz").removesuffix(".jsonl") for path in args.paths]
+    if len(set(names)) < len(names):
+        raise UsageError("two files have the same name, and one would overwrite the other; count them into two folders")
+    args.out.mkdir(parents=True, exist_ok=True)
+    for path, name in zip(args.paths, names, strict=True):  # one after the other: what is counted is kept
+        [found] = counts.count([predictions.read(path)], listen=args.listen, say=_say)
+        counts.write(args.out / f"{name}.json.gz", found)
+        _say(f"{len(found.sums)} measures: {args.out / name}.json.gz")
+    return EXIT_OK
+
+
 def _scores(args: argparse.Namespace) -> int:
     import msgspec
 
-    from overtone.echat.exam import predictions, scores
+    from overtone.echat.exam import counts, predictions, scores
     from overtone.paths import write_whole
 
     if args.draws < 2:
         raise UsageError("--draws must be at least 2")
-    runs = [predictions.read(path) for path in args.paths]
-    found = scores.score(runs, draws=args.draws, listen=args.listen, say=_say)
+    kept = [path for path in args.paths if path.name.endswith((".json", ".json.gz"))]
+    said = [predictions.read(path) for path in args.paths if path not in kept]
+    runs = [*map(counts.read, kept), *(counts.count(said, listen=args.listen, say=_say) if said else ())]
+    found = scores.score(runs, draws=args.draws, say=_say)
     text = msgspec.json.encode(found).decode()
     write_whole(args.out, text.replace('},{"', '},\n{"').encode() + b"\n")  # a score a line
     _say(f"{len(found.rows)} scores of {len(runs)} runs: {args.out}")

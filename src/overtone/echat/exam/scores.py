@@ -15,20 +15,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from overtone.echat.exam import tallies
-from overtone.echat.exam.predictions import ARMS, Head, Prediction
-from overtone.echat.exam.tallies import Array, Kind, Measure, Tallies
+from overtone.echat.exam.counts import OWN, Counts
+from overtone.echat.exam.predictions import ARMS
+from overtone.echat.exam.tallies import Array, Kind, Measure
 from overtone.errors import DataError
 
-Embed = Callable[[Sequence[str]], NDArray[np.float32]]
-OWN = "own"  # the reply an arm was trained to give
 FULL = "full"
 WITHIN = ((OWN, "deaf"), (OWN, "told"), (OWN, "oracle"), ("label", "plain"))  # sources that are compared in an arm
 ACROSS = ("named", "chosen", "words", "thought", OWN, "deaf", "speech")  # and between arms
 LEVEL = 0.95
-_AT_ONCE = 2000  # replies
 
 
 class Row(Struct, frozen=True):
@@ -77,29 +74,11 @@ class Scores(Struct, frozen=True):
 
 
 def score(
-    runs: Sequence[tuple[Head, list[Prediction]]], *, draws: int = 1000, seed: int = 0, listen: bool = False,
-    embed: Embed | None = None, say: Callable[[str], None] = lambda line: None,
-) -> Scores:  # fmt: skip
-    """Count every run, and put the runs of an arm together."""
+    runs: Sequence[Counts], *, draws: int = 1000, seed: int = 0, say: Callable[[str], None] = lambda line: None
+) -> Scores:
+    """Put the runs of an arm together."""
     arms = _checked(runs)
-    identity = "given"
-    if embed is None:
-        from overtone.embedded import embedder
-
-        embed, identity = embedder.embed, embedder.identity()
-    meant = sorted({text for _, rows in runs for text in tallies.texts(rows)})
-    vectors: dict[str, NDArray[np.float32]] = {}
-    for at in range(0, len(meant), _AT_ONCE):
-        some = meant[at : at + _AT_ONCE]
-        vectors.update(zip(some, embed(some), strict=True))
-        say(f"the meaning of {len(vectors)} of {len(meant)} replies")
-    counted: dict[str, list[Tallies]] = {}
-    for arm, members in arms.items():
-        for head, rows in members:
-            found = tallies.count(rows, vectors, _listener(head.tokens) if listen else None)
-            mine = tallies.own(head.modes)
-            found |= {replace(key, source=OWN): tally for key, tally in found.items() if key.source == mine}
-            counted.setdefault(arm, []).append(found)
+    counted = {arm: [run.tallies() for run in members] for arm, members in arms.items()}
     tables = {
         (arm, key, kind): Table(arm, key.part, [t[key] for t in those], kind, draws, seed)
         for arm, those in counted.items()
@@ -108,44 +87,41 @@ def score(
         for kind in those[0][key].kinds
     }
     say(f"{len(tables)} scores, {draws} draws each")
-    parts: dict[str, int] = {}
-    for row in runs[0][1]:
-        parts[row.part] = parts.get(row.part, 0) + 1
     return Scores(
-        {arm: [head.seed for head, _ in members] for arm, members in arms.items()},
-        parts,
+        {arm: [run.head.seed for run in members] for arm, members in arms.items()},
+        runs[0].parts,
         draws,
-        identity,
+        runs[0].embedder,
         [_row(arm, key, kind, table) for (arm, key, kind), table in tables.items()],
         _differences(tables),
-        {arm: [head.seconds for head, _ in members] for arm, members in arms.items()},
+        {arm: [run.head.seconds for run in members] for arm, members in arms.items()},
     )
 
 
-def _checked(
-    runs: Sequence[tuple[Head, list[Prediction]]],
-) -> dict[str, list[tuple[Head, list[Prediction]]]]:  # fmt: skip
+def _checked(runs: Sequence[Counts]) -> dict[str, list[Counts]]:
     """Runs by arm, ordered by seed; all must have been asked the same records, and an ablation's trained alike."""
     if not runs:
         raise DataError("no predictions to score; give files that `overtone evaluate echat` wrote")
-    keys = {(row.part, row.key) for row in runs[0][1]}
-    out: dict[str, list[tuple[Head, list[Prediction]]]] = {}
-    for head, rows in sorted(runs, key=lambda run: (run[0].arm != FULL, run[0].arm, run[0].seed)):
-        if {(row.part, row.key) for row in rows} != keys:
+    out: dict[str, list[Counts]] = {}
+    for run in sorted(runs, key=lambda run: (run.head.arm != FULL, run.head.arm, run.head.seed)):
+        head, name = run.head, f"{run.head.arm}, seed {run.head.seed}"
+        if run.asked != runs[0].asked:
             raise DataError(
-                f"{head.arm}, seed {head.seed}: asked other records than {runs[0][0].arm}, seed {runs[0][0].seed}; "
+                f"{name}: asked other records than {runs[0].head.arm}, seed {runs[0].head.seed}; "
                 "give all the same --data, --parts and --limit"
             )
-        if any(other.seed == head.seed for other, _ in out.get(head.arm, ())):
-            raise DataError(f"{head.arm}, seed {head.seed}: given twice; leave one out")
-        for other, _ in out.get(head.arm, ()) or (out.get(FULL, ()) if head.arm in ARMS.values() else ()):
-            for name in ("recipe", "data"):
-                if other.notes.get(name) != head.notes.get(name):
+        if run.embedder != runs[0].embedder:
+            raise DataError(f"{name}: counted by {run.embedder}, others by {runs[0].embedder}; count all of them anew")
+        if any(other.head.seed == head.seed for other in out.get(head.arm, ())):
+            raise DataError(f"{name}: given twice; leave one out")
+        for other in out.get(head.arm, ()) or (out.get(FULL, ()) if head.arm in ARMS.values() else ()):
+            for what in ("recipe", "data"):
+                if other.head.notes.get(what) != head.notes.get(what):
                     raise DataError(
-                        f"{head.arm}, seed {head.seed}: another {name} than {other.arm}, seed {other.seed}; arms and "
-                        "seeds are put together only where these are the same: train them alike, or score them apart"
+                        f"{name}: another {what} than {other.head.arm}, seed {other.head.seed}; arms and seeds are put "
+                        "together only where these are the same: train them alike, or score them apart"
                     )
-        out.setdefault(head.arm, []).append((head, rows))
+        out.setdefault(head.arm, []).append(run)
     return out
 
 
@@ -227,19 +203,3 @@ def _differences(tables: dict[tuple[str, Measure, Kind], Table]) -> list[Differe
 def _number(x: float) -> float | None:
     """What JSON can hold."""
     return None if math.isnan(x) else round(x, 4)
-
-
-@functools.cache
-def _listener(tokens: str) -> tallies.Listen:
-    """Speaks a reply's codes and writes down what the embedded recogniser hears."""
-    from overtone.echat.data import think
-    from overtone.echat.speech import open_tokens
-    from overtone.embedded.recogniser import transcribe
-
-    voice = open_tokens(tokens)
-
-    def listen(row: Prediction) -> str:
-        emotion = think.parse(row.spoken).reply_emotion or "neutral"
-        return transcribe(*voice.decode(np.array(row.codes, np.int64), emotion))
-
-    return listen

@@ -223,7 +223,7 @@ class Stream(IterableDataset):
             return
         chunks = [range(at, min(at + _LONG // 4, count)) for at in range(0, count, _LONG // 4)]
         how = {"num_workers": self.workers, "multiprocessing_context": "fork", "worker_init_fn": _unmoved}
-        for some in DataLoader(_Chunks(measure, chunks), batch_size=None, **how):  # type: ignore[arg-type]
+        for some in DataLoader(_Chunks(measure, chunks), batch_size=None, **how):
             yield from some
 
     def _positions(self, seconds: float) -> int:
