@@ -1,5 +1,4 @@
-"""Ask a trained model all that a test knows (echat); count (counts) and score what it said (scores), or take out its
-replies (replies)."""
+"""Ask a trained model all that a test knows (echat), count and score what it said, or take out its replies."""
 
 from __future__ import annotations
 
@@ -15,9 +14,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="WHAT", choices=("echat", "counts", "scores", "replies"),
                         help="echat, counts, scores or replies")  # fmt: skip
     parser.add_argument("paths", metavar="PATH", type=Path, nargs="+",
-                        help="of echat: a checkpoint or a run; of the others: what echat (or counts) wrote")  # fmt: skip
+                        help="of echat: a checkpoint or a run; of the others: what these wrote")  # fmt: skip
     parser.add_argument("--out", metavar="FILE", type=Path, required=True,
-                        help="of echat: FILE.jsonl.gz; of counts: DIR; of scores: .json; of replies: .jsonl")  # fmt: skip
+                        help="of echat: FILE.jsonl.gz; of counts: DIR; scores: .json; replies: .jsonl")  # fmt: skip
     echat = parser.add_argument_group("of echat")
     echat.add_argument("--data", metavar="PACK", type=Path, action="append", default=[], help="a pack of test records")
     echat.add_argument("--parts", metavar="NAME,…", default="", help="of the packs (all that are not learnt from)")

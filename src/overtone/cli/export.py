@@ -1,5 +1,4 @@
-"""Write a run's replies and scores as JSON lines, CSV or Parquet, its predictions as the benchmark takes them, or runs'
-preference pairs to train with."""
+"""Write a run's replies and scores as a table, its predictions as the benchmark wants them, or preference pairs."""
 
 from __future__ import annotations
 
