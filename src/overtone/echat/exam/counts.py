@@ -6,9 +6,7 @@ A file is one JSON object, gzipped where its name ends in .gz.
 from __future__ import annotations
 
 import functools
-import gzip
 import hashlib
-import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,10 +19,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from overtone.echat.exam import tallies
-from overtone.echat.exam.predictions import LIMIT, Head, Prediction
+from overtone.echat.exam.predictions import Head, Prediction, packed, readable, write_packed
 from overtone.echat.exam.tallies import Kind, Measure, Tallies, Tally
-from overtone.errors import DataError
-from overtone.paths import shown, write_whole
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 OWN = "own"  # the reply an arm was trained to give
@@ -121,21 +117,10 @@ def _listener(tokens: str) -> tallies.Listen:
 
 def write(path: Path, counts: Counts) -> None:
     """Write a file, whole or not at all; the same counts give the same bytes."""
-    data = msgspec.json.encode(counts)
-    write_whole(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    write_packed(path, msgspec.json.encode(counts))
 
 
 def read(path: Path) -> Counts:
     """The counts in a file. Raises DataError."""
-    where = shown(str(path))
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            data = file.read(LIMIT + 1)
-        if len(data) > LIMIT:
-            raise DataError(f"{where}: more than {LIMIT >> 20} MB of counts; these are none of ours")
-        return msgspec.json.decode(data, type=Counts)
-    except OSError as error:
-        raise DataError(f"{where}: cannot be read: {error.strerror or error}; check the path") from None
-    except (msgspec.MsgspecError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        told = f"{where}: not a whole file of counts: {error}; make it again with 'overtone evaluate counts'"
-        raise DataError(told) from None
+    with readable(path, "counts"):
+        return msgspec.json.decode(packed(path), type=Counts)

@@ -6,9 +6,10 @@ record.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,28 +77,46 @@ class Prediction(Struct, frozen=True, omit_defaults=True):
 
 def write(path: Path, head: Head, rows: Sequence[Prediction]) -> None:
     """Write a file, whole or not at all; the same rows give the same bytes."""
-    data = b"".join(msgspec.json.encode(row) + b"\n" for row in (head, *rows))
+    write_packed(path, b"".join(msgspec.json.encode(row) + b"\n" for row in (head, *rows)))
+
+
+def write_packed(path: Path, data: bytes) -> None:
+    """Write bytes, gzipped where the name ends in .gz."""
     write_whole(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
 def read(path: Path) -> tuple[Head, list[Prediction]]:
     """The head and the predictions of a file. Raises DataError."""
-    where = shown(str(path))
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            data = file.read(LIMIT + 1)
-        if len(data) > LIMIT:
-            raise DataError(f"{where}: more than {LIMIT >> 20} MB of predictions; ask fewer records at once (--limit)")
-        lines = data.splitlines()
+    with readable(path, "predictions"):
+        lines = packed(path).splitlines()
         head = msgspec.json.decode(lines[0] if lines else b"", type=Head)
         rows = [msgspec.json.decode(line, type=Prediction) for line in lines[1:]]
+    if head.format != FORMAT:
+        where = shown(str(path))
+        raise DataError(f"{where}: format {head.format}, but this version of overtone reads {FORMAT}; make it again")
+    return head, rows
+
+
+def packed(path: Path) -> bytes:
+    """What `write_packed` wrote. Raises DataError for what is too much to be that."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        data: bytes = file.read(LIMIT + 1)
+    if len(data) > LIMIT:
+        told = f"{shown(str(path))}: more than {LIMIT >> 20} MB of predictions; ask fewer records at once (--limit)"
+        raise DataError(told)
+    return data
+
+
+@contextlib.contextmanager
+def readable(path: Path, what: str) -> Iterator[None]:
+    """Whatever goes wrong in reading such a file, as a DataError that says so."""
+    where = shown(str(path))
+    try:
+        yield
     except OSError as error:
         raise DataError(f"{where}: cannot be read: {error.strerror or error}; check the path") from None
     except (msgspec.MsgspecError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise DataError(f"{where}: not a whole file of predictions: {error}; make it again") from None
-    if head.format != FORMAT:
-        raise DataError(f"{where}: format {head.format}, but this version of overtone reads {FORMAT}; make it again")
-    return head, rows
+        raise DataError(f"{where}: not a whole file of {what}: {error}; make it again") from None
 
 
 def arm_of(notes: dict[str, Any]) -> str:
