@@ -316,3 +316,16 @@ def test_a_claim_holds_only_where_its_interval_says_so(low: float, high: float, 
 def test_a_page_without_a_place_for_a_table_is_told(scored: Scores) -> None:
     with pytest.raises(ValueError, match="no place for setting"):
         echat_results.filled("# Nothing", scored)
+
+
+def test_the_tables_of_our_page_are_those_of_the_runs_that_are_kept() -> None:
+    root = echat_results.PAGE.parents[1]
+    kept = msgspec.json.decode((root / "bench" / "echat_scores.json").read_bytes(), type=Scores)
+    page = echat_results.PAGE.read_text(encoding="utf-8")
+    assert echat_results.filled(page, kept) == page
+    again = scores.score([counts.read(path) for path in sorted((root / "bench" / "echat_runs").glob("*.gz"))], draws=2)
+
+    def values(found: Scores) -> dict[tuple[str, ...], float | None]:
+        return {(r.arm, r.part, r.measure, r.source): r.value for r in found.rows}
+
+    assert (again.arms, again.parts, values(again)) == (kept.arms, kept.parts, values(kept))
