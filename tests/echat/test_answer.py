@@ -266,6 +266,14 @@ def test_fewer_bits_answer_too(tiny: Path, dtype: str) -> None:
     assert found.codes and found.sound is not None
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_matrices_whose_inputs_would_not_fit_eight_bits_keep_theirs(tiny: Path) -> None:
+    lm = open_answerer(tiny, SHORT, device="cpu", dtype="int8").model.lm
+    kinds = {name: type(module).__module__ for name, module in lm.named_modules() if type(module).__name__ == "Linear"}
+    assert {"quantized" in kind for name, kind in kinds.items() if "down_proj" in name} == {False}
+    assert {"quantized" in kind for name, kind in kinds.items() if "down_proj" not in name} == {True}
+
+
 def test_a_width_that_is_none_is_told(tiny: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'bfloat16'"):
         open_answerer(tiny, SHORT, device="cpu", dtype="bfloat")
