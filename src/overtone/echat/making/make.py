@@ -313,7 +313,7 @@ def _replies(
     found = {(r.text, r.emotion): r for r in before if r.tokens_of == identity}
     if len(found) < len(before):  # of other tokens: no use any more
         write_whole(path, b"".join(msgspec.json.encode(r) + b"\n" for r in found.values()))
-    if not again:
+    if not again and not with_audio:  # whose sounds are wanted must be said in any case
         kept = recorded.recall_said([one for one in asked if one not in found], identity)
         found |= {(r.text, r.emotion): r for r in kept}
         with path.open("ab") as store:
