@@ -14,7 +14,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="WHAT", choices=("echat", "counts", "scores", "replies"),
                         help="echat, counts, scores or replies")  # fmt: skip
     parser.add_argument("paths", metavar="PATH", type=Path, nargs="+",
-                        help="of echat: a checkpoint or a run; of the others: what these wrote")  # fmt: skip
+                        help="of echat: a checkpoint or a run; else what echat or counts wrote")  # fmt: skip
     parser.add_argument("--out", metavar="FILE", type=Path, required=True,
                         help="of echat: FILE.jsonl.gz; of counts: DIR; scores: .json; replies: .jsonl")  # fmt: skip
     echat = parser.add_argument_group("of echat")

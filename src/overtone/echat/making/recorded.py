@@ -96,10 +96,10 @@ def recall_said(asked: Sequence[tuple[str, str]], tokens_of: str, file: Path | N
     recipes, of, packed = lzma.decompress(file.read_bytes()).split(b"\n", 2)
     if (recipes.decode(), of.decode()) != (RECIPES, tokens_of):
         return []
-    count, _ = _COUNTS.unpack_from(packed)
+    count, total = _COUNTS.unpack_from(packed)
     names = packed[_COUNTS.size : _COUNTS.size + _ID * count]
     lengths = np.frombuffer(packed, "<u2", count, _COUNTS.size + len(names))
-    tokens = np.frombuffer(packed, "<u2", offset=_COUNTS.size + len(names) + lengths.nbytes)
+    tokens = np.frombuffer(packed, "<u2", total, _COUNTS.size + len(names) + lengths.nbytes)
     ends = np.cumsum(lengths, dtype=np.int64)
     place = {names[_ID * i : _ID * (i + 1)].hex(): i for i in range(count)}
     found = [(one, at) for one in asked if (at := place.get(reply_id(*one))) is not None]

@@ -350,7 +350,7 @@ def on_device(model: EChat, device: str, dtype: str = "") -> EChat:
     """The model where it answers. Its language model: `held(device, dtype)`."""
     model = model.to(device).eval()
     chosen = held(device, dtype)
-    if chosen == "int8":  # weights alone: on a CPU most of the time goes into reading them
+    if chosen == "int8":  # on a CPU most of the time goes into reading weights
         try:
             by_row = torch.ao.quantization.per_channel_dynamic_qconfig  # a scale for each row of a matrix
             # Not a layer's last one: some numbers that go into it are much larger than the others, and all would share
