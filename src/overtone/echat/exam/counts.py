@@ -60,7 +60,10 @@ class Counts(Struct, frozen=True, kw_only=True, tag_field="what", tag="counts"):
     sums: list[Sums]
 
     def tallies(self) -> Tallies:
-        return {Measure(one.part, one.name, one.source): one.tally() for one in self.sums}
+        """By measure; those of the reply that the model was trained to give also under OWN."""
+        found = {Measure(one.part, one.name, one.source): one.tally() for one in self.sums}
+        mine = tallies.own(self.head.modes)
+        return found | {replace(key, source=OWN): tally for key, tally in found.items() if key.source == mine}
 
 
 def count(
@@ -82,8 +85,6 @@ def count(
     out = []
     for head, rows in runs:
         found = tallies.count(rows, vectors, _listener(head.tokens) if listen else None)
-        mine = tallies.own(head.modes)
-        found |= {replace(key, source=OWN): tally for key, tally in found.items() if key.source == mine}
         keys = sorted((row.part, row.key) for row in rows)
         asked = hashlib.sha256(msgspec.json.encode(keys)).hexdigest()[:16]
         parts = dict(Counter(row.part for row in rows))
