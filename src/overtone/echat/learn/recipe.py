@@ -89,9 +89,11 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
     clips = Clips(corpus.packs, world.device)
     try:
         before: Path | None = settings.start
+        model: EChat | None = None  # as the stage before left it; None: to be read from `before`, or new
         for number, stage_run in enumerate(planned):
             folder = settings.out / f"stage-{stage_run.name}"
             if (folder / "model" / checkpoint.INDEX).is_file():
+                model = None
                 if stage_run.name in chosen and world.first:
                     say(f"stage {stage_run.name} is done")
             elif stage_run.name in chosen:
@@ -100,10 +102,16 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
                         f"stage {stage_run.name} starts from what stage {planned[number - 1].name} learnt: train that "
                         "first, or give a checkpoint with --from"
                     )
+                if model is None:
+                    torch.manual_seed(settings.seed)
+                    model = first_model(config, before)
                 if not _stage(
-                    settings, config, stage_run, folder, before, corpus, clips, tok, world, deadline, told_to_end, say
-                ):
+                    model, settings, config, stage_run, folder, before, corpus, clips, tok, world, deadline,
+                    told_to_end, say,
+                ):  # fmt: skip
                     return False
+                if world.size > 1:  # in pieces, each on its process
+                    model = None
             else:
                 continue
             before = folder / "model"
@@ -115,10 +123,10 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
 
 
 def _stage(
-    settings: Settings, config: Config, run: StageRun, folder: Path, before: Path | None, corpus: Corpus, clips: Clips,
-    tok: Any, world: World, deadline: float, told_to_end: Callable[[], bool], say: Callable[[str], None],
+    model: EChat, settings: Settings, config: Config, run: StageRun, folder: Path, before: Path | None, corpus: Corpus,
+    clips: Clips, tok: Any, world: World, deadline: float, told_to_end: Callable[[], bool], say: Callable[[str], None],
 ) -> bool:  # fmt: skip
-    """One stage: its data, its model, the loop, its weights."""
+    """One stage: its data, what of the model learns, the loop, its weights."""
     workers = settings.workers if settings.workers >= 0 else workers_for(world.device)
     stream = Stream(
         corpus, clips, run, config.model, tok, seed=settings.seed, rank=world.rank, world=world.size, workers=workers
@@ -132,10 +140,8 @@ def _stage(
         for name in stream.absent:
             say(f"  {name}: left out: no such data was given")
         same_data(folder, corpus.digests, settings.resume)
-    torch.manual_seed(settings.seed)
     if world.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    model = first_model(config, before)
     model.ctc, model.cues, model.listen = run.stage.ctc, run.stage.cues, run.stage.listen
     if not stream.mel:
         model.encoder.augment = None

@@ -257,4 +257,4 @@ def workers_for(device: torch.device) -> int:
     if device.type != "cuda":
         return 0
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    return max(1, min(6, (os.cpu_count() or 2) - 2))
+    return max(1, min(12, (os.cpu_count() or 2) - 2))
