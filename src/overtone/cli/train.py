@@ -34,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     echat.add_argument("--look-every", metavar="N", type=int, default=0, help="steps between looks at held-out records")
     echat.add_argument("--samples", metavar="N", type=int, default=4, help="held-out clips answered at each look (4)")
     echat.add_argument("--workers", metavar="N", type=int, default=-1, help="processes that make batches")
-    echat.add_argument("--compile", action=argparse.BooleanOptionalAction, help="compile layers (mini, short: on a GPU)")
+    echat.add_argument("--compile", action=argparse.BooleanOptionalAction, help="compile layers (as the preset says)")
     text = parser.add_argument_group("of text")
     text.add_argument("--model", metavar="NAME", default="smollm2", help="smollm2, or a model of Hugging Face's")
     text.add_argument("--target", choices=("tokens", "regression"), default="tokens", help="what is learnt (tokens)")
