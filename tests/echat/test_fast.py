@@ -123,10 +123,15 @@ def test_what_a_compiler_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fast.lack("cuda") == "triton is not installed"
 
 
-def test_lengths_of_whole_blocks_change_no_loss() -> None:
-    made = model()
+@pytest.mark.parametrize("kind", ["small", "moonshine"])
+def test_lengths_of_whole_blocks_change_no_loss(kind: str) -> None:
+    made = model(kind)
     first = [learnt(made, rows, holes)[0] for rows in ROWS for holes in (False, True)]
-    made.block = 8
+    made.block, made.encoder.block = 8, 32
+    for samples in (3_200, 3_520, 17_000):
+        states, _ = made.encoder(torch.randn(2, samples), torch.tensor([samples, 3_300]))
+        heard, _ = made.adapter(states, torch.tensor([9, 8]))
+        assert states.shape[1] % 32 == 0 and heard.shape[1] % 8 == 0
     assert first == pytest.approx([learnt(made, rows, holes)[0] for rows in ROWS for holes in (False, True)], abs=1e-5)
 
 

@@ -165,7 +165,11 @@ def test_a_frozen_language_model_is_exact_after_slices_on_a_gpu(made, tmp_path, 
 
 
 def test_compiled_stages_learn_what_others_do_and_are_saved_under_the_same_names(made, tmp_path, monkeypatch) -> None:
-    """With looks and slices between; a compiler that changes nothing, so that every weight must be the same."""
+    """With looks and slices between; a compiler that changes nothing, and no dropout, whose draws depend on how far a
+    batch is padded, so that every weight must be the same."""
+    preset = tmp_path / "sure.toml"
+    preset.write_text(made[0].read_text().replace("[model.adapter]", "[model.adapter]\ndropout = 0.0"))
+    made = preset, made[1]
     how = functools.partial(fast.compile_layers, backend="eager")
     monkeypatch.setattr(fast, "compile_layers", how)
     run(settings(made, tmp_path / "plain", stage="1"), quiet)
@@ -416,6 +420,30 @@ def test_dialogue_in_text_joins_as_text_alone(made, tmp_path) -> None:
     path.write_bytes(msgspec.json.encode({"messages": [{"role": "user", "content": "Alone?"}], "key": "k1"}))
     with pytest.raises(DataError, match=r"plain\.jsonl: k1: turns must be"):
         Corpus([path])
+
+
+@pytest.mark.timeout(120)
+def test_a_run_that_fails_ends_with_those_that_make_its_batches(made, tmp_path, environment) -> None:
+    """They must not be waited for: a run that holds a GPU's memory for ever stops all that come after it."""
+    code = """
+import sys, torch
+from overtone.cli import main
+from overtone.echat.net.model import EChat
+steps, forward = [], EChat.forward
+def no_room(self, batch):
+    steps.append(batch)
+    if len(steps) == 3:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 MiB. GPU 0 has 4 MiB free.\\nMore.")
+    return forward(self, batch)
+EChat.forward = no_room
+sys.exit(main(sys.argv[1:]))
+"""
+    command = [sys.executable, "-c", code, "train", "echat", "--preset", str(made[0]), "--data", str(made[1]), "--out",
+               str(tmp_path), "--device", "cpu", "--workers", "2", "--stage", "1"]  # fmt: skip
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    assert run.returncode == 2 and "Traceback" not in run.stderr
+    assert "Tried to allocate 20 MiB" in run.stderr and "smaller `positions`" in run.stderr
+    assert "More." not in run.stderr
 
 
 @pytest.mark.full

@@ -6,7 +6,7 @@ import argparse
 import math
 from pathlib import Path
 
-from overtone.errors import EXIT_BUDGET, EXIT_OK, MissingExtra, UsageError
+from overtone.errors import EXIT_BUDGET, EXIT_OK, MissingExtra, OvertoneError, UsageError
 from overtone.paths import shown
 
 
@@ -50,10 +50,15 @@ def main(args: argparse.Namespace) -> int:
     if args.steps < 0 or args.minutes <= 0 or args.log_every < 1 or args.samples < 0:
         raise UsageError("--steps, --minutes and --log-every must be above 0")
     try:
-        import torch  # noqa: F401
+        import torch
     except ModuleNotFoundError:
         raise MissingExtra("torch is not installed; run \"pip install 'overtone[train]'\"") from None
-    done = _echat(args) if args.what == "echat" else _text(args)
+    try:
+        done = _echat(args) if args.what == "echat" else _text(args)
+    except torch.OutOfMemoryError as error:
+        told = ". ".join(str(error).splitlines()[0].split(". ")[:3]).rstrip(".")  # then it lists every process there is
+        less = "a smaller --batch takes" if args.what == "text" else "smaller `positions` in the preset take"
+        raise OvertoneError(f"{told}; {less} less, or leave the GPU to it alone; --resume goes on") from None
     return EXIT_OK if done else EXIT_BUDGET
 
 

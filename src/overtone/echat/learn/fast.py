@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import math
 import os
 import shutil
 import sysconfig
@@ -70,7 +71,7 @@ def compile_layers(model: EChat, layers: Sequence[nn.Module], backend: Any = "in
     torch._dynamo.config.suppress_errors = True  # what cannot be compiled runs as it is written, with a warning
     for layer in layers:
         layer.compile(dynamic=True, backend=backend)
-    model.block = BLOCK
+    model.block, model.encoder.block = BLOCK, BLOCK * math.prod(model.adapter.strides)
     return True
 
 

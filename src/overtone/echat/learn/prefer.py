@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +166,7 @@ class Pairs:
             told = ", ".join(f"{why} ({count})" for why, count in self.left_out.most_common(3)) or "all are held out"
             raise DataError(f"no pair to learn from, of {len(found)}: {told}; give others, or change the stage's feeds")
 
-    def batches(self, start: int) -> Iterator[tuple[int, Batch]]:
+    def batches(self, start: int) -> Generator[tuple[int, Batch], None, None]:
         index, epoch = 0, 0
         while True:
             order = np.random.default_rng([self.seed % 2**32, epoch]).permutation(len(self.train))

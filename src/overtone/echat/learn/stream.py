@@ -8,7 +8,7 @@ import hashlib
 import os
 import random
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,7 @@ class Stream(IterableDataset):
 
     # data
 
-    def batches(self, start: int) -> Iterator[tuple[int, Batch]]:
+    def batches(self, start: int) -> Generator[tuple[int, Batch], None, None]:
         """Batches from number `start` on, made ahead by `workers` processes."""
         self.start = start
         ahead: dict[str, Any] = {}

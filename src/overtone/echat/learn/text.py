@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -104,7 +104,7 @@ class Rows:
         if len(laid) < size * world.size:
             self.size = max(1, len(laid) // world.size)
 
-    def batches(self, start: int) -> Iterator[tuple[int, Batch]]:
+    def batches(self, start: int) -> Generator[tuple[int, Batch], None, None]:
         per_round = len(self.laid) // (self.size * self.world.size)
         index = start
         while True:

@@ -7,7 +7,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,7 +42,7 @@ class Out(Protocol):
 class Data(Protocol):
     """Batches without end, the same for the same seed; `ready` brings one to the device with all it needs."""
 
-    def batches(self, start: int) -> Iterator[tuple[int, Any]]: ...
+    def batches(self, start: int) -> Generator[tuple[int, Any], None, None]: ...
     def ready(self, batch: Any, step: int) -> Any: ...
 
 
@@ -73,65 +73,68 @@ def train(
     log = Log(out / LOG, progress, world)
     began, saved = time.monotonic() - progress.seconds, time.monotonic()
     step, used, at, positions = progress.step, progress.targets, progress.batch, progress.positions
-    stream = data.batches(at)
     autocast = torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else contextlib.nullcontext()
     learning = [p for group in parts.values() for p in group if p.requires_grad]
     stopped = False
     model.train()
 
-    while step < run.steps and not stopped:
-        step += 1
+    # closed also by an error, which would keep it alive: who makes batches ends then, and is not waited for at exit
+    with contextlib.closing(data.batches(at)) as stream:
+        while step < run.steps and not stopped:
+            step += 1
 
-        # data: batches until this step's share of the target tokens is used up. The share counts from the beginning of
-        # the stage, so what one step takes too much the next takes less, and all arms end within a batch of each other.
-        micro: list[Any] = []
-        total = 0.0
-        while not micro or used + total < step * run.targets / run.steps:
-            index, batch = next(stream)
-            micro.append(batch)
-            total += world.total(batch.n_targets)
-            at = index + 1
-            positions += batch.n_positions
+            # data: batches until this step's share of the target tokens is used up. The share counts from the beginning
+            # of the stage, so what one step takes too much the next takes less, and all arms end within a batch of each
+            # other.
+            micro: list[Any] = []
+            total = 0.0
+            while not micro or used + total < step * run.targets / run.steps:
+                index, batch = next(stream)
+                micro.append(batch)
+                total += world.total(batch.n_targets)
+                at = index + 1
+                positions += batch.n_positions
 
-        # forward and backward: gradients add up to that of the mean over all targets of the step, on all processes
-        torch.manual_seed(draw(seed, step, world.rank))  # of dropout; after the data, whose loader draws too
-        sums = torch.zeros(7, device=device)
-        for batch in micro:
-            with autocast:
-                result: Out = model(data.ready(batch, step))
-            share = batch.n_targets / max(total, 1)
-            (result.loss * share * world.size).backward()
-            sums += _parts(result, share, device)
+            # forward and backward: gradients add up to that of the mean over all targets of the step, on all processes
+            torch.manual_seed(draw(seed, step, world.rank))  # of dropout; after the data, whose loader draws too
+            sums = torch.zeros(7, device=device)
+            for batch in micro:
+                with autocast:
+                    result: Out = model(data.ready(batch, step))
+                share = batch.n_targets / max(total, 1)
+                (result.loss * share * world.size).backward()
+                sums += _parts(result, share, device)
 
-        # clip and step
-        norm = nn.utils.clip_grad_norm_(learning, stage.clip)
-        rate = rate_at(step, run)
-        for group in optimiser.param_groups:
-            group["lr"] = group["base"] * rate
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
-        used += int(total)
+            # clip and step
+            norm = nn.utils.clip_grad_norm_(learning, stage.clip)
+            rate = rate_at(step, run)
+            for group in optimiser.param_groups:
+                group["lr"] = group["base"] * rate
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+            used += int(total)
 
-        # log: numbers stay on the device until a few are fetched together, so that nothing waits for each step
-        log.keep(step, sums, norm, rate, positions, "+".join(sorted({b.task for b in micro})), time.monotonic() - began)
-        ending = step == run.steps
-        stopped = not ending and world.agree(time.monotonic() > deadline or told_to_end())
-        if ending or stopped or step % log_every == 0:
-            log.fetch(tell)
+            # log: numbers stay on the device until a few are fetched together, so that nothing waits for each step
+            tasks = "+".join(sorted({b.task for b in micro}))
+            log.keep(step, sums, norm, rate, positions, tasks, time.monotonic() - began)
+            ending = step == run.steps
+            stopped = not ending and world.agree(time.monotonic() > deadline or told_to_end())
+            if ending or stopped or step % log_every == 0:
+                log.fetch(tell)
 
-        # look: held-out loss and samples
-        if ending or (look_every and step % look_every == 0):
-            model.eval()
-            with torch.no_grad(), autocast:
-                look(step)
-            model.train()
+            # look: held-out loss and samples
+            if ending or (look_every and step % look_every == 0):
+                model.eval()
+                with torch.no_grad(), autocast:
+                    look(step)
+                model.train()
 
-        # save
-        if stopped or (not ending and world.agree(time.monotonic() - saved > save_every)):
-            log.fetch(tell)
-            spent = time.monotonic() - began
-            launch.save(out, model, optimiser, Progress(step, used, at, spent, positions), world)
-            saved = time.monotonic()
+            # save
+            if stopped or (not ending and world.agree(time.monotonic() - saved > save_every)):
+                log.fetch(tell)
+                spent = time.monotonic() - began
+                launch.save(out, model, optimiser, Progress(step, used, at, spent, positions), world)
+                saved = time.monotonic()
     return not stopped
 
 

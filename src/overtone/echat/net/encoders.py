@@ -14,13 +14,14 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from overtone.echat.net.config import RATE, SHORTEST, EncoderConfig, frames_of
-from overtone.echat.net.model import Block, fill, sinusoids, within
+from overtone.echat.net.model import Block, convolve, fill, sinusoids, within
 from overtone.echat.net.moonshine import moonshine_state
 from overtone.embedded import require
 from overtone.errors import DataError, UsageError
 from overtone.paths import shown
 
 Augment = Callable[[Tensor, Tensor], Tensor]
+HOP = {"small": 320, "whisper": 320, "moonshine": 384}  # samples of one state more
 
 
 class Encoder(nn.Module):
@@ -30,6 +31,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.config, self.dim = config, config.dim
         self.checkpointing = False
+        self.block = 1  # the layers are given lengths that are a multiple of it
         self.augment: Augment | None = None  # on log-mel (C, mels, frames), frames (C,), while training
 
     def frames(self, samples: Tensor) -> Tensor:
@@ -37,13 +39,18 @@ class Encoder(nn.Module):
 
     def forward(self, wave: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         wave = wave * within(lengths, wave.shape[1])
-        if wave.shape[1] < SHORTEST:
-            wave = F.pad(wave, (0, SHORTEST - wave.shape[1]))
+        wave = F.pad(wave, (0, self._room(wave.shape[1]) - wave.shape[1]))
         lengths = lengths.clamp(min=SHORTEST)
         return self.states(wave, lengths), self.frames(lengths)
 
     def states(self, wave: Tensor, lengths: Tensor) -> Tensor:
         raise NotImplementedError
+
+    def _room(self, samples: int) -> int:
+        """How many samples a batch gets that needs so many: the shortest clip's at least, and whole blocks."""
+        samples = max(samples, SHORTEST)
+        more = samples + -frames_of(self.config.kind, samples) % self.block * HOP[self.config.kind]
+        return samples if self.config.kind == "whisper" and more > self.config.longest * RATE else more
 
     def through(self, layers: nn.ModuleList, norm: nn.Module, x: Tensor, inside: Tensor, **given: Any) -> Tensor:
         """(C, T, dim) → (C, T, dim + beside): the states after the last layer; beside them, the same at all times, mean
@@ -111,10 +118,10 @@ class MelEncoder(Encoder):
         frames = lengths // 160
         if self.augment is not None and self.training:
             x = self.augment(x, frames)
-        inside = within(frames, x.shape[2])[:, None, :]
-        x = F.gelu(conv1((x * inside).to(conv1.weight.dtype))) * inside
-        # contiguous, as a layer gives it: compiled, a layer is another function for each way its input lies in memory
-        return F.gelu(conv2(x)).transpose(1, 2).contiguous()
+        x = x.transpose(1, 2)
+        inside = within(frames, x.shape[1])[..., None]
+        x = F.gelu(convolve(conv1, (x * inside).to(conv1.weight.dtype))) * inside
+        return F.gelu(convolve(conv2, x))
 
 
 class Small(MelEncoder):
@@ -199,10 +206,10 @@ class Moonshine(Encoder):
     def states(self, wave: Tensor, lengths: Tensor) -> Tensor:
         net = self.net
         with torch.autocast(wave.device.type, enabled=False):  # samples need more than bf16's eight bits
-            x = torch.tanh(F.conv1d(wave[:, None].float(), net.conv1.weight.float(), stride=64))  # (C, dim, samples/64)
-            x = self._normalise(x, (lengths - 127) // 64 + 1)
-        x = F.gelu(net.conv2(x.to(net.conv2.weight.dtype)))
-        x = F.gelu(net.conv3(x)).transpose(1, 2).contiguous()  # (C, T, dim)
+            x = F.linear(wave.float().unfold(1, 127, 64), net.conv1.weight.float().flatten(1))  # (C, samples/64, dim)
+            x = self._normalise(torch.tanh(x), (lengths - 127) // 64 + 1)
+        x = F.gelu(convolve(net.conv2, x.to(net.conv2.weight.dtype)))
+        x = F.gelu(convolve(net.conv3, x))  # (C, T, dim)
         inside = within(self.frames(lengths), x.shape[1])
         turn = net.rotary_emb(x, position_ids=torch.arange(x.shape[1], device=x.device)[None])
         return self.through(
@@ -210,12 +217,12 @@ class Moonshine(Encoder):
         )
 
     def _normalise(self, x: Tensor, frames: Tensor) -> Tensor:
-        inside = within(frames, x.shape[2])[:, None, :]  # (C, 1, frames)
-        count = (frames * x.shape[1])[:, None, None]
+        inside = within(frames, x.shape[1])[..., None]  # (C, frames, 1)
+        count = (frames * x.shape[2])[:, None, None]
         mean = (x * inside).sum((1, 2), keepdim=True) / count
         variance = ((x - mean).square() * inside).sum((1, 2), keepdim=True) / count
         x = (x - mean) * torch.rsqrt(variance + self.net.groupnorm.eps)
-        return x * self.net.groupnorm.weight[:, None] + self.net.groupnorm.bias[:, None]
+        return x * self.net.groupnorm.weight + self.net.groupnorm.bias
 
 
 def _mean_and_spread(x: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:

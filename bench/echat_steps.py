@@ -1,0 +1,123 @@
+"""Where a training step's time goes: how long it takes, how long the GPU computes in it, how many kernels it starts.
+
+    python -m bench.echat_steps --preset short --data PACK/train --data PACK/aloud [--stages 1a,3] [--no-compile]
+
+Each stage begins with fresh weights and is measured over so many steps after as many to get warm; where there is a GPU,
+as many again with its kernels recorded. Where it computes for a small part of a step, the rest waits for the processor
+to start kernels: then several runs at once cost each other little, and larger batches cost nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from overtone.echat.learn.curves import LOG, read_log
+from overtone.echat.learn.recipe import Settings, given, run
+from overtone.echat.learn.stages import plan, stages
+from overtone.echat.net import checkpoint
+from overtone.echat.net import config as configs
+
+AT = re.compile(r"\s*step (\d+)/")
+
+
+class Recorder:
+    """Listens to what a run says, and records the GPU's kernels from one of its lines to another."""
+
+    def __init__(self, begin: int, end: int) -> None:
+        self.begin, self.end = begin, end
+        self.profile: Any = None
+        self.busy, self.kernels, self.memory = 0.0, 0, ""
+
+    def __call__(self, line: str) -> None:
+        found = AT.match(line)
+        if "of the GPU were used" in line:
+            self.memory = line.strip().removeprefix("at most ").removesuffix(" of the GPU were used")
+        if not found or not torch.cuda.is_available():
+            return
+        if int(found[1]) == self.begin:
+            self.profile = profile(activities=[ProfilerActivity.CUDA])
+            self.profile.start()
+        elif int(found[1]) == self.end:
+            torch.cuda.synchronize()
+            self.profile.stop()
+            self.count()
+
+    def count(self) -> None:
+        """Seconds in which at least one kernel ran, and how many there were."""
+        spans = sorted(
+            (event.time_range.start, event.time_range.end)
+            for event in self.profile.events()
+            if event.device_type == torch.autograd.DeviceType.CUDA
+        )
+        self.kernels, until = len(spans), 0.0
+        for start, end in spans:
+            self.busy += max(0.0, end - max(start, until)) / 1e6
+            until = max(until, end)
+
+
+def launching(count: int = 20_000) -> float:
+    """Seconds the processor takes to start a kernel that does next to nothing."""
+    one = torch.ones(1, device="cuda")
+    for _ in range(2):
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        for _ in range(count):
+            one.add_(1)
+        torch.cuda.synchronize()
+    return (time.perf_counter() - began) / count
+
+
+def measured(given_: argparse.Namespace, stage: str, start: Path, out: Path) -> str:
+    n = given_.steps
+    listener = Recorder(2 * n, 3 * n)
+    settings = Settings(
+        given_.preset, tuple(given_.data), out, stage=stage, start=start, steps=3 * n, log_every=n, samples=0,
+        compile=given_.compile, encoder=given_.encoder, lm=given_.lm, device=given_.device,
+    )  # fmt: skip
+    run(settings, listener)
+    log = read_log(out / f"stage-{stage}" / LOG)
+    step = (log[2 * n - 1].seconds - log[n - 1].seconds) / n
+    positions = (log[2 * n - 1].positions - log[n - 1].positions) / n
+    told = f"{stage:<6} {1000 * step:>9.1f} {positions:>10.0f} {positions / step:>12,.0f}"
+    if listener.kernels:
+        told += f" {1000 * listener.busy / n:>9.1f} {listener.busy / n / step:>7.0%} {listener.kernels / n:>9.0f}"
+    return f"{told}  {listener.memory}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.echat_steps", description=__doc__.partition("\n")[0])
+    parser.add_argument("--preset", default="short")
+    parser.add_argument("--data", metavar="PACK", type=Path, action="append", required=True)
+    parser.add_argument("--stages", metavar="NAME,…", help="all of the preset's")
+    parser.add_argument("--steps", type=int, default=20, help="measured (20)")
+    parser.add_argument("--compile", action=argparse.BooleanOptionalAction)
+    parser.add_argument("--encoder", default="")
+    parser.add_argument("--lm", default="")
+    parser.add_argument("--device", default="auto")
+    args = parser.parse_args()
+    config = configs.read(args.preset)
+    names = args.stages.split(",") if args.stages else [r.name for r in plan(stages(config.stage, args.preset))]
+    where = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
+    print(f"preset {args.preset}; {where}, torch {torch.__version__}; {args.steps} steps")
+    if torch.cuda.is_available():
+        print(f"starting a kernel takes {1e6 * launching():.1f} µs")
+    heads = ("ms a step", 9), ("positions", 10), ("positions/s", 12), ("GPU, ms", 9), ("share", 7), ("kernels", 9)
+    print(f"\n{'stage':<6}", *(f"{head:>{width}}" for head, width in heads))
+    with tempfile.TemporaryDirectory() as folder:
+        start = Path(folder, "start")
+        asked = Settings(args.preset, (), start, encoder=args.encoder, lm=args.lm)
+        checkpoint.save(checkpoint.make(given(config, asked)), start, given(config, asked))
+        for name in names:
+            print(measured(args, name, start, Path(folder, name)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
