@@ -95,8 +95,8 @@ def convolve(conv: Any, x: Tensor) -> Tensor:
     millisecond or two, and no two batches have the same."""
     padding = conv.padding[0]
     x = F.pad(x, (0, 0, padding, padding)) if padding else x
-    windows = x.unfold(1, conv.kernel_size[0], conv.stride[0])  # (C, T', in, k)
-    return F.linear(windows.flatten(2), conv.weight.flatten(1), conv.bias)
+    windows = x.unfold(1, conv.kernel_size[0], conv.stride[0]).transpose(2, 3)  # (C, T', k, in), as it lies in memory
+    return F.linear(windows.flatten(2), conv.weight.transpose(1, 2).flatten(1), conv.bias)
 
 
 def within(lengths: Tensor, size: int) -> Tensor:
