@@ -134,15 +134,18 @@ def test_the_first_stage_leaves_the_language_model_as_it_was(made, tmp_path) -> 
     assert moved == {"encoder", "adapter"}
 
 
-def test_a_listening_stage_finds_words_and_labels_and_is_gone_on_with(made, tmp_path) -> None:
+def test_a_listening_stage_finds_words_and_labels_and_is_gone_on_with(made, tmp_path, monkeypatch) -> None:
     rest = HEARD + "listen = true\nctc = 1.0\ncues = 1.0\n"
     tapped = PRESET.replace("[model.adapter]", "taps = [0]\n[model.adapter]")
     stages = STAGE.format(name="1a", rest=rest) + STAGE.format(name="1b", rest=TABLES["1"])
-    (tmp_path / "l.toml").write_text(tapped + stages)
+    (tmp_path / "l.toml").write_text("compile = true\n" + tapped + stages)
     listening = (tmp_path / "l.toml", made[1])
     said: list[str] = []
+    compiled: list[bool] = []
+    monkeypatch.setattr(fast, "wanted", lambda asked, preset, *rest: bool(compiled.append(preset)))
     assert not run(settings(listening, tmp_path / "run", minutes=1e-6), quiet)
     assert run(settings(listening, tmp_path / "run", resume=True), said.append)
+    assert compiled == [False, False, True]  # its few layers are not worth it
     first, then = (read_log(tmp_path / "run" / f"stage-{name}" / LOG) for name in ("1a", "1b"))
     assert all(row.cues and not row.text for row in first)
     assert all(row.cues and row.text for row in then)

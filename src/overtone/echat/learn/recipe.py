@@ -154,7 +154,8 @@ def _stage(
     frozen = world.size == 1 and not run.stage.lr.lm
     exact = fast.freeze(model.lm, narrow=fast.alone_on_gpu(world)) if frozen else []
     launch.spread(model, world, layers)
-    compiled = fast.wanted(settings.compile, config.compile, world, say) and fast.compile_layers(model, layers(model))
+    many = config.compile and not run.stage.listen  # layers: a few do not bring back what compiling them takes
+    compiled = fast.wanted(settings.compile, many, world, say) and fast.compile_layers(model, layers(model))
     parts = {name: list(getattr(model, name).parameters()) for name in PARTS}
     held = stream.held_out(HELD_OUT)
     think: Think = ""
