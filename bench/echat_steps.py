@@ -75,12 +75,12 @@ def launching(count: int = 20_000) -> float:
     return (time.perf_counter() - began) / count
 
 
-def measured(given_: argparse.Namespace, stage: str, start: Path, out: Path) -> str:
-    n = given_.steps
+def measured(args: argparse.Namespace, stage: str, start: Path, out: Path) -> str:
+    n = args.steps
     listener = Recorder(2 * n, 3 * n)
     settings = Settings(
-        given_.preset, tuple(given_.data), out, stage=stage, start=start, steps=3 * n, log_every=n, samples=0,
-        compile=given_.compile, encoder=given_.encoder, lm=given_.lm, device=given_.device,
+        args.preset, tuple(args.data), out, stage=stage, start=start, steps=3 * n, log_every=n, samples=0,
+        compile=args.compile, encoder=args.encoder, lm=args.lm, device=args.device,
     )  # fmt: skip
     run(settings, listener)
     log = read_log(out / f"stage-{stage}" / LOG)
@@ -113,8 +113,8 @@ def main() -> None:
     print(f"\n{'stage':<6}", *(f"{head:>{width}}" for head, width in heads))
     with tempfile.TemporaryDirectory() as folder:
         start = Path(folder, "start")
-        asked = Settings(args.preset, (), start, encoder=args.encoder, lm=args.lm)
-        checkpoint.save(checkpoint.make(given(config, asked)), start, given(config, asked))
+        config = given(config, Settings(args.preset, (), start, encoder=args.encoder, lm=args.lm))
+        checkpoint.save(checkpoint.make(config), start, config)
         for name in names:
             print(measured(args, name, start, Path(folder, name)), flush=True)
 

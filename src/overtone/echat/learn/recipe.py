@@ -102,13 +102,11 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
                         f"stage {stage_run.name} starts from what stage {planned[number - 1].name} learnt: train that "
                         "first, or give a checkpoint with --from"
                     )
-                if model is None:
-                    torch.manual_seed(settings.seed)
-                    model = first_model(config, before)
-                if not _stage(
+                model = _stage(
                     model, settings, config, stage_run, folder, before, corpus, clips, tok, world, deadline,
                     told_to_end, say,
-                ):  # fmt: skip
+                )  # fmt: skip
+                if model is None:
                     return False
                 if world.size > 1:  # in pieces, each on its process
                     model = None
@@ -123,10 +121,11 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
 
 
 def _stage(
-    model: EChat, settings: Settings, config: Config, run: StageRun, folder: Path, before: Path | None, corpus: Corpus,
-    clips: Clips, tok: Any, world: World, deadline: float, told_to_end: Callable[[], bool], say: Callable[[str], None],
-) -> bool:  # fmt: skip
-    """One stage: its data, what of the model learns, the loop, its weights."""
+    kept: EChat | None, settings: Settings, config: Config, run: StageRun, folder: Path, before: Path | None,
+    corpus: Corpus, clips: Clips, tok: Any, world: World, deadline: float, told_to_end: Callable[[], bool],
+    say: Callable[[str], None],
+) -> EChat | None:  # fmt: skip
+    """One stage: its data, its model (`kept` from the stage before, or read), the loop, its weights. None: not done."""
     workers = settings.workers if settings.workers >= 0 else workers_for(world.device)
     stream = Stream(
         corpus, clips, run, config.model, tok, seed=settings.seed, rank=world.rank, world=world.size, workers=workers
@@ -140,8 +139,10 @@ def _stage(
         for name in stream.absent:
             say(f"  {name}: left out: no such data was given")
         same_data(folder, corpus.digests, settings.resume)
+    torch.manual_seed(settings.seed)
     if world.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
+    model = kept or first_model(config, before)
     model.ctc, model.cues, model.listen = run.stage.ctc, run.stage.cues, run.stage.listen
     if not stream.mel:
         model.encoder.augment = None
@@ -193,14 +194,14 @@ def _stage(
         if world.first:
             why = "ended by a signal" if told_to_end() else "the time is up"
             say(f"stage {run.name}: {why}; its checkpoint is saved, --resume goes on")
-        return False
+        return None
     if frozen:
         fast.thaw(model.lm, exact)
     read = {*corpus.digests, *(checkpoint.index(before).notes.get("data", ()) if before else ())}
     finish(model, config, folder, world, {"stage": run.name, "steps": run.steps, "seed": settings.seed,
                                           "ablate": list(settings.ablate), "recipe": recipe_name(config, settings),
                                           "data": sorted(read)})  # fmt: skip
-    return True
+    return model
 
 
 def recipe_name(config: Config, settings: Settings) -> str:

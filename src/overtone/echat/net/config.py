@@ -209,6 +209,9 @@ def frames(encoder: EncoderConfig, samples: int) -> int:
     return int(frames_of(encoder.kind, max(samples, SHORTEST)))
 
 
+HOP = {"small": 320, "whisper": 320, "moonshine": 384}  # samples of one state more: the strides below, multiplied
+
+
 def frames_of(kind: str, samples: Any) -> Any:
     """The same for an int or a tensor of ints that are not too short."""
     if kind == "moonshine":  # three convolutions without padding: kernels 127, 7, 3; strides 64, 3, 2

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from overtone.echat.net.config import RATE, SHORTEST, EncoderConfig, frames_of
+from overtone.echat.net.config import HOP, RATE, SHORTEST, EncoderConfig, frames_of
 from overtone.echat.net.model import Block, convolve, fill, sinusoids, within
 from overtone.echat.net.moonshine import moonshine_state
 from overtone.embedded import require
@@ -21,7 +21,6 @@ from overtone.errors import DataError, UsageError
 from overtone.paths import shown
 
 Augment = Callable[[Tensor, Tensor], Tensor]
-HOP = {"small": 320, "whisper": 320, "moonshine": 384}  # samples of one state more
 
 
 class Encoder(nn.Module):
@@ -206,8 +205,8 @@ class Moonshine(Encoder):
     def states(self, wave: Tensor, lengths: Tensor) -> Tensor:
         net = self.net
         with torch.autocast(wave.device.type, enabled=False):  # samples need more than bf16's eight bits
-            x = F.linear(wave.float().unfold(1, 127, 64), net.conv1.weight.float().flatten(1))  # (C, samples/64, dim)
-            x = self._normalise(torch.tanh(x), (lengths - 127) // 64 + 1)
+            x = torch.tanh(convolve(net.conv1, wave.float()[..., None]))  # (C, samples/64, dim)
+            x = self._normalise(x, (lengths - 127) // 64 + 1)
         x = F.gelu(convolve(net.conv2, x.to(net.conv2.weight.dtype)))
         x = F.gelu(convolve(net.conv3, x))  # (C, T, dim)
         inside = within(self.frames(lengths), x.shape[1])

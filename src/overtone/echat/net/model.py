@@ -96,7 +96,7 @@ def convolve(conv: Any, x: Tensor) -> Tensor:
     padding = conv.padding[0]
     x = F.pad(x, (0, 0, padding, padding)) if padding else x
     windows = x.unfold(1, conv.kernel_size[0], conv.stride[0]).transpose(2, 3)  # (C, T', k, in), as it lies in memory
-    return F.linear(windows.flatten(2), conv.weight.transpose(1, 2).flatten(1), conv.bias)
+    return F.linear(windows.flatten(2), conv.weight.to(x.dtype).transpose(1, 2).flatten(1), conv.bias)
 
 
 def within(lengths: Tensor, size: int) -> Tensor:
