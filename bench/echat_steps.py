@@ -1,6 +1,6 @@
 """Where a training step's time goes: how long it takes, how long the GPU computes in it, how many kernels it starts.
 
-    python -m bench.echat_steps --preset short --data PACK/train --data PACK/aloud [--stages 1a,3] [--no-compile]
+    python -m bench.echat_steps --preset short --data PACK/train --data PACK/aloud [--stages 1a,3] [--no-graphs]
 
 Each stage begins with fresh weights and is measured over so many steps after as many to get warm; where there is a GPU,
 as many again with its kernels recorded. Where it computes for a small part of a step, the rest waits for the processor
@@ -39,7 +39,7 @@ class Recorder:
     def __call__(self, line: str) -> None:
         found = AT.match(line)
         if "of the GPU were used" in line:
-            self.memory = line.strip().removeprefix("at most ").removesuffix(" of the GPU were used")
+            self.memory = line.strip().removeprefix("at most ").replace(" of the GPU were used", "")
         if not found or not torch.cuda.is_available():
             return
         if int(found[1]) == self.begin:
@@ -80,7 +80,7 @@ def measured(args: argparse.Namespace, stage: str, start: Path, out: Path) -> st
     listener = Recorder(2 * n, 3 * n)
     settings = Settings(
         args.preset, tuple(args.data), out, stage=stage, start=start, steps=3 * n, log_every=n, samples=0,
-        compile=args.compile, encoder=args.encoder, lm=args.lm, device=args.device,
+        graphs=not args.no_graphs, encoder=args.encoder, lm=args.lm, device=args.device,
     )  # fmt: skip
     run(settings, listener)
     log = read_log(out / f"stage-{stage}" / LOG)
@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--data", metavar="PACK", type=Path, action="append", required=True)
     parser.add_argument("--stages", metavar="NAME,…", help="all of the preset's")
     parser.add_argument("--steps", type=int, default=20, help="measured (20)")
-    parser.add_argument("--compile", action=argparse.BooleanOptionalAction)
+    parser.add_argument("--no-graphs", action="store_true")
     parser.add_argument("--encoder", default="")
     parser.add_argument("--lm", default="")
     parser.add_argument("--device", default="auto")

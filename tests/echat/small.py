@@ -28,6 +28,10 @@ class Batch:
     ctc_lengths: Tensor
     labels: Tensor
 
+    @property
+    def rows(self) -> list[int]:
+        return self.mask.sum(1).tolist()
+
 
 def model_config(**lm: Any) -> ModelConfig:
     sizes = {"hidden": 32, "layers": 2, "heads": 2, "kv_heads": 1, "ffn": 64, "vocab": 260}

@@ -1,8 +1,7 @@
-"""What makes a GPU faster changes no loss, no name and no weight: compiled layers, a narrow frozen part, less kept."""
+"""What makes a GPU faster changes no loss, no name and no weight: whole blocks, a narrow frozen part, less kept."""
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 import msgspec
@@ -11,14 +10,11 @@ import torch
 from torch import nn
 
 from overtone.echat.learn import fast
-from overtone.echat.learn.launch import World
-from overtone.echat.learn.recipe import layers
 from overtone.echat.net import config
 from overtone.echat.net.backbone import RMSNorm, open_lm
 from overtone.echat.net.encoders import open_encoder
 from overtone.echat.net.model import EChat
 from tests.echat import small
-from tests.echat.toys import ALONE
 
 ROWS = (
     ((0.8, "hello", 6), (0.5, "yes", 0)),
@@ -28,7 +24,6 @@ ROWS = (
 
 
 def model(kind: str = "small") -> EChat:
-    """Widths that no length of a batch has, or the compiler would take the two for one."""
     made = small.model_config(hidden=96, layers=3, heads=6, kv_heads=2)
     encoder = msgspec.structs.replace(made.encoder, kind=kind, dim=48, layers=2)
     made = msgspec.structs.replace(made, encoder=encoder, adapter=msgspec.structs.replace(made.adapter, layers=2))
@@ -46,81 +41,6 @@ def learnt(made: EChat, rows: Any, holes: bool = False) -> tuple[float, list[tor
     loss = made(batch).loss
     loss.backward()
     return float(loss.detach()), [p.grad.clone() for p in made.parameters() if p.grad is not None]
-
-
-def assert_same(one: EChat, other: EChat, holes: bool) -> None:
-    for rows in ROWS:
-        (a, first), (b, second) = learnt(one, rows, holes), learnt(other, rows, holes)
-        assert abs(a - b) < 1e-4
-        assert all(torch.allclose(x, y, atol=1e-4) for x, y in zip(first, second, strict=True))
-
-
-class Counting:
-    """A compiler that compiles nothing and counts what it was asked for."""
-
-    def __init__(self) -> None:
-        self.graphs = 0
-
-    def __call__(self, graph: Any, inputs: Any) -> Any:
-        self.graphs += 1
-        return graph.forward
-
-
-@pytest.mark.parametrize("kind", ["small", "moonshine"])
-def test_compiled_layers_learn_the_same_and_batches_of_other_shapes_need_no_other_code(kind: str) -> None:
-    torch._dynamo.reset()
-    counting = Counting()
-    plain, made = model(kind), model(kind)
-    names = list(made.state_dict())
-    assert fast.compile_layers(made, layers(made), backend=counting)
-    assert_same(plain, made, holes=False)
-    first = counting.graphs
-    assert 3 <= first <= 5  # a layer of each kind, and where the first of a kind is laid out in memory otherwise
-    for rows in ROWS:
-        learnt(made, rows)
-    assert counting.graphs == first
-    assert_same(plain, made, holes=True)
-    assert counting.graphs == first + 1  # attention with a mask is other code
-    with fast.uncompiled(True), torch.no_grad():
-        made(small.batch(made.config))
-    assert counting.graphs == first + 1
-    assert list(made.state_dict()) == names
-    made.load_state_dict(plain.state_dict())
-
-
-@pytest.mark.full
-@pytest.mark.timeout(600)
-@pytest.mark.skipif(not shutil.which("g++"), reason="needs a C++ compiler")
-@pytest.mark.parametrize("kind", ["small", "moonshine"])
-def test_machine_code_learns_the_same(kind: str) -> None:
-    torch._dynamo.reset()
-    plain, made = model(kind), model(kind)
-    fast.compile_layers(made, layers(made))
-    assert_same(plain, made, holes=False)
-    assert_same(plain, made, holes=True)
-
-
-def test_layers_are_compiled_where_one_gpu_trains_or_a_user_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu, many = World(0, 1, torch.device("cuda", 0)), World(0, 8, torch.device("cuda", 0))
-    said: list[str] = []
-    monkeypatch.setattr(fast, "lack", lambda device: "")
-    assert [fast.wanted(None, True, world, said.append) for world in (gpu, ALONE, many)] == [True, False, False]
-    assert fast.wanted(True, False, ALONE, said.append) and not fast.wanted(False, True, gpu, said.append)
-    monkeypatch.setattr(fast, "lack", lambda device: "triton is not installed")
-    assert not said and not fast.wanted(None, True, gpu, said.append)
-    assert said == ["  layers are not compiled: triton is not installed"]
-
-
-def test_what_a_compiler_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast.sysconfig, "get_path", lambda name: "/nowhere")
-    monkeypatch.setattr(fast.shutil, "which", lambda name: f"/usr/bin/{name}")
-    assert fast.lack("cpu") == "Python's headers are not installed"
-    monkeypatch.setattr(fast.shutil, "which", lambda name: None)
-    for name in ("CC", "CXX"):
-        monkeypatch.delenv(name, raising=False)
-    assert fast.lack("cpu") == "there is no compiler (c++, g++, clang++)"
-    monkeypatch.setattr(fast.importlib.util, "find_spec", lambda name: None)
-    assert fast.lack("cuda") == "triton is not installed"
 
 
 @pytest.mark.parametrize("kind", ["small", "moonshine"])

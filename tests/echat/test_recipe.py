@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import signal
@@ -25,6 +24,7 @@ from overtone.echat.learn import fast, mixing
 from overtone.echat.learn import stream as streams
 from overtone.echat.learn.batches import Clips
 from overtone.echat.learn.curves import LOG, LOOKS, read_log, read_looks
+from overtone.echat.learn.graphs import Reader
 from overtone.echat.learn.recipe import Settings, given, recipe_name, run
 from overtone.echat.learn.stages import Feed, Rates, Stage, plan, stages
 from overtone.echat.learn.stream import Corpus, Stream
@@ -134,18 +134,15 @@ def test_the_first_stage_leaves_the_language_model_as_it_was(made, tmp_path) -> 
     assert moved == {"encoder", "adapter"}
 
 
-def test_a_listening_stage_finds_words_and_labels_and_is_gone_on_with(made, tmp_path, monkeypatch) -> None:
+def test_a_listening_stage_finds_words_and_labels_and_is_gone_on_with(made, tmp_path) -> None:
     rest = HEARD + "listen = true\nctc = 1.0\ncues = 1.0\n"
     tapped = PRESET.replace("[model.adapter]", "taps = [0]\n[model.adapter]")
     stages = STAGE.format(name="1a", rest=rest) + STAGE.format(name="1b", rest=TABLES["1"])
-    (tmp_path / "l.toml").write_text("compile = true\n" + tapped + stages)
+    (tmp_path / "l.toml").write_text(tapped + stages)
     listening = (tmp_path / "l.toml", made[1])
     said: list[str] = []
-    compiled: list[bool] = []
-    monkeypatch.setattr(fast, "wanted", lambda asked, preset, *rest: bool(compiled.append(preset)))
     assert not run(settings(listening, tmp_path / "run", minutes=1e-6), quiet)
     assert run(settings(listening, tmp_path / "run", resume=True), said.append)
-    assert compiled == [False, False, True]  # its few layers are not worth it
     first, then = (read_log(tmp_path / "run" / f"stage-{name}" / LOG) for name in ("1a", "1b"))
     assert all(row.cues and not row.text for row in first)
     assert all(row.cues and row.text for row in then)
@@ -167,23 +164,31 @@ def test_a_frozen_language_model_is_exact_after_slices_on_a_gpu(made, tmp_path, 
     assert all(torch.equal(after[name], before[name]) for name in before if name.startswith("lm."))
 
 
-def test_compiled_stages_learn_what_others_do_and_are_saved_under_the_same_names(made, tmp_path, monkeypatch) -> None:
-    """With looks and slices between; a compiler that changes nothing, and no dropout, whose draws depend on how far a
+def test_rows_end_to_end_learn_what_padded_ones_do(made, tmp_path, monkeypatch) -> None:
+    """With looks and slices between, as on a GPU but for the recording; no dropout, whose draws depend on how far a
     batch is padded, so that every weight must be the same."""
     preset = tmp_path / "sure.toml"
     preset.write_text(made[0].read_text().replace("[model.adapter]", "[model.adapter]\ndropout = 0.0"))
     made = preset, made[1]
-    how = functools.partial(fast.compile_layers, backend="eager")
-    monkeypatch.setattr(fast, "compile_layers", how)
-    run(settings(made, tmp_path / "plain", stage="1"), quiet)
-    run(settings(made, tmp_path / "plain", stage="2"), quiet)
-    asked = {"compile": True, "look_every": 2, "samples": 1}
-    assert not run(settings(made, tmp_path / "compiled", stage="1", minutes=1e-6, **asked), quiet)
     for stage in ("1", "2"):
-        assert run(settings(made, tmp_path / "compiled", stage=stage, resume=True, **asked), quiet)
-    plain, compiled = weights(tmp_path / "plain"), weights(tmp_path / "compiled")
-    assert list(plain) == list(compiled)
-    assert all(torch.allclose(plain[name], compiled[name], atol=1e-4) for name in plain)
+        run(settings(made, tmp_path / "plain", stage=stage, graphs=False), quiet)
+    readers = []
+    recorded = fast.record
+
+    def rows(model, wanted: bool) -> None:
+        recorded(model, True)
+        readers.append(model.reader)
+
+    monkeypatch.setattr(fast, "Reader", lambda lm, record: Reader(lm, record=False))
+    monkeypatch.setattr(fast, "record", rows)
+    asked = {"look_every": 2, "samples": 1}
+    assert not run(settings(made, tmp_path / "rows", stage="1", minutes=1e-6, **asked), quiet)
+    for stage in ("1", "2"):
+        assert run(settings(made, tmp_path / "rows", stage=stage, resume=True, **asked), quiet)
+    assert len(readers) == 4 and readers[2] is readers[3] is not readers[1]  # 2a hands its weights on to 2b
+    plain, others = weights(tmp_path / "plain"), weights(tmp_path / "rows")
+    assert list(plain) == list(others)
+    assert all(torch.allclose(plain[name], others[name], atol=1e-4) for name in plain)
 
 
 def test_a_run_in_slices_ends_where_a_run_in_one_piece_does(made, tmp_path) -> None:

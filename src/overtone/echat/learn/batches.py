@@ -19,6 +19,7 @@ from overtone.echat.net.config import RATE
 __all__ = ["IGNORED", "RATE", "SLOT", "Batch", "Clips", "augment_wave", "collate", "mel_augmenter", "widen"]
 
 SLOT = -1  # an output of the adapter goes here
+HERE = ("clips", "slots", "ctc_ids", "ctc_lengths")  # of a batch: what only the processor has to know
 
 
 class Laid(Protocol):
@@ -41,6 +42,7 @@ class Batch:
     ctc_ids: torch.Tensor  # (C, U) text ids of what each clip says
     ctc_lengths: torch.Tensor  # (C,) 0 = not known
     labels: torch.Tensor  # (C, dimensions) numbers of what is heard besides, -1 = not known
+    slots: torch.Tensor  # (C,) outputs of the adapter for each clip
     clips: torch.Tensor  # (C,) numbers in the bank of clips
     wave: torch.Tensor | None = None  # (C, samples) float32 at 16 kHz; from the bank, see Clips.fill
     wave_lengths: torch.Tensor | None = None  # (C,)
@@ -50,12 +52,13 @@ class Batch:
     index: int = 0  # of the batch in its stage
     n_targets: int = 0
     n_positions: int = 0  # without padding
+    rows: Sequence[int] = ()  # positions of each row
     holes: bool = False  # some positions before a row's end are masked: causal attention alone will not do
 
     def to(self, device: torch.device) -> Batch:
         moved = {f.name: getattr(self, f.name) for f in fields(self)}
         for name, value in moved.items():
-            if isinstance(value, torch.Tensor) and name != "clips":
+            if isinstance(value, torch.Tensor) and name not in HERE:
                 moved[name] = value.to(device, non_blocking=True)
         return Batch(**moved)
 
@@ -96,11 +99,13 @@ def collate(
         ctc_ids=torch.from_numpy(ctc),
         ctc_lengths=torch.tensor([len(text) for text in words], dtype=torch.int64),
         labels=torch.tensor([clip for row in labels for clip in row], dtype=torch.int64).reshape(-1, len(DIMENSIONS)),
+        slots=torch.tensor([count for row in slots for count in row], dtype=torch.int64),
         clips=torch.tensor([clip for row in clips for clip in row], dtype=torch.int64),
         task=task,
         index=index,
         n_targets=int((targets != IGNORED).sum()),
         n_positions=sum(len(row[0]) for row in rows),
+        rows=[len(row[0]) for row in rows],
         holes=holes,
     )
 

@@ -1,21 +1,14 @@
-"""What makes training on one GPU faster and changes no name of a weight: layers compiled in place, a frozen language
-model held in bf16. Under torchrun neither is done: there FSDP narrows the weights and computes activations again."""
+"""What makes training on one GPU faster and changes no name of a weight: kernels recorded once, a frozen language model
+held in bf16. Under torchrun neither is done: there FSDP narrows the weights and computes activations again."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import math
-import os
-import shutil
-import sysconfig
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 
+from overtone.echat.learn.graphs import Reader
 from overtone.echat.learn.launch import World
 from overtone.echat.net.model import EChat
 
@@ -43,38 +36,12 @@ def thaw(part: nn.Module, exact: Sequence[Tensor]) -> None:
         weight.data = was.to(weight.device)
 
 
-# ── compiled layers ───────────────────────────────────────────────────────────────────────────────────────────────────
-def wanted(asked: bool | None, preset: bool, world: World, say: Callable[[str], None]) -> bool:
-    """Whether layers are to be compiled: where a user asks for it, or the preset does and one GPU trains."""
-    if world.size > 1 or not (preset and alone_on_gpu(world) if asked is None else asked):
-        return False
-    if why := lack(world.device.type):
-        say(f"  layers are not compiled: {why}")
-    return not why
-
-
-def lack(device: str) -> str:
-    """What torch.compile needs and this machine has not, or ""."""
-    if device == "cuda" and importlib.util.find_spec("triton") is None:
-        return "triton is not installed"
-    given, known = ("CC", ("cc", "gcc", "clang")) if device == "cuda" else ("CXX", ("c++", "g++", "clang++"))
-    if not (os.environ.get(given) or any(map(shutil.which, known))):
-        return f"there is no compiler ({', '.join(known)})"
-    if not Path(sysconfig.get_path("include"), "Python.h").is_file():  # triton builds a module of its own with it
-        return "Python's headers are not installed"
-    return ""
-
-
-def compile_layers(model: EChat, layers: Sequence[nn.Module], backend: Any = "inductor") -> bool:
-    """Compile layers in place; True. Each by itself: thirty alike are compiled once, in seconds where the whole would
-    take minutes. Sizes are variables: no batch needs code of its own. TORCHINDUCTOR_CACHE_DIR says where it is kept."""
-    torch._dynamo.config.suppress_errors = True  # what cannot be compiled runs as it is written, with a warning
-    for layer in layers:
-        layer.compile(dynamic=True, backend=backend)
-    model.block, model.encoder.block = BLOCK, BLOCK * math.prod(model.adapter.strides)
-    return True
-
-
-def uncompiled(compiled: bool) -> contextlib.AbstractContextManager[Any]:
-    """A context in which compiled layers run as they are written: decoding has other inputs at every step."""
-    return torch.compiler.set_stance("force_eager") if compiled else contextlib.nullcontext()
+# ── the language model by recorded kernels ────────────────────────────────────────────────────────────────────────────
+def record(model: EChat, wanted: bool) -> None:
+    """Have the language model read by recorded kernels, as before where its weights still are where they were; or not.
+    Where it is not, and in the encoder, attention with a mask wants lengths that are whole blocks."""
+    model.block, model.encoder.block = (BLOCK, BLOCK * math.prod(model.adapter.strides)) if wanted else (1, 1)
+    lm = model.lm.base_model
+    if not (wanted and model.reader and model.reader.fits()):
+        model.reader = None  # what it held is free for the next
+        model.reader = Reader(lm, record=True) if wanted else None

@@ -59,7 +59,7 @@ class Settings(Struct, frozen=True):
     log_every: int = 20
     look_every: int = 0  # steps; 0: at the end of each stage
     save_minutes: float | None = None  # None: as the preset says
-    compile: bool | None = None  # None: as the preset says, on a GPU
+    graphs: bool = True  # where one GPU trains: the language model's kernels are recorded
     samples: int = 4  # held-out clips that are answered at every look
 
 
@@ -155,8 +155,7 @@ def _stage(
     frozen = world.size == 1 and not run.stage.lr.lm
     exact = fast.freeze(model.lm, narrow=fast.alone_on_gpu(world)) if frozen else []
     launch.spread(model, world, layers)
-    many = config.compile and not run.stage.listen  # layers: a few do not bring back what compiling them takes
-    compiled = fast.wanted(settings.compile, many, world, say) and fast.compile_layers(model, layers(model))
+    fast.record(model, settings.graphs and fast.alone_on_gpu(world))
     parts = {name: list(getattr(model, name).parameters()) for name in PARTS}
     held = stream.held_out(HELD_OUT)
     think: Think = ""
@@ -167,10 +166,9 @@ def _stage(
 
     def look(step: int) -> None:
         losses = {}
-        with fast.uncompiled(compiled):
-            for name, batch in held.items():
-                losses[name] = round(float(model(stream.ready(batch, 0)).loss), 4)
-            said = samples.take(model, folder, step) if world.size == 1 and run.stage.lr.lm else []
+        for name, batch in held.items():
+            losses[name] = round(float(model(stream.ready(batch, 0)).loss), 4)
+        said = samples.take(model, folder, step) if world.size == 1 and run.stage.lr.lm else []
         if world.first:
             folder.mkdir(parents=True, exist_ok=True)
             with (folder / LOOKS).open("ab") as file:
@@ -189,7 +187,8 @@ def _stage(
         look=look, tell=tell, told_to_end=told_to_end,
     )  # fmt: skip
     if world.device.type == "cuda" and world.first:
-        say(f"  at most {torch.cuda.max_memory_allocated() / 1e9:.0f} GB of the GPU were used")
+        sizes = f"; {len(model.reader.recordings)} sizes recorded" if model.reader else ""
+        say(f"  at most {torch.cuda.max_memory_reserved() / 1e9:.0f} GB of the GPU were used{sizes}")
     if not done:
         if world.first:
             why = "ended by a signal" if told_to_end() else "the time is up"

@@ -95,7 +95,6 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     model: ModelConfig
     about: str = ""
-    compile: bool = False  # every transformer layer, where one GPU trains: a minute at first, then faster
     save_minutes: float = 5.0  # between checkpoints under way
     stage: dict[str, Any] = {}
 

@@ -25,16 +25,18 @@ class Helpers(nn.Module):
 
     def words(self, heard: Tensor, lengths: Tensor, ids: Tensor, sizes: Tensor, table: Tensor) -> Tensor:
         """What is said, read off the adapter's outputs (C, T, d) by the language model's own embeddings (V, d), among
-        the words of the batch (CTC): a mean over words. `ids` (C, U), of which `sizes` (C,) count; 0 = not known."""
+        the words of the batch (CTC): a mean over words. `ids` (C, U), of which `sizes` (C,) count; 0 = not known. The
+        two and `lengths` are best where the processor is: else it waits for the device to tell them."""
         known = sizes > 0
+        words, used = torch.unique(ids.clamp(min=0), return_inverse=True)  # (W,), (C, U)
+        words, used, counted = (t.to(heard.device, non_blocking=True) for t in (words, used + 1, known))
+        among = max(int((sizes * known).sum()), 1)
         with torch.autocast(heard.device.type, enabled=False):
             x = F.rms_norm(heard.float(), heard.shape[-1:]) * self.scale
-            words, used = torch.unique(ids.clamp(min=0), return_inverse=True)  # (W,), (C, U)
             scores = torch.cat((self.blank(x), x @ table[words].float().T), -1).log_softmax(-1)  # (C, T, 1+W)
-            loss = F.ctc_loss(
-                scores.transpose(0, 1), used + 1, lengths, sizes.clamp(min=1), reduction="none", zero_infinity=True
-            )
-        return (loss * known).sum() / (sizes * known).sum().clamp(min=1)
+            counts = lengths.cpu(), sizes.cpu().clamp(min=1)
+            loss = F.ctc_loss(scores.transpose(0, 1), used, *counts, reduction="none", zero_infinity=True)
+        return (loss * counted).sum() / among
 
     def cues(self, heard: Tensor, lengths: Tensor, labels: Tensor) -> Tensor:
         """Labels (C, dimensions) of clips, by a layer on the mean of a clip's outputs: a mean over those known."""

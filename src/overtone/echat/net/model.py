@@ -12,7 +12,7 @@ heard and are never predicted.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -42,8 +42,9 @@ class Batch(Protocol):
     ctc_ids: Tensor  # (C, U) text ids of what is said
     ctc_lengths: Tensor  # (C,) 0 = not known
     labels: Tensor  # (C, dimensions) numbers of what is heard besides, -1 = not known
-    # and, where a batch has them: target_at (N,), the flat places of its targets; holes, whether anything but padding
-    # at the end is masked. They spare the device a count and a mask.
+    # and, where a batch has them, so that nothing waits for the device to count: target_at (N,), the flat places of its
+    # targets; holes, whether anything but padding at the end is masked; rows, how long each is; slots (C,), how many
+    # outputs each clip has. Of these and of ctc_ids and ctc_lengths all but target_at may be where the processor is.
 
 
 @dataclass
@@ -169,6 +170,7 @@ class EChat(nn.Module):
         self.ctc = self.cues = 0.0  # weights of the helper losses; a stage sets them
         self.listen = False  # these alone: the language model is not asked
         self.block = 1  # the language model is given lengths that are a multiple of it
+        self.reader: Any = None  # while training: reads rows (B, L, d) of these lengths
         self._start()
 
     def _start(self) -> None:
@@ -254,7 +256,8 @@ class EChat(nn.Module):
         ctc = cue = torch.zeros((), device=batch.ids.device)
         if heard is not None and lengths is not None and self.ctc:
             table = self.lm.get_input_embeddings().weight.detach()
-            ctc = self.adapter.helpers.words(heard, lengths, batch.ctc_ids, batch.ctc_lengths, table)
+            slots = getattr(batch, "slots", lengths)
+            ctc = self.adapter.helpers.words(heard, slots, batch.ctc_ids, batch.ctc_lengths, table)
         if heard is not None and lengths is not None and self.cues:
             cue = self.adapter.helpers.cues(heard, lengths, batch.labels)
         return ctc, cue
@@ -263,12 +266,13 @@ class EChat(nn.Module):
         """What each target costs, in nats, (N,), and which id it is, in the order of the flat (B·L); what was heard and
         how long it is. At the targets only: V·L·B logits would not fit."""
         x, heard, lengths = self._embed(batch)
-        hidden = self._read(x, batch.mask if getattr(batch, "holes", True) else None)  # (B, L, d)
+        mask = batch.mask if getattr(batch, "holes", True) else None
+        hidden = self._read(x, mask, getattr(batch, "rows", ()))  # (B, L, d)
         at = getattr(batch, "target_at", None)  # flat places of the targets, where the batch has counted them before
         if at is None:
             at = (batch.targets != IGNORE).view(-1).nonzero()[:, 0]
         goal = batch.targets.reshape(-1)[at]  # (N,)
-        told = hidden.reshape(-1, hidden.shape[-1])[at - 1]  # (N, d): each is predicted by the position before it
+        told = hidden.flatten(0, 1).index_select(0, at - 1)  # (N, d): each is predicted by the position before it
         loss = torch.cat(
             [
                 _run(self._cross_entropy, self.training and len(goal) > CHUNK, h, g)
@@ -277,13 +281,15 @@ class EChat(nn.Module):
         )  # (N,)
         return loss, goal, heard, lengths
 
-    def _read(self, x: Tensor, mask: Tensor | None) -> Tensor:
+    def _read(self, x: Tensor, mask: Tensor | None, rows: Sequence[int] = ()) -> Tensor:
         """What the language model makes of its input, (B, L, d). `mask` (B, L) only where something before a row's end
         is hidden: behind padding nothing is read, so that causal attention alone, which is faster, will do."""
-        n = x.shape[1]
-        more = -n % self.block
         if torch.is_autocast_enabled(x.device.type):  # half as much to keep for the backward pass, and nothing to cast
             x = x.to(torch.get_autocast_dtype(x.device.type))
+        if self.reader is not None and mask is None and rows and self.training:
+            return self.reader(x, rows)
+        n = x.shape[1]
+        more = -n % self.block
         if more:
             x = F.pad(x, (0, 0, 0, more))
         if mask is not None:  # whole, (B, 1, L, L): of one for a row each, the device would be asked if it is needed
