@@ -1,10 +1,11 @@
 """Where a training step's time goes: how long it takes, how long the GPU computes in it, how many kernels it starts.
 
-    python -m bench.echat_steps --preset short --data PACK/train --data PACK/aloud [--stages 1a,3] [--no-graphs]
+    python -m bench.echat_steps --preset short --data PACK/train --data PACK/aloud [--stages 1a,3]
 
 Each stage begins with fresh weights and is measured over so many steps after as many to get warm; where there is a GPU,
-as many again with its kernels recorded. Where it computes for a small part of a step, the rest waits for the processor
-to start kernels: then several runs at once cost each other little, and larger batches cost nothing.
+as many again under a profiler. Where it computes for a small part of a step, the rest waits for the processor to start
+kernels: then several runs at once cost each other little, and larger batches cost nothing. There, stages that ask the
+language model are measured twice: with its kernels recorded, and with each started by itself (`--no-graphs`).
 """
 
 from __future__ import annotations
@@ -75,18 +76,18 @@ def launching(count: int = 20_000) -> float:
     return (time.perf_counter() - began) / count
 
 
-def measured(args: argparse.Namespace, stage: str, start: Path, out: Path) -> str:
+def measured(args: argparse.Namespace, stage: str, graphs: bool, start: Path, out: Path) -> str:
     n = args.steps
     listener = Recorder(2 * n, 3 * n)
     settings = Settings(
         args.preset, tuple(args.data), out, stage=stage, start=start, steps=3 * n, log_every=n, samples=0,
-        graphs=not args.no_graphs, encoder=args.encoder, lm=args.lm, device=args.device,
+        graphs=graphs, encoder=args.encoder, lm=args.lm, device=args.device,
     )  # fmt: skip
     run(settings, listener)
     log = read_log(out / f"stage-{stage}" / LOG)
     step = (log[2 * n - 1].seconds - log[n - 1].seconds) / n
     positions = (log[2 * n - 1].positions - log[n - 1].positions) / n
-    told = f"{stage:<6} {1000 * step:>9.1f} {positions:>10.0f} {positions / step:>12,.0f}"
+    told = f"{stage if graphs else stage + ' -':<6} {1000 * step:>9.1f} {positions:>10.0f} {positions / step:>12,.0f}"
     if listener.kernels:
         told += f" {1000 * listener.busy / n:>9.1f} {listener.busy / n / step:>7.0%} {listener.kernels / n:>9.0f}"
     return f"{told}  {listener.memory}"
@@ -98,7 +99,6 @@ def main() -> None:
     parser.add_argument("--data", metavar="PACK", type=Path, action="append", required=True)
     parser.add_argument("--stages", metavar="NAME,…", help="all of the preset's")
     parser.add_argument("--steps", type=int, default=20, help="measured (20)")
-    parser.add_argument("--no-graphs", action="store_true")
     parser.add_argument("--encoder", default="")
     parser.add_argument("--lm", default="")
     parser.add_argument("--device", default="auto")
@@ -116,7 +116,9 @@ def main() -> None:
         config = given(config, Settings(args.preset, (), start, encoder=args.encoder, lm=args.lm))
         checkpoint.save(checkpoint.make(config), start, config)
         for name in names:
-            print(measured(args, name, start, Path(folder, name)), flush=True)
+            twice = torch.cuda.is_available() and not config.stage[name].get("listen")
+            for graphs in (True, False) if twice else (True,):
+                print(measured(args, name, graphs, start, Path(folder, f"{name}-{graphs}")), flush=True)
 
 
 if __name__ == "__main__":

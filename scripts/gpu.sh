@@ -23,7 +23,7 @@ carried=${CARRIED:-carry} work=${WORK:-/tmp/overtone} python=${PYTHON:-python3}
 back=${OUT:-$work/back} minutes=${MINUTES:-8.5}
 mkdir -p "$work" "$back" "$work/said"
 export PYTHONPATH="$PWD/src:$PWD:$work/wheels${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 HF_HUB_OFFLINE=1
-export TORCHINDUCTOR_CACHE_DIR="$work/compiled" OMP_NUM_THREADS="${OMP_NUM_THREADS:-4}"
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-4}"
 [ ! -e "$work/mps/on" ] || export CUDA_MPS_PIPE_DIRECTORY="$work/mps" CUDA_MPS_LOG_DIRECTORY="$work/mps"
 own=(--encoder "$work/moonshine.safetensors" --lm "$work/smollm2.gguf")
 

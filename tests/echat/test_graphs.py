@@ -51,7 +51,7 @@ class Counted(Reader):
 @pytest.mark.parametrize("kind", ["small", "moonshine"])
 def test_rows_end_to_end_teach_the_same_as_padded_ones(kind: str) -> None:
     plain, made = model(kind), model(kind)
-    made.reader = Counted(made.lm.base_model, record=False)
+    made.reader = Counted(made.lm.base_model, 1024, record=False)
     for rows in ROWS:
         (a, first), (b, second) = learnt(plain, rows), learnt(made, rows)
         assert abs(a - b) < 1e-5
@@ -62,7 +62,7 @@ def test_rows_end_to_end_teach_the_same_as_padded_ones(kind: str) -> None:
 
 def test_what_is_hidden_within_rows_and_what_is_only_looked_at_is_read_padded() -> None:
     made = model()
-    made.reader = Counted(made.lm.base_model, record=False)
+    made.reader = Counted(made.lm.base_model, 1024, record=False)
     learnt(made, ROWS[0], holes=True)
     made.eval()
     learnt(made, ROWS[0])
@@ -70,23 +70,26 @@ def test_what_is_hidden_within_rows_and_what_is_only_looked_at_is_read_padded() 
 
 
 def test_recordings_are_kept_while_weights_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "Reader", lambda lm, record: Reader(lm, record=False))
+    monkeypatch.setattr(fast, "Reader", lambda lm, most, record: Reader(lm, most, record=False))
     made = model()
-    fast.record(made, False)
+    fast.record(made, False, 2000)
     assert made.reader is None and made.block == made.encoder.block == 1
-    fast.record(made, True)
+    fast.record(made, True, 2000)
     first = made.reader
-    fast.record(made, True)
+    fast.record(made, True, 1500)
     assert made.reader is first and (made.block, made.encoder.block) == (8, 32)
+    fast.record(made, True, 4000)
+    assert made.reader is not first  # its memory would not do
+    first = made.reader
     made.lm.requires_grad_(False)
-    fast.record(made, True)
+    fast.record(made, True, 2000)
     second = made.reader
     assert second is not first
     exact = fast.freeze(made.lm, narrow=True)
-    fast.record(made, True)
+    fast.record(made, True, 2000)
     assert made.reader not in (first, second)
     fast.thaw(made.lm, exact)
-    fast.record(made, False)
+    fast.record(made, False, 2000)
     assert made.reader is None
 
 
@@ -100,7 +103,7 @@ def test_recorded_kernels_teach_what_others_do(frozen: bool) -> None:
         made = model("moonshine").cuda()
         made.lm.requires_grad_(not frozen)
         exact = fast.freeze(made.lm, narrow=True) if frozen else []
-        made.reader = None if record is None else Reader(made.lm.base_model, record=record)
+        made.reader = None if record is None else Reader(made.lm.base_model, 4096, record=record)
         made.ctc = 0.3
         losses = []
         for rows in (ROWS[0] * 30, ROWS[1] * 40, ROWS[2] * 10, ROWS[0] * 30):
@@ -114,7 +117,7 @@ def test_recorded_kernels_teach_what_others_do(frozen: bool) -> None:
             losses.append(loss.item())
         found[name] = losses, torch.cat([p.grad.flatten() for p in made.parameters() if p.grad is not None])
         if record:
-            assert len(made.reader.recordings) == 3
+            assert len(made.reader.recordings) == 4  # and the largest, which came first
         assert len(exact) == (len(list(made.lm.parameters())) if frozen else 0)
     losses, slopes = found["padded"]
     for name in ("rows", "recorded"):

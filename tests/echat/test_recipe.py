@@ -175,11 +175,11 @@ def test_rows_end_to_end_learn_what_padded_ones_do(made, tmp_path, monkeypatch) 
     readers = []
     recorded = fast.record
 
-    def rows(model, wanted: bool) -> None:
-        recorded(model, True)
+    def rows(model, wanted: bool, most: int) -> None:
+        recorded(model, True, most)
         readers.append(model.reader)
 
-    monkeypatch.setattr(fast, "Reader", lambda lm, record: Reader(lm, record=False))
+    monkeypatch.setattr(fast, "Reader", lambda lm, most, record: Reader(lm, most, record=False))
     monkeypatch.setattr(fast, "record", rows)
     asked = {"look_every": 2, "samples": 1}
     assert not run(settings(made, tmp_path / "rows", stage="1", minutes=1e-6, **asked), quiet)

@@ -37,11 +37,11 @@ def thaw(part: nn.Module, exact: Sequence[Tensor]) -> None:
 
 
 # ── the language model by recorded kernels ────────────────────────────────────────────────────────────────────────────
-def record(model: EChat, wanted: bool) -> None:
+def record(model: EChat, wanted: bool, most: int) -> None:
     """Have the language model read by recorded kernels, as before where its weights still are where they were; or not.
     Where it is not, and in the encoder, attention with a mask wants lengths that are whole blocks."""
     model.block, model.encoder.block = (BLOCK, BLOCK * math.prod(model.adapter.strides)) if wanted else (1, 1)
     lm = model.lm.base_model
-    if not (wanted and model.reader and model.reader.fits()):
+    if not (wanted and model.reader and model.reader.fits(most)):
         model.reader = None  # what it held is free for the next
-        model.reader = Reader(lm, record=True) if wanted else None
+        model.reader = Reader(lm, most, record=True) if wanted else None

@@ -73,13 +73,14 @@ def attend(
 
 class Reader:
     """Reads a batch's rows with a language model (`lm`, without its head): (B, L, d) and lengths → (B, L, d). `record`:
-    by recorded kernels, which know weights by where they lie in memory and must not outlive a change of that."""
+    by recorded kernels, which know weights by where they lie in memory and must not outlive a change of that; `most` is
+    how many positions a batch may have."""
 
-    def __init__(self, lm: Any, *, record: bool) -> None:
+    def __init__(self, lm: Any, most: int, *, record: bool) -> None:
         from transformers import AttentionInterface
 
         AttentionInterface.register(ATTENTION, attend)
-        self.lm, self.record = lm, record
+        self.lm, self.most, self.record = lm, max(most, LEAST), record
         self.recordings: dict[tuple[int, int, int], Recording] = {}
         self.pool = torch.cuda.graph_pool_handle() if record else None
         self.stream: Any = torch.cuda.Stream() if record else None
@@ -92,9 +93,9 @@ class Reader:
         self.known_by = where(lm)
         self.last: object = None  # what was read last: its states are those that a backward pass can use
 
-    def fits(self) -> bool:
-        """Whether the weights are still where they were, and learn as they did."""
-        return self.known_by == where(self.lm)
+    def fits(self, most: int) -> bool:
+        """Whether the weights are still where they were, and learn as they did; and batches are no larger."""
+        return self.most >= most and self.known_by == where(self.lm)
 
     def __call__(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
         b, n, d = x.shape
@@ -107,59 +108,65 @@ class Reader:
 
     def read(self, x: Tensor, positions: Tensor, edges: Tensor, rows: Rows) -> Tensor:
         """(1, size, d) → (1, size, d)."""
+        given = {"inputs_embeds": x, "position_ids": positions, "use_cache": False}
+        given |= {"cu_seq_lens_q": edges, "max_length_q": rows.longest}  # for `attend`
         before, self.lm.config._attn_implementation = self.lm.config._attn_implementation, ATTENTION
         try:
-            given = {
-                "inputs_embeds": x,
-                "position_ids": positions,
-                "cu_seq_lens_q": edges,
-                "max_length_q": rows.longest,
-            }
-            hidden: Tensor = functional_call(self.lm, self.aliases, kwargs={**given, "use_cache": False})[0]
+            hidden: Tensor = functional_call(self.lm, self.aliases, kwargs=given)[0]
         finally:
             self.lm.config._attn_implementation = before
         return hidden
 
     def _replay(self, x: Tensor, positions: Tensor, edges: Tensor, rows: Rows) -> Tensor:
+        if not self.recordings:  # the largest first: others find room in its memory, and it would find none in theirs
+            self._recording(Rows([512] * (self.most // 512), 512), x)
+        hidden: Tensor = _Replay.apply(self, self._recording(rows, x), x, positions, edges, *self.weights)
+        return hidden
+
+    def _recording(self, rows: Rows, like: Tensor) -> Recording:
         key = rows.size, rows.longest, rows.count
         if key not in self.recordings:
-            self.recordings[key] = Recording(self, x, positions, edges, rows)
-        hidden: Tensor = _Replay.apply(self, self.recordings[key], x, positions, edges, *self.weights)
-        return hidden
+            self.recordings[key] = Recording(self, rows, like)
+        return self.recordings[key]
 
 
 class Recording:
     """The kernels of one size. Their states lie in memory that all recordings of a reader share."""
 
-    def __init__(self, reader: Reader, x: Tensor, positions: Tensor, edges: Tensor, rows: Rows) -> None:
-        self.x, self.positions, self.edges = x.detach().clone().requires_grad_(), positions.clone(), edges.clone()
-        wanted = [self.x, *reader.aliases.values()]
+    def __init__(self, reader: Reader, rows: Rows, like: Tensor) -> None:
         self.there, self.back = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
-        stream = reader.stream
-        stream.wait_stream(torch.cuda.current_stream())
+        self.x, self.positions, self.edges = blank(rows, like)
+        wanted = [self.x, *reader.aliases.values()]
         how = {"pool": reader.pool, "capture_error_mode": "thread_local"}  # others bring the next batches meanwhile
+        reader.stream.wait_stream(torch.cuda.current_stream())
         with (
-            torch.cuda.stream(stream),
+            torch.cuda.stream(reader.stream),
             torch.enable_grad(),
             torch.autocast("cuda", torch.bfloat16, cache_enabled=False),  # a cast that is kept would not be recorded
             torch.autograd.set_multithreading_enabled(False),
         ):
             if not reader.recordings:  # what is only done once must not be recorded
-                out = reader.read(self.x, self.positions, self.edges, rows)
-                torch.autograd.grad(out, wanted, torch.zeros_like(out))
-                del out
+                few = Rows([LEAST], LEAST)
+                x, positions, edges = blank(few, like)
+                torch.autograd.grad(reader.read(x, positions, edges, few).sum(), [x, *wanted[1:]])
             torch.cuda.synchronize()
             self.there.capture_begin(**how)
-            self.out = reader.read(self.x, self.positions, self.edges, rows)
+            out = reader.read(self.x, self.positions, self.edges, rows)
             self.there.capture_end()
-            self.slope = torch.zeros_like(self.out)
+            self.slope = torch.zeros_like(out)
             self.back.capture_begin(**how)
-            self.slope_of_x, *slopes = torch.autograd.grad(self.out, wanted, self.slope)
+            self.slope_of_x, *slopes = torch.autograd.grad(out, wanted, self.slope)
             if slopes:
                 torch._foreach_copy_(reader.slopes, slopes)
             self.back.capture_end()
-            self.out = self.out.detach()
-        torch.cuda.current_stream().wait_stream(stream)
+            self.out = out.detach()
+        torch.cuda.current_stream().wait_stream(reader.stream)
+
+
+def blank(rows: Rows, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What a recording reads, in its own memory: x (1, size, d) with a gradient, positions and edges."""
+    x = like.new_zeros(1, rows.size, like.shape[-1]).requires_grad_()
+    return x, brought(rows.positions[None], like.device), brought(rows.edges, like.device)
 
 
 class _Replay(torch.autograd.Function):

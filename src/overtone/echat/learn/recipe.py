@@ -155,7 +155,7 @@ def _stage(
     frozen = world.size == 1 and not run.stage.lr.lm
     exact = fast.freeze(model.lm, narrow=fast.alone_on_gpu(world)) if frozen else []
     launch.spread(model, world, layers)
-    fast.record(model, settings.graphs and fast.alone_on_gpu(world))
+    fast.record(model, settings.graphs and fast.alone_on_gpu(world), run.stage.positions)
     parts = {name: list(getattr(model, name).parameters()) for name in PARTS}
     held = stream.held_out(HELD_OUT)
     think: Think = ""
