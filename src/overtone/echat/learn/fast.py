@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 
 from overtone.echat.learn.graphs import Reader
@@ -44,4 +45,6 @@ def record(model: EChat, wanted: bool, most: int) -> None:
     lm = model.lm.base_model
     if not (wanted and model.reader and model.reader.fits(most)):
         model.reader = None  # what it held is free for the next
+        if wanted:
+            torch.cuda.empty_cache()
         model.reader = Reader(lm, most, record=True) if wanted else None
