@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from overtone.echat.data.labels import Labels
 from overtone.echat.data.layout import Sequence, Task, Think
 from overtone.echat.data.records import Record
-from overtone.echat.learn.mixing import Mixture, Planned, Source, survey
+from overtone.echat.learn.mixing import Mixture, Planned, Source, measuring, surveyed
 from overtone.errors import DataError
 from tests.echat.test_layout import TOK
 
@@ -22,6 +22,10 @@ def source(task: str, n: int, weight: float = 1.0, seed: int = 0, **how: object)
     records = [Record(f"{task}{at}") for at in range(n)]
     lengths = [rng.randint(20, 200) for _ in range(n)]
     return Source(records, task, weight, lengths=lengths, **how)  # type: ignore[arg-type]
+
+
+def survey(source: Source, *how: Any) -> Source:
+    return surveyed(source, [measuring(source, *how)(at) for at in range(len(source.records))])
 
 
 def first(mixture: Mixture, n: int, start: int = 0) -> list[Planned]:

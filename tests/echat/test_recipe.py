@@ -348,7 +348,7 @@ def test_feeds_of_other_records_are_measured_apart_though_they_are_as_many(tmp_p
 
 def test_a_long_list_is_measured_by_several_processes_as_by_one(made, monkeypatch) -> None:
     alone = [(source.lengths, source.targets, source.left_out) for source in stream(made).sources]
-    monkeypatch.setattr(streams, "_LONG", 8)
+    monkeypatch.setattr(streams, "_CHUNK", 2)
     here = os.getpid()
     real = mixing.layout.length
     monkeypatch.setattr(mixing.layout, "length", lambda *how: real(*how) if os.getpid() != here else 0)
@@ -360,8 +360,8 @@ def test_a_list_that_an_earlier_stage_had_is_not_measured_again(tmp_path, monkey
         pack.add(Record("a", "yes", "x", "well", Labels(emotion="sad"), "happy"), [np.full(8000, 0.1, np.float32)])
     config, corpus = read("tiny"), Corpus([tmp_path / "a"])
     measured = []
-    real = mixing.survey
-    monkeypatch.setattr(mixing, "survey", lambda source, *how: measured.append(source.task) or real(source, *how))
+    real = mixing.surveyed
+    monkeypatch.setattr(mixing, "surveyed", lambda source, found: measured.append(source.task) or real(source, found))
     clips, tok = Clips(corpus.packs, torch.device("cpu")), open_tokenizer(config.model)
     lengths = []
     for reply_tag in (False, True):

@@ -19,6 +19,7 @@ from overtone.echat.net.config import RATE
 __all__ = ["IGNORED", "RATE", "SLOT", "Batch", "Clips", "augment_wave", "collate", "mel_augmenter", "widen"]
 
 SLOT = -1  # an output of the adapter goes here
+_PIECE = 1 << 25  # samples that are brought to the device at a time
 HERE = ("clips", "slots", "ctc_ids", "ctc_lengths")  # of a batch: what only the processor has to know
 
 
@@ -148,7 +149,12 @@ class Clips:
 
     def deposit(self) -> None:
         """Move all clips to the device."""
-        self.bank = torch.cat([torch.from_numpy(np.array(pack.samples)).to(self.device) for pack in self.packs])
+        self.bank, at = torch.empty(int(self.sizes.sum()), dtype=torch.int16, device=self.device), 0
+        for pack in self.packs:
+            for first in range(0, len(pack.samples), _PIECE):
+                piece = torch.from_numpy(np.array(pack.samples[first : first + _PIECE]))
+                self.bank[at : at + len(piece)] = piece
+                at += len(piece)
         self.starts = torch.from_numpy(np.concatenate([[0], np.cumsum(self.sizes)])[:-1])
 
     def clip(self, number: int) -> NDArray[np.int16]:

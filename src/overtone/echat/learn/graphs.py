@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 ATTENTION = "overtone-rows"  # by this name transformers knows attention within rows that lie end to end
-LEAST, SHORTEST = 1024, 256  # positions of the smallest size; the smallest bound of a row's length
+LEAST, SHORTEST = 1024, 512  # positions of the smallest size; the smallest bound of a row's length
 
 
 class Rows:

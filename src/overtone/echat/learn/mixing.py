@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Many
 from typing import Literal
 
@@ -29,7 +29,7 @@ _DRAW, _ORDER = 1_000_003, 7_919  # keep the random numbers of different things 
 
 
 class Source(Struct):
-    """One list of the mix: records laid out for one task. `lengths` (positions; 0: left out) come from `survey`."""
+    """One list of the mix: records laid out for one task. `lengths` (positions; 0: left out) come from `surveyed`."""
 
     records: Many[Record]
     task: Task
@@ -84,16 +84,14 @@ class Planned(Struct, frozen=True):
     picks: tuple[tuple[int, int], ...]  # source, record
 
 
-def survey(
+def measuring(
     source: Source,
     tok: Tokens,
     seconds: Callable[[layout.ClipRef], float],
     positions: Callable[[float], int],
     longest: int = layout.MAX_SEQUENCE,
-    each: Callable[[Callable[[int], Measured], int], Iterable[Measured]] = lambda measure, n: map(measure, range(n)),
-) -> Source:
-    """The source with its lengths, and what is left out of it and why; `each` does the work for every record, here or
-    in other processes. Raises DataError where nothing remains."""
+) -> Callable[[int], Measured]:
+    """What measures one record of a list, here or in another process."""
 
     def measure(at: int) -> Measured:
         try:
@@ -107,7 +105,11 @@ def survey(
         predicted = len(sequence.targets) - sequence.targets.count(layout.IGNORED)
         return layout.length(sequence, clips, positions), predicted, ""
 
-    found = list(each(measure, len(source.records)))
+    return measure
+
+
+def surveyed(source: Source, found: Many[Measured]) -> Source:
+    """The source with its lengths, and what is left out of it and why. Raises DataError where nothing remains."""
     lengths, targets = [length for length, _, _ in found], [predicted for _, predicted, _ in found]
     left = Counter(why for _, _, why in found if why)
     if not any(lengths):

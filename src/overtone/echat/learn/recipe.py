@@ -22,7 +22,7 @@ from overtone.echat.learn.curves import LOOKS, RUN, Look, Row, Told, write_repor
 from overtone.echat.learn.launch import World
 from overtone.echat.learn.speaking import Samples
 from overtone.echat.learn.stages import StageRun, plan, stages
-from overtone.echat.learn.stream import Corpus, Stream, workers_for
+from overtone.echat.learn.stream import Corpus, Stream, survey, workers_for
 from overtone.echat.learn.train import ending_politely, train
 from overtone.echat.net import checkpoint
 from overtone.echat.net import config as configs
@@ -86,13 +86,15 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
         claim(settings, config, planned)
     world.wait()
     tok = open_tokenizer(config.model)
+    workers = settings.workers if settings.workers >= 0 else workers_for(world.device)
+    survey(corpus, [r for r in planned if r.name in chosen and not done(settings, r)], config.model, tok, workers)
     clips = Clips(corpus.packs, world.device)
     try:
         before: Path | None = settings.start
         model: EChat | None = None  # as the stage before left it; None: to be read from `before`, or new
         for number, stage_run in enumerate(planned):
             folder = settings.out / f"stage-{stage_run.name}"
-            if (folder / "model" / checkpoint.INDEX).is_file():
+            if done(settings, stage_run):
                 model = None
                 if stage_run.name in chosen and world.first:
                     say(f"stage {stage_run.name} is done")
@@ -103,7 +105,7 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
                         "first, or give a checkpoint with --from"
                     )
                 model = _stage(
-                    model, settings, config, stage_run, folder, before, corpus, clips, tok, world, deadline,
+                    model, settings, config, stage_run, folder, before, corpus, clips, tok, world, workers, deadline,
                     told_to_end, say,
                 )  # fmt: skip
                 if model is None:
@@ -122,11 +124,10 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
 
 def _stage(
     kept: EChat | None, settings: Settings, config: Config, run: StageRun, folder: Path, before: Path | None,
-    corpus: Corpus, clips: Clips, tok: Any, world: World, deadline: float, told_to_end: Callable[[], bool],
-    say: Callable[[str], None],
+    corpus: Corpus, clips: Clips, tok: Any, world: World, workers: int, deadline: float,
+    told_to_end: Callable[[], bool], say: Callable[[str], None],
 ) -> EChat | None:  # fmt: skip
     """One stage: its data, its model (`kept` from the stage before, or read), the loop, its weights. None: not done."""
-    workers = settings.workers if settings.workers >= 0 else workers_for(world.device)
     stream = Stream(
         corpus, clips, run, config.model, tok, seed=settings.seed, rank=world.rank, world=world.size, workers=workers
     )
@@ -201,6 +202,10 @@ def _stage(
                                           "ablate": list(settings.ablate), "recipe": recipe_name(config, settings),
                                           "data": sorted(read)})  # fmt: skip
     return model
+
+
+def done(settings: Settings, run: StageRun) -> bool:
+    return (settings.out / f"stage-{run.name}" / "model" / checkpoint.INDEX).is_file()
 
 
 def recipe_name(config: Config, settings: Settings) -> str:

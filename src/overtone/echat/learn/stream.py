@@ -30,7 +30,7 @@ from overtone.paths import shown
 
 TRAIN = ("", "train")  # the parts of a set that are learnt from
 _SHOWN = 10  # problems at most
-_LONG = 2048  # records of a list that is worth several processes
+_CHUNK, _FEW = 512, 3  # records of a list that are measured at a time; how often, before several processes do it
 
 
 class Corpus:
@@ -131,16 +131,10 @@ class Stream(IterableDataset):
         self.start = 0
         if not learn:  # only what is held out is asked for
             return
-        records = corpus.records()
-        if not records:
-            raise DataError("no record to learn from: none is of the part 'train'; build or give one that has it")
+        survey(corpus, [run], model, tok, workers)
         self.sources = []
-        for source in sources(run.stage, records):
-            alike = source.laid_out, run.stage.sequence, tuple(map(id, source.records))
-            found = corpus.surveyed.get(alike)
-            if found is None:
-                found = mixing.survey(source, tok, corpus.seconds, self._positions, run.stage.sequence, self._each)
-                corpus.surveyed[alike] = found
+        for source in sources(run.stage, corpus.records()):
+            found = corpus.surveyed[alike(source, run.stage)]
             self.sources.append(
                 msgspec.structs.replace(source, lengths=found.lengths, targets=found.targets, left_out=found.left_out)
             )
@@ -206,7 +200,7 @@ class Stream(IterableDataset):
                 except layout.Unfit:
                     continue
                 clips = [self.corpus.seconds(clip) for clip in sequence.clips]
-                if not layout.why_not(sequence, clips, self._positions, self.run.stage.sequence):
+                if not layout.why_not(sequence, clips, heard_in(self.model, self.run.stage), self.run.stage.sequence):
                     laid.append(sequence)
                 if len(laid) == count:
                     break
@@ -214,36 +208,67 @@ class Stream(IterableDataset):
                 out[source.name] = self.collate(laid, source.task)
         return out
 
-    # inside
 
-    def _each(self, measure: Callable[[int], Measured], count: int) -> Iterator[Measured]:
-        """All records of a list measured, in their order; a long list beside a GPU by all processes there are."""
-        if not self.workers or count < _LONG:
-            yield from map(measure, range(count))
-            return
-        chunks = [range(at, min(at + _LONG // 4, count)) for at in range(0, count, _LONG // 4)]
-        how = {"num_workers": self.workers, "multiprocessing_context": "fork", "worker_init_fn": _unmoved}
-        for some in DataLoader(_Chunks(measure, chunks), batch_size=None, **how):
-            yield from some
+# ── how long the records of the lists are ─────────────────────────────────────────────────────────────────────────────
 
-    def _positions(self, seconds: float) -> int:
-        heard = self.model.encoder
-        if heard.kind == "whisper" and seconds > heard.longest:
-            return self.run.stage.sequence + 1  # more than it can hear is too long
-        return positions(self.model, round(seconds * RATE))
+
+def survey(corpus: Corpus, runs: Sequence[StageRun], model: ModelConfig, tok: Tokens, workers: int) -> None:
+    """Measure the lists of these stages that were not measured before; where processes make batches, several times as
+    many do it, and all lists at once: to start them takes longer than to measure a short one."""
+    records = corpus.records()
+    if not records:
+        raise DataError("no record to learn from: none is of the part 'train'; build or give one that has it")
+    lists: dict[Any, tuple[Source, Callable[[int], Measured]]] = {}
+    for stage in (run.stage for run in runs):
+        for source in sources(stage, records):
+            if (key := alike(source, stage)) not in corpus.surveyed:
+                how = tok, corpus.seconds, heard_in(model, stage), stage.sequence
+                lists[key] = source, mixing.measuring(source, *how)
+    chunks = [
+        (key, range(at, min(at + _CHUNK, len(source.records))))
+        for key, (source, _) in lists.items()
+        for at in range(0, len(source.records), _CHUNK)
+    ]
+    measures = _Chunks([(lists[key][1], chunk) for key, chunk in chunks])
+    found: dict[Any, list[Measured]] = {key: [] for key in lists}
+    aside: dict[str, Any] = {}
+    if workers and len(chunks) > _FEW:
+        most = min(3 * workers, os.cpu_count() or 1)
+        aside = {"num_workers": most, "multiprocessing_context": "fork", "worker_init_fn": _unmoved}
+    for (key, _), some in zip(chunks, DataLoader(measures, batch_size=None, **aside), strict=True):
+        found[key] += some
+    for key, (source, _) in lists.items():
+        corpus.surveyed[key] = mixing.surveyed(source, found[key])
+
+
+def alike(source: Source, stage: Stage) -> Any:
+    """What lists have in common whose records are measured once."""
+    return source.laid_out, stage.sequence, tuple(map(id, source.records))
+
+
+def heard_in(model: ModelConfig, stage: Stage) -> Callable[[float], int]:
+    """How many positions a clip of so many seconds takes."""
+
+    def count(seconds: float) -> int:
+        if model.encoder.kind == "whisper" and seconds > model.encoder.longest:
+            return stage.sequence + 1  # more than it can hear is too long
+        return positions(model, round(seconds * RATE))
+
+    return count
 
 
 class _Chunks(Dataset):
-    """Stretches of a list, to be measured."""
+    """Stretches of lists, to be measured."""
 
-    def __init__(self, measure: Callable[[int], Measured], chunks: Sequence[range]) -> None:
-        self.measure, self.chunks = measure, chunks
+    def __init__(self, chunks: Sequence[tuple[Callable[[int], Measured], range]]) -> None:
+        self.chunks = chunks
 
     def __len__(self) -> int:
         return len(self.chunks)
 
     def __getitem__(self, number: int) -> list[Measured]:
-        return [self.measure(at) for at in self.chunks[number]]
+        measure, chunk = self.chunks[number]
+        return [measure(at) for at in chunk]
 
 
 def _unmoved(number: int) -> None:
@@ -257,4 +282,4 @@ def workers_for(device: torch.device) -> int:
     if device.type != "cuda":
         return 0
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    return max(1, min(12, (os.cpu_count() or 2) - 2))
+    return max(1, min(4, (os.cpu_count() or 2) - 2))
