@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-from overtone.echat.learn import fast
-from overtone.echat.learn.graphs import Reader, Rows, next_size
+from overtone.echat.learn import fast, graphs
+from overtone.echat.learn.graphs import Listener, Reader, Recorder, Rows, rounded, where
+from overtone.echat.net.model import EChat
 from tests.echat import small
 from tests.echat.test_fast import ROWS, learnt, model
 
@@ -22,7 +28,7 @@ from tests.echat.test_fast import ROWS, learnt, model
 def test_every_position_lies_in_one_row_and_at_its_place_in_it(lengths: list[int], more: int) -> None:
     width = max(lengths) + more
     rows = Rows(lengths, width)
-    assert rows.total == sum(lengths) <= rows.size == next_size(rows.total)
+    assert rows.total == sum(lengths) <= rows.size == rounded(rows.total, 1024)
     assert rows.edges[0] == 0 and rows.edges[-1] == rows.size and len(rows.edges) == rows.count + 1
     sizes = np.diff(rows.edges)
     assert sizes[: len(lengths)].tolist() == lengths and (sizes >= 0).all() and sizes.max() <= rows.longest
@@ -33,64 +39,189 @@ def test_every_position_lies_in_one_row_and_at_its_place_in_it(lengths: list[int
 
 
 def test_sizes_are_few_and_waste_little() -> None:
-    sizes = [next_size(n) for n in range(1, 40_000)]
+    sizes = [rounded(n, 1024) for n in range(1, 40_000)]
     assert sizes == sorted(sizes) and len(set(sizes)) < 30
     assert all(n <= size < max(1025, 1.25 * n + 1) for n, size in zip(range(1, 40_000), sizes, strict=True))
 
 
-class Counted(Reader):
-    """A reader that counts what it is asked for."""
+class Straight(Recorder):
+    """Records nothing: computes at once, with the weights themselves, and keeps what would have been recorded."""
 
-    times = 0
+    def __init__(self, module: nn.Module, weights: dict[str, nn.Parameter], run: Callable[..., torch.Tensor]) -> None:
+        self.module, self.weights, self.run = module, weights, run
+        self.known_by, self.recordings, self.tried, self.times = where(module), {}, 0, 0
 
-    def __call__(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+    def __call__(self, *tensors: torch.Tensor, **given: Any) -> torch.Tensor:
+        self.recording(*tensors, **given)
         self.times += 1
-        return super().__call__(x, lengths)
+        return self.run({}, *tensors, **given)
+
+    def recording(self, *tensors: torch.Tensor, **given: Any) -> Any:
+        self.recordings[*(tensor.shape for tensor in tensors), *given.values()] = None
+
+    def try_out(self, *tensors: torch.Tensor, **given: Any) -> None:
+        assert not self.recordings
+        self.tried += 1
+
+
+@pytest.fixture
+def straight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs, "Recorder", Straight)
+
+
+def assert_same(one: EChat, other: EChat) -> None:
+    for rows in ROWS:
+        (a, first), (b, second) = learnt(one, rows), learnt(other, rows)
+        assert abs(a - b) < 1e-5
+        assert all(torch.allclose(x, y, atol=1e-5) for x, y in zip(first, second, strict=True))
 
 
 @pytest.mark.parametrize("kind", ["small", "moonshine"])
-def test_rows_end_to_end_teach_the_same_as_padded_ones(kind: str) -> None:
+def test_rows_end_to_end_and_clips_rounded_up_teach_the_same(kind: str, straight: None) -> None:
     plain, made = model(kind), model(kind)
-    made.reader = Counted(made.lm.base_model, 1024, record=False)
-    for rows in ROWS:
-        (a, first), (b, second) = learnt(plain, rows), learnt(made, rows)
-        assert abs(a - b) < 1e-5
-        assert all(torch.allclose(x, y, atol=1e-5) for x, y in zip(first, second, strict=True))
-    assert made.reader.times == len(ROWS)
+    fast.record(made, "all", 1024)
+    assert_same(plain, made)
+    reader = made.reader.recorder
+    assert (reader.tried, reader.times, len(reader.recordings)) == (1, 3, 1)  # all are of the smallest size
+    assert (made.listener is None) == (kind == "small")  # its augmentation is drawn in between
+    if made.listener:
+        ears = made.listener.recorder
+        assert (ears.tried, ears.times) == (1, 3) and list(ears.recordings) == [((8, 16_384), (8,))]
     assert made.lm.config._attn_implementation == "sdpa"
 
 
-def test_what_is_hidden_within_rows_and_what_is_only_looked_at_is_read_padded() -> None:
-    made = model()
-    made.reader = Counted(made.lm.base_model, 1024, record=False)
+def test_what_is_hidden_within_rows_and_what_is_only_looked_at_is_read_padded(straight: None) -> None:
+    made = model("moonshine")
+    fast.record(made, "all", 1024)
     learnt(made, ROWS[0], holes=True)
+    assert (made.reader.recorder.times, made.listener.recorder.times) == (0, 1)
     made.eval()
     learnt(made, ROWS[0])
-    assert made.reader.times == 0
+    assert (made.reader.recorder.times, made.listener.recorder.times) == (0, 1)
 
 
-def test_recordings_are_kept_while_weights_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "Reader", lambda lm, most, record: Reader(lm, most, record=False))
+def test_the_largest_size_is_recorded_first(straight: None) -> None:
     made = model()
-    fast.record(made, False, 2000)
-    assert made.reader is None and made.block == made.encoder.block == 1
-    fast.record(made, True, 2000)
-    first = made.reader
-    fast.record(made, True, 1500)
+    made.reader = Reader(made.lm.base_model, 4096, record=True)
+    learnt(made, ROWS[0])
+    assert [shape[0][1] for shape in made.reader.recorder.recordings] == [4096, 1024]
+
+
+def test_recordings_are_kept_while_weights_stay_where_they_are(straight: None) -> None:
+    made = model("moonshine")
+    fast.record(made, "none", 2000)
+    assert made.reader is made.listener is None and made.block == made.encoder.block == 1
+    assert fast.sizes(made) == ""
+    fast.record(made, "all", 2000)
+    first, ears = made.reader, made.listener
+    fast.record(made, "all", 1500)
     assert made.reader is first and (made.block, made.encoder.block) == (8, 32)
-    fast.record(made, True, 4000)
+    fast.record(made, "all", 4000)
     assert made.reader is not first  # its memory would not do
     first = made.reader
     made.lm.requires_grad_(False)
-    fast.record(made, True, 2000)
+    fast.record(made, "all", 2000)
     second = made.reader
     assert second is not first
     exact = fast.freeze(made.lm, narrow=True)
-    fast.record(made, True, 2000)
-    assert made.reader not in (first, second)
+    fast.record(made, "all", 2000)
+    assert made.reader not in (first, second) and made.listener is ears
+    with torch.autocast("cpu", torch.bfloat16):
+        learnt(made, ROWS[0])
+    assert fast.sizes(made) == "; 3 sizes recorded"
+    made.encoder.requires_grad_(False)
+    fast.record(made, "all", 2000)
+    assert made.listener not in (None, ears)
+    made.adapter.requires_grad_(False)
+    fast.record(made, "all", 2000)
+    assert made.listener is None  # nothing learns there
     fast.thaw(made.lm, exact)
-    fast.record(made, False, 2000)
+    fast.record(made, "none", 2000)
     assert made.reader is None
+
+
+class Tape(TorchDispatchMode):
+    """A CUDA graph on a CPU: operations between begin and end are kept, with the very tensors they read and wrote, and
+    computed again into these."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[Callable[[], None]] = []
+
+    def capture_begin(self, pool: object, capture_error_mode: str) -> None:
+        self.__enter__()
+
+    def capture_end(self) -> None:
+        self.__exit__(None, None, None)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        written = any(a.alias_info and a.alias_info.is_write for a in func._schema.arguments)
+        if written or not any(r.alias_info for r in func._schema.returns):  # others are views
+
+            def again() -> None:
+                for old, new in zip(tree_leaves(out), tree_leaves(func(*args, **(kwargs or {}))), strict=True):
+                    if isinstance(old, torch.Tensor) and old is not new:
+                        old.copy_(new)
+
+            self.kept.append(again)
+        return out
+
+    def replay(self) -> None:
+        with torch.no_grad():
+            for again in self.kept:
+                again()
+
+
+class NoStream(contextlib.nullcontext[None]):
+    def wait_stream(self, other: object) -> None: ...
+
+
+@pytest.fixture
+def taped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Tape)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", object)
+    monkeypatch.setattr(torch.cuda, "Stream", NoStream)
+    monkeypatch.setattr(torch.cuda, "current_stream", NoStream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: stream)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch, "autocast", lambda *how, **more: contextlib.nullcontext())
+
+
+@pytest.mark.parametrize("frozen", [(), ("lm",), ("lm", "encoder")])
+def test_a_recording_computes_anew_from_what_it_is_given(frozen: tuple[str, ...], taped: None) -> None:
+    """Batches of one size after another, in and out of the order in which sizes came; gradients are added up, and
+    weights that changed in place count."""
+    plain, made = model("moonshine"), model("moonshine")
+    for one in (plain, made):
+        one.ctc = 0.3
+        for name in frozen:
+            getattr(one, name).requires_grad_(False)
+    made.reader = Reader(made.lm.base_model, 2048, record=True)
+    made.listener = Listener(made.encoder, made.adapter, record=True)
+    for rows in (ROWS[0], ROWS[1], ROWS[0] * 6, ROWS[2] * 12, ROWS[1], ROWS[0] * 6):
+        losses = []
+        for one in (plain, made):
+            batch = small.batch(one.config, rows)
+            batch.holes = False  # type: ignore[attr-defined]
+            loss = one(batch).loss
+            loss.backward()
+            losses.append(loss.item())
+        assert losses[0] == pytest.approx(losses[1], abs=1e-4)
+        slopes = [[p.grad for p in one.parameters()] for one in (plain, made)]
+        for a, b in zip(*slopes, strict=True):
+            assert (a is None) == (b is None) and (a is None or torch.allclose(a, b, atol=1e-4))
+        with torch.no_grad():
+            for one in (plain, made):
+                for p in one.parameters():
+                    p -= 0.05 * p.grad if p.grad is not None else 0.0
+    assert [key[0][1] for key in made.reader.recorder.recordings] == [2048, 1024, 1024]  # few rows, and many
+    assert len(made.listener.recorder.recordings) == 3
+    assert not any("helpers" in name for name in made.listener.recorder.weights)  # no part of what is recorded
+    with pytest.raises(RuntimeError, match="another batch was read before"):
+        loss = made(batch).loss
+        made(batch)
+        loss.backward()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -103,7 +234,9 @@ def test_recorded_kernels_teach_what_others_do(frozen: bool) -> None:
         made = model("moonshine").cuda()
         made.lm.requires_grad_(not frozen)
         exact = fast.freeze(made.lm, narrow=True) if frozen else []
-        made.reader = None if record is None else Reader(made.lm.base_model, 4096, record=record)
+        if record is not None:
+            made.reader = Reader(made.lm.base_model, 4096, record=record)
+            made.listener = Listener(made.encoder, made.adapter, record=record)
         made.ctc = 0.3
         losses = []
         for rows in (ROWS[0] * 30, ROWS[1] * 40, ROWS[2] * 10, ROWS[0] * 30):
@@ -117,7 +250,8 @@ def test_recorded_kernels_teach_what_others_do(frozen: bool) -> None:
             losses.append(loss.item())
         found[name] = losses, torch.cat([p.grad.flatten() for p in made.parameters() if p.grad is not None])
         if record:
-            assert len(made.reader.recordings) == 4  # and the largest, which came first
+            assert len(made.reader.recorder.recordings) == 4  # and the largest, which came first
+            assert len(made.listener.recorder.recordings) == 3
         assert len(exact) == (len(list(made.lm.parameters())) if frozen else 0)
     losses, slopes = found["padded"]
     for name in ("rows", "recorded"):

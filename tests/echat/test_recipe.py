@@ -20,11 +20,10 @@ from overtone.cli import main
 from overtone.echat.data.containers import PackWriter
 from overtone.echat.data.labels import Labels
 from overtone.echat.data.records import Record
-from overtone.echat.learn import fast, mixing
+from overtone.echat.learn import fast, graphs, mixing
 from overtone.echat.learn import stream as streams
 from overtone.echat.learn.batches import Clips
 from overtone.echat.learn.curves import LOG, LOOKS, read_log, read_looks
-from overtone.echat.learn.graphs import Reader
 from overtone.echat.learn.recipe import Settings, given, recipe_name, run
 from overtone.echat.learn.stages import Feed, Rates, Stage, plan, stages
 from overtone.echat.learn.stream import Corpus, Stream
@@ -33,6 +32,7 @@ from overtone.echat.net.config import read
 from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.models.echat import checkpoint_folder
+from tests.echat.test_graphs import Straight
 from tests.echat.toys import make_pack
 
 PRESET = """
@@ -171,15 +171,15 @@ def test_rows_end_to_end_learn_what_padded_ones_do(made, tmp_path, monkeypatch) 
     preset.write_text(made[0].read_text().replace("[model.adapter]", "[model.adapter]\ndropout = 0.0"))
     made = preset, made[1]
     for stage in ("1", "2"):
-        run(settings(made, tmp_path / "plain", stage=stage, graphs=False), quiet)
+        run(settings(made, tmp_path / "plain", stage=stage, graphs="none"), quiet)
     readers = []
     recorded = fast.record
 
-    def rows(model, wanted: bool, most: int) -> None:
-        recorded(model, True, most)
+    def rows(model, what: str, most: int) -> None:
+        recorded(model, "all", most)
         readers.append(model.reader)
 
-    monkeypatch.setattr(fast, "Reader", lambda lm, most, record: Reader(lm, most, record=False))
+    monkeypatch.setattr(graphs, "Recorder", Straight)
     monkeypatch.setattr(fast, "record", rows)
     asked = {"look_every": 2, "samples": 1}
     assert not run(settings(made, tmp_path / "rows", stage="1", minutes=1e-6, **asked), quiet)

@@ -34,7 +34,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     echat.add_argument("--look-every", metavar="N", type=int, default=0, help="steps between looks at held-out records")
     echat.add_argument("--samples", metavar="N", type=int, default=4, help="held-out clips answered at each look (4)")
     echat.add_argument("--workers", metavar="N", type=int, default=-1, help="processes that make batches")
-    echat.add_argument("--no-graphs", action="store_true", help="start each kernel of the language model by itself")
+    echat.add_argument(
+        "--graphs", choices=("none", "lm", "all"), default="lm", help="whose kernels one GPU records (lm)"
+    )
     text = parser.add_argument_group("of text")
     text.add_argument("--model", metavar="NAME", default="smollm2", help="smollm2, or a model of Hugging Face's")
     text.add_argument("--target", choices=("tokens", "regression"), default="tokens", help="what is learnt (tokens)")
@@ -87,7 +89,7 @@ def _echat(args: argparse.Namespace) -> bool:
         log_every=args.log_every,
         look_every=args.look_every,
         save_minutes=args.save_minutes,
-        graphs=not args.no_graphs,
+        graphs=args.graphs,
         samples=args.samples,
     )
     return run(settings, _say)

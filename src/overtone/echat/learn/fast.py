@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from overtone.echat.learn.graphs import Reader
+from overtone.echat.learn.graphs import Listener, Reader
 from overtone.echat.learn.launch import World
 from overtone.echat.net.model import EChat
 
+Graphs = Literal["none", "lm", "all"]  # whose kernels are recorded
 BLOCK = 8  # positions: attention with a mask wants rows of whole 16 bytes; more would be padding
 
 
@@ -37,14 +39,28 @@ def thaw(part: nn.Module, exact: Sequence[Tensor]) -> None:
         weight.data = was.to(weight.device)
 
 
-# ── the language model by recorded kernels ────────────────────────────────────────────────────────────────────────────
-def record(model: EChat, wanted: bool, most: int) -> None:
-    """Have the language model read by recorded kernels, as before where its weights still are where they were; or not.
-    Where it is not, and in the encoder, attention with a mask wants lengths that are whole blocks."""
-    model.block, model.encoder.block = (BLOCK, BLOCK * math.prod(model.adapter.strides)) if wanted else (1, 1)
-    lm = model.lm.base_model
-    if not (wanted and model.reader and model.reader.fits(most)):
-        model.reader = None  # what it held is free for the next
-        if wanted:
-            torch.cuda.empty_cache()
-        model.reader = Reader(lm, most, record=True) if wanted else None
+# ── recorded kernels ──────────────────────────────────────────────────────────────────────────────────────────────────
+def record(model: EChat, what: Graphs, most: int) -> None:
+    """Have rows of at most `most` positions read by recorded kernels, and clips heard, where all is to be recorded; as
+    before where weights still are where they were. A spectrum's augmentation is drawn on the processor, so that an
+    encoder that has one is not recorded. Attention with a mask wants lengths that are whole blocks."""
+    reads = what != "none"
+    learns = any(p.requires_grad for part in (model.encoder, model.adapter) for p in part.parameters())
+    hears = what == "all" and learns and model.encoder.config.kind == "moonshine"
+    model.block, model.encoder.block = (BLOCK, BLOCK * math.prod(model.adapter.strides)) if reads else (1, 1)
+    if not (hears and model.listener and model.listener.fits()):
+        model.listener = None  # what it held is free for the next
+    if not (reads and model.reader and model.reader.fits(most)):
+        model.reader = None
+    if reads:
+        torch.cuda.empty_cache()
+    if hears and not model.listener:
+        model.listener = Listener(model.encoder, model.adapter, record=True)
+    if reads and not model.reader:
+        model.reader = Reader(model.lm.base_model, most, record=True)
+
+
+def sizes(model: EChat) -> str:
+    """How many sizes were recorded."""
+    found = [made.recorder for made in (model.listener, model.reader) if made]
+    return f"; {sum(len(recorder.recordings) for recorder in found)} sizes recorded" if found else ""

@@ -1,11 +1,13 @@
-"""The language model on one GPU, without waiting for the processor: the rows of a batch lie end to end, with next to no
-padding and in few sizes, and the kernels of a forward and a backward pass of each size are recorded once (CUDA graphs).
-A step then starts them with two calls instead of some thousands."""
+"""A model on one GPU, without waiting for the processor: kernels are recorded once for each size of what they compute
+(CUDA graphs), and a step starts them with a few calls instead of some thousands. So that sizes are few, clips and their
+lengths are rounded up, and the rows of a batch lie end to end, with next to no padding."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,130 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from overtone.echat.net.config import SHORTEST, adapter_length
+
 ATTENTION = "overtone-rows"  # by this name transformers knows attention within rows that lie end to end
-LEAST, SHORTEST = 1024, 512  # positions of the smallest size; the smallest bound of a row's length
+POSITIONS, LENGTH = 1024, 512  # the smallest size of all rows together; the smallest bound of a row's length
+CLIPS, SAMPLES = 8, 16_384  # the smallest number of clips, and length of the longest
+MOST = 20_000_000  # samples of all clips: more keep a GPU busy anyway, and take much memory
 
 
+def power(n: int) -> int:
+    return 1 << (n - 1).bit_length()
+
+
+def rounded(n: int, least: int) -> int:
+    """The least of 1, 1.25, 1.5, 1.75, 2, 2.5 … times `least` that is no smaller: four to each power of two."""
+    step = max(power(n) // 8, least // 4)
+    return max(least, math.ceil(n / step) * step)
+
+
+# ── recordings ────────────────────────────────────────────────────────────────────────────────────────────────────────
+class Recorder:
+    """A function of a module's weights and of tensors, by recorded kernels: `run(aliases, *tensors, **given)` gives a
+    tensor, with gradients for the weights that learn and for the first of the tensors, if that wants one. Recordings
+    know weights by where they lie in memory and must not outlive a change of that."""
+
+    def __init__(self, module: nn.Module, weights: dict[str, nn.Parameter], run: Callable[..., Tensor]) -> None:
+        self.module, self.run, self.weights = module, run, weights
+        # What is recorded knows them by other names: a weight's own gradient may still be under way on another stream.
+        self.aliases = {name: weight.detach().requires_grad_() for name, weight in weights.items()}
+        self.slopes: list[Tensor] = []  # of all recordings, one at a time
+        self.known_by = where(module)
+        self.recordings: dict[Any, Recording] = {}
+        self.pool, self.stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream()
+        self.last: object = None  # what was computed last: its states are those that a backward pass can use
+
+    def fits(self) -> bool:
+        """Whether the weights are still where they were, and learn as they did."""
+        return self.known_by == where(self.module)
+
+    def __call__(self, *tensors: Tensor, **given: Any) -> Tensor:
+        recording = self.recording(*tensors, **given)
+        out: Tensor = _Replay.apply(self, recording, len(tensors), *tensors, *self.weights.values())
+        return out
+
+    def recording(self, *tensors: Tensor, **given: Any) -> Recording:
+        key = *(tensor.shape for tensor in tensors), *given.values()
+        if key not in self.recordings:
+            self.recordings[key] = Recording(self, tensors, given)
+        return self.recordings[key]
+
+    def try_out(self, *tensors: Tensor, **given: Any) -> None:
+        """Compute once: what is only done the first time must not be recorded. Weights without a part in it go."""
+        with self.aside():
+            out = self.run(self.aliases, *tensors, **given)
+            heads = [tensor for tensor in tensors if tensor.requires_grad]
+            found = torch.autograd.grad(out.sum(), [*heads, *self.aliases.values()], allow_unused=True)[len(heads) :]
+        used = [name for name, slope in zip(self.aliases, found, strict=True) if slope is not None]
+        self.weights = {name: self.weights[name] for name in used}
+        self.aliases = {name: self.aliases[name] for name in used}
+        self.slopes = [torch.zeros_like(weight) for weight in self.weights.values()]
+
+    def aside(self) -> contextlib.ExitStack:
+        """Where recordings are made: on a stream of their own, and all by this thread."""
+        with contextlib.ExitStack() as stack:
+            self.stream.wait_stream(torch.cuda.current_stream())
+            stack.callback(torch.cuda.current_stream().wait_stream, self.stream)
+            stack.enter_context(torch.cuda.stream(self.stream))
+            stack.enter_context(torch.enable_grad())
+            # a cast that is kept would not be recorded
+            stack.enter_context(torch.autocast("cuda", torch.bfloat16, cache_enabled=False))
+            stack.enter_context(torch.autograd.set_multithreading_enabled(False))
+            return stack.pop_all()
+
+
+class Recording:
+    """The kernels of one size. Their states lie in memory that all recordings of a recorder share."""
+
+    def __init__(self, recorder: Recorder, tensors: Sequence[Tensor], given: dict[str, Any]) -> None:
+        self.tensors = [tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in tensors]
+        self.there, self.back = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+        heads = [tensor for tensor in self.tensors if tensor.requires_grad]
+        how = {"pool": recorder.pool, "capture_error_mode": "thread_local"}  # others bring the next batches meanwhile
+        with recorder.aside():
+            torch.cuda.synchronize()
+            self.there.capture_begin(**how)
+            out = recorder.run(recorder.aliases, *self.tensors, **given)
+            self.there.capture_end()
+            self.slope = torch.zeros_like(out)
+            self.back.capture_begin(**how)
+            slopes = torch.autograd.grad(out, [*heads, *recorder.aliases.values()], self.slope)
+            self.of_heads = slopes[: len(heads)]
+            if recorder.slopes:
+                torch._foreach_copy_(recorder.slopes, slopes[len(heads) :])
+            self.back.capture_end()
+            self.out = out.detach()
+
+
+class _Replay(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, recorder: Recorder, recording: Recording, count: int, *given: Tensor) -> Tensor:
+        for kept, tensor in zip(recording.tensors, given[:count], strict=True):
+            kept.detach().copy_(tensor)
+        recording.there.replay()
+        ctx.recorder, ctx.recording = recorder, recording
+        recorder.last = ctx.token = object()
+        return recording.out.clone()
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> Any:
+        recorder, recording = ctx.recorder, ctx.recording
+        if recorder.last is not ctx.token:
+            raise RuntimeError("another batch was read before the gradients of this one were asked for")
+        recording.slope.copy_(slope)
+        recording.back.replay()
+        heads = iter(recording.of_heads)
+        inputs = [next(heads).clone() if tensor.requires_grad else None for tensor in recording.tensors]
+        slopes = torch._foreach_add(recorder.slopes, 0.0) if recorder.slopes else []  # copies: they are added up
+        return None, None, None, *inputs, *slopes
+
+
+def where(module: nn.Module) -> list[tuple[int, bool]]:
+    return [(p.data_ptr(), p.requires_grad) for p in module.parameters()]
+
+
+# ── the language model ────────────────────────────────────────────────────────────────────────────────────────────────
 class Rows:
     """How rows of these lengths lie end to end in one of a few sizes. What is left over is made rows too: kernels leave
     what belongs to none as it was, and gradients would be made of it."""
@@ -26,8 +148,8 @@ class Rows:
     def __init__(self, lengths: Sequence[int], width: int) -> None:
         of = np.asarray(lengths, np.int64)
         self.total = int(of.sum())
-        self.size = next_size(self.total)
-        self.longest = max(SHORTEST, power(int(of.max())))
+        self.size = rounded(self.total, POSITIONS)
+        self.longest = max(LENGTH, power(int(of.max())))
         spare = self.size - self.total
         tail = [self.longest] * (spare // self.longest) + ([spare % self.longest] if spare % self.longest else [])
         every = np.concatenate([of, np.asarray(tail, np.int64)])
@@ -38,16 +160,6 @@ class Rows:
         self.positions = np.arange(self.size) - np.repeat(ends - every, every)  # each in its row
         begins = np.arange(len(of)) * width - (ends - every)[: len(of)]
         self.places: NDArray[np.int64] = np.arange(self.total) + np.repeat(begins, of)  # in the padded (B·L)
-
-
-def power(n: int) -> int:
-    return 1 << (n - 1).bit_length()
-
-
-def next_size(n: int) -> int:
-    """The least of 1024, 1280, 1536, 1792, 2048, 2560 … that is no smaller: four to each power of two."""
-    step = max(power(n) // 8, LEAST // 4)
-    return max(LEAST, math.ceil(n / step) * step)
 
 
 def attend(
@@ -62,137 +174,112 @@ def attend(
         flash = torch.ops.aten._flash_attention_forward
         out = flash(q, k, v, edges, edges, longest, longest, 0.0, True, False, scale=scaling)[0]
         return out[None], None
-    sizes = cu_seq_lens_q.diff().tolist()
-    rows = [
-        F.scaled_dot_product_attention(*row, is_causal=True, scale=scaling, enable_gqa=True)
-        for row in zip(*(x[0].split(sizes, 1) for x in (query, key, value)), strict=True)
-        if row[0].shape[1]
-    ]
-    return torch.cat(rows, 1).transpose(0, 1)[None], None
+    at = torch.arange(query.shape[2], device=query.device)
+    row = torch.searchsorted(cu_seq_lens_q[1:], at, right=True)
+    mask = (row[:, None] == row) & (at[:, None] >= at)
+    heard = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scaling, enable_gqa=True)
+    return heard.transpose(1, 2), None
 
 
 class Reader:
     """Reads a batch's rows with a language model (`lm`, without its head): (B, L, d) and lengths → (B, L, d). `record`:
-    by recorded kernels, which know weights by where they lie in memory and must not outlive a change of that; `most` is
-    how many positions a batch may have."""
+    by recorded kernels; `most` is how many positions a batch may have."""
 
     def __init__(self, lm: Any, most: int, *, record: bool) -> None:
         from transformers import AttentionInterface
 
         AttentionInterface.register(ATTENTION, attend)
-        self.lm, self.most, self.record = lm, max(most, LEAST), record
-        self.recordings: dict[tuple[int, int, int], Recording] = {}
-        self.pool = torch.cuda.graph_pool_handle() if record else None
-        self.stream: Any = torch.cuda.Stream() if record else None
+        self.lm, self.most = lm, max(most, POSITIONS)
         table = lm.get_input_embeddings().weight
-        learning = {name: p for name, p in lm.named_parameters() if p.requires_grad and p is not table}
-        self.weights = list(learning.values())
-        # What is recorded knows them by other names: a weight's own gradient may still be under way on another stream.
-        self.aliases = {name: p.detach().requires_grad_() for name, p in learning.items()} if record else {}
-        self.slopes = [torch.zeros_like(p) for p in self.weights] if record else []  # of all recordings, one at a time
-        self.known_by = where(lm)
-        self.last: object = None  # what was read last: its states are those that a backward pass can use
+        weights = {name: p for name, p in lm.named_parameters() if p.requires_grad and p is not table}
+        self.read = functools.partial(read, lm)
+        self.recorder = Recorder(lm, weights, self.read) if record else None
 
     def fits(self, most: int) -> bool:
-        """Whether the weights are still where they were, and learn as they did; and batches are no larger."""
-        return self.most >= most and self.known_by == where(self.lm)
+        return self.most >= most and self.recorder is not None and self.recorder.fits()
 
     def __call__(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
         b, n, d = x.shape
         rows = Rows(lengths, n)
-        places, positions, edges = (brought(a, x.device) for a in (rows.places, rows.positions[None], rows.edges))
+        places = brought(rows.places, x.device)
         packed = x.flatten(0, 1).index_select(0, places)  # (total, d)
         packed = F.pad(packed, (0, 0, 0, rows.size - rows.total))[None]  # (1, size, d)
-        hidden = (self._replay if self.record else self.read)(packed, positions, edges, rows)
+        given = packed, *(brought(array, x.device) for array in (rows.positions[None], rows.edges))
+        if self.recorder is None:
+            hidden = self.read({}, *given, longest=rows.longest)
+        else:
+            if not self.recorder.recordings:
+                self._begin(packed)
+            hidden = self.recorder(*given, longest=rows.longest)
         return hidden.new_zeros(b * n, d).index_copy(0, places, hidden[0, : rows.total]).view(b, n, d)
 
-    def read(self, x: Tensor, positions: Tensor, edges: Tensor, rows: Rows) -> Tensor:
-        """(1, size, d) → (1, size, d)."""
-        given = {"inputs_embeds": x, "position_ids": positions, "use_cache": False}
-        given |= {"cu_seq_lens_q": edges, "max_length_q": rows.longest}  # for `attend`
-        before, self.lm.config._attn_implementation = self.lm.config._attn_implementation, ATTENTION
-        try:
-            hidden: Tensor = functional_call(self.lm, self.aliases, kwargs=given)[0]
-        finally:
-            self.lm.config._attn_implementation = before
-        return hidden
-
-    def _replay(self, x: Tensor, positions: Tensor, edges: Tensor, rows: Rows) -> Tensor:
-        if not self.recordings:  # the largest first: others find room in its memory, and it would find none in theirs
-            self._recording(Rows([512] * (self.most // 512), 512), x)
-        hidden: Tensor = _Replay.apply(self, self._recording(rows, x), x, positions, edges, *self.weights)
-        return hidden
-
-    def _recording(self, rows: Rows, like: Tensor) -> Recording:
-        key = rows.size, rows.longest, rows.count
-        if key not in self.recordings:
-            self.recordings[key] = Recording(self, rows, like)
-        return self.recordings[key]
+    def _begin(self, like: Tensor) -> None:
+        """The largest size is recorded first: others find room in its memory, and it would find none in theirs."""
+        assert self.recorder is not None
+        for size, then in ((POSITIONS, self.recorder.try_out), (self.most, self.recorder.recording)):
+            rows = Rows([LENGTH] * (size // LENGTH), LENGTH)
+            x = like.new_zeros(1, rows.size, like.shape[-1]).requires_grad_()
+            then(x, *(brought(a, x.device) for a in (rows.positions[None], rows.edges)), longest=rows.longest)
 
 
-class Recording:
-    """The kernels of one size. Their states lie in memory that all recordings of a reader share."""
-
-    def __init__(self, reader: Reader, rows: Rows, like: Tensor) -> None:
-        self.there, self.back = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
-        self.x, self.positions, self.edges = blank(rows, like)
-        wanted = [self.x, *reader.aliases.values()]
-        how = {"pool": reader.pool, "capture_error_mode": "thread_local"}  # others bring the next batches meanwhile
-        reader.stream.wait_stream(torch.cuda.current_stream())
-        with (
-            torch.cuda.stream(reader.stream),
-            torch.enable_grad(),
-            torch.autocast("cuda", torch.bfloat16, cache_enabled=False),  # a cast that is kept would not be recorded
-            torch.autograd.set_multithreading_enabled(False),
-        ):
-            if not reader.recordings:  # what is only done once must not be recorded
-                few = Rows([LEAST], LEAST)
-                x, positions, edges = blank(few, like)
-                torch.autograd.grad(reader.read(x, positions, edges, few).sum(), [x, *wanted[1:]])
-            torch.cuda.synchronize()
-            self.there.capture_begin(**how)
-            out = reader.read(self.x, self.positions, self.edges, rows)
-            self.there.capture_end()
-            self.slope = torch.zeros_like(out)
-            self.back.capture_begin(**how)
-            self.slope_of_x, *slopes = torch.autograd.grad(out, wanted, self.slope)
-            if slopes:
-                torch._foreach_copy_(reader.slopes, slopes)
-            self.back.capture_end()
-            self.out = out.detach()
-        torch.cuda.current_stream().wait_stream(reader.stream)
+def read(
+    lm: Any, aliases: dict[str, Tensor], x: Tensor, positions: Tensor, edges: Tensor, *, longest: int
+) -> Tensor:  # fmt: skip
+    """(1, size, d) → (1, size, d)."""
+    given = {"inputs_embeds": x, "position_ids": positions, "use_cache": False}
+    given |= {"cu_seq_lens_q": edges, "max_length_q": longest}  # for `attend`
+    before, lm.config._attn_implementation = lm.config._attn_implementation, ATTENTION
+    try:
+        hidden: Tensor = functional_call(lm, aliases, kwargs=given)[0]
+    finally:
+        lm.config._attn_implementation = before
+    return hidden
 
 
-def blank(rows: Rows, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What a recording reads, in its own memory: x (1, size, d) with a gradient, positions and edges."""
-    x = like.new_zeros(1, rows.size, like.shape[-1]).requires_grad_()
-    return x, brought(rows.positions[None], like.device), brought(rows.edges, like.device)
+# ── encoder and adapter ───────────────────────────────────────────────────────────────────────────────────────────────
+class Ears(nn.Module):
+    """Encoder and adapter, one after the other."""
+
+    def __init__(self, encoder: Any, adapter: Any) -> None:
+        super().__init__()
+        self.encoder, self.adapter = encoder, adapter
+
+    def forward(self, wave: Tensor, lengths: Tensor) -> Tensor:
+        heard: Tensor = self.adapter(*self.encoder(wave, lengths))[0]
+        return heard
 
 
-class _Replay(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, reader: Reader, recording: Recording, x: Tensor, positions: Tensor, edges: Tensor, *weights: Tensor
-    ) -> Tensor:
-        for kept, given in ((recording.x, x), (recording.positions, positions), (recording.edges, edges)):
-            kept.detach().copy_(given)
-        recording.there.replay()
-        ctx.reader, ctx.recording = reader, recording
-        reader.last = ctx.token = object()
-        return recording.out.clone()
-
-    @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> Any:
-        if ctx.reader.last is not ctx.token:
-            raise RuntimeError("another batch was read before the gradients of this one were asked for")
-        ctx.recording.slope.copy_(slope)
-        ctx.recording.back.replay()
-        slopes = torch._foreach_add(ctx.reader.slopes, 0.0) if ctx.reader.slopes else []  # copies: they are added up
-        return None, None, ctx.recording.slope_of_x.clone(), None, None, *slopes
+def hear(ears: Ears, aliases: dict[str, Tensor], wave: Tensor, lengths: Tensor) -> Tensor:
+    heard: Tensor = functional_call(ears, aliases, (wave, lengths))
+    return heard
 
 
-def where(lm: nn.Module) -> list[tuple[int, bool]]:
-    return [(p.data_ptr(), p.requires_grad) for p in lm.parameters()]
+class Listener:
+    """Hears a batch's clips: (C, samples), (C,) → (C, T, d), (C,). They are rounded up with silence, in number and in
+    length, which changes nothing in what is heard. `record`: by recorded kernels."""
+
+    def __init__(self, encoder: Any, adapter: Any, *, record: bool) -> None:
+        self.ears = Ears(encoder, adapter)
+        weights = {name: p for name, p in self.ears.named_parameters() if p.requires_grad}
+        self.recorder = Recorder(self.ears, weights, functools.partial(hear, self.ears)) if record else None
+
+    def fits(self) -> bool:
+        return self.recorder is not None and self.recorder.fits()
+
+    def __call__(self, wave: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        clips, samples = wave.shape
+        if clips * samples > MOST:
+            return self.ears(wave, lengths), adapter_length(self.ears.encoder.frames(lengths))
+        more = rounded(clips, CLIPS) - clips
+        wave = F.pad(wave, (0, rounded(samples, SAMPLES) - samples, 0, more))
+        padded = F.pad(lengths, (0, more), value=SHORTEST)
+        if self.recorder is None:
+            heard = self.ears(wave, padded)
+        else:
+            if not self.recorder.recordings:
+                self.recorder.try_out(wave, padded)
+            heard = self.recorder(wave, padded)
+        return heard[:clips], adapter_length(self.ears.encoder.frames(lengths))
 
 
 def brought(array: NDArray[Any], device: torch.device) -> Tensor:

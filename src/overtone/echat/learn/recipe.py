@@ -19,6 +19,7 @@ from overtone.echat.data.layout import Think
 from overtone.echat.learn import fast, launch
 from overtone.echat.learn.batches import Clips, mel_augmenter
 from overtone.echat.learn.curves import LOOKS, RUN, Look, Row, Told, write_report
+from overtone.echat.learn.fast import Graphs
 from overtone.echat.learn.launch import World
 from overtone.echat.learn.speaking import Samples
 from overtone.echat.learn.stages import StageRun, plan, stages
@@ -59,7 +60,7 @@ class Settings(Struct, frozen=True):
     log_every: int = 20
     look_every: int = 0  # steps; 0: at the end of each stage
     save_minutes: float | None = None  # None: as the preset says
-    graphs: bool = True  # where one GPU trains: the language model's kernels are recorded
+    graphs: Graphs = "lm"  # where one GPU trains: whose kernels are recorded
     samples: int = 4  # held-out clips that are answered at every look
 
 
@@ -156,7 +157,7 @@ def _stage(
     frozen = world.size == 1 and not run.stage.lr.lm
     exact = fast.freeze(model.lm, narrow=fast.alone_on_gpu(world)) if frozen else []
     launch.spread(model, world, layers)
-    fast.record(model, settings.graphs and fast.alone_on_gpu(world), run.stage.positions)
+    fast.record(model, settings.graphs if fast.alone_on_gpu(world) else "none", run.stage.positions)
     parts = {name: list(getattr(model, name).parameters()) for name in PARTS}
     held = stream.held_out(HELD_OUT)
     think: Think = ""
@@ -188,8 +189,7 @@ def _stage(
         look=look, tell=tell, told_to_end=told_to_end,
     )  # fmt: skip
     if world.device.type == "cuda" and world.first:
-        sizes = f"; {len(model.reader.recordings)} sizes recorded" if model.reader else ""
-        say(f"  at most {torch.cuda.max_memory_reserved() / 1e9:.0f} GB of the GPU were used{sizes}")
+        say(f"  at most {torch.cuda.max_memory_reserved() / 1e9:.0f} GB of the GPU were used{fast.sizes(model)}")
     if not done:
         if world.first:
             why = "ended by a signal" if told_to_end() else "the time is up"

@@ -170,7 +170,8 @@ class EChat(nn.Module):
         self.ctc = self.cues = 0.0  # weights of the helper losses; a stage sets them
         self.listen = False  # these alone: the language model is not asked
         self.block = 1  # the language model is given lengths that are a multiple of it
-        self.reader: Any = None  # while training: reads rows (B, L, d) of these lengths
+        self.listener: Any = None  # while training, in the place of encoder and adapter
+        self.reader: Any = None  # and of the language model: reads rows (B, L, d) of these lengths
         self._start()
 
     def _start(self) -> None:
@@ -204,6 +205,8 @@ class EChat(nn.Module):
 
     def encode_audio(self, wave: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """(C, samples), (C,) → (C, T, d) in the language model's space, (C,) how many of T are the clip's."""
+        if self.listener is not None and self.training:
+            return self.listener(wave, lengths)  # type: ignore[no-any-return]
         states, frames = self.encoder(wave, lengths)
         return self.adapter(states, frames)  # type: ignore[no-any-return]
 
