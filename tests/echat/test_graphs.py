@@ -57,7 +57,7 @@ class Straight(Recorder):
         return self.run({}, *tensors, **given)
 
     def recording(self, *tensors: torch.Tensor, **given: Any) -> Any:
-        self.recordings[*(tensor.shape for tensor in tensors), *given.values()] = None
+        self.recordings[self.key(*tensors, **given)] = None
 
     def try_out(self, *tensors: torch.Tensor, **given: Any) -> None:
         assert not self.recordings
@@ -86,7 +86,7 @@ def test_rows_end_to_end_and_clips_rounded_up_teach_the_same(kind: str, straight
     assert (made.listener is None) == (kind == "small")  # its augmentation is drawn in between
     if made.listener:
         ears = made.listener.recorder
-        assert (ears.tried, ears.times) == (1, 3) and list(ears.recordings) == [((8, 16_384), (8,))]
+        assert (ears.tried, ears.times) == (1, 3) and list(ears.recordings) == [(((8, 16_384), False), ((8,), False))]
     assert made.lm.config._attn_implementation == "sdpa"
 
 
@@ -104,7 +104,7 @@ def test_the_largest_size_is_recorded_first(straight: None) -> None:
     made = model()
     made.reader = Reader(made.lm.base_model, 4096, record=True)
     learnt(made, ROWS[0])
-    assert [shape[0][1] for shape in made.reader.recorder.recordings] == [4096, 1024]
+    assert [key[0][0][1] for key in made.reader.recorder.recordings] == [4096, 1024]
 
 
 def test_recordings_are_kept_while_weights_stay_where_they_are(straight: None) -> None:
@@ -215,7 +215,7 @@ def test_a_recording_computes_anew_from_what_it_is_given(frozen: tuple[str, ...]
             for one in (plain, made):
                 for p in one.parameters():
                     p -= 0.05 * p.grad if p.grad is not None else 0.0
-    assert [key[0][1] for key in made.reader.recorder.recordings] == [2048, 1024, 1024]  # few rows, and many
+    assert [key[0][0][1] for key in made.reader.recorder.recordings] == [2048, 1024, 1024]  # few rows, and many
     assert len(made.listener.recorder.recordings) == 3
     assert not any("helpers" in name for name in made.listener.recorder.weights)  # no part of what is recorded
     with pytest.raises(RuntimeError, match="another batch was read before"):

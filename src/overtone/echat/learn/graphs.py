@@ -38,8 +38,8 @@ def rounded(n: int, least: int) -> int:
 # ── recordings ────────────────────────────────────────────────────────────────────────────────────────────────────────
 class Recorder:
     """A function of a module's weights and of tensors, by recorded kernels: `run(aliases, *tensors, **given)` gives a
-    tensor, with gradients for the weights that learn and for the first of the tensors, if that wants one. Recordings
-    know weights by where they lie in memory and must not outlive a change of that."""
+    tensor, with gradients for the weights that learn and for the tensors that want one. Recordings know weights by
+    where they lie in memory and must not outlive a change of that."""
 
     def __init__(self, module: nn.Module, weights: dict[str, nn.Parameter], run: Callable[..., Tensor]) -> None:
         self.module, self.run, self.weights = module, run, weights
@@ -61,10 +61,14 @@ class Recorder:
         return out
 
     def recording(self, *tensors: Tensor, **given: Any) -> Recording:
-        key = *(tensor.shape for tensor in tensors), *given.values()
+        key = self.key(*tensors, **given)
         if key not in self.recordings:
             self.recordings[key] = Recording(self, tensors, given)
         return self.recordings[key]
+
+    @staticmethod
+    def key(*tensors: Tensor, **given: Any) -> tuple[Any, ...]:
+        return *((tensor.shape, tensor.requires_grad) for tensor in tensors), *given.values()
 
     def try_out(self, *tensors: Tensor, **given: Any) -> None:
         """Compute once: what is only done the first time must not be recorded. Weights without a part in it go."""
