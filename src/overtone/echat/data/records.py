@@ -248,7 +248,7 @@ def _text(table: dict[str, Any], name: str, where: str) -> str:
 
 
 def _tokens(found: Any, where: str) -> tuple[int, ...]:
-    if isinstance(found, (list, tuple)) and all(type(token) is int for token in found):
+    if isinstance(found, (list, tuple)) and set(map(type, found)) <= {int}:
         return tuple(found)
     raise DataError(f"{where}: `speech_token` is not a list of whole numbers; make the tokens again")
 
