@@ -88,14 +88,14 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
     world.wait()
     tok = open_tokenizer(config.model)
     workers = settings.workers if settings.workers >= 0 else workers_for(world.device)
-    survey(corpus, [r for r in planned if r.name in chosen and not done(settings, r)], config.model, tok, workers)
+    survey(corpus, [r for r in planned if r.name in chosen and not finished(settings, r)], config.model, tok, workers)
     clips = Clips(corpus.packs, world.device)
     try:
         before: Path | None = settings.start
         model: EChat | None = None  # as the stage before left it; None: to be read from `before`, or new
         for number, stage_run in enumerate(planned):
             folder = settings.out / f"stage-{stage_run.name}"
-            if done(settings, stage_run):
+            if finished(settings, stage_run):
                 model = None
                 if stage_run.name in chosen and world.first:
                     say(f"stage {stage_run.name} is done")
@@ -204,7 +204,7 @@ def _stage(
     return model
 
 
-def done(settings: Settings, run: StageRun) -> bool:
+def finished(settings: Settings, run: StageRun) -> bool:
     return (settings.out / f"stage-{run.name}" / "model" / checkpoint.INDEX).is_file()
 
 
