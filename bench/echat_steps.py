@@ -30,8 +30,8 @@ from overtone.echat.net import config as configs
 AT = re.compile(r"\s*step (\d+)/")
 
 
-class Recorder:
-    """Listens to what a run says, and records the GPU's kernels from one of its lines to another."""
+class Profiler:
+    """Listens to what a run says, and counts the GPU's kernels from one of its lines to another."""
 
     def __init__(self, begin: int, end: int) -> None:
         self.begin, self.end = begin, end
@@ -79,7 +79,7 @@ def launching(count: int = 20_000) -> float:
 
 def measured(args: argparse.Namespace, stage: str, graphs: Graphs, start: Path, out: Path) -> str:
     n = args.steps
-    listener = Recorder(2 * n, 3 * n)
+    listener = Profiler(2 * n, 3 * n)
     settings = Settings(
         args.preset, tuple(args.data), out, stage=stage, start=start, steps=3 * n, log_every=n, samples=0,
         graphs=graphs, encoder=args.encoder, lm=args.lm, device=args.device,

@@ -18,9 +18,11 @@ from torch.utils._pytree import tree_leaves
 
 from overtone.echat.learn import fast, graphs
 from overtone.echat.learn.graphs import Listener, Reader, Recorder, Rows, rounded, where
+from overtone.echat.learn.launch import World
 from overtone.echat.net.model import EChat
 from tests.echat import small
 from tests.echat.test_fast import ROWS, learnt, model
+from tests.echat.toys import ALONE
 
 
 @given(st.lists(st.integers(1, 700), min_size=1, max_size=80), st.integers(0, 9))
@@ -79,8 +81,10 @@ def assert_same(one: EChat, other: EChat) -> None:
 @pytest.mark.parametrize("kind", ["small", "moonshine"])
 def test_rows_end_to_end_and_clips_rounded_up_teach_the_same(kind: str, straight: None) -> None:
     plain, made = model(kind), model(kind)
+    names = list(made.state_dict())
     fast.record(made, "all", 1024)
     assert_same(plain, made)
+    assert list(made.state_dict()) == names
     reader = made.reader.recorder
     assert (reader.tried, reader.times, len(reader.recordings)) == (1, 3, 1)  # all are of the smallest size
     assert (made.listener is None) == (kind == "small")  # its augmentation is drawn in between
@@ -102,7 +106,7 @@ def test_what_is_hidden_within_rows_and_what_is_only_looked_at_is_read_padded(st
 
 def test_the_largest_size_is_recorded_first(straight: None) -> None:
     made = model()
-    made.reader = Reader(made.lm.base_model, 4096, record=True)
+    made.reader = Reader(made.lm.base_model, 4096)
     learnt(made, ROWS[0])
     assert [key[0][0][1] for key in made.reader.recorder.recordings] == [4096, 1024]
 
@@ -199,8 +203,8 @@ def test_a_recording_computes_anew_from_what_it_is_given(frozen: tuple[str, ...]
         one.ctc = 0.3
         for name in frozen:
             getattr(one, name).requires_grad_(False)
-    made.reader = Reader(made.lm.base_model, 2048, record=True)
-    made.listener = Listener(made.encoder, made.adapter, record=True)
+    made.reader = Reader(made.lm.base_model, 2048)
+    made.listener = Listener(made.encoder, made.adapter)
     for rows in (ROWS[0], ROWS[1], ROWS[0] * 6, ROWS[2] * 12, ROWS[1], ROWS[0] * 6):
         losses = []
         for one in (plain, made):
@@ -226,19 +230,24 @@ def test_a_recording_computes_anew_from_what_it_is_given(frozen: tuple[str, ...]
         loss.backward()
 
 
+def test_kernels_are_recorded_where_one_gpu_trains() -> None:
+    gpu, many = World(0, 1, torch.device("cuda", 0)), World(0, 8, torch.device("cuda", 0))
+    assert [fast.alone_on_gpu(world) for world in (gpu, ALONE, many)] == [True, False, False]
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("frozen", [False, True])
-def test_recorded_kernels_teach_what_others_do(frozen: bool) -> None:
+def test_recorded_kernels_teach_what_others_do(frozen: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gradients of several batches are added up, in and out of the order in which their sizes were recorded."""
-    kinds = {"padded": None, "rows": False, "recorded": True}
     found = {}
-    for name, record in kinds.items():
+    for name, recorder in {"padded": None, "rows": Straight, "recorded": Recorder}.items():
         made = model("moonshine").cuda()
         made.lm.requires_grad_(not frozen)
         exact = fast.freeze(made.lm, narrow=True) if frozen else []
-        if record is not None:
-            made.reader = Reader(made.lm.base_model, 4096, record=record)
-            made.listener = Listener(made.encoder, made.adapter, record=record)
+        if recorder:
+            monkeypatch.setattr(graphs, "Recorder", recorder)
+            made.reader = Reader(made.lm.base_model, 4096)
+            made.listener = Listener(made.encoder, made.adapter)
         made.ctc = 0.3
         losses = []
         for rows in (ROWS[0] * 30, ROWS[1] * 40, ROWS[2] * 10, ROWS[0] * 30):
@@ -251,7 +260,7 @@ def test_recorded_kernels_teach_what_others_do(frozen: bool) -> None:
             loss.backward()
             losses.append(loss.item())
         found[name] = losses, torch.cat([p.grad.flatten() for p in made.parameters() if p.grad is not None])
-        if record:
+        if recorder:
             assert len(made.reader.recorder.recordings) == 4  # and the largest, which came first
             assert len(made.listener.recorder.recordings) == 3
         assert len(exact) == (len(list(made.lm.parameters())) if frozen else 0)

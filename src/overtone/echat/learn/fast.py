@@ -55,9 +55,9 @@ def record(model: EChat, what: Graphs, most: int) -> None:
     if reads:
         torch.cuda.empty_cache()
     if hears and not model.listener:
-        model.listener = Listener(model.encoder, model.adapter, record=True)
+        model.listener = Listener(model.encoder, model.adapter)
     if reads and not model.reader:
-        model.reader = Reader(model.lm.base_model, most, record=True)
+        model.reader = Reader(model.lm.base_model, most)
 
 
 def sizes(model: EChat) -> str:

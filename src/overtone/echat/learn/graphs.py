@@ -186,21 +186,20 @@ def attend(
 
 
 class Reader:
-    """Reads a batch's rows with a language model (`lm`, without its head): (B, L, d) and lengths → (B, L, d). `record`:
-    by recorded kernels; `most` is how many positions a batch may have."""
+    """Reads a batch's rows with a language model (`lm`, without its head): (B, L, d) and lengths → (B, L, d). `most` is
+    how many positions a batch may have."""
 
-    def __init__(self, lm: Any, most: int, *, record: bool) -> None:
+    def __init__(self, lm: Any, most: int) -> None:
         from transformers import AttentionInterface
 
         AttentionInterface.register(ATTENTION, attend)
-        self.lm, self.most = lm, max(most, POSITIONS)
+        self.most = max(most, POSITIONS)
         table = lm.get_input_embeddings().weight
         weights = {name: p for name, p in lm.named_parameters() if p.requires_grad and p is not table}
-        self.read = functools.partial(read, lm)
-        self.recorder = Recorder(lm, weights, self.read) if record else None
+        self.recorder = Recorder(lm, weights, functools.partial(read, lm))
 
     def fits(self, most: int) -> bool:
-        return self.most >= most and self.recorder is not None and self.recorder.fits()
+        return self.most >= most and self.recorder.fits()
 
     def __call__(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
         b, n, d = x.shape
@@ -208,22 +207,22 @@ class Reader:
         places = brought(rows.places, x.device)
         packed = x.flatten(0, 1).index_select(0, places)  # (total, d)
         packed = F.pad(packed, (0, 0, 0, rows.size - rows.total))[None]  # (1, size, d)
-        given = packed, *(brought(array, x.device) for array in (rows.positions[None], rows.edges))
-        if self.recorder is None:
-            hidden = self.read({}, *given, longest=rows.longest)
-        else:
-            if not self.recorder.recordings:
-                self._begin(packed)
-            hidden = self.recorder(*given, longest=rows.longest)
+        if not self.recorder.recordings:
+            self._begin(packed)
+        hidden = self.recorder(packed, *told(rows, x.device), longest=rows.longest)
         return hidden.new_zeros(b * n, d).index_copy(0, places, hidden[0, : rows.total]).view(b, n, d)
 
     def _begin(self, like: Tensor) -> None:
         """The largest size is recorded first: others find room in its memory, and it would find none in theirs."""
-        assert self.recorder is not None
         for size, then in ((POSITIONS, self.recorder.try_out), (self.most, self.recorder.recording)):
             rows = Rows([LENGTH] * (size // LENGTH), LENGTH)
             x = like.new_zeros(1, rows.size, like.shape[-1]).requires_grad_()
-            then(x, *(brought(a, x.device) for a in (rows.positions[None], rows.edges)), longest=rows.longest)
+            then(x, *told(rows, x.device), longest=rows.longest)
+
+
+def told(rows: Rows, device: torch.device) -> tuple[Tensor, Tensor]:
+    """What `read` has to know of rows: where each position is in its own, (1, size), and where they end."""
+    return brought(rows.positions[None], device), brought(rows.edges, device)
 
 
 def read(
@@ -260,30 +259,27 @@ def hear(ears: Ears, aliases: dict[str, Tensor], wave: Tensor, lengths: Tensor) 
 
 class Listener:
     """Hears a batch's clips: (C, samples), (C,) → (C, T, d), (C,). They are rounded up with silence, in number and in
-    length, which changes nothing in what is heard. `record`: by recorded kernels."""
+    length, which changes nothing in what is heard."""
 
-    def __init__(self, encoder: Any, adapter: Any, *, record: bool) -> None:
+    def __init__(self, encoder: Any, adapter: Any) -> None:
         self.ears = Ears(encoder, adapter)
         weights = {name: p for name, p in self.ears.named_parameters() if p.requires_grad}
-        self.recorder = Recorder(self.ears, weights, functools.partial(hear, self.ears)) if record else None
+        self.recorder = Recorder(self.ears, weights, functools.partial(hear, self.ears))
 
     def fits(self) -> bool:
-        return self.recorder is not None and self.recorder.fits()
+        return self.recorder.fits()
 
     def __call__(self, wave: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         clips, samples = wave.shape
+        frames = adapter_length(self.ears.encoder.frames(lengths))
         if clips * samples > MOST:
-            return self.ears(wave, lengths), adapter_length(self.ears.encoder.frames(lengths))
+            return self.ears(wave, lengths), frames
         more = rounded(clips, CLIPS) - clips
         wave = F.pad(wave, (0, rounded(samples, SAMPLES) - samples, 0, more))
         padded = F.pad(lengths, (0, more), value=SHORTEST)
-        if self.recorder is None:
-            heard = self.ears(wave, padded)
-        else:
-            if not self.recorder.recordings:
-                self.recorder.try_out(wave, padded)
-            heard = self.recorder(wave, padded)
-        return heard[:clips], adapter_length(self.ears.encoder.frames(lengths))
+        if not self.recorder.recordings:
+            self.recorder.try_out(wave, padded)
+        return self.recorder(wave, padded)[:clips], frames
 
 
 def brought(array: NDArray[Any], device: torch.device) -> Tensor:
