@@ -66,17 +66,17 @@ steps = 6
 targets = 300
 positions = 1500
 warmup = 1
-augment = {{ specaug = true, specsub = true }}
 {rest}
 """
+SPOILT = "augment = { specaug = true, specsub = true }\n"
 ALL = "lr = { encoder = 1e-3, adapter = 1e-3, speech = 3e-3, lm = 3e-3 }\n"
 MIX = 'feeds = [{ task = "s2s", think = true }, { task = "s2s" }, { task = "t2t", weight = 0.5 }]'
 HEARD = 'lr = { encoder = 1e-3, adapter = 1e-3 }\nfeeds = [{ task = "s2t", style = "understand" }]\n'
 TABLES = {
-    "1": HEARD + "ctc = 0.3\ncues = 0.3\n",
-    "2a": ALL + 'feeds = [{ task = "t2s" }]',
-    "2b": ALL + 'feeds = [{ task = "s2s" }, { task = "t2t" }]',
-    "3": ALL + MIX,
+    "1": SPOILT + HEARD + "ctc = 0.3\ncues = 0.3\n",
+    "2a": SPOILT + ALL + 'feeds = [{ task = "t2s" }]',
+    "2b": ALL + 'feeds = [{ task = "s2s" }, { task = "t2t" }]',  # as it is: what a stage before did must not go on
+    "3": SPOILT + ALL + MIX,
 }
 
 

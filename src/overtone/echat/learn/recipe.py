@@ -146,10 +146,8 @@ def _stage(
         torch.cuda.reset_peak_memory_stats()
     model = kept or first_model(config, before)
     model.ctc, model.cues, model.listen = run.stage.ctc, run.stage.cues, run.stage.listen
-    if not stream.mel:
-        model.encoder.augment = None
-    elif run.stage.augment.specaug or run.stage.augment.specsub:
-        model.encoder.augment = mel_augmenter(run.stage.augment, stream.generator)
+    spoilt = stream.mel and (run.stage.augment.specaug or run.stage.augment.specsub)
+    model.encoder.augment = mel_augmenter(run.stage.augment, stream.generator) if spoilt else None
     for name in PARTS:
         getattr(model, name).requires_grad_(run.stage.lr.of(name) > 0)
     if world.size > 1 and world.device.type == "cuda":
