@@ -175,6 +175,22 @@ def test_labels_are_found_in_the_mean_of_a_clips_own_outputs() -> None:
         assert model(batch).cue_loss == 0
 
 
+def test_helper_losses_are_float32s_where_their_weights_are_gathered_in_bf16() -> None:
+    model = small.model().eval()
+    model.ctc = model.cues = 1.0
+    torch.nn.init.normal_(model.adapter.helpers.blank.weight, std=0.1)
+    batch = small.batch(model.config)
+    with torch.no_grad():
+        exact = model(batch)
+    model.adapter.helpers.to(torch.bfloat16)
+    near = model(batch)
+    near.loss.backward()
+    assert near.loss.dtype == torch.float32
+    assert torch.allclose(near.ctc_loss, exact.ctc_loss, rtol=1e-2) and near.ctc_loss > 0
+    assert torch.allclose(near.cue_loss, exact.cue_loss, rtol=1e-2) and near.cue_loss > 0
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.adapter.helpers.parameters())
+
+
 def test_a_listening_model_never_asks_the_language_model(monkeypatch: pytest.MonkeyPatch) -> None:
     model = small.model()
     model.ctc, model.cues, model.listen = 1.0, 0.5, True

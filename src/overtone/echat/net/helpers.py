@@ -33,7 +33,7 @@ class Helpers(nn.Module):
         among = max(int((sizes * known).sum()), 1)
         with torch.autocast(heard.device.type, enabled=False):
             x = F.rms_norm(heard.float(), heard.shape[-1:]) * self.scale
-            scores = torch.cat((self.blank(x), x @ table[words].float().T), -1).log_softmax(-1)  # (C, T, 1+W)
+            scores = torch.cat((_exactly(self.blank, x), x @ table[words].float().T), -1).log_softmax(-1)  # (C, T, 1+W)
             counts = lengths.cpu(), sizes.cpu().clamp(min=1)
             loss = F.ctc_loss(scores.transpose(0, 1), used, *counts, reduction="none", zero_infinity=True)
         return (loss * counted).sum() / among
@@ -43,9 +43,14 @@ class Helpers(nn.Module):
         with torch.autocast(heard.device.type, enabled=False):
             inside = torch.arange(heard.shape[1], device=heard.device) < lengths[:, None]
             x = F.rms_norm(heard.float(), heard.shape[-1:]) * inside[..., None]
-            scores = self.labels(x.sum(1) / lengths[:, None])  # (C, all labels)
+            scores = _exactly(self.labels, x.sum(1) / lengths[:, None])  # (C, all labels)
             losses = [
                 F.cross_entropy(part, goal, ignore_index=UNKNOWN, reduction="sum")
                 for part, goal in zip(scores.split(LABELS, -1), labels.unbind(-1), strict=True)
             ]
         return torch.stack(losses).sum() / (labels != UNKNOWN).sum().clamp(min=1)
+
+
+def _exactly(layer: nn.Linear, x: Tensor) -> Tensor:
+    """A layer in float32, also where several processes gather its weights in bf16."""
+    return F.linear(x, layer.weight.float(), layer.bias.float())
