@@ -6,10 +6,14 @@ import msgspec
 import pytest
 import torch
 
+from overtone.echat.learn.batches import Clips
 from overtone.echat.learn.curves import LOG, read_log
-from overtone.echat.learn.stages import Rates, StageRun
-from overtone.echat.learn.train import Diverged, make_optimiser
-from tests.echat.toys import RUN, STAGE, Numbers, Toy, learn
+from overtone.echat.learn.stages import Rates, StageRun, plan, stages
+from overtone.echat.learn.stream import Corpus, Stream
+from overtone.echat.learn.train import Diverged, draw, make_optimiser
+from overtone.echat.net.config import read
+from overtone.echat.net.tokenizer import open_tokenizer
+from tests.echat.toys import RUN, STAGE, Numbers, Toy, learn, make_pack
 
 
 def test_the_same_seed_gives_the_same_run_to_the_bit(tmp_path) -> None:
@@ -19,6 +23,27 @@ def test_the_same_seed_gives_the_same_run_to_the_bit(tmp_path) -> None:
     assert losses[0] == losses[1]
     _, other = learn(tmp_path / "three", seed=1)
     assert not torch.equal(one.lm.weight, other.lm.weight)
+
+
+@pytest.mark.parametrize("seed", [1_700_000_000, 2**63 - 1])
+def test_a_large_seed_is_a_seed_like_any_other(tmp_path, seed) -> None:
+    short = StageRun("1", STAGE, 2, 200)
+    assert learn(tmp_path / "loop", run=short, seed=seed)[0]
+    config, corpus = read("tiny"), Corpus([make_pack(tmp_path / "pack", 6)])
+    [planned] = plan(stages(config.stage, "tiny"), only="3")
+    clips, tok = Clips(corpus.packs, torch.device("cpu")), open_tokenizer(config.model)
+    drawn = []
+    for one in (seed, seed - 1):
+        stream = Stream(corpus, clips, planned, config.model, tok, seed=one, learn=False)
+        stream.ready(next(iter(stream.held_out(1).values())), step=1)
+        drawn.append(stream.generator.initial_seed())
+    assert drawn[0] != drawn[1]
+
+
+def test_seeds_used_until_now_draw_what_they_drew() -> None:
+    assert draw(0, 1, 0) == 65_537 and draw(1, 20, 3) == (1_000_003 + 20) * 65_537 + 3
+    assert draw(280_000_000, 5_000, 7) == (280_000_000 * 1_000_003 + 5_000) * 65_537 + 7
+    assert 0 <= draw(2**63 - 1, 10**6, 10**4) < 2**64
 
 
 def test_the_loss_falls_and_every_step_is_logged(tmp_path) -> None:

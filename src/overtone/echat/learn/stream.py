@@ -184,7 +184,7 @@ class Stream(IterableDataset):
         """A batch on the device, with its waves; `step` 0 is a look, without augmentation."""
         batch = self.clips.fill(batch.to(self.clips.device))
         if step:
-            self.generator.manual_seed((self.seed * 1_000_003 + batch.index) * 257 + self.rank)
+            self.generator.manual_seed(((self.seed * 1_000_003 + batch.index) * 257 + self.rank) % 2**64)
             if not self.mel:
                 augment_wave(batch, self.run.stage.augment, self.generator)
         return batch

@@ -173,7 +173,7 @@ def make_optimiser(parts: dict[str, list[nn.Parameter]], run: StageRun, device: 
 
 def draw(seed: int, step: int, rank: int) -> int:
     """The seed of one step on one process: a resumed run draws what an uninterrupted one would have drawn."""
-    return (seed * 1_000_003 + step) * 65_537 + rank
+    return ((seed * 1_000_003 + step) * 65_537 + rank) % 2**64  # torch takes no larger one
 
 
 def _parts(result: Out, share: float, device: torch.device) -> torch.Tensor:
