@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -9,10 +10,11 @@ import pytest
 import torch
 
 from overtone.echat.data.layout import Sequence
+from overtone.echat.learn import launch
 from overtone.echat.learn.curves import LOG, read_log
 from overtone.echat.learn.launch import World
 from overtone.echat.learn.text import Rows, Settings, TextModel, run
-from overtone.errors import DataError, StoreError
+from overtone.errors import DataError, StoreError, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +120,103 @@ def test_a_folder_that_holds_a_run_is_not_written_over(folder: Path, tmp_path: P
     assert run(msgspec.structs.replace(wish, resume=True), said.append) and said[-1] == "it is done"
     with pytest.raises(StoreError, match="another lr"):
         run(msgspec.structs.replace(wish, lr=1e-5, resume=True), lambda line: None)
+
+
+NUMBERS = [{"text": f"n {i}", "targets": [float(i)], "key": str(i)} for i in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (None, "cannot be read: No such file"),
+        ([{"text": "n"}], "--held-out .*held.jsonl: regression needs as many targets"),
+        ([{"text": "n", "targets": [1, 2]}], "--held-out .*held.jsonl: 2 targets a row, but --data has 1"),
+        ([{"text": "n" * 2000, "targets": [1]}], "--held-out .*held.jsonl: nothing to learn"),
+    ],
+)
+def test_held_out_rows_that_cannot_be_predicted_are_told_of_at_once(folder, tmp_path, lines, told) -> None:
+    data, held = rows(tmp_path / "rows.jsonl", NUMBERS), tmp_path / "held.jsonl"
+    if lines is not None:
+        rows(held, lines)
+    with pytest.raises(DataError, match=told):
+        run(settings(folder, tmp_path, data, target="regression", held_out=held), lambda line: None)
+    assert not (tmp_path / "out").exists()
+
+
+def test_several_processes_refuse_to_predict_held_out_rows(folder, tmp_path, monkeypatch) -> None:
+    class Two(World):
+        def leave(self) -> None:
+            pass
+
+    monkeypatch.setattr(launch, "enter", lambda device: Two(0, 2, torch.device("cpu")))
+    data = rows(tmp_path / "rows.jsonl", NUMBERS)
+    with pytest.raises(UsageError, match="--held-out is predicted by one process: leave it out under torchrun"):
+        run(settings(folder, tmp_path, data, target="regression", held_out=data), lambda line: None)
+
+
+@pytest.mark.parametrize("target", ["regression", "tokens"])
+def test_what_failed_to_be_predicted_is_predicted_by_the_model_that_was_saved(
+    folder, tmp_path, monkeypatch, target
+) -> None:
+    turns = [{"role": "user", "content": "how are you"}, {"role": "assistant", "content": "fine"}]
+    data = rows(tmp_path / "rows.jsonl", NUMBERS if target == "regression" else [{"messages": turns}] * 4)
+    wish = settings(folder, tmp_path, data, target=target, held_out=data, steps=20)
+    told: list[list[str]] = []
+    for name in ("whole", "cut"):
+        said: list[str] = []
+        mine = msgspec.structs.replace(wish, out=tmp_path / name)
+        if name == "cut":
+            with monkeypatch.context() as broken, pytest.raises(MemoryError):
+                broken.setattr("overtone.echat.learn.text._held_out", _no_room)
+                run(mine, said.append)
+            assert (mine.out / "stage-text" / "model").is_dir()
+            said.clear()
+            mine = msgspec.structs.replace(mine, resume=True)
+        assert run(mine, said.append)
+        told.append([line for line in said if "held-out" in line])
+    assert told[0] == told[1] and len(told[0]) == 1
+    if target == "regression":
+        assert len({(tmp_path / name / "predictions.jsonl").read_bytes() for name in ("whole", "cut")}) == 1
+
+
+def _no_room(*_: object) -> None:
+    raise MemoryError
+
+
+def test_a_model_is_there_whole_and_on_disk_or_not_at_all(folder, tmp_path, monkeypatch) -> None:
+    import safetensors.torch
+
+    wish = settings(folder, tmp_path, rows(tmp_path / "rows.jsonl", NUMBERS), target="regression", steps=4)
+    with monkeypatch.context() as broken, pytest.raises(MemoryError):
+        broken.setattr(safetensors.torch, "save_file", _no_room)  # as a kill before the last file
+        run(wish, lambda line: None)
+    assert not (tmp_path / "out" / "stage-text" / "model").exists()
+    written: set[int] = set()
+    to_disk, renamed, names = os.fsync, Path.rename, []
+
+    def rename(path: Path, to: Path) -> Path:
+        if to.name == "model":
+            names.extend(one.name for one in path.rglob("*"))
+            assert {one.stat().st_ino for one in (*path.rglob("*"), path)} <= written
+        return renamed(path, to)
+
+    monkeypatch.setattr(os, "fsync", lambda number: written.add(os.fstat(number).st_ino) or to_disk(number))
+    monkeypatch.setattr(Path, "rename", rename)
+    said: list[str] = []
+    assert run(msgspec.structs.replace(wish, resume=True), said.append)
+    assert "it is done" not in said and {"config.json", "model.safetensors", "head.safetensors"} <= set(names)
+    assert not list((tmp_path / "out" / "stage-text").glob(".*"))
+
+
+def test_a_run_goes_on_with_the_same_rows_wherever_they_lie(folder, tmp_path) -> None:
+    wish = settings(folder, tmp_path, rows(tmp_path / "rows.jsonl", NUMBERS), target="regression", minutes=1e-9)
+    assert not run(wish, lambda line: None)
+    moved = rows(tmp_path / "moved.jsonl", NUMBERS)
+    on = msgspec.structs.replace(wish, resume=True, minutes=1.0, data=(moved,))
+    rows(tmp_path / "rows.jsonl", NUMBERS[:3])
+    with pytest.raises(StoreError, match="begun with other data"):
+        run(msgspec.structs.replace(on, data=wish.data), lambda line: None)
+    assert run(on, lambda line: None)
 
 
 def test_fewer_rows_than_processes_are_told() -> None:

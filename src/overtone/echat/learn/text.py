@@ -3,8 +3,11 @@ assistant's turns are learnt, or texts with numbers to be predicted from the hid
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
 import random
+import shutil
 import time
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -23,6 +26,7 @@ from overtone.echat.learn import launch
 from overtone.echat.learn.batches import IGNORED, Batch, collate
 from overtone.echat.learn.curves import RUN, Row, Told, write_report
 from overtone.echat.learn.launch import World
+from overtone.echat.learn.recipe import same_data
 from overtone.echat.learn.stages import Feed, Rates, Stage, StageRun
 from overtone.echat.learn.train import ending_politely, train
 from overtone.echat.net import config as configs
@@ -32,8 +36,9 @@ from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.paths import shown, write_whole
 
-_SAME = ("model", "data", "target", "steps", "lr", "batch", "longest", "seed")  # what makes a run the same run
+_SAME = ("model", "target", "steps", "lr", "batch", "longest", "seed")  # what makes a run the same, beside its data
 HEAD_RATE = 1e-3  # of a regression's new layer
+MODEL, HEAD = "model", "head.safetensors"
 
 
 class Settings(Struct, frozen=True):
@@ -131,11 +136,18 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
     """Train; True when done, False when the time was up before."""
     deadline = time.monotonic() + 60 * settings.minutes
     records = [record for path in settings.data for record in read_text(path)]
+    asked = list(read_text(settings.held_out)) if settings.held_out else []
     world = launch.enter(settings.device)
     try:
+        if settings.held_out and world.size > 1:
+            raise UsageError(
+                "--held-out is predicted by one process: leave it out under torchrun; when the run is done, the same "
+                "command with --held-out and --resume, without torchrun, predicts"
+            )
         torch.manual_seed(settings.seed)
         lm, tok, save_tokenizer = open_text(settings.model)
         laid, numbers = lay(records, tok, settings)
+        held = _lay_held_out(asked, tok, settings, numbers, world) if settings.held_out else None
         model = TextModel(lm, numbers)
         stage = Stage(
             f"{settings.model}, {settings.target}", settings.steps, 1, Rates(adapter=HEAD_RATE, lm=settings.lr),
@@ -144,10 +156,13 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
         planned = StageRun("text", stage, settings.steps, settings.steps)  # a batch is a step
         folder = settings.out / "stage-text"
         if world.first:
-            _claim(settings, planned)
+            _claim(settings, planned, folder)
             say(f"{len(laid)} rows, {settings.steps} steps")
-        if (folder / "model").is_dir():
+        if (folder / MODEL).is_dir():
             say("it is done")
+            if held:
+                _read_back(model.to(world.device), folder / MODEL)
+                _held_out(model, held, settings, say)
             return True
         launch.spread(model, world, _layers)
         parts = {"lm": list(model.lm.parameters()), "adapter": list(model.head.parameters()) if model.head else []}
@@ -163,11 +178,11 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
                 told_to_end=told_to_end.is_set,
             )  # fmt: skip
         if done:
-            if settings.held_out and world.size == 1:
-                _held_out(model, settings, tok, world, say)
             _finish(model, folder, world, save_tokenizer)
         if world.first:
             write_report(settings.out)
+        if done and held:
+            _held_out(model, held, settings, say)
         return done
     finally:
         world.leave()
@@ -230,12 +245,26 @@ def lay(records: Sequence[TextRecord], tok: Any, settings: Settings) -> tuple[li
     return laid, numbers
 
 
+def _lay_held_out(
+    records: Sequence[TextRecord], tok: Any, settings: Settings, learnt: Tensor | None, world: World
+) -> Rows:
+    """The rows to be predicted at the end. What is wrong with them is told before the first step too."""
+    where = f"--held-out {shown(str(settings.held_out))}"
+    try:
+        laid, numbers = lay(records, tok, settings)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+    if numbers is not None and learnt is not None and numbers.shape[1] != learnt.shape[1]:
+        raise DataError(f"{where}: {numbers.shape[1]} targets a row, but --data has {learnt.shape[1]}; give as many")
+    return Rows(laid, numbers, settings.batch, 0, world)
+
+
 def _layers(model: nn.Module) -> list[nn.Module]:
     return [module for module in model.modules() if type(module).__name__.endswith(("DecoderLayer", "Block"))]
 
 
-def _claim(settings: Settings, planned: StageRun) -> None:
-    """Write run.json, or refuse a folder that holds another run, or one that was begun."""
+def _claim(settings: Settings, planned: StageRun, folder: Path) -> None:
+    """Write run.json, or refuse a folder that holds another run, one of other data, or one that was begun."""
     told = {"name": "text", "title": planned.stage.title, "steps": planned.steps, "targets": planned.targets,
             "learning": list(planned.stage.lr.learning())}  # fmt: skip
     plain = msgspec.json.decode(msgspec.json.encode(settings, enc_hook=str))
@@ -250,33 +279,63 @@ def _claim(settings: Settings, planned: StageRun) -> None:
             raise StoreError(f"{where} holds a run with another {', '.join(other)}; choose another --out")
         if not settings.resume:
             raise StoreError(f"{where} holds this run already; --resume goes on with it, or choose another --out")
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in settings.data]  # in order: rows are numbered
+    same_data(folder, digests, settings.resume)
     write_whole(settings.out / RUN, msgspec.json.encode(Told(f"Text: {settings.model}", [told], plain)))
 
 
 def _finish(model: TextModel, folder: Path, world: World, save_tokenizer: Callable[[Path], None]) -> None:
-    """Write the model as transformers reads it, and beside it the head: weight, bias, mean, spread."""
+    """Write the model as transformers reads it, and beside it the head: weight, bias, mean, spread. The folder is there
+    whole or not at all."""
     state = launch.whole_state(model, world)
     if world.first:
         from safetensors.torch import save_file
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()  # one file: nothing to watch
+        fresh = folder / f".{MODEL}.new"
+        shutil.rmtree(fresh, ignore_errors=True)  # what a kill left
         lm = {k.removeprefix("lm."): v.cpu() for k, v in state.items() if k.startswith("lm.")}
-        model.lm.save_pretrained(folder / "model", state_dict=lm)
-        save_tokenizer(folder / "model")
+        model.lm.save_pretrained(fresh, state_dict=lm)
+        save_tokenizer(fresh)
         head = {k: v.cpu().contiguous() for k, v in state.items() if not k.startswith("lm.")}
         if head:
-            save_file(head, folder / "model" / "head.safetensors")
+            save_file(head, fresh / HEAD)
+        for path in (*fresh.rglob("*"), fresh):
+            _to_disk(path)
+        fresh.rename(folder / MODEL)  # from here on it is done
+        _to_disk(folder)  # before the checkpoints go
         launch.forget(folder)
     world.wait()
 
 
-def _held_out(model: TextModel, settings: Settings, tok: Any, world: World, say: Callable[[str], None]) -> None:
+def _to_disk(path: Path) -> None:
+    """Wait until a file, or a folder's list of names, is where no loss of power takes it."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _read_back(model: TextModel, folder: Path) -> None:
+    """Put what `_finish` wrote in place of the first weights."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+    from transformers import AutoModelForCausalLM
+
+    try:
+        saved = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).state_dict()
+        head = load_file(folder / HEAD) if model.head is not None else {}
+    except (OSError, ValueError, SafetensorError) as error:
+        why = str(error).splitlines()[0]
+        raise StoreError(f"{shown(str(folder))}: cannot be read: {shown(why)}; remove it and --resume") from None
+    model.load_state_dict({**{f"lm.{name}": value for name, value in saved.items()}, **head})
+
+
+def _held_out(model: TextModel, rows: Rows, settings: Settings, say: Callable[[str], None]) -> None:
     """Loss on rows that were not learnt from; of regression also each row's numbers and how they correlate."""
-    assert settings.held_out is not None
-    records = list(read_text(settings.held_out))
-    laid, numbers = lay(records, tok, settings)
-    rows = Rows(laid, numbers, settings.batch, 0, world)
+    laid, numbers = rows.laid, rows.numbers
     if numbers is None:
         model.eval()
         with torch.no_grad():
