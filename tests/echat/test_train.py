@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 import torch
 
+from overtone.cli import main
+from overtone.echat.learn import recipe, text
 from overtone.echat.learn.batches import Clips
 from overtone.echat.learn.curves import LOG, read_log
 from overtone.echat.learn.stages import Rates, StageRun, plan, stages
@@ -107,3 +111,23 @@ def test_it_looks_now_and_then_with_dropout_off(tmp_path) -> None:
     seen: list[int] = []
     learn(tmp_path, look_every=12, look=seen.append)
     assert seen == [12, 24, 30]
+
+
+def test_the_command_hands_on_what_was_given_and_no_more(tmp_path, monkeypatch) -> None:
+    asked: list[object] = []
+    for module in (recipe, text):
+        monkeypatch.setattr(module, "run", lambda settings, say: asked.append(settings) or True)
+    common = ["--data", "a", "--out", "o"]
+    assert main(["train", "echat", *common, "--ablate", ""]) == 0
+    assert main(["train", "echat", *common, "--preset", "tiny", "--ablate", "think, understanding", "--scale", "0.5",
+                 "--samples", "0", "--save-minutes", "0", "--seed", "7"]) == 0  # fmt: skip
+    assert main(["train", "text", *common]) == 0
+    assert main(["train", "text", *common, "--steps", "3", "--lr", "0.5", "--batch", "2", "--held-out", "h"]) == 0
+    data, out = (Path("a"),), Path("o")
+    assert asked == [
+        recipe.Settings("mini", data, out),
+        recipe.Settings("tiny", data, out, ablate=("think", "understanding"), scale=0.5, samples=0, save_minutes=0.0,
+                        seed=7),
+        text.Settings("smollm2", data, out),
+        text.Settings("smollm2", data, out, steps=3, lr=0.5, batch=2, held_out=Path("h")),
+    ]  # fmt: skip

@@ -5,9 +5,14 @@ from __future__ import annotations
 import argparse
 import math
 from pathlib import Path
+from typing import Any
 
 from overtone.errors import EXIT_BUDGET, EXIT_OK, MissingExtra, OvertoneError, UsageError
 from overtone.paths import shown
+
+# Flags of one kind alone, by their names in Settings, which has their defaults: what is None here was not given.
+_ECHAT = ("preset", "stage", "start", "ablate", "scale", "encoder", "lm", "look_every", "samples", "workers")
+_TEXT = ("model", "target", "held_out", "lr", "batch")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,33 +29,43 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log-every", metavar="N", type=int, default=20, help="steps between two lines (20)")
     parser.add_argument("--save-minutes", metavar="M", type=float, help="between checkpoints (5; mini 2)")
     echat = parser.add_argument_group("of echat")
-    echat.add_argument("--preset", metavar="NAME", default="mini", help="full, mini, tiny, or a file of your own .toml")
-    echat.add_argument("--stage", metavar="N", default="", help="1, 2 (2a, 2b) or 3; all when not given; or prefer")
+    echat.add_argument("--preset", metavar="NAME", help="full, mini (default), tiny, or a file of your own .toml")
+    echat.add_argument("--stage", metavar="N", help="1, 2 (2a, 2b) or 3; all when not given; or prefer")
     echat.add_argument("--from", dest="start", metavar="DIR", type=Path, help="begin with this checkpoint or run")
-    echat.add_argument("--ablate", metavar="WHAT,…", default="", help="leave out: understanding, think")
-    echat.add_argument("--scale", metavar="X", type=float, default=1.0, help="shorten all stages to this share")
-    echat.add_argument("--encoder", metavar="FILE", default="", help="the encoder's weights, as safetensors")
-    echat.add_argument("--lm", metavar="FILE", default="", help="the language model's weights (SmolLM2's GGUF file)")
-    echat.add_argument("--look-every", metavar="N", type=int, default=0, help="steps between looks at held-out records")
-    echat.add_argument("--samples", metavar="N", type=int, default=4, help="held-out clips answered at each look (4)")
-    echat.add_argument("--workers", metavar="N", type=int, default=-1, help="processes that make batches")
+    echat.add_argument("--ablate", metavar="WHAT,…", help="leave out: understanding, think")
+    echat.add_argument("--scale", metavar="X", type=float, help="shorten all stages to this share")
+    echat.add_argument("--encoder", metavar="FILE", help="the encoder's weights, as safetensors")
+    echat.add_argument("--lm", metavar="FILE", help="the language model's weights (SmolLM2's GGUF file)")
+    echat.add_argument("--look-every", metavar="N", type=int, help="steps between looks at held-out records")
+    echat.add_argument("--samples", metavar="N", type=int, help="held-out clips answered at each look (4)")
+    echat.add_argument("--workers", metavar="N", type=int, help="processes that make batches")
     echat.add_argument(
         "--graphs", choices=("none", "lm", "all"), default="lm", help="whose kernels one GPU records (lm)"
     )
     text = parser.add_argument_group("of text")
-    text.add_argument("--model", metavar="NAME", default="smollm2", help="smollm2, or a model of Hugging Face's")
-    text.add_argument("--target", choices=("tokens", "regression"), default="tokens", help="what is learnt (tokens)")
+    text.add_argument("--model", metavar="NAME", help="smollm2 (default), or a model of Hugging Face's")
+    text.add_argument("--target", choices=("tokens", "regression"), help="what is learnt (tokens)")
     text.add_argument("--held-out", metavar="FILE", type=Path, help="rows to be predicted at the end")
-    text.add_argument("--lr", metavar="X", type=float, default=1e-4, help="learning rate (0.0001)")
-    text.add_argument("--batch", metavar="N", type=int, default=16, help="rows a step (16)")
+    text.add_argument("--lr", metavar="X", type=float, help="learning rate (0.0001)")
+    text.add_argument("--batch", metavar="N", type=int, help="rows a step (16)")
 
 
 def main(args: argparse.Namespace) -> int:
     """Train, with lines of progress on stdout; exits 4 when the time was up first."""
+    if args.what == "echat":
+        _refuse(args, "text", _TEXT)
+    else:
+        _refuse(args, "echat", _ECHAT)
+        if args.graphs != "lm":
+            raise UsageError("--graphs is of echat; leave it out for 'text'")
     if not args.data:
         raise UsageError("say what to learn from: --data PATH")
-    if args.steps < 0 or args.minutes <= 0 or args.log_every < 1 or args.samples < 0:
+    if args.steps < 0 or args.minutes <= 0 or args.log_every < 1 or (args.samples or 0) < 0:
         raise UsageError("--steps, --minutes and --log-every must be above 0")
+    if args.batch is not None and args.batch < 1:
+        raise UsageError("--batch must be at least 1")
+    if not 0 <= args.seed < 2**63:
+        raise UsageError(f"--seed {args.seed}: give a whole number from 0 to {2**63 - 1}")
     try:
         import torch
     except ModuleNotFoundError:
@@ -70,51 +85,35 @@ def _echat(args: argparse.Namespace) -> bool:
 
     if args.stage == "prefer":
         from overtone.echat.learn.prefer import run
-    settings = Settings(
-        preset=args.preset,
-        data=tuple(args.data),
-        out=args.out,
-        stage=args.stage,
-        start=args.start and checkpoint_folder(args.start.expanduser()),
-        ablate=tuple(filter(None, (name.strip() for name in args.ablate.split(",")))),
-        scale=args.scale,
-        steps=args.steps,
-        seed=args.seed,
-        minutes=args.minutes,
-        resume=args.resume,
-        device=args.device,
-        workers=args.workers,
-        encoder=args.encoder,
-        lm=args.lm,
-        log_every=args.log_every,
-        look_every=args.look_every,
-        save_minutes=args.save_minutes,
-        graphs=args.graphs,
-        samples=args.samples,
-    )
-    return run(settings, _say)
+    given = {"preset": "mini"} | _given(args, _ECHAT)
+    if args.start:
+        given["start"] = checkpoint_folder(args.start.expanduser())
+    if args.ablate is not None:
+        given["ablate"] = tuple(filter(None, (name.strip() for name in args.ablate.split(","))))
+    return run(Settings(**given, **_both(args), steps=args.steps, graphs=args.graphs), _say)
 
 
 def _text(args: argparse.Namespace) -> bool:
     from overtone.echat.learn.text import Settings, run
 
-    settings = Settings(
-        model=args.model,
-        data=tuple(args.data),
-        out=args.out,
-        target=args.target,
-        held_out=args.held_out,
-        steps=args.steps or 1000,
-        lr=args.lr,
-        batch=args.batch,
-        seed=args.seed,
-        minutes=args.minutes,
-        resume=args.resume,
-        device=args.device,
-        log_every=args.log_every,
-        save_minutes=5.0 if args.save_minutes is None else args.save_minutes,
-    )
-    return run(settings, _say)
+    given = {"model": "smollm2"} | _given(args, _TEXT)
+    return run(Settings(**given, **_both(args), steps=args.steps or 1000), _say)
+
+
+def _both(args: argparse.Namespace) -> dict[str, Any]:
+    """What either kind is told."""
+    plain = {name: getattr(args, name) for name in ("out", "seed", "minutes", "resume", "device", "log_every")}
+    return {"data": tuple(args.data), **plain, **_given(args, ("save_minutes",))}
+
+
+def _given(args: argparse.Namespace, flags: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name in flags if (value := getattr(args, name)) is not None}
+
+
+def _refuse(args: argparse.Namespace, whose: str, flags: tuple[str, ...]) -> None:
+    for name in _given(args, flags):
+        flag = "from" if name == "start" else name.replace("_", "-")
+        raise UsageError(f"--{flag} is of {whose}; leave it out for {args.what!r}")
 
 
 def _say(line: str) -> None:
