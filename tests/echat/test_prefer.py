@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +76,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "small.toml").write_text(PRESET + PREFER)
     torch.manual_seed(1)
     config = read(str(home / "small.toml"))
-    notes = {"stage": "3", "steps": 6, "seed": 0, "ablate": []}
+    notes = {"stage": "3", "steps": 6, "seed": 0, "ablate": [], "data": ["ab" * 32]}
     checkpoint.save(checkpoint.make(config), home / "start", config, notes=notes)
     write(home / "pairs.jsonl", [pair(n) for n in range(16)])
     return home
@@ -320,6 +322,30 @@ def test_another_start_in_the_same_folder_is_refused(made, tmp_path) -> None:
         run(settings(made, tmp_path / "out", steps=1, start=tmp_path / "other"), quiet)
 
 
+def test_a_run_goes_on_with_the_pairs_it_was_begun_with(made, tmp_path) -> None:
+    asked = settings(made, tmp_path / "out")
+    assert not run(msgspec.structs.replace(asked, minutes=1e-6), quiet)
+    packed = (tmp_path / "out" / "pairs" / "records.jsonl").read_bytes()
+    other = write(tmp_path / "other.jsonl", [pair(n) for n in range(8)])
+    for resume in (True, False):
+        with pytest.raises(StoreError, match="begun with other data"):
+            run(msgspec.structs.replace(asked, resume=resume, data=(other,)), quiet)
+    assert (tmp_path / "out" / "pairs" / "records.jsonl").read_bytes() == packed
+    moved = shutil.copy(made / "pairs.jsonl", tmp_path / "moved.jsonl")
+    assert run(msgspec.structs.replace(asked, resume=True, data=(moved,)), quiet)
+
+
+def test_a_checkpoint_says_which_pairs_it_learnt_from_beside_what_its_start_did(made, tmp_path) -> None:
+    run(settings(made, tmp_path / "out", steps=1), quiet)
+    digest = hashlib.sha256((made / "pairs.jsonl").read_bytes()).hexdigest()
+    assert checkpoint.index(checkpoint_folder(tmp_path / "out")).notes["data"] == sorted(["ab" * 32, digest])
+    config = read(str(made / "small.toml"))
+    checkpoint.save(checkpoint.load(made / "start")[0], tmp_path / "silent", config, notes={"stage": "3"})
+    run(settings(made, tmp_path / "more", steps=1, start=tmp_path / "silent"), quiet)
+    notes = checkpoint.index(checkpoint_folder(tmp_path / "more")).notes
+    assert "data" not in notes  # else it would seem to have learnt from pairs alone
+
+
 def test_presets_have_a_stage_that_no_other_run_goes_through() -> None:
     for name in set(names()) - {"full"}:
         config = read(name)
@@ -348,9 +374,12 @@ def test_a_stored_run_becomes_pairs_and_a_model_that_prefers_them(made, tmp_path
         store.commit()
     out = tmp_path / "pairs.jsonl"
     words = ["export", str(tmp_path / "run"), "--format", "preferences", "--by", "semsim", "--margin", "0.3",
-             "--voters", "1", "--hold-out", "0.3", "-o", str(out), "--pack", str(tmp_path / "pack")]  # fmt: skip
+             "--voters", "1", "--hold-out", "0.3", "-o", str(out), "--pack", str(tmp_path / "pack"),
+             "--licence", "CC-BY-4.0"]  # fmt: skip
     assert main(words) == 0
     assert "→" in capsys.readouterr().out
+    manifest = msgspec.json.decode((tmp_path / "pairs.manifest.json").read_bytes())
+    assert manifest["licence"] == "CC-BY-4.0" and sum(row["records"] for row in manifest["parts"].values()) == 8
     words = ["train", "echat", "--stage", "prefer", "--preset", str(made / "small.toml"), "--steps", "8",
              "--from", str(made / "start"), "--data", str(tmp_path / "pack"), "--out", str(tmp_path / "out"),
              "--device", "cpu"]  # fmt: skip
@@ -358,6 +387,9 @@ def test_a_stored_run_becomes_pairs_and_a_model_that_prefers_them(made, tmp_path
     assert "pairs right" in capsys.readouterr().out
     first, *_ = (tmp_path / "out" / "stage-prefer" / MARGINS).read_bytes().splitlines()
     assert msgspec.json.decode(first)["right"] == 1.0
+    learnt = {*checkpoint.index(checkpoint_folder(tmp_path / "out")).notes["data"]} - {"ab" * 32}
+    assert learnt == {manifest["sha256"]["pack/records.jsonl"]}
+    assert set(pairs.digests([out, out.with_name("pairs.held-out.jsonl")])) < set(manifest["sha256"].values())
 
 
 def test_records_read_and_written_keep_the_rejected_reply(made, tmp_path) -> None:

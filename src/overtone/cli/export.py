@@ -40,6 +40,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     pairs.add_argument(
         "--pack", metavar="DIR", type=Path, help="the pairs with their clips as well, as training reads them"
     )
+    pairs.add_argument(
+        "--licence", metavar="ID", default="unknown", help="of clips and replies together, e.g. CC-BY-4.0"
+    )
     pairs.add_argument("--seed", metavar="N", type=int, default=0, help="of what is held out (0)")
 
 
@@ -103,7 +106,32 @@ def _preferences(args: argparse.Namespace) -> int:
         files = [path for path in written if path.suffix == ".jsonl" and path.stat().st_size]
         count = pairs.pack(files, args.pack, open_tokens("units"))
         print(f"{count} pairs with their clips → {shown(str(args.pack))}")
+    print(f"→ {shown(str(_write_manifest(args, found, written, out)))}")
     return EXIT_OK
+
+
+def _write_manifest(args: argparse.Namespace, found: Found, written: list[Path], out: Path) -> Path:
+    """What the release of a model that learns from these pairs asks for: their SHA-256, and what may be done with them.
+    Nothing in a run says the latter of its clips and of the model that replied, so it is the user's to say."""
+    import hashlib
+
+    from overtone.build.manifest import write_json
+    from overtone.version import __version__
+
+    files = {path.name: path for path in written if path.suffix == ".jsonl"}
+    if args.pack:
+        files["pack/records.jsonl"] = args.pack / "records.jsonl"
+    manifest = {
+        "name": "preferences",
+        "version": __version__,
+        "licence": args.licence,
+        "seed": args.seed,
+        "parts": {part: {"records": sum(p.part == part for p in found.pairs)} for part in ("train", "held-out")},
+        "sha256": {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(files.items())},
+    }
+    path = out.with_name(f"{out.stem}.manifest.json")
+    write_json(path, manifest)
+    return path
 
 
 def _told(found: Found) -> list[str]:

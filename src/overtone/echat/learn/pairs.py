@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from overtone import audio
 from overtone.echat.data import layout, think
-from overtone.echat.data.containers import RATE, Pack, PackWriter
+from overtone.echat.data.containers import PACK, RATE, Pack, PackWriter
 from overtone.echat.data.labels import tag
 from overtone.echat.data.layout import Task, Think, Tokens
 from overtone.echat.data.records import Record, from_raw, to_raw
@@ -92,6 +92,12 @@ def read(path: Path) -> list[Pair]:
         seen.add(pair.id)
         found.append(pair)
     return found
+
+
+def digests(paths: Iterable[Path]) -> list[str]:
+    """The SHA-256 of files of pairs, and of the lists of packs."""
+    lists = [path if path.is_file() else path / PACK[0] for path in paths]
+    return sorted(_sha256(path) for path in lists if path.is_file())
 
 
 def pack(paths: Sequence[Path], out: Path, tokens: SpeechTokens | None = None) -> int:

@@ -29,7 +29,7 @@ from overtone.echat.data.containers import PACK
 from overtone.echat.learn import launch, pairs
 from overtone.echat.learn.batches import RATE, Batch, Clips, collate
 from overtone.echat.learn.curves import LOOKS, MARGINS, RUN, Look, Margin, Row, write_report
-from overtone.echat.learn.recipe import Settings, claim, finish, first_model, given, save_every
+from overtone.echat.learn.recipe import DATA, Settings, claim, finish, first_model, given, same_data, save_every
 from overtone.echat.learn.speaking import Samples
 from overtone.echat.learn.stages import Augment, Stage, StageRun
 from overtone.echat.learn.stream import TRAIN, Corpus
@@ -274,6 +274,9 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
         world.leave()
         raise UsageError("the preference stage runs in one process; start it without torchrun")
     folder = settings.out / f"stage-{NAME}"
+    read = pairs.digests(settings.data)
+    if (folder / DATA).is_file():  # before the pack that was made of its pairs is made of others
+        same_data(folder, read, resume=True)
     corpus = Corpus(_packs(settings, config, say))
     corpus.check(config.model.speech)
     tok = open_tokenizer(config.model)
@@ -285,6 +288,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
     if (folder / "model" / checkpoint.INDEX).is_file():
         say(f"stage {NAME} is done")
         return True
+    same_data(folder, read, settings.resume)
     torch.manual_seed(settings.seed)
     policy, reference = (first_model(config, before).to(world.device) for _ in range(2))
     model = Preferring(policy, reference, stage)
@@ -330,7 +334,10 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
         return False
     # What it was taught before still tells how it thinks and speaks: the notes of its start stay.
     learnt = {"steps": steps, "seed": settings.seed, "beta": stage.beta, "pairs": len(data.train), "from": started}
-    finish(policy, config, folder, world, {**index.notes, NAME: learnt})
+    notes = {**index.notes, NAME: learnt}
+    if "data" in notes:  # where its start does not say what it learnt from, nobody can say it of this one
+        notes["data"] = sorted({*notes["data"], *read})
+    finish(policy, config, folder, world, notes)
     return True
 
 
