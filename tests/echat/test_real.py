@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -119,6 +122,40 @@ def test_open_only_leaves_out_what_may_not_be_passed_on(corpora: Path, tmp_path:
     assert rows
     assert all(r.extra["licence"] in real.OPEN for r in rows)
     assert not any(r.labels.event == "sea waves" for r in rows)
+
+
+def manifest(out: Path) -> dict[str, Any]:
+    return msgspec.json.decode((out / "manifest.json").read_bytes())
+
+
+def test_the_manifest_tells_the_licence_that_all_recordings_leave(corpora: Path, tmp_path: Path) -> None:
+    real.build(tmp_path / "open", corpora, open_only=True, pack=str(tmp_path / "packs"))
+    told = manifest(tmp_path / "open")
+    assert (told["name"], told["licence"], told["seed"]) == ("echat-real", "CC-BY-4.0", 0)
+    assert {row["licence"] for row in told["ingredients"]} == {"CC-BY-3.0", "CC-BY-4.0"}
+    assert set(told["parts"]) == {path.stem for path in (tmp_path / "open").glob("*.list")}
+    for part, row in told["parts"].items():
+        assert row["records"] == len(list(read(tmp_path / "open" / f"{part}.list"))) == sum(row["licences"].values())
+        assert set(row["licences"]) <= real.OPEN
+    for name, digest in told["sha256"].items():
+        path = tmp_path / "packs" / name.removeprefix("pack/") if "/" in name else tmp_path / "open" / name
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
+    assert "pack/train/records.jsonl" in told["sha256"] and "train.list" in told["sha256"]
+    real.build(tmp_path / "all", corpora, wavs=False, pack=str(tmp_path / "all"))
+    told = manifest(tmp_path / "all")
+    assert told["licence"] == "none" and {"recordings", "texts"} == {row["what"] for row in told["ingredients"]}
+    assert "CC-BY-NC-SA-4.0" in told["parts"]["train"]["licences"]
+    for kind in ("coughing", "crying", "laughing", "yawning"):  # which allow no changed version
+        (corpora / "voices" / kind / f"AB{kind[0]}_1.wav").unlink()
+    real.build(tmp_path / "all", corpora, wavs=False, pack=str(tmp_path / "all"))
+    assert manifest(tmp_path / "all")["licence"] == "CC-BY-NC-SA-4.0"
+
+
+def test_the_papers_of_another_set_are_not_written_over(corpora: Path, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"name": "echat"}')
+    with pytest.raises(UsageError, match=r"holds something else \(manifest.json\)"):
+        real.build(tmp_path, corpora, open_only=True)
+    assert not list(tmp_path.glob("*.list"))
 
 
 def test_a_file_that_is_not_there_is_passed_over_and_told(corpora: Path) -> None:

@@ -1,7 +1,8 @@
 """`overtone build echat-real`: recordings of people and things, from corpora a user has, as the same records.
 
-For experiments: each row says where it is from and under which licence, and `open_only` leaves out what may not be
-passed on. A corpus is known by its files, whatever its folder is called; what is not there is not missed.
+For experiments: each row says where it is from and under which licence, the manifest what all of them together leave,
+and `open_only` leaves out what may not be passed on. A corpus is known by its files, whatever its folder is called;
+what is not there is not missed.
 """
 
 from __future__ import annotations
@@ -10,14 +11,20 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from overtone import audio
 from overtone.build.draw import random_of
+from overtone.build.licence import Ingredient, derive
+from overtone.build.manifest import FILE, write_json
+from overtone.build.script import SET_LICENCE
 from overtone.echat.data import containers
 from overtone.echat.data.labels import EVENTS, VOCAL, Labels, label
 from overtone.echat.data.records import Record
@@ -26,7 +33,9 @@ from overtone.echat.making.compose import spoken_answer
 from overtone.echat.making.ways import Way, ways
 from overtone.errors import DataError, UsageError
 from overtone.paths import inside, read_plain, shown, write_whole
+from overtone.version import __version__
 
+NAME = "echat-real"
 RATE = 16_000
 SNR = (6.0, 14.0)  # dB of somebody's words over a sound laid behind them
 MIXED = 1.0  # such clips for each sound that has no words
@@ -70,7 +79,9 @@ class Made(Struct, frozen=True):
 
 
 def build(out: Path, data: Path, *, open_only: bool = False, pack: str = "", wavs: bool = True, seed: int = 0) -> Made:
-    """Read every corpus below `data` that is known; write lists, sounds and packs as `overtone build echat` does."""
+    """Read every corpus below `data` that is known; write lists, sounds, packs and a manifest as `overtone build echat`
+    does."""
+    _refuse_others(out)
     takes, warnings = read(data)
     takes.sort(key=lambda take: (take.corpus, take.name))
     if open_only:
@@ -88,6 +99,7 @@ def build(out: Path, data: Path, *, open_only: bool = False, pack: str = "", wav
     for record, _ in rows:
         n, licence = counts.get(record.dataset, (0, str(record.extra["licence"])))
         counts[record.dataset] = n + 1, licence
+    written: dict[str, str] = {}
     for part in dict.fromkeys(record.part for record, _ in rows):
         mine = [(record, of) for record, of in rows if record.part == part]
         sources = {record.key: of for record, of in mine}
@@ -100,9 +112,51 @@ def build(out: Path, data: Path, *, open_only: bool = False, pack: str = "", wav
             for record in listed:
                 write_whole(out / record.wav, audio.encode_wav(sound(record, ""), RATE))
             containers.write_raw(out / f"{part}.list", listed)
+            written[f"{part}.list"] = _sha256(out / f"{part}.list")
         if pack:
             containers.pack(listed, Path(pack) / part, sound)
+            written |= {f"pack/{part}/{name}": _sha256(Path(pack) / part / name) for name in containers.PACK[:2]}
+    write_json(out / FILE, _manifest(rows, written, seed))
     return Made(counts, tuple(warnings))
+
+
+def _refuse_others(out: Path) -> None:
+    """Another set's papers must not be written over."""
+    path = out / FILE
+    if not path.is_file():
+        return
+    try:
+        mine = msgspec.json.decode(read_plain(path, _TABLE_BYTES))["name"] == NAME
+    except (msgspec.DecodeError, KeyError, TypeError):
+        mine = False
+    if not mine:
+        raise UsageError(f"{shown(str(out))} holds something else ({FILE}), which would be lost; give another --out")
+
+
+def _manifest(rows: Sequence[tuple[Record, tuple[Take, ...]]], written: Mapping[str, str], seed: int) -> dict[str, Any]:
+    """What a release asks for: the lists by their SHA-256, and the licence that all recordings together leave."""
+    used = {Ingredient("recordings", take.corpus, take.licence) for _, of in rows for take in of}
+    ingredients = [Ingredient("texts", "echat", SET_LICENCE), *sorted(used)]
+    licences: dict[str, Counter[str]] = {}
+    for record, _ in rows:
+        licences.setdefault(record.part, Counter())[str(record.extra["licence"])] += 1
+    return {
+        "name": NAME,
+        "version": __version__,
+        "licence": derive(ingredients).licence,
+        "seed": seed,
+        "ingredients": ingredients,
+        "parts": {
+            part: {"records": found.total(), "licences": dict(sorted(found.items()))}
+            for part, found in licences.items()
+        },
+        "sha256": dict(sorted(written.items())),
+    }
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _records(take: Take, every: dict[Labels, Way], seed: int) -> Iterator[Record]:
