@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--rank", metavar="N", type=int, default=0, help="of a matrix's change at most (as bytes allow)"
     )
     parser.add_argument("--trained-on", metavar="FILE", type=Path, action="append", required=True,
-                        help="manifest.json of a set it learnt from; refused where one is not open")  # fmt: skip
+                        help="manifest.json of a set, or of pairs, it learnt from; all must be open")  # fmt: skip
     parser.add_argument("--scores", metavar="FILE", type=Path, help="what 'overtone evaluate scores' wrote")
     parser.add_argument("--arm", metavar="NAME", default="", help="which of its arms this is, where it has several")
     parser.add_argument(
@@ -149,12 +149,18 @@ def trained_on(path: Path) -> dict[str, Any]:
 
 
 def learnt_from(index: checkpoint.Index, sets: Sequence[dict[str, Any]]) -> None:
-    """Raise UsageError where the checkpoint learnt from lists that none of these sets has."""
+    """Raise UsageError where the checkpoint learnt from lists that none of these sets has, or does not say which."""
     known = {digest for told in sets for digest in told.pop("sha256").values()}
-    if strange := set(index.notes.get("data", ())) - known:
+    learnt = set(index.notes.get("data", ()))
+    if not learnt:
+        raise UsageError(
+            "it does not say what it learnt from (its notes have no `data`), so that nobody can tell whether all of it "
+            "is open: train it with a newer version, from a start that says so too"
+        )
+    if strange := learnt - known:
         raise UsageError(
             f"it learnt from {len(strange)} lists that are in none of the sets named by --trained-on (SHA-256 "
-            f"{min(strange)[:16]} …): name the manifest of every set it learnt from"
+            f"{min(strange)[:16]} …): name the manifest of every set it learnt from, and of every export of preferences"
         )
 
 

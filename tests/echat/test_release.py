@@ -13,6 +13,7 @@ import pytest
 import torch
 from msgspec.structs import replace
 
+from overtone.cli import main
 from overtone.echat.exam import evaluate
 from overtone.echat.exam.scores import Row, Scores
 from overtone.echat.net import checkpoint, compact, config
@@ -22,7 +23,11 @@ from overtone.embedded import present
 from overtone.errors import DataError
 from overtone.models.echat import checkpoint_folder
 from scripts import release_echat
+from tests.arena.test_preferences import scored
+from tests.echat.test_real import tone
 from tests.echat.toys import make_pack
+
+LIST = "cd" * 32  # the SHA-256 of what it learnt from
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +51,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Config]:
             if weight.dim() == 2:
                 weight += 0.02 * torch.randn(weight.shape[0], 2) @ torch.randn(2, weight.shape[1])
     here = replace(preset.model, encoder=replace(preset.model.encoder, weights="/somewhere/encoder"))
-    notes = {"stage": "3", "steps": 60, "seed": 0, "ablate": []}
+    notes = {"stage": "3", "steps": 60, "seed": 0, "ablate": [], "data": [LIST]}
     checkpoint.save(model, home / "one", replace(preset, model=here), notes=notes)
     return home / "one", preset
 
 
 def manifest(path: Path, licence: str = "CC-BY-4.0") -> Path:
-    told = {"name": "echat", "version": "1", "licence": licence, "seed": 0, "parts": {"train": {"records": 24}}}
+    told = {"name": "echat", "version": "1", "licence": licence, "seed": 0, "parts": {"train": {"records": 24}},
+            "sha256": {"pack/train/records.jsonl": LIST}}  # fmt: skip
     path.write_bytes(msgspec.json.encode(told))
     return path
 
@@ -109,7 +115,7 @@ def test_eight_bits_hold_a_model_that_began_with_nothing(tmp_path: Path, capsys:
     preset = config.read("tiny")
     torch.manual_seed(1)
     model = checkpoint.make(preset)
-    checkpoint.save(model, tmp_path / "one", preset, notes={"stage": "1"})
+    checkpoint.save(model, tmp_path / "one", preset, notes={"stage": "1", "data": [LIST]})
     assert release(tmp_path / "one", tmp_path / "small") != 0
     assert "--kind int8" in capsys.readouterr().err
     assert release(tmp_path / "one", tmp_path / "small", "--kind", "int8") == 0
@@ -127,15 +133,56 @@ def test_weights_that_learnt_from_closed_data_are_not_released(
     assert release(made[0], tmp_path / "small", "--trained-on", closed) != 0
     assert "not to be given away" in capsys.readouterr().err
     assert not (tmp_path / "small").exists()
-    shutil.copytree(made[0], tmp_path / "more")
-    index = msgspec.json.decode((tmp_path / "more" / "checkpoint.json").read_bytes())
-    index["notes"]["data"] = ["ab" * 32]
-    (tmp_path / "more" / "checkpoint.json").write_bytes(msgspec.json.encode(index))
-    assert release(tmp_path / "more", tmp_path / "small") != 0
+    assert release(noted(made[0], tmp_path / "more", [LIST, "ab" * 32]), tmp_path / "small") != 0
     assert "in none of the sets" in capsys.readouterr().err
     (tmp_path / "bad.json").write_text("[]")
     assert release(made[0], tmp_path / "small", "--trained-on", tmp_path / "bad.json") != 0
     assert "not a set's manifest.json" in capsys.readouterr().err
+
+
+def noted(folder: Path, out: Path, data: list[str] | None) -> Path:
+    """The checkpoint with another list of what it learnt from, or without one."""
+    shutil.copytree(folder, out)
+    index = msgspec.json.decode((out / "checkpoint.json").read_bytes())
+    del index["notes"]["data"]
+    index["notes"] |= {} if data is None else {"data": data}
+    (out / "checkpoint.json").write_bytes(msgspec.json.encode(index))
+    return out
+
+
+@pytest.mark.parametrize("data", [None, []])
+def test_weights_that_do_not_say_what_they_learnt_from_are_not_released(
+    made: tuple[Path, Config], tmp_path: Path, capsys: pytest.CaptureFixture[str], data: list[str] | None
+) -> None:
+    assert release(noted(made[0], tmp_path / "silent", data), tmp_path / "small") != 0
+    assert "does not say what it learnt from" in capsys.readouterr().err
+    assert not (tmp_path / "small").exists()
+
+
+def test_weights_that_learnt_from_open_recordings_and_pairs_are_released_with_their_papers(
+    made: tuple[Path, Config], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Papers as the commands write them: of `build echat-real`, and of `export --format preferences`."""
+    for number in range(4):
+        tone(tmp_path / "corpora" / "ocean" / f"{number}.wav")
+    rows = "".join(f"{n}.wav,{n},30,f,IT IS LATE\n" for n in range(4))
+    (tmp_path / "corpora" / "ocean" / "labels.csv").write_text(f"file,speaker,age,gender,text\n{rows}")
+    words = ["build", "echat-real", "--data", tmp_path / "corpora", "--out", tmp_path / "real", "--pack-only"]
+    assert main([*map(str, words), "--open-only"]) == 0
+    drawn = scored(tmp_path / "run", {("toy/s0/target", n): {"semsim": 0.2 + 0.5 * n} for n in (0, 1)})
+    words = ["export", drawn, "--format", "preferences", "--by", "semsim", "--margin", "0.3", "--voters", "1", "-o"]
+    for name, more in (("closed", []), ("pairs", ["--licence", "CC-BY-4.0"])):
+        assert main([*map(str, words), str(tmp_path / f"{name}.jsonl"), *more]) == 0
+    lists = [*(tmp_path / "real" / "pack").glob("*/records.jsonl"), tmp_path / "pairs.jsonl"]
+    folder = noted(made[0], tmp_path / "one", [LIST, *(hashlib.sha256(x.read_bytes()).hexdigest() for x in lists)])
+    real = ("--trained-on", tmp_path / "real" / "manifest.json", "--megabytes", 1.8)
+    assert release(folder, tmp_path / "small", *real) != 0
+    assert "of every export of preferences" in capsys.readouterr().err
+    assert release(folder, tmp_path / "small", *real, "--trained-on", tmp_path / "closed.manifest.json") != 0
+    assert "closed.manifest.json: unknown; weights that learnt from it" in capsys.readouterr().err
+    assert release(folder, tmp_path / "small", *real, "--trained-on", tmp_path / "pairs.manifest.json") == 0
+    told = msgspec.json.decode((tmp_path / "small" / "manifest.json").read_bytes())
+    assert [one["name"] for one in told["trained_on"]] == ["echat", "echat-real", "preferences"]
 
 
 def test_a_delta_of_another_model_is_refused(made: tuple[Path, Config], tmp_path: Path) -> None:
