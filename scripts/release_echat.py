@@ -114,7 +114,7 @@ def base_state(config: Config, weights: str = "") -> dict[str, Tensor]:
         raise UsageError(
             "its language model began with random weights, so there is nothing to tell it from: --kind int8"
         )
-    return checkpoint.lm_state(open_lm(lm), lm.tied)
+    return checkpoint.lm_state(open_lm(lm))
 
 
 def _others(model: EChat) -> list[Tensor]:

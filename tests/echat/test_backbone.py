@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import torch
 
-from overtone.echat.net import config
+from overtone.echat.net import backbone, config
 from overtone.echat.net.backbone import build, fused, open_lm
 from overtone.echat.net.tokenizer import Bytes, Tokenizer, gguf_file, open_tokenizer
 from overtone.embedded import present
@@ -106,6 +106,50 @@ def test_any_causal_model_of_hugging_face_can_be_the_language_model(tmp_path: Pa
         open_lm(small.model_config(source=str(tmp_path), vocab=300).lm)
     with pytest.raises(UsageError, match="no model can be read from"):
         open_lm(small.model_config(source=str(tmp_path / "none")).lm)
+    with pytest.raises(UsageError, match="has 8192 positions, the configuration context = 9000"):
+        open_lm(small.model_config(source=str(tmp_path), context=9000).lm)
+
+
+@pytest.mark.parametrize(
+    ("family", "why"),
+    [
+        ("cohere", "CohereForCausalLM, .* its logits are not its output table's"),
+        ("bert", "BertLMHeadModel, .* read position by position it says something else"),
+        ("gpt_neo", "GPTNeoForCausalLM does not support an attention implementation"),
+    ],
+)
+def test_a_model_that_cannot_be_read_as_it_must_be_is_refused_before_it_is_trained(
+    tmp_path: Path, family: str, why: str
+) -> None:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    sizes = {"vocab_size": 260, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    if family == "gpt_neo":
+        sizes |= {"num_layers": 2, "num_heads": 2, "attention_types": [[["global"], 2]]}
+    torch.manual_seed(1)
+    made = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, num_attention_heads=2, **sizes))
+    made.save_pretrained(tmp_path)
+    with pytest.raises(UsageError, match=why):
+        open_lm(small.model_config(source=str(tmp_path), context=64).lm)
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"layers": 3}, r"built from its configuration it has another model\.layers\.2"),
+        ({"tied": False}, r"built from its configuration it has another lm_head\.weight"),
+        ({"theta": 1e6}, "its configuration is another when it is read again"),
+    ],
+)
+def test_a_model_that_no_checkpoint_could_bring_back_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], why: str
+) -> None:
+    build(small.model_config().lm).save_pretrained(tmp_path)
+    source = small.model_config(source=str(tmp_path)).lm
+    open_lm(source)
+    monkeypatch.setattr(backbone, "rebuild", lambda kind: build(small.model_config(**other).lm))
+    with pytest.raises(UsageError, match=why):
+        open_lm(source)
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen2"])

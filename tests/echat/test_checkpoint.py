@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 import torch
 
+from overtone.echat.learn import launch
+from overtone.echat.learn.recipe import finish
 from overtone.echat.net import checkpoint, config
+from overtone.echat.net.backbone import build
 from overtone.echat.net.config import Config
+from overtone.echat.net.model import EChat
 from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.embedded import present
 from overtone.errors import DataError, UsageError
@@ -44,6 +50,110 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path, tied: bool) -> None:
         "lm.safetensors",
         "speech.safetensors",
     ]
+
+
+# Sources that another model of the same sizes would read otherwise, or not at all.
+SIZES = {"vocab_size": 260, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
+         "num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 8192}  # fmt: skip
+TURNED = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 64}  # fmt: skip
+SOURCES: dict[str, dict[str, Any]] = {
+    "llama": {**SIZES, "rope_parameters": TURNED, "rms_norm_eps": 1e-3, "attention_bias": True},
+    "qwen2": {**SIZES, "tie_word_embeddings": False, "use_sliding_window": True, "sliding_window": 4,
+              "max_window_layers": 1},
+    "gpt2": {"vocab_size": 260, "n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 8192},
+}  # fmt: skip
+IDS = torch.arange(40, 80)[None]
+
+
+def source(family: str, folder: Path) -> torch.Tensor:
+    """Save a random model of a family as transformers does; its logits."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    torch.manual_seed(1)
+    lm = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **SOURCES[family])).eval()
+    for name, weight in lm.named_parameters():
+        torch.nn.init.normal_(weight, float("norm" in name or "ln_" in name), 0.2)
+    lm.save_pretrained(folder)
+    with torch.no_grad():
+        found: torch.Tensor = lm(IDS).logits[:, -1]
+    return found
+
+
+def logits(model: EChat) -> torch.Tensor:
+    """What follows IDS, text and speech."""
+    with torch.inference_mode():
+        return model.eval().step(model.embed_ids(IDS))[0]
+
+
+@pytest.mark.parametrize("family", SOURCES)
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_language_model_of_another_family_is_itself_again_when_its_source_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: str, processes: int
+) -> None:
+    first = source(family, tmp_path / "source")
+    made = Config(name="test", model=small.model_config(source=str(tmp_path / "source")))
+    model = checkpoint.make(made)
+    assert torch.allclose(logits(model)[:, :260], first, atol=1e-4)
+    for weight in model.parameters():  # in memory of its own: where a file's bytes lie, sums are rounded otherwise
+        weight.data = weight.data + 0.01 * torch.randn(weight.shape)
+    shutil.rmtree(tmp_path / "source")
+    monkeypatch.setattr(launch, "whole_state", lambda model, world: dict(model.state_dict()))  # as if it was gathered
+    monkeypatch.setattr(launch.World, "wait", lambda world: None)
+    finish(model, made, tmp_path, launch.World(0, processes, torch.device("cpu")), {})
+    again, _ = checkpoint.load(tmp_path / "model")
+    assert same(model, again) and torch.equal(logits(again), logits(model))
+    assert str(tmp_path) not in str(checkpoint.index(tmp_path / "model").lm)
+
+
+def test_two_tables_stay_two_where_a_source_says_that_they_are_one(tmp_path: Path) -> None:
+    build(small.model_config(tied=False).lm).save_pretrained(tmp_path / "source")
+    path = tmp_path / "source" / "config.json"
+    path.write_text(path.read_text().replace('"tie_word_embeddings": false', '"tie_word_embeddings": true'))
+    made = Config(name="test", model=small.model_config(source=str(tmp_path / "source")))
+    model = checkpoint.make(made)
+    checkpoint.save(model, tmp_path / "one", made)
+    again, _ = checkpoint.load(tmp_path / "one")
+    assert same(model, again) and torch.allclose(logits(again), logits(model), atol=1e-5)
+    assert again.lm.lm_head.weight is not again.lm.get_input_embeddings().weight
+    with pytest.raises(DataError, match=r"does not fit the configured model: lm_head\.weight is tied there"):
+        checkpoint.load_parts(small.model(), tmp_path / "one", ("lm",))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (None, "tells of no language model that can be built here: no family of models is named"),
+        ({"model_type": "rune"}, "tells of no language model that can be built here: Unrecognized model"),
+        ({"hidden_size": "wide"}, "tells of no language model that can be built here"),
+        ({"vocab_size": 300}, "a language model of other sizes than its configuration"),
+        ({"num_hidden_layers": 3}, r"lm\.safetensors: does not fit the configured model"),
+    ],
+)
+def test_a_checkpoint_that_tells_of_another_language_model_is_told(
+    tmp_path: Path, change: dict[str, Any] | None, told: str
+) -> None:
+    checkpoint.save(small.model(), tmp_path / "one", WHOLE)
+    rewrite(tmp_path / "one", change)
+    with pytest.raises(DataError, match=told):
+        checkpoint.load(tmp_path / "one")
+
+
+def test_no_code_that_a_checkpoint_names_is_run(tmp_path: Path) -> None:
+    model = small.model(seed=1)
+    checkpoint.save(model, tmp_path / "one", WHOLE)
+    code = {"AutoConfig": "some/where--code.Config", "AutoModelForCausalLM": "some/where--code.Model"}
+    rewrite(tmp_path / "one", {"auto_map": code, "_name_or_path": "some/where", "attn_implementation": "some/kernel"})
+    again, _ = checkpoint.load(tmp_path / "one")
+    assert same(model, again) and again.lm.config._attn_implementation == "sdpa"
+
+
+def rewrite(folder: Path, change: dict[str, Any] | None) -> None:
+    """Change what a checkpoint tells of its language model; None: it tells nothing."""
+    path = folder / checkpoint.INDEX
+    index = msgspec.json.decode(path.read_bytes())
+    index["lm"] = {} if change is None else {**index["lm"], **change}
+    path.write_bytes(msgspec.json.encode(index))
 
 
 def test_half_precision_takes_half_the_room(tmp_path: Path) -> None:

@@ -27,9 +27,7 @@ from overtone.echat.learn.stream import Corpus, Stream, survey, workers_for
 from overtone.echat.learn.train import ending_politely, train
 from overtone.echat.net import checkpoint
 from overtone.echat.net import config as configs
-from overtone.echat.net.backbone import open_lm
 from overtone.echat.net.config import PARTS, Config, ModelConfig
-from overtone.echat.net.encoders import open_encoder
 from overtone.echat.net.model import EChat
 from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.errors import StoreError, UsageError
@@ -270,9 +268,7 @@ def finish(model: EChat, config: Config, folder: Path, world: World, notes: dict
     if world.first:
         whole = model
         if world.size > 1:
-            whole = EChat(
-                config.model, open_encoder(config.model.encoder, empty=True), open_lm(config.model.lm, empty=True)
-            )
+            whole = checkpoint.emptied(model)
             whole.load_state_dict(state)
         checkpoint.save(whole, folder / "model", config, notes=notes)
         launch.forget(folder)

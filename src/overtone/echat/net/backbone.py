@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,8 @@ NAMES = {  # of GGUF → of transformers
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
+LEFT_OUT = ("_name_or_path", "auto_map")  # of what a checkpoint tells: where it lay, and code that came with it
+PLAIN = {"dtype": torch.float32, "attn_implementation": "sdpa", "trust_remote_code": False}  # how each is made
 
 
 class RMSNorm(nn.Module):
@@ -61,33 +65,126 @@ def fused(lm: Any) -> Any:
 
 
 def open_lm(config: LMConfig, *, empty: bool = False) -> Any:
-    """The language model in float32 with its weights; `empty`: only its sizes, with random ones, for a checkpoint to
-    fill or for torch's meta device. Raises UsageError when it is not what the configuration says."""
-    return fused(_opened(config, empty))
-
-
-def _opened(config: LMConfig, empty: bool) -> Any:
+    """The language model in float32 with its weights; `empty`: of the sizes in the configuration, with random ones, for
+    torch's meta device. Raises UsageError when it is not what the configuration says, or not what EChat can read."""
     if empty or config.source == "random":
-        return build(config)
+        return fused(build(config))
     if config.source == "smollm2":
         model = build(config)
         path = gguf_file(config.weights)
-        fill(model, smollm2_state(path, config), str(path), spare={"lm_head.weight"} if config.tied else ())
-        return model
+        fill(model, smollm2_state(path, config), str(path), spare=doubles(model))
+        return fused(model)
+    return _hugging_face(config)
+
+
+def _hugging_face(config: LMConfig) -> Any:
+    """A model from a folder or by name. What is wrong with it is told now, not at the end of a stage."""
     from transformers import AutoModelForCausalLM
 
+    where = shown(config.source)
     try:
-        model = AutoModelForCausalLM.from_pretrained(config.source, dtype=torch.float32)
-    except (OSError, ValueError) as error:
-        first = str(error).splitlines()[0]
-        raise UsageError(f"model.lm.source: no model can be read from {shown(config.source)!r}: {first}") from None
-    found = (model.config.hidden_size, model.get_input_embeddings().weight.shape[0])
+        lm = AutoModelForCausalLM.from_pretrained(config.source, **PLAIN)
+    except Exception as error:  # noqa: BLE001 - hundreds of families raise whatever they like
+        raise UsageError(f"model.lm.source: no model can be read from {where!r}: {_first(error)}") from None
+    try:
+        table, output = lm.get_input_embeddings().weight, lm.get_output_embeddings().weight
+        lm.config.tie_word_embeddings = table is output  # its weights are right where it says something else
+        why = _unlike(lm) or _unread(lm)
+    except Exception as error:  # noqa: BLE001 - the same
+        why = f"{type(error).__name__}: {_first(error)}"
+    if why:
+        raise UsageError(
+            f"model.lm.source: {where} is a {type(lm).__name__}, which cannot be EChat's language model: {why}"
+        )
+    found = table_size(lm)
     if found != (config.hidden, config.vocab):
         raise UsageError(
-            f"model.lm: {shown(config.source)} has hidden = {found[0]} and vocab = {found[1]}, the configuration "
+            f"model.lm: {where} has hidden = {found[0]} and vocab = {found[1]}, the configuration "
             f"{config.hidden} and {config.vocab}"
         )
-    return model
+    room = getattr(lm.config.get_text_config(), "max_position_embeddings", None) or config.context
+    if room < config.context:
+        raise UsageError(
+            f"model.lm: {where} has {room} positions, the configuration context = {config.context}; it can be no more"
+        )
+    return fused(lm)
+
+
+# ── built again ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def told(lm: Any) -> dict[str, Any]:
+    """What a checkpoint keeps of a language model besides its weights: its configuration, as transformers writes it."""
+    found: dict[str, Any] = json.loads(lm.config.to_json_string())
+    return {key: value for key, value in found.items() if key not in LEFT_OUT}
+
+
+def rebuild(kind: Mapping[str, Any]) -> Any:
+    """The language model that `told` told of, with random weights. Nothing is fetched for it, and no code is run that
+    is not transformers' own. Raises ValueError for what tells of none."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    if "model_type" not in kind:
+        raise ValueError("no family of models is named")
+    known = {key: value for key, value in kind.items() if key not in LEFT_OUT}
+    try:
+        return fused(AutoModelForCausalLM.from_config(AutoConfig.for_model(**known), **PLAIN))
+    except Exception as error:  # noqa: BLE001 - the same
+        raise ValueError(_first(error)) from None
+
+
+def doubles(lm: Any) -> set[str]:
+    """Names of weights that are others' as well: of an output table that is the embedding."""
+    every, once = ({name for name, _ in lm.named_parameters(remove_duplicate=one)} for one in (False, True))
+    return every - once
+
+
+def table_size(lm: Any) -> tuple[int, int]:
+    """Width and rows of the embedding. What the configuration calls them differs from family to family."""
+    rows, width = lm.get_input_embeddings().weight.shape
+    return width, rows
+
+
+def _unlike(lm: Any) -> str:
+    """In what the model that a checkpoint would be read into is another one; empty when in nothing."""
+    with torch.device("meta"):
+        again = rebuild(told(lm))
+    names = [{name: value.shape for name, value in one.state_dict().items()} for one in (lm, again)]
+    if names[0] != names[1] or doubles(lm) != doubles(again):
+        other = sorted({name for name, _ in names[0].items() ^ names[1].items()} | doubles(lm) ^ doubles(again))
+        return f"built from its configuration it has another {other[0]}"
+    return "" if told(again) == told(lm) else "its configuration is another when it is read again"
+
+
+@torch.no_grad()
+def _unread(lm: Any) -> str:
+    """What goes wrong when three positions are read as EChat reads them: at once and one by one, hidden and not."""
+    x = lm.get_input_embeddings()(torch.arange(3)[None])  # (1, 3, d)
+    seen = torch.ones(1, 1, 3, 3, dtype=torch.bool).tril()
+    hidden = lm.base_model(inputs_embeds=x, attention_mask=seen, use_cache=False).last_hidden_state
+    first = lm.base_model(inputs_embeds=x[:, :2], attention_mask=None, use_cache=True)
+    then = lm.base_model(
+        inputs_embeds=x[:, 2:], attention_mask=seen[0, :, 2], past_key_values=first.past_key_values, use_cache=True
+    )
+    steps = torch.cat((first.last_hidden_state, then.last_hidden_state), 1)
+    if hidden.shape != x.shape:
+        return f"it reads vectors of {x.shape[2]} and makes some of {hidden.shape[2]}"
+    if not _near(hidden, steps):
+        return "read position by position it says something else"
+    if not _near(lm.get_output_embeddings()(hidden), lm(inputs_embeds=x, use_cache=False).logits):
+        return "its logits are not its output table's: they are scaled or capped"
+    return ""
+
+
+def _near(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and float((a - b).abs().max()) <= 0.01 * float(b.abs().max())
+
+
+def _first(error: Exception) -> str:
+    return shown((str(error).splitlines() or [type(error).__name__])[0])[:300]
+
+
+# ── ours ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def build(config: LMConfig) -> Any:

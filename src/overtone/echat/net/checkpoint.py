@@ -1,5 +1,6 @@
 """A model in a folder: its configuration, one safetensors file for each part, and the SHA-256 of each. The folder is
-there whole or not at all. A part may be kept in less room (compact.py): `form` says how."""
+there whole or not at all. A part may be kept in less room (compact.py): `form` says how. What the language model is, is
+kept beside its weights, so that it is built again where its source is not at hand."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from overtone.echat.net import compact
-from overtone.echat.net.backbone import open_lm
+from overtone.echat.net.backbone import doubles, open_lm, rebuild, table_size, told
 from overtone.echat.net.config import PARTS, Config, convert
 from overtone.echat.net.device import narrow
 from overtone.echat.net.encoders import open_encoder
@@ -59,11 +60,17 @@ class Index(Struct, frozen=True):
     parts: dict[str, Part]
     overtone: str = ""
     notes: dict[str, Any] = {}  # of whoever trained it: stage, step, seed
+    lm: dict[str, Any] = {}  # transformers' configuration of the language model, where its weights are a part
 
 
 def make(config: Config) -> EChat:
     """A new model with its parts' first weights."""
     return EChat(config.model, open_encoder(config.model.encoder), open_lm(config.model.lm))
+
+
+def emptied(model: EChat) -> EChat:
+    """Another of the same kind with random weights, to be filled with those of a model that lies in pieces."""
+    return EChat(model.config, open_encoder(model.config.encoder, empty=True), rebuild(told(model.lm)))
 
 
 def save(
@@ -85,7 +92,8 @@ def save(
     try:
         small = kept or {}
         written = {part: _write(fresh, part, part_state(model, part), dtype, small.get(part)) for part in parts}
-        index = Index(FORMAT, msgspec.to_builtins(config), written, __version__, notes or {})
+        kind = told(model.lm) if "lm" in written else {}
+        index = Index(FORMAT, msgspec.to_builtins(config), written, __version__, notes or {}, kind)
         (fresh / INDEX).write_bytes(msgspec.json.format(msgspec.json.encode(index)))
         for path in fresh.iterdir():
             _to_disk(path)
@@ -104,12 +112,13 @@ def save(
 def part_state(model: EChat, part: str) -> dict[str, Tensor]:
     """A part's weights by name. A tied output table is left out: it is the embedding."""
     module = getattr(model, part)
-    return lm_state(module, model.config.lm.tied) if part == "lm" else dict(module.state_dict())
+    return lm_state(module) if part == "lm" else dict(module.state_dict())
 
 
-def lm_state(lm: Any, tied: bool) -> dict[str, Tensor]:
-    """A language model's weights by name."""
-    return {name: value for name, value in lm.state_dict().items() if not (tied and name == "lm_head.weight")}
+def lm_state(lm: Any, tied: bool = True) -> dict[str, Tensor]:
+    """A language model's weights by name; `tied`: where two names are one weight, the first of them."""
+    left = doubles(lm) if tied else ()
+    return {name: value for name, value in lm.state_dict().items() if name not in left}
 
 
 def index(folder: Path) -> Index:
@@ -150,7 +159,7 @@ def load(
     model = EChat(
         made.model,
         open_encoder(made.model.encoder, empty="encoder" in found.parts),
-        open_lm(made.model.lm, empty="lm" in found.parts),
+        _hollow(found.lm, made, folder) if "lm" in found.parts else open_lm(made.model.lm),
     )
     load_parts(model, folder, found.parts, check=check, lm=lm)
     narrow(model, dtype)
@@ -170,8 +179,22 @@ def load_parts(model: EChat, folder: Path, parts: Iterable[str] = PARTS, *, chec
         state = _whole(_read(where, found.parts[part], check), found.parts[part], folder, where, lm)
         module = getattr(model, part)
         device = next(module.parameters()).device
-        spare = {"lm_head.weight"} if part == "lm" and model.config.lm.tied else ()
+        spare = doubles(module)
+        if both := spare & state.keys():
+            raise DataError(f"{shown(str(where))}: does not fit the configured model: {min(both)} is tied there")
         fill(module, {name: value.to(device) for name, value in state.items()}, str(where), spare)
+
+
+def _hollow(kind: dict[str, Any], made: Config, folder: Path) -> Any:
+    """The language model that a checkpoint's weights are of, with random ones."""
+    where = f"{shown(str(folder))}/{INDEX}"
+    try:
+        lm = rebuild(kind)
+    except ValueError as error:
+        raise DataError(f"{where}: tells of no language model that can be built here: {error}") from None
+    if table_size(lm) != (made.model.lm.hidden, made.model.lm.vocab):
+        raise DataError(f"{where}: tells of a language model of other sizes than its configuration")
+    return lm
 
 
 def _write(folder: Path, part: str, state: dict[str, Tensor], dtype: torch.dtype | None, kept: Kept | None) -> Part:
@@ -191,7 +214,7 @@ def _whole(state: dict[str, Tensor], part: Part, folder: Path, where: Path, give
     if part.form == compact.DELTA:
         lm = config(folder).model.lm
         lm = msgspec.structs.replace(lm, weights=given or lm.weights)
-        base = lm_state(open_lm(lm), lm.tied)
+        base = lm_state(open_lm(lm))
         if compact.fingerprint(base) != part.base:
             raise DataError(
                 f"{shown(str(where))}: a change of other weights than those of {shown(lm.source)!r} here; install the "

@@ -56,7 +56,8 @@ class AdapterConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 class LMConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """The language model. `source`: `smollm2` (its package), `random` (the sizes below), or a Hugging Face folder or
-    name. The sizes describe it where its weights are not at hand; `weights` is a GGUF file or a folder made from it."""
+    name. Of one of these `hidden` and `vocab` must be its own and `context` no more than it has; all else is taken from
+    it, also whether one table is input and output. `weights` is a GGUF file or a folder made from it."""
 
     source: str
     hidden: int
