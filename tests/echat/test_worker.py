@@ -113,8 +113,20 @@ def test_a_folder_that_is_no_checkpoint_is_told_before_anything_starts(tiny: Pat
         ("?think=lable", "did you mean 'label'"),
         ("?system=mine", "own or given"),
         ("?temprature=1", "did you mean 'temperature'"),
-        ("?max_tokens=0", "more than 0"),
-        ("?temperature=-1", "not be below 0"),
+        ("?max_tokens=0", "max_tokens must be between 1 and"),
+        ("?temperature=-1", "between 0 and 2, not -1"),
+        ("?temperature=warm", "must be a number"),
+        ("?top_p=nan", "between 0.001 and 1, not nan"),
+        ("?top_p=0", "between 0.001 and 1"),
+        ("?speech_temperature=inf", "between 0 and 2, not inf"),
+        ("?max_speech=inf", "between 0.04 and 600"),
+        ("?max_tokens=" + 400 * "9", "max_tokens must be between"),
+        ("?max_tokens=1.5", "must be a whole number"),
+        ("?seed=" + 30 * "9", "seed must be between"),
+        ("?threads=0", "threads must be between"),
+        ("?batch=-1", "batch must be between"),
+        ("?timeout=nan", "timeout must be between"),
+        ("?restarts=-1", "restarts must be between"),
     ):
         with pytest.raises(UsageError, match=wrong):
             load(tiny, more)

@@ -83,8 +83,8 @@ def _scores(args: argparse.Namespace) -> int:
     from overtone.echat.exam import counts, predictions, scores
     from overtone.paths import write_whole
 
-    if args.draws < 2:
-        raise UsageError("--draws must be at least 2")
+    if not 2 <= args.draws <= 100_000:
+        raise UsageError("--draws must be between 2 and 100000")
     kept = [path for path in args.paths if path.name.endswith((".json", ".json.gz"))]
     said = [predictions.read(path) for path in args.paths if path not in kept]
     runs = [*map(counts.read, kept), *(counts.count(said, listen=args.listen, say=_say) if said else ())]

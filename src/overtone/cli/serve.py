@@ -7,7 +7,7 @@ import asyncio
 import signal
 from pathlib import Path
 
-from overtone.errors import EXIT_OK, MissingExtra, UsageError
+from overtone.errors import EXIT_OK, MissingExtra
 from overtone.paths import shown
 
 
@@ -28,20 +28,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-tokens", metavar="N", type=int, help="text tokens of a reply, its thought too (220)")
     parser.add_argument("--max-speech", metavar="S", type=float, help="seconds of a spoken reply (20)")
     parser.add_argument("--batch", metavar="N", type=int, default=8, help="requests answered together (8)")
-    parser.add_argument("--threads", metavar="N", type=int, default=0, help="of the CPU (all)")
+    parser.add_argument("--threads", metavar="N", type=int, help="of the CPU (all)")
 
 
 def main(args: argparse.Namespace) -> int:
     """Serve until stopped."""
-    from overtone.models.echat import checkpoint_folder
+    from overtone.models.echat import check_numbers, checkpoint_folder
 
     folder = checkpoint_folder(args.checkpoint.expanduser())
-    for flag in ("batch", "max_tokens", "max_speech"):
-        if (value := getattr(args, flag)) is not None and value <= 0:
-            raise UsageError(f"--{flag.replace('_', '-')} must be more than 0")
-    for flag in ("temperature", "speech_temperature"):
-        if (getattr(args, flag) or 0) < 0:
-            raise UsageError(f"--{flag.replace('_', '-')} must not be below 0")
+    check_numbers(vars(args), lambda key: f"--{key.replace('_', '-')}")
     try:
         import torch
     except ModuleNotFoundError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,20 @@ CHOICES = {
     "system": ("own", "given"),
     "tell": ("thought", "tokens"),
     "dtype": ("float32", "bfloat16", "int8"),
+}
+RANGES: dict[str, tuple[float, float]] = {
+    "temperature": (0, 2),
+    "top_p": (0.001, 1),
+    "speech_temperature": (0, 2),
+    "max_tokens": (1, 1_000_000),
+    "max_speech": (0.04, 600),
+    "seed": (-(2**63), 2**63 - 1),
+    "batch": (1, 1024),
+    "threads": (1, 1024),
+    "timeout": (0.01, 1e6),
+    "start_timeout": (0.01, 1e6),
+    "heartbeat_timeout": (1, 1e6),
+    "restarts": (0, 1000),
 }
 INDEX, FORMAT = "checkpoint.json", 1  # as `overtone.echat.net.checkpoint` writes them; a test holds them together
 PROGRAM = Path(__file__).parent.parent / "echat" / "talk" / "worker.py"
@@ -98,6 +113,14 @@ def read_index(folder: Path) -> _Index:
     return found
 
 
+def check_numbers(given: Mapping[str, Any], called: Callable[[str], str]) -> None:
+    """Refuse a number that is none or that no model can work with; `called` says how a key was given."""
+    for key, (low, high) in RANGES.items():
+        value = given.get(key)
+        if value is not None and not low <= value <= high:
+            raise UsageError(f"{called(key)} must be between {low:g} and {high:g}, not {str(value)[:40]}")
+
+
 class EChatModel(WorkerModel):
     """A trained checkpoint. Requests that wait are answered together."""
 
@@ -113,13 +136,8 @@ class EChatModel(WorkerModel):
                     f"{spec}: {key} must be {', '.join(allowed[:-1])} or {allowed[-1]}, not {given!r}"
                     f"{suggest(given, allowed)}"
                 )
+        check_numbers(spec.typed(self.keys), lambda key: f"{spec}: {key}")
         super().__init__(spec)
-        for key in ("max_tokens", "max_speech", "threads"):
-            if self._options.get(key, 1) <= 0:
-                raise UsageError(f"{spec}: {key} must be more than 0")
-        for key in ("temperature", "speech_temperature"):
-            if self._options.get(key, 0) < 0:
-                raise UsageError(f"{spec}: {key} must not be below 0")
         self.folder = checkpoint_folder(Path(spec.name).expanduser())
         self._options["checkpoint"] = str(self.folder.resolve())
 
