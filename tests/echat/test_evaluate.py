@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -167,6 +168,16 @@ def test_nothing_to_test_on_is_an_error(saved: Path, pack: Path) -> None:
         evaluate.evaluate(saved, [pack], Wanted(parts=("engine",)), device="cpu")
 
 
+def test_damaged_weights_are_told_and_not_asked(saved: Path, pack: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "damaged"
+    shutil.copytree(saved, folder)
+    with (folder / "lm.safetensors").open("r+b") as file:
+        file.seek(-2, 2)
+        file.write(b"??")
+    with pytest.raises(DataError, match="changed since it was written"):
+        evaluate.evaluate(folder, [pack], Wanted(modes=("words",)), device="cpu")
+
+
 def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predictions, "LIMIT", 1 << 20)
     (tmp_path / "bomb.jsonl.gz").write_bytes(gzip.compress(b" " * (2 << 20)))
@@ -214,6 +225,8 @@ def test_asking_and_scoring_are_two_commands(
         ([*asked, "--modes", "lables"], "did you mean 'labels'"),
         ([*asked[:2], str(tmp_path), *asked[3:]], "nor a run with a finished stage"),
         (["evaluate", "scores", str(tmp_path / "none.jsonl"), "--out", str(out)], "cannot be read"),
+        (["evaluate", "scores", str(out), "--out", str(out), "--draws", 20 * "9"], "--draws must be between 2 and"),
+        ([*asked, "--limit", "-1"], "must not be below 0"),
         (["evaluate", "replies", str(out), "--mode", "oracle", "--out", str(out)], "it has the modes plain"),
         (["evaluate", "replies", str(out), "--part", "sen", "--out", str(out)], "and the parts people, seen"),
     ):

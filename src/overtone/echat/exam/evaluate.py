@@ -83,7 +83,7 @@ def evaluate(
 def open_machine(folder: Path, device: str = "auto") -> tuple[Machine, Config, dict[str, Any]]:
     """A checkpoint, ready to be asked; on a GPU its language model is in bf16."""
     place = device_of(device)
-    model, config = checkpoint.load(folder, device=place, check=False)
+    model, config = checkpoint.load(folder, device=place)
     if place.type == "cuda":
         narrow(model.lm, torch.bfloat16)  # else every step would make it so anew
         narrow(model.speech, torch.bfloat16)
