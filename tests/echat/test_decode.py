@@ -141,6 +141,19 @@ def test_draws_come_as_often_as_they_are_likely() -> None:
     assert set(decode._draw(logits, Sampling(1.0, top_k=1), dice).tolist()) == {0}
 
 
+@pytest.mark.parametrize("temperature", [0.0, 1e-320, 1e-40, 0.009, 0.01, 1.0, 1e38, 1e308, -1.0, float("inf")])
+def test_whatever_numbers_are_given_one_of_the_likely_tokens_is_drawn(temperature: float) -> None:
+    """Some tokens are forbidden, as most are in every phase; others lie far apart."""
+    logits = torch.tensor([[-torch.inf, 80.0, 3.0, -torch.inf, 79.9, -3e38]]).expand(50, 6)
+    dice = torch.linspace(0, 1, 50)
+    for top_k in (0, 1, 3, 9, -1):
+        for top_p in (0.0, 1e-40, 0.5, 1.0, 7.0, -1.0, float("nan")):
+            drawn = set(decode._draw(logits, Sampling(temperature, top_k, top_p), dice).tolist())
+            assert drawn <= {1, 2, 4, 5} and 1 in drawn
+            if temperature < 0.01 or top_k == 1 or not top_p > 1e-9:
+                assert drawn == {1}
+
+
 def test_neither_a_thought_nor_the_tag_of_a_reply_is_interleaved(parts) -> None:  # type: ignore[no-untyped-def]
     _, tok = parts
     how = How(speak=True, streaming=True, thinks=True)
@@ -183,5 +196,15 @@ def test_an_answer_can_begin_as_told_and_can_be_stopped(parts, waves) -> None:  
     model, tok = parts
     left = iter([True, True, True, False])
     how = How(max_text=20, opening=tuple(tok.encode("<th")))
-    said = decode.respond(model, tok, asked(tok)[:1], waves[:1], how, go_on=lambda: next(left))[0]
+    said = decode.respond(model, tok, asked(tok)[:1], waves[:1], how, go_on=lambda row: next(left))[0]
     assert said.text.startswith("<th") and len(said.text_ids) <= 4
+
+
+def test_one_answer_is_stopped_and_the_others_are_what_they_would_be(parts, waves) -> None:  # type: ignore[no-untyped-def]
+    model, tok = parts
+    how = How(speak=True, max_text=12, max_speech=20, speech=Sampling(temperature=0))
+    whole = decode.respond(model, tok, asked(tok), waves, how)
+    left = iter([True] * 5 + [False])
+    found = decode.respond(model, tok, asked(tok), waves, how, go_on=lambda row: row != 1 or next(left))
+    assert [found[0], found[2]] == [whole[0], whole[2]]
+    assert found[1].text_ids == whole[1].text_ids[:6] and found[1].codes == ()

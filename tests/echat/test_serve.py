@@ -11,7 +11,7 @@ import re
 import threading
 import time
 import wave
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +205,94 @@ async def test_who_goes_away_is_answered_no_further(server: Running) -> None:
     assert (await post(server, body()))[0] == 200
 
 
+@contextlib.asynccontextmanager
+async def kept_busy(server: Running, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[int]]:
+    """Its thread does nothing while requests come; the seeds of those it begins with are counted up."""
+    begun: list[int] = []
+    busy, over = threading.Event(), threading.Event()
+    lay = server.answerer.lay
+
+    def waits(asked: Any, **more: Any) -> Any:
+        begun.append(asked.seed)
+        if asked.seed == -1:
+            busy.set()
+            assert over.wait(30)
+        return lay(asked, **more)
+
+    monkeypatch.setattr(server.answerer, "lay", waits)
+    first = asyncio.create_task(post(server, body(seed=-1, max_tokens=1)))
+    assert await asyncio.to_thread(busy.wait, 30)
+    try:
+        yield begun
+    finally:
+        over.set()
+    assert (await first)[0] == 200
+
+
+async def until_waiting(server: Running, count: int) -> None:
+    async with aiohttp.ClientSession() as session:
+        for _ in range(500):
+            async with session.get(server.url.removesuffix("/v1") + "/health") as answer:
+                if (await answer.json())["waiting"] == count:
+                    return
+            await asyncio.sleep(0.01)
+    pytest.fail(f"never did {count} wait")
+
+
+async def test_who_hangs_up_while_waiting_is_not_begun_and_frees_a_place(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "MAX_WAITING", 3)
+    async with kept_busy(server, monkeypatch) as begun:
+        waiting = [asyncio.create_task(post(server, body(seed=seed))) for seed in (1, 2, 3)]
+        await until_waiting(server, 3)
+        assert (await post(server, body(seed=4)))[0] == 503
+        for task in waiting[1:]:  # the connection is closed, as of a client that was stopped
+            task.cancel()
+        await until_waiting(server, 1)
+        later = asyncio.create_task(post(server, body(seed=5)))
+        await until_waiting(server, 2)
+    assert [(await task)[0] for task in (waiting[0], later)] == [200, 200]
+    assert set(begun) == {-1, 1, 5}
+
+
+async def test_who_hangs_up_is_left_out_of_a_batch_that_goes_on(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server.answerer, "manner", Manner(think="", max_text=150))
+    found: list[Any] = []
+    answer = server.answerer.answer
+    monkeypatch.setattr(server.answerer, "answer", lambda *a: found.append(answer(*a)) or found[-1])
+    async with kept_busy(server, monkeypatch):
+        gone, stays = (asyncio.create_task(post(server, body(seed=seed))) for seed in (1, 2))
+        await until_waiting(server, 2)
+        before = server.steps
+    while server.steps < before + 20:
+        await asyncio.sleep(0.001)
+    gone.cancel()
+    status, told = await stays
+    assert status == 200 and told["usage"]["completion_tokens"] == 150
+    few, all_of_them = sorted(one.said for one in found[-1])
+    assert 0 < few < 150 == all_of_them
+
+
+async def test_a_request_that_breaks_the_model_breaks_no_other(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    respond = server.answerer._respond
+
+    def broken(laid: Any, go_on: Any) -> Any:
+        if any(prompt.asked.seed == 13 for prompt in laid):
+            raise RuntimeError("thirteen")
+        return respond(laid, go_on)
+
+    monkeypatch.setattr(server.answerer, "_respond", broken)
+    async with kept_busy(server, monkeypatch):
+        asked = [asyncio.create_task(post(server, body(seed=seed))) for seed in (12, 13, 14)]
+        await until_waiting(server, 3)
+    assert [(await task)[0] for task in asked] == [200, 500, 200]
+
+
 async def test_requests_that_wait_are_answered_together(server: Running) -> None:
     alone = server.steps
     await post(server, body(seed=1))
@@ -266,6 +354,36 @@ async def test_what_cannot_be_answered_is_told_in_openais_form(
     assert set(answer["error"]) == {"message", "type", "param", "code"}
     assert answer["error"]["type"] == "invalid_request_error"
     assert re.search(message, answer["error"]["message"]), answer
+
+
+BAD_NUMBERS = ("NaN", "Infinity", "-1", "1e999", "1" + 400 * "0", "1" + 5000 * "0", "true", '"1"', "[1]", "{}")
+
+
+@pytest.mark.parametrize("key", ["temperature", "top_p", "max_tokens", "max_completion_tokens", "n"])
+async def test_what_is_no_number_or_too_much_is_told(server: Running, key: str) -> None:
+    text = json.dumps(body({"type": "text", "text": "Hello"}))
+    async with aiohttp.ClientSession() as session:
+        for value in (*BAD_NUMBERS, *(("0", "0.5") if key != "temperature" else ("2.1",))):
+            if (key, value) == ("top_p", "0.5"):
+                continue
+            told = f'{text[:-1]}, "{key}": {value}}}'
+            async with session.post(f"{server.url}/chat/completions", data=told) as answer:
+                assert answer.status == 400, (key, value)
+                assert (await answer.json())["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"temperature": 1e-40}, {"temperature": 1e-320}, {"temperature": 0.0101, "top_p": 0.001}, {"temperature": 2},
+        {"seed": 10**300}, {"seed": -(10**30), "temperature": 1}, {"max_tokens": 1, "temperature": 1e-9},
+    ],
+)  # fmt: skip
+async def test_the_smallest_and_largest_numbers_are_answered(server: Running, more: dict[str, Any]) -> None:
+    for way in ({}, SPOKEN):
+        status, answer = await post(server, body(**way, **more))
+        assert status == 200, answer
+    assert (await events(server, body(**STREAMED, **more)))[-1]["choices"][0]["finish_reason"]
 
 
 async def test_other_paths_large_bodies_and_a_crowd_are_refused(
@@ -332,7 +450,13 @@ def test_the_command_tells_what_is_wrong(tiny: Path, tmp_path: Path, capsys: pyt
     for arguments, wrong in (
         ([str(tmp_path / "nowhere")], "no such folder"),
         ([str(tmp_path)], "neither a checkpoint"),
-        ([str(tiny), "--batch", "0"], "--batch must be more than 0"),
+        ([str(tiny), "--batch", "0"], "--batch must be between 1 and 1024, not 0"),
+        ([str(tiny), "--temperature", "nan"], "--temperature must be between 0 and 2, not nan"),
+        ([str(tiny), "--speech-temperature", "inf"], "--speech-temperature must be between 0 and 2, not inf"),
+        ([str(tiny), "--max-speech", "inf"], "--max-speech must be between 0.04 and 600, not inf"),
+        ([str(tiny), "--max-tokens", "9" * 400], "--max-tokens must be between"),
+        ([str(tiny), "--threads", "-3"], "--threads must be between"),
+        ([str(tiny), "--max-speech", "600", "--port", "0"], "the model has 4096 positions"),
         ([str(tiny), "--device", "tpu", "--port", "0"], "device must be"),
     ):
         assert main(["serve", *arguments]) == 2

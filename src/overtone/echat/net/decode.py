@@ -28,11 +28,12 @@ from overtone.errors import DataError
 
 Wave = NDArray[np.float32]  # 16 kHz, -1 … 1
 _TAG = re.compile(r"<[^<>]{0,32}>?")  # of a reply's emotion, whole or begun
+COLDEST, HOTTEST = 0.01, 1e6  # temperatures: below the first nothing but the likeliest would be drawn anyway
 _FIELDS = {"age": "Age", "gender": "Gender"}  # closed sets: nothing else may be said there, but nothing of a gender
 
 
 class Sampling(Struct, frozen=True):
-    """How the next token is drawn. Temperature 0 takes the likeliest; `top_k` 0 and `top_p` 1 leave all."""
+    """How the next token is drawn. Temperatures below COLDEST take the likeliest; `top_k` 0 and `top_p` 1 leave all."""
 
     temperature: float = 1.0
     top_k: int = 0
@@ -78,14 +79,15 @@ def respond(
     how: How,
     *,
     seeds: Sequence[int] = (),
-    go_on: Callable[[], bool] = lambda: True,
+    go_on: Callable[[int], bool] = lambda row: True,
 ) -> list[Said]:
     """Answer sequences made by `layout.prompt`, each with the waves of its clips and, where given, a seed of its own.
-    Where `go_on` says no, what has been said so far is the answer."""
+    Where `go_on` says no of one, by its number, what it has said so far is its answer."""
     rows = [_Row.of(how, tok, seed) for seed in seeds or [how.seed] * len(asked)]
     for _ in _tokens(model, tok, asked, waves, how, rows):
-        if not go_on():
-            break
+        for i, row in enumerate(rows):
+            if row.phase != "done" and not go_on(i):
+                row.phase = "done"
     return [row.said(tok) for row in rows]
 
 
@@ -258,14 +260,16 @@ def _choose(
 
 
 def _draw(logits: Tensor, how: Sampling, dice: Tensor) -> Tensor:
-    """(B, n) and a number between 0 and 1 for each row → (B,)."""
-    if how.temperature == 0:
+    """(B, n) and a number between 0 and 1 for each row → (B,). Whatever `how` holds, it is one of the likely ones."""
+    if not how.temperature >= COLDEST:
         return logits.argmax(-1)
-    k = how.top_k or min(logits.shape[-1], 1000)
-    best, at = (logits / how.temperature).topk(min(k, logits.shape[-1]), -1)  # (B, k), best first
-    shares = best.softmax(-1)
-    before = shares.cumsum(-1) - shares
-    shares = torch.where(before < how.top_p, shares, 0.0)  # the likeliest is always left
+    k = how.top_k if how.top_k > 0 else 1000
+    best, at = logits.topk(min(k, logits.shape[-1]), -1)  # (B, k), best first
+    # Below the best, which is 0, nothing becomes too large; and −∞, what is forbidden, is not divided by another one.
+    shares = ((best - best[:, :1]) / min(how.temperature, HOTTEST)).softmax(-1)
+    left = shares.cumsum(-1) - shares < how.top_p
+    left[:, 0] = True  # the likeliest
+    shares = torch.where(left, shares, 0.0)
     upto = shares.cumsum(-1)
     drawn = (upto <= dice[:, None] * upto[:, -1:]).sum(-1, keepdim=True)  # (B, 1)
     drawn = torch.minimum(drawn, (shares > 0).sum(-1, keepdim=True) - 1)  # rounding must not fall off the end

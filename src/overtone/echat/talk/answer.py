@@ -97,17 +97,17 @@ class Answerer:
         # A thought before interleaved speech is left out where it was not taught, unless it is asked for.
         self.interleaved_think = self.think if taught.interleaved_thoughts or manner.think else ""
 
-    def answer(self, many: Sequence[Asked], go_on: Callable[[], bool] = lambda: True) -> list[Answer]:
+    def answer(self, many: Sequence[Asked], go_on: Callable[[int], bool] = lambda number: True) -> list[Answer]:
         """Answer all, those that are alike together. What cannot be heard raises AudioError, what is too much
-        TooLong: check with `lay` first, one by one."""
+        TooLong: check with `lay` first, one by one. Where `go_on` says no of one, by its number, it goes no further."""
         laid = [self.lay(asked) for asked in many]
         said = self._respond(laid, go_on)
         speak = [i for i, prompt in enumerate(laid) if prompt.asked.speech and not prompt.how.speak]
         if speak:  # the text stands; it is spoken as any other text
             given = [self._to_speak(laid[i], said[i]) for i in speak]
-            for i, spoken in zip(speak, self._respond(given, go_on), strict=True):
+            for i, spoken in zip(speak, self._respond(given, _counted(go_on, speak)), strict=True):
                 said[i] = msgspec.structs.replace(said[i], codes=spoken.codes, cut=said[i].cut or spoken.cut)
-        return [self._answer(prompt, one) for prompt, one in zip(laid, said, strict=True)]
+        return [self._answer(prompt, said[i], sound=go_on(i)) for i, prompt in enumerate(laid)]
 
     def stream(self, asked: Asked, go_on: Callable[[], bool] = lambda: True) -> Iterator[Piece]:
         """Answer one, piece by piece; where speech is wanted and the model was taught so, text and speech in turn.
@@ -215,13 +215,16 @@ class Answerer:
             opening=tuple(self.tok.encode(OPENING[thinks])) if thinks else (),
         )
 
-    def _respond(self, laid: Sequence[_Prompt], go_on: Callable[[], bool]) -> list[Said]:
+    def _respond(self, laid: Sequence[_Prompt], go_on: Callable[[int], bool]) -> list[Said]:
         """What the model says to each; those that are answered in one manner go together."""
-        out: dict[int, Said] = {}
+        out = dict.fromkeys(range(len(laid)), self._said((), ()))
         alike: dict[bytes, list[int]] = {}
         for i, prompt in enumerate(laid):
             alike.setdefault(msgspec.msgpack.encode(prompt.how), []).append(i)
-        for group in alike.values():
+        for those in alike.values():
+            group = [i for i in those if go_on(i)]
+            if not group:
+                continue
             found = decode.respond(
                 self.model,
                 self.tok,
@@ -229,7 +232,7 @@ class Answerer:
                 [laid[i].waves for i in group],
                 laid[group[0]].how,
                 seeds=[laid[i].asked.seed for i in group],
-                go_on=go_on,
+                go_on=_counted(go_on, group),
             )
             out |= dict(zip(group, found, strict=True))
         return [out[i] for i in range(len(laid))]
@@ -273,6 +276,11 @@ class Answerer:
     def _sound(self, codes: Sequence[int], emotion: str) -> Floats:
         sound, rate = self.tokens.decode(np.array(codes, np.int64), emotion)
         return audio.resample(sound, rate, SPOKEN)
+
+
+def _counted(go_on: Callable[[int], bool], those: Sequence[int]) -> Callable[[int], bool]:
+    """The same of some of them, counted from 0."""
+    return lambda at: go_on(those[at])
 
 
 class _Reading:
@@ -335,6 +343,10 @@ def open_answerer(folder: Path, manner: Manner, *, device: str = "auto", dtype: 
     """The checkpoint in a folder, ready to answer. `device`: auto takes the GPU where there is one."""
     device = str(chosen(device))
     held(device, dtype)  # before anything is loaded
+    context = checkpoint.config(folder).model.lm.context
+    if max(manner.max_text, manner.max_speech) >= context:
+        told = f"{manner.max_text} tokens of text or {manner.max_speech} of speech"
+        raise UsageError(f"the model has {context} positions, not enough for {told}; lower max_tokens or max_speech")
     found = checkpoint.index(folder)
     model, config = checkpoint.load(folder)
     return Answerer(

@@ -1,7 +1,7 @@
 """`overtone serve`: a trained checkpoint as an endpoint that speaks OpenAI's chat completions, with sound in and out.
 
 One thread answers; requests that wait are answered together, a streamed one by itself, piece by piece as it comes. Who
-goes away is answered no further.
+goes away is answered no further, and one that breaks the model breaks no other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_WAITING = 32
 RETRY_AFTER = 2  # seconds
 
 
-@dataclass
+@dataclass(eq=False)
 class Job:
     """A request on its way through the thread; what comes back lands in `out`."""
 
@@ -73,6 +73,12 @@ class Engine:
             self._waiting.append(job)
             self._changed.notify()
 
+    def leave(self, job: Job) -> None:
+        """Nobody waits for it any more: it is not begun, frees its place, and ends where it is under way."""
+        job.gone.set()
+        with self._changed, contextlib.suppress(ValueError):  # begun
+            self._waiting.remove(job)
+
     def close(self) -> None:
         with self._changed:
             self._over = True
@@ -83,24 +89,30 @@ class Engine:
 
     def _work(self) -> None:
         while jobs := self._next():
-            try:
-                if jobs[0].stream:
-                    self._stream(jobs[0])
-                else:
-                    self._answer(jobs)
-            except Exception as error:  # noqa: BLE001 - a request that breaks is told so; the thread lives on
-                traceback.print_exc()
-                for job in jobs:
-                    job.put(error)
+            self._try(jobs)
+
+    def _try(self, jobs: list[Job]) -> None:
+        """Answer jobs together; where that breaks, once more one by one, so that only the one that breaks is told so.
+        The thread lives on."""
+        try:
+            if jobs[0].stream:
+                self._stream(jobs[0])
+            else:
+                self._answer(jobs)
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            traceback.print_exc()
+            if len(jobs) == 1:
+                jobs[0].put(error)
+                return
+        else:
+            return
+        for job in jobs:  # nothing holds the error's frames any more: their tensors are free
+            self._try([job])
 
     def _next(self) -> list[Job]:
         """A streamed request, or all that wait before the next streamed one, up to a batch; [] at the end."""
         with self._changed:
-            while True:
-                while self._waiting and self._waiting[0].gone.is_set():
-                    self._waiting.popleft()
-                if self._over or self._waiting:
-                    break
+            while not self._over and not self._waiting:
                 self._changed.wait()
             jobs: list[Job] = []
             while not self._over and self._waiting and len(jobs) < self.batch:
@@ -114,6 +126,8 @@ class Engine:
     def _answer(self, jobs: list[Job]) -> None:
         fit: list[Job] = []
         for job in jobs:  # what cannot be asked fails alone
+            if job.gone.is_set():
+                continue
             try:
                 self.answerer.lay(job.asked)
                 fit.append(job)
@@ -122,7 +136,7 @@ class Engine:
         if not fit:
             return
         wanted = [job.asked for job in fit]
-        answers = self.answerer.answer(wanted, lambda: not self._over and not all(job.gone.is_set() for job in fit))
+        answers = self.answerer.answer(wanted, lambda i: not (fit[i].gone.is_set() or self._over))
         for job, answer in zip(fit, answers, strict=True):
             job.put(answer)
 
@@ -178,7 +192,7 @@ class Server:
                 return _json(self._completion(head, body, first))
             return await self._streamed(request, head, body, job, first)
         finally:
-            job.gone.set()  # answered, or nobody is left to answer to
+            self.engine.leave(job)  # answered, or nobody is left to answer to
 
     def _completion(self, head: dict[str, Any], body: wire.Body, answer: Answer) -> dict[str, Any]:
         message: dict[str, Any] = {"content": answer.text, "refusal": None}

@@ -154,7 +154,7 @@ def _check(body: Body) -> None:
     ):
         if value is not None and not low <= value <= high:
             wanted = "must be 1" if low == high else f"must be between {low:g} and {high:g}"
-            raise Problem(400, f"{name} {wanted}, not {value:g}", param=name)
+            raise Problem(400, f"{name} {wanted}, not {str(value)[:40]}", param=name)
     for modality in body.modalities or ():
         if modality not in ("text", "audio"):
             raise Problem(400, f"modalities may be text and audio, not {shown(modality[:40])!r}", param="modalities")
