@@ -19,7 +19,7 @@ import pytest
 
 from overtone.audio import decode
 from overtone.echat.data.containers import Pack, open_audio, read, read_text
-from overtone.echat.making import leak, make, pieces, recorded, texts
+from overtone.echat.making import begin, leak, make, pieces, recorded, texts
 from overtone.echat.making.compose import SIZES, Exchange, compose, sizes_for
 from overtone.echat.making.make import build
 from overtone.echat.making.sound import Heard, as_heard
@@ -98,6 +98,87 @@ def test_the_same_command_again_makes_nothing(built: Path) -> None:
     assert prints(built) == before
 
 
+def test_parts_join_a_set_and_what_is_there_stays(built: Path, tmp_path: Path) -> None:
+    small(tmp_path, only=("train",), outputs=Outputs(pack=str(tmp_path / "pack")))
+    before = prints(tmp_path)
+    made = small(tmp_path, only=("seen",))
+    assert made.parts.keys() == {"train", "seen"}
+    now = prints(tmp_path)
+    papers = {"manifest.json", "gates.json", "DATASHEET.md", "exchanges.jsonl"}
+    assert {name: now[name] for name in before.keys() - papers} == {n: p for n, p in before.items() if n not in papers}
+    wanted = prints(built)
+    assert now.keys() == {name for name in wanted if not name.startswith("pack/seen")}
+    assert all(now[name] == wanted[name] for name in now.keys() - {"manifest.json"})
+    told = msgspec.json.decode((tmp_path / "manifest.json").read_bytes())
+    assert told["parts"].keys() == {"train", "seen"}
+    assert {"train.list", "seen.list", "pack/train/records.jsonl"} <= told["sha256"].keys()
+    for some in (("train",), ("seen", "train")):  # fewer parts, or in another order: all is there
+        assert small(tmp_path, only=some).clips == 0
+        assert prints(tmp_path) == now
+
+
+def test_another_set_is_refused_with_the_difference_and_nothing_is_lost(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, other, begun = tmp_path / "set", tmp_path / "texts", tmp_path / "begun"
+    shutil.copytree(built, out)
+    shutil.copytree(FEW, other)
+    (other / "more.toml").write_text("# one more\n")
+    small(begun, seed=3, only=("seen",), outputs=Outputs(wavs=False))
+    before = prints(out)
+    for asked, wrong in (
+        ({"seed": 1}, "its seed is 0, not 1; choose another --out"),
+        ({"count": 14, "only": ("seen",)}, "its count is 12, not 14"),
+        ({"seed": 7, "count": 9, "only": ()}, "its seed is 0, not 7; its count is 12, not 9"),
+        ({"folder": other}, "it is of other texts"),
+        ({"start": begun, "only": ("seen",)}, "its seed is 0, not 3"),
+    ):
+        with pytest.raises(UsageError, match=wrong):
+            small(out, **asked)
+        assert prints(out) == before
+    with pytest.raises(UsageError, match=r"has no part 'train'; it has: seen"):
+        small(tmp_path / "new", start=begun, only=("train",))
+    said = Reply("Well.", "happy", (1, 2), "s3@another")
+    (out / "replies.jsonl").write_bytes(msgspec.json.encode(said) + b"\n")
+    told = msgspec.json.decode((out / "manifest.json").read_bytes())
+    with pytest.raises(UsageError, match=r"its replies are tokens of s3@another, not of units@\w+; choose another"):
+        small(out, speech="units")
+    (out / "replies.jsonl").unlink()
+    told["parts"]["engine"] = {}
+    (out / "manifest.json").write_bytes(msgspec.json.encode(told))
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(UsageError, match="it has the part `engine`, and flite is not installed here"):
+        small(out)
+    told["speech_tokens"] = "s3@another"
+    (out / "manifest.json").write_bytes(msgspec.json.encode(told))
+    with pytest.raises(UsageError, match="tokens of s3@another, not of none"):
+        small(out)
+    assert {name: one for name, one in prints(out).items() if name != "manifest.json"} == {
+        name: one for name, one in before.items() if name != "manifest.json"
+    }
+
+
+def test_parts_that_are_completed_one_by_one_stay_too(built: Path, tmp_path: Path) -> None:
+    for part in ("seen", "train"):
+        small(tmp_path, start=built, only=(part,))
+    assert small(tmp_path, start=built, only=("seen",)).clips == 0
+    for name in ("train.list", "seen.list", "exchanges.jsonl"):
+        assert (tmp_path / name).read_bytes() == (built / name).read_bytes()
+    assert prints(tmp_path / "wav") == prints(built / "wav")
+
+
+def test_what_the_gates_leave_out_later_goes_and_nothing_else_does(built: Path, tmp_path: Path) -> None:
+    out = tmp_path / "set"
+    shutil.copytree(built, out)
+    bundle = pieces.bundled(compose(texts.read(FEW), 0, sizes_for(12, SMALL)))[0]
+    verdict = pieces.Verdict(pieces.bundle_id(bundle, 0), tuple(x.key for x in bundle), 0, False)
+    (out / "verdicts.jsonl").write_bytes(msgspec.json.encode(verdict) + b"\n")
+    small(out)
+    gone = {f"{x.part}/{x.key}.wav" for x in bundle}
+    assert prints(out / "wav") == {name: one for name, one in prints(built / "wav").items() if name not in gone}
+    assert not gone & {f"{r.part}/{r.key}.wav" for part in SMALL for r in read(out / f"{part}.list")}
+
+
 def test_two_builds_come_to_the_same_bytes_with_any_number_of_processes(built: Path, tmp_path: Path) -> None:
     small(tmp_path, outputs=Outputs(pack=str(tmp_path / "pack")), jobs=2)
     assert prints(tmp_path) == prints(built)
@@ -132,10 +213,10 @@ def test_a_killed_build_goes_on_and_comes_to_the_same_bytes(built: Path, tmp_pat
 def test_a_set_is_completed_elsewhere_without_recogniser_embedder_or_sound_library(built: Path, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     begun.mkdir()
-    for name in make.TRAVELS:
+    for name in (begin.EXCHANGES, *begin.TRAVELS):
         if (built / name).is_file():
             shutil.copy(built / name, begun / name)
-    _, composed = make.read_exchanges(begun / "exchanges.jsonl")
+    _, composed = begin.read_exchanges(begun / "exchanges.jsonl")
     spoken = {
         (x.txt, x.reply_emotion): Reply(x.txt, x.reply_emotion, (1, 2, 3), tokens_identity("units")) for x in composed
     }
@@ -242,7 +323,7 @@ def test_replies_whose_tokens_are_kept_are_not_said_again(tmp_path: Path, monkey
 
 @pytest.mark.full
 def test_the_tokens_in_the_package_are_those_of_its_replies(tmp_path: Path) -> None:
-    _, composed = make._exchanges(tmp_path, texts.FOLDER, 0, SIZES["train"], ("train",), False, False, lambda *_: None)
+    _, composed = begin.exchanges(tmp_path, texts.FOLDER, 0, SIZES["train"], ("train",), False, None, lambda *_: None)
     asked = list(dict.fromkeys((x.txt, x.reply_emotion) for x in composed))
     kept = recorded.recall_said(asked, tokens_identity("units"))
     assert len(kept) > 0.9 * len(asked)  # some are of queries that the gates left out
@@ -258,7 +339,7 @@ def test_the_tokens_in_the_package_are_those_of_its_replies(tmp_path: Path) -> N
 @pytest.mark.full
 @pytest.mark.local
 def test_the_verdicts_in_the_package_are_those_of_the_gates_on_the_set_we_build(tmp_path: Path) -> None:
-    _, composed = make._exchanges(tmp_path, texts.FOLDER, 0, SIZES["train"], (), True, False, lambda *_: None)
+    _, composed = begin.exchanges(tmp_path, texts.FOLDER, 0, SIZES["train"], (), True, None, lambda *_: None)
     store = tmp_path / "verdicts.jsonl"
     assert recorded.recall(store, composed, 0) > 15_000
     said = {v.id: v for v in pieces.lines(store, pieces.Verdict)}
@@ -432,5 +513,5 @@ def test_wrong_asks_are_told_early(tmp_path: Path) -> None:
         assert (tmp_path / f"c{at}" / theirs).is_file()
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "exchanges.jsonl").write_text("{nonsense\n")
-    with pytest.raises(DataError, match="delete it"):
+    with pytest.raises(DataError, match="choose another --out"):
         small(tmp_path / "d")

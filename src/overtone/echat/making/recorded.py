@@ -124,7 +124,7 @@ def _name(bundles: _Bundles) -> str:
 
 
 if __name__ == "__main__":
-    from overtone.echat.making.make import EXCHANGES, REPLIES, read_exchanges
+    from overtone.echat.making.begin import EXCHANGES, REPLIES, read_exchanges
 
     folder = Path(sys.argv[1])
     head, composed = read_exchanges(folder / EXCHANGES)
