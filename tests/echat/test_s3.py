@@ -159,7 +159,7 @@ class Hift(nn.Module):
         return torch.tanh(self.out(speech_feat.transpose(1, 2))).reshape(1, -1), cache_source
 
 def load_hyperpyyaml(file, overrides):
-    assert file.read() == "a configuration" and overrides == {"llm": None, "get_tokenizer": None}
+    assert "__set_seed1" in file.read() and overrides == {"llm": None, "get_tokenizer": None}
     return {"flow": Flow(), "hift": Hift(), "feat_extractor": mel}
 
 def mel(y):
@@ -186,7 +186,34 @@ def speaker() -> bytes:
     return field(1, 8) + field(8, field(1, "") + field(2, 13)) + field(7, graph)
 
 
-def test_tokens_are_spoken_by_flow_and_vocoder_after_the_emotions_prompt(folder: Path, tmp_path: Path) -> None:
+# What CosyVoice's own configurations name, as they name it.
+NAMED = """
+# we use !<name> or !<new> for everything of ours
+__set_seed1: !apply:random.seed [1986]
+__set_seed2: !apply:torch.cuda.manual_seed_all [1986]
+llm: !new:cosyvoice.llm.llm.TransformerLM
+    text_encoder: !new:cosyvoice.transformer.encoder.ConformerEncoder
+    sampling: !name:cosyvoice.utils.common.ras_sampling
+flow: !new:cosyvoice.flow.flow.MaskedDiffWithXvec
+    spk_embed_dim: !ref <spk_embed_dim>
+    length_regulator: !new:cosyvoice.flow.length_regulator.InterpolateRegulator
+    decoder: !new:cosyvoice.flow.flow_matching.ConditionalCFM
+        cfm_params: !new:omegaconf.DictConfig
+        estimator: !new:cosyvoice.flow.decoder.ConditionalDecoder
+hift: !new:cosyvoice.hifigan.generator.HiFTGenerator
+    f0_predictor: !new:cosyvoice.hifigan.f0_predictor.ConvRNNF0Predictor
+get_tokenizer: !name:whisper.tokenizer.get_tokenizer # or !name:cosyvoice.tokenizer.tokenizer.get_tokenizer
+feat_extractor: !name:matcha.utils.audio.mel_spectrogram
+data_pipeline: [
+    !ref <parquet_opener>,
+    !name:cosyvoice.dataset.processor.tokenize ,
+]
+"""
+
+
+@pytest.fixture
+def voiced(tmp_path: Path) -> tuple[Path, str]:
+    """A folder of weights with a voice, and the SPEC of it."""
     torch = pytest.importorskip("torch")
     home, code = tmp_path / "weights", tmp_path / "code"
     for name, text in CHECKOUT.items():
@@ -195,19 +222,50 @@ def test_tokens_are_spoken_by_flow_and_vocoder_after_the_emotions_prompt(folder:
     (home / "prompts").mkdir(parents=True)
     (home / "speech_tokenizer_v1.onnx").write_bytes(tokenizer())
     (home / "campplus.onnx").write_bytes(speaker())
-    (home / "cosyvoice.yaml").write_text("a configuration")
+    (home / "cosyvoice.yaml").write_text(NAMED)
     torch.manual_seed(0)
     torch.save({"table.weight": torch.randn(4096, 80)}, home / "flow.pt")
     torch.save({"generator.out.weight": torch.randn(882, 80), "generator.out.bias": torch.zeros(882)}, home / "hift.pt")
     for name, hertz in (("neutral", 200.0), ("happy", 417.0)):
         (home / "prompts" / f"{name}.wav").write_bytes(audio.encode_wav(tone(1.0, hertz, 24_000), 24_000))
-    found = speech.open_tokens(f"s3:{home}?python={WORKER / 'bin' / 'python'}&code={code}")
+    return home, f"s3:{home}?python={WORKER / 'bin' / 'python'}&code={code}"
+
+
+def test_tokens_are_spoken_by_flow_and_vocoder_after_the_emotions_prompt(voiced: tuple[Path, str]) -> None:
+    found = speech.open_tokens(voiced[1])
     try:
         neutral, rate = found.decode(np.arange(50))
         assert (rate, len(neutral), neutral.dtype) == (22_050, 50 * 882, np.float32)
         assert (found.decode(np.arange(50))[0] == neutral).all()
         assert (found.decode(np.arange(50), "sad")[0] == neutral).all()  # no prompt of its own
         assert (found.decode(np.arange(50), "happy")[0] != neutral).any()
-        (home / "flow.pt").unlink()
+    finally:
+        found.close()  # type: ignore[attr-defined]
+
+
+def test_a_configuration_that_could_run_code_is_not_read(voiced: tuple[Path, str]) -> None:
+    home, spec = voiced
+    found = speech.open_tokens(spec)
+    try:
+        for line in (
+            "x: !apply:os.system [id]",
+            "x: !!python/object/apply:os.system [id]",
+            "x: !<tag:yaml.org,2002:python/object/apply:os.system> [id]",
+            "%TAG !e! tag:yaml.org,2002:python/\n---\nx: !e!object/apply:os.system [id]",
+            "x: !new:torch.hub.load [a, b]",
+            "x: !new:cosyvoice.cli.cosyvoice.CosyVoice [a]",
+            "x: !name:cosyvoice.dataset.processor.torch.load",
+            "x: !apply:torch.manual_seed.os.system [id]",
+            "x: !include:other.yaml",
+            "x: !module:antigravity",
+            "x: {a: !apply:os.system [id]}",
+            "# !apply:os.system",  # a comment is none inside a block of text
+            r'x: "(\x21\x21python/object/apply:os.system [id])"',  # read once more as a tuple
+        ):
+            (home / "cosyvoice.yaml").write_text(f"{NAMED}\n{line}\n")
+            with pytest.raises(OvertoneError, match="which could run any code; take the file that was published"):
+                found.decode(np.arange(50))
+        (home / "cosyvoice.yaml").write_text(NAMED)
+        assert len(found.decode(np.arange(50))[0]) == 50 * 882
     finally:
         found.close()  # type: ignore[attr-defined]

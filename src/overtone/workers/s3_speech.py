@@ -11,6 +11,8 @@ of the speaker to imitate at 16 and at 22.05 kHz → a mono float32 sound at 22.
 from __future__ import annotations
 
 import inspect
+import io
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +32,19 @@ LONGEST = 30.0  # seconds the tokenizer was trained on
 MELS = 128
 CODES = 4096
 _WITHOUT = dict.fromkeys(("llm", "get_tokenizer"))  # of the configuration: what a vocoder has no need of
+_KNOWN = re.compile(  # the tags of CosyVoice-1's own configurations; the first line's last two stand in a comment
+    r"!(ref|<name>|<new>"
+    r"|apply:(random\.seed|numpy\.random\.seed|torch\.manual_seed|torch\.cuda\.manual_seed_all)"
+    r"|new:cosyvoice\.(llm\.llm\.TransformerLM|transformer\.encoder\.(Conformer|Transformer)Encoder)"
+    r"|new:cosyvoice\.flow\.(flow\.MaskedDiffWithXvec|length_regulator\.InterpolateRegulator)"
+    r"|new:cosyvoice\.flow\.(flow_matching\.ConditionalCFM|decoder\.ConditionalDecoder)"
+    r"|new:cosyvoice\.hifigan\.(generator\.HiFTGenerator|f0_predictor\.ConvRNNF0Predictor|hifigan\.HiFiGan)"
+    r"|new:cosyvoice\.hifigan\.discriminator\.(Multiple|MultiResolution)Discriminator"
+    r"|new:(matcha\.hifigan\.models\.MultiPeriodDiscriminator|omegaconf\.DictConfig)"
+    r"|name:cosyvoice\.(dataset\.processor\.\w+|utils\.common\.ras_sampling|tokenizer\.tokenizer\.get_tokenizer)"
+    r"|name:(whisper\.tokenizer\.get_tokenizer|matcha\.utils\.audio\.mel_spectrogram)"
+    r"|name:torchaudio\.functional\.compute_kaldi_pitch)"
+)
 
 
 def features(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -83,8 +98,8 @@ class Voice:
         import torch
 
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        with (folder / "cosyvoice.yaml").open() as file:
-            parts = import_module("hyperpyyaml").load_hyperpyyaml(file, overrides=_WITHOUT)
+        text = harmless(folder / "cosyvoice.yaml")
+        parts = import_module("hyperpyyaml").load_hyperpyyaml(io.StringIO(text), overrides=_WITHOUT)
         self.flow, self.hift, self.mel = parts["flow"], parts["hift"], parts["feat_extractor"]
         flow = torch.load(folder / "flow.pt", map_location="cpu", weights_only=True)
         hift = torch.load(folder / "hift.pt", map_location="cpu", weights_only=True)
@@ -128,6 +143,19 @@ class Voice:
         bank = bank - bank.mean(dim=0, keepdim=True)
         found = self.speaker.run(None, {self.speaker.get_inputs()[0].name: bank[None].numpy()})[0]
         return torch.from_numpy(np.asarray(found, np.float32).reshape(1, -1)).to(self.device)
+
+
+def harmless(path: Path) -> str:
+    """A configuration that names only what CosyVoice's own do. Its reader imports and calls whatever a tag names, so
+    any other is refused wherever it stands; and so is a backslash, which could write a tag without its mark."""
+    text = path.read_text("utf-8")
+    for word in re.findall(r"\\|![^ \t\r\n]*", text):
+        if not _KNOWN.fullmatch(word):
+            raise ValueError(
+                f"{path} has {word[:80]!r}, which no configuration of CosyVoice-300M has and which could run any code; "
+                "take the file that was published with the weights"
+            )
+    return text
 
 
 def _called(function: Any, given: dict[str, Any]) -> Any:
