@@ -31,6 +31,18 @@ def settings(tmp_path: Path) -> Settings:
     )  # fmt: skip
 
 
+def test_the_command_at_its_head_is_the_one_of_the_results_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "echat-results.md").read_text()
+
+    def command(text: str) -> list[str]:
+        return text[text.index("python -m scripts.ablation") :].partition("overtone")[0].replace("\\", " ").split()
+
+    assert command(ablation.__doc__ or "") == command(page)
+    for line in (ablation.__doc__ or "").splitlines():
+        if "overtone evaluate" in line:
+            assert line.strip() in page
+
+
 def test_runs_are_planned_seed_by_seed() -> None:
     runs = ablation.planned(["full", "neither"], [0, 1])
     assert [run.name for run in runs] == ["full-0", "neither-0", "full-1", "neither-1"]
