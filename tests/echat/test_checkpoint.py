@@ -106,6 +106,24 @@ def test_a_language_model_of_another_family_is_itself_again_when_its_source_is_g
     assert str(tmp_path) not in str(checkpoint.index(tmp_path / "model").lm)
 
 
+@pytest.mark.parametrize("family", SOURCES)
+def test_a_row_that_is_padded_on_the_left_is_read_as_alone(tmp_path: Path, family: str) -> None:
+    """Also by a family that counts positions from the first, and token by token."""
+    source(family, tmp_path)
+    model = checkpoint.make(Config(name="test", model=small.model_config(source=str(tmp_path)))).eval()
+    x = model.embed_ids(IDS)
+    mask = torch.ones(2, 40, dtype=torch.bool)
+    mask[0, :25] = False
+    both = torch.cat((x.roll(25, 1), x))  # of the first row, the first 15 are read
+    with torch.inference_mode():
+        alone, cache = model.step(x[:, :15])
+        then, _ = model.step(x[:, 15:16], cache=cache)
+        logits, cache = model.step(both, mask)
+        more = torch.cat((mask, torch.ones(2, 1, dtype=torch.bool)), 1)
+        after, _ = model.step(torch.cat((x[:, 15:16], x[:, :1])), more, cache)
+    assert torch.allclose(logits[:1], alone, atol=1e-4) and torch.allclose(after[:1], then, atol=1e-4)
+
+
 def test_two_tables_stay_two_where_a_source_says_that_they_are_one(tmp_path: Path) -> None:
     build(small.model_config(tied=False).lm).save_pretrained(tmp_path / "source")
     path = tmp_path / "source" / "config.json"

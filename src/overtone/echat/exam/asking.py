@@ -19,7 +19,7 @@ from overtone.echat.data import layout
 from overtone.echat.data.containers import Pack, clip_index
 from overtone.echat.data.layout import ClipRef
 from overtone.echat.net.decode import read_in
-from overtone.echat.net.model import EChat
+from overtone.echat.net.model import EChat, places
 from overtone.echat.net.tokenizer import Tokenizer
 
 _CHECKED = 8  # tokens between two looks whether all rows are done
@@ -139,9 +139,11 @@ def greedy(machine: Machine, x: Tensor, mask: Tensor, limit: int) -> list[list[i
     cache = None
     for n in range(limit):
         with machine.autocast():
+            seen = mask[:, : p + n]
             out = model.lm.base_model(
-                inputs_embeds=x, attention_mask=mask[:, : p + n], past_key_values=cache, use_cache=True
-            )
+                inputs_embeds=x, attention_mask=seen, position_ids=places(seen, x.shape[1]), past_key_values=cache,
+                use_cache=True,
+            )  # fmt: skip
             cache = out.past_key_values
             token = model.lm.get_output_embeddings()(out.last_hidden_state[:, -1]).argmax(-1)  # (B,)
         token = token.masked_fill(done, end)
@@ -184,12 +186,12 @@ def likelihoods(
         mask[:, p:, :p] = known[:, None, :]
         mask[:, p:, p:] = own
         mask |= torch.eye(p + q, dtype=torch.bool, device=device)  # padding looks at itself: at nothing gives no number
-        places = (known.cumsum(1) - 1).clamp(min=0)  # (B, P)
-        places = torch.cat((places, places[:, -1:] + 1 + nth), 1)
+        at = places(known, p)  # (B, P)
+        at = torch.cat((at, at[:, -1:] + 1 + nth), 1)
         with machine.autocast():
             x = torch.cat((x, machine.model.embed_ids(ids).expand(b, -1, -1)), 1)
             states = machine.model.lm.base_model(
-                inputs_embeds=x, attention_mask=mask[:, None], position_ids=places, use_cache=False
+                inputs_embeds=x, attention_mask=mask[:, None], position_ids=at, use_cache=False
             ).last_hidden_state  # (B, P+Q, d)
         # An ending's first token is foretold by the prompt's last state, the others by the one before them.
         before = torch.where(nth == 0, p - 1, p - 1 + torch.arange(q, device=device))

@@ -105,6 +105,12 @@ def within(lengths: Tensor, size: int) -> Tensor:
     return torch.arange(size, device=lengths.device)[None, :] < lengths[:, None]
 
 
+def places(mask: Tensor, new: int) -> Tensor:
+    """(B, all positions) bool → (B, new): where the last ones are in their rows, what pads these on the left not
+    counted. Models that turn what they read by its place do not mind where a row begins; others would."""
+    return (mask.cumsum(1) - 1).clamp(min=0)[:, -new:]
+
+
 class Adapter(nn.Module):
     """Encoder states → a quarter as many vectors of the language model's width. Its convolutions look back only. What
     an encoder tells of a clip as a whole, in `beside` more channels, is added to each of them."""
@@ -318,7 +324,10 @@ class EChat(nn.Module):
         `mask` (B, all positions so far) marks what may be attended to; None = everything. `speech`: text is out of the
         question, so that its logits, a fifth of the work in a small model, are not computed but -inf.
         """
-        out = self.lm.base_model(inputs_embeds=embeds, attention_mask=mask, past_key_values=cache, use_cache=True)
+        at = None if mask is None else places(mask, embeds.shape[1])
+        out = self.lm.base_model(
+            inputs_embeds=embeds, attention_mask=mask, position_ids=at, past_key_values=cache, use_cache=True
+        )
         hidden = out.last_hidden_state[:, -1]  # (B, d)
         if not speech:
             return self.logits(hidden), out.past_key_values
