@@ -3,8 +3,8 @@
     python -m bench.echat_steps --preset short --data PACK/train --data PACK/aloud [--stages 1a,3]
 
 Each stage begins with fresh weights and is measured over so many steps after as many to get warm; where there is a GPU,
-as many again under a profiler, and all of it three times: with no kernels recorded, with the language model's, and with
-all (`--graphs`). Where it computes for a small part of a step, the rest waits for the processor to start kernels: then
+as many again under a profiler, and all of it twice: each kernel started by itself (`--no-graphs`), and with kernels
+recorded. Where it computes for a small part of a step, the rest waits for the processor to start kernels: then
 several runs at once cost each other little, and larger batches cost nothing.
 """
 
@@ -21,7 +21,6 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from overtone.echat.learn.curves import LOG, read_log
-from overtone.echat.learn.fast import Graphs
 from overtone.echat.learn.recipe import Settings, given, run
 from overtone.echat.learn.stages import plan, stages
 from overtone.echat.net import checkpoint
@@ -77,18 +76,21 @@ def launching(count: int = 20_000) -> float:
     return (time.perf_counter() - began) / count
 
 
-def measured(args: argparse.Namespace, stage: str, graphs: Graphs, start: Path, out: Path) -> str:
+def measured(args: argparse.Namespace, stage: str, graphs: bool, start: Path, out: Path) -> str:
     n = args.steps
     listener = Profiler(2 * n, 3 * n)
     settings = Settings(
         args.preset, tuple(args.data), out, stage=stage, start=start, steps=3 * n, log_every=n, samples=0,
         graphs=graphs, encoder=args.encoder, lm=args.lm, device=args.device,
     )  # fmt: skip
-    run(settings, listener)
+    if not run(settings, listener):
+        raise SystemExit(f"stage {stage} was ended before it was measured")
     log = read_log(out / f"stage-{stage}" / LOG)
     step = (log[2 * n - 1].seconds - log[n - 1].seconds) / n
     positions = (log[2 * n - 1].positions - log[n - 1].positions) / n
-    told = f"{stage:<4} {graphs:<5} {1000 * step:>9.1f} {positions:>10.0f} {positions / step:>12,.0f}"
+    told = (
+        f"{stage:<4} {'graphs' if graphs else '':<6} {1000 * step:>9.1f} {positions:>10.0f} {positions / step:>12,.0f}"
+    )
     if listener.kernels:
         told += f" {1000 * listener.busy / n:>9.1f} {listener.busy / n / step:>7.0%} {listener.kernels / n:>9.0f}"
     return f"{told}  {listener.memory}"
@@ -111,14 +113,13 @@ def main() -> None:
     if torch.cuda.is_available():
         print(f"starting a kernel takes {1e6 * launching():.1f} µs")
     heads = ("ms a step", 9), ("positions", 10), ("positions/s", 12), ("GPU, ms", 9), ("share", 7), ("kernels", 9)
-    print(f"\n{'stage':<10}", *(f"{head:>{width}}" for head, width in heads))
+    print(f"\n{'stage':<11}", *(f"{head:>{width}}" for head, width in heads))
     with tempfile.TemporaryDirectory() as folder:
         start = Path(folder, "start")
         config = given(config, Settings(args.preset, (), start, encoder=args.encoder, lm=args.lm))
         checkpoint.save(checkpoint.make(config), start, config)
         for name in names:
-            ways: tuple[Graphs, ...] = ("none", "lm", "all") if torch.cuda.is_available() else ("none",)
-            for graphs in ways:
+            for graphs in (False, True) if torch.cuda.is_available() else (False,):
                 print(measured(args, name, graphs, start, Path(folder, f"{name}-{graphs}")), flush=True)
 
 

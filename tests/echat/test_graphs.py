@@ -82,7 +82,7 @@ def assert_same(one: EChat, other: EChat) -> None:
 def test_rows_end_to_end_and_clips_rounded_up_teach_the_same(kind: str, straight: None) -> None:
     plain, made = model(kind), model(kind)
     names = list(made.state_dict())
-    fast.record(made, "all", 1024)
+    fast.record(made, True, 1024)
     assert_same(plain, made)
     assert list(made.state_dict()) == names
     reader = made.reader.recorder
@@ -96,7 +96,7 @@ def test_rows_end_to_end_and_clips_rounded_up_teach_the_same(kind: str, straight
 
 def test_what_is_hidden_within_rows_and_what_is_only_looked_at_is_read_padded(straight: None) -> None:
     made = model("moonshine")
-    fast.record(made, "all", 1024)
+    fast.record(made, True, 1024)
     learnt(made, ROWS[0], holes=True)
     assert (made.reader.recorder.times, made.listener.recorder.times) == (0, 1)
     made.eval()
@@ -113,34 +113,34 @@ def test_the_largest_size_is_recorded_first(straight: None) -> None:
 
 def test_recordings_are_kept_while_weights_stay_where_they_are(straight: None) -> None:
     made = model("moonshine")
-    fast.record(made, "none", 2000)
+    fast.record(made, False, 2000)
     assert made.reader is made.listener is None and made.block == made.encoder.block == 1
     assert fast.sizes(made) == ""
-    fast.record(made, "all", 2000)
+    fast.record(made, True, 2000)
     first, ears = made.reader, made.listener
-    fast.record(made, "all", 1500)
+    fast.record(made, True, 1500)
     assert made.reader is first and (made.block, made.encoder.block) == (8, 32)
-    fast.record(made, "all", 4000)
+    fast.record(made, True, 4000)
     assert made.reader is not first  # its memory would not do
     first = made.reader
     made.lm.requires_grad_(False)
-    fast.record(made, "all", 2000)
+    fast.record(made, True, 2000)
     second = made.reader
     assert second is not first
     exact = fast.freeze(made.lm, narrow=True)
-    fast.record(made, "all", 2000)
+    fast.record(made, True, 2000)
     assert made.reader not in (first, second) and made.listener is ears
     with torch.autocast("cpu", torch.bfloat16):
         learnt(made, ROWS[0])
     assert fast.sizes(made) == "; 3 sizes recorded"
     made.encoder.requires_grad_(False)
-    fast.record(made, "all", 2000)
+    fast.record(made, True, 2000)
     assert made.listener not in (None, ears)
     made.adapter.requires_grad_(False)
-    fast.record(made, "all", 2000)
+    fast.record(made, True, 2000)
     assert made.listener is None  # nothing learns there
     fast.thaw(made.lm, exact)
-    fast.record(made, "none", 2000)
+    fast.record(made, False, 2000)
     assert made.reader is None
 
 

@@ -171,12 +171,12 @@ def test_rows_end_to_end_learn_what_padded_ones_do(made, tmp_path, monkeypatch) 
     preset.write_text(made[0].read_text().replace("[model.adapter]", "[model.adapter]\ndropout = 0.0"))
     made = preset, made[1]
     for stage in ("1", "2"):
-        run(settings(made, tmp_path / "plain", stage=stage, graphs="none"), quiet)
+        run(settings(made, tmp_path / "plain", stage=stage, graphs=False), quiet)
     readers = []
     recorded = fast.record
 
-    def rows(model, what: str, most: int) -> None:
-        recorded(model, "all", most)
+    def rows(model, on: bool, most: int) -> None:
+        recorded(model, True, most)
         readers.append(model.reader)
 
     monkeypatch.setattr(graphs, "Recorder", Straight)
@@ -399,6 +399,22 @@ def test_a_clip_longer_than_whisper_hears_is_left_out_before_training(tmp_path) 
     clips = Clips(corpus.packs, torch.device("cpu"))
     [source] = Stream(corpus, clips, planned, model, open_tokenizer(config.model)).sources
     assert [n > 0 for n in source.lengths] == [True, False]
+
+
+def test_what_is_longer_than_the_language_model_reads_is_left_out_before_training(tmp_path) -> None:
+    with PackWriter(tmp_path / "pack") as pack:
+        for key, words in (("short", "Yes."), ("long", "Yes. " * 80)):
+            wave = np.full(16_000, 0.1, np.float32)
+            pack.add(Record(key, words, "x", "hello", Labels(emotion="sad"), "neutral"), [wave])
+    config = read("tiny")
+    planned = plan({"3": Stage("toy", 1, 64, Rates(lm=1.0), (Feed("s2t"),))})[0]
+    corpus = Corpus([tmp_path / "pack"])
+    clips = Clips(corpus.packs, torch.device("cpu"))
+    for context, used in ((4096, [True, True]), (300, [True, False])):
+        model = msgspec.structs.replace(config.model, lm=msgspec.structs.replace(config.model.lm, context=context))
+        corpus.surveyed.clear()
+        [source] = Stream(corpus, clips, planned, model, open_tokenizer(config.model)).sources
+        assert [n > 0 for n in source.lengths] == used
 
 
 def test_the_command_trains_and_says_when_the_time_is_up(made, tmp_path, capsys) -> None:

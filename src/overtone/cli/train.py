@@ -11,7 +11,7 @@ from overtone.errors import EXIT_BUDGET, EXIT_OK, MissingExtra, OvertoneError, U
 from overtone.paths import shown
 
 # Flags of one kind alone, by their names in Settings, which has their defaults: what is None here was not given.
-_ECHAT = ("preset", "stage", "start", "ablate", "scale", "encoder", "lm", "look_every", "samples", "workers")
+_ECHAT = ("preset", "stage", "start", "ablate", "scale", "encoder", "lm", "look_every", "samples", "workers", "graphs")
 _TEXT = ("model", "target", "held_out", "lr", "batch")
 
 
@@ -29,7 +29,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log-every", metavar="N", type=int, default=20, help="steps between two lines (20)")
     parser.add_argument("--save-minutes", metavar="M", type=float, help="between checkpoints (5; mini 2)")
     echat = parser.add_argument_group("of echat")
-    echat.add_argument("--preset", metavar="NAME", help="full, mini (default), tiny, or a file of your own .toml")
+    echat.add_argument(
+        "--preset", metavar="NAME", help="full, mini (default), short, tiny, or a file of your own .toml"
+    )
     echat.add_argument("--stage", metavar="N", help="1, 2 (2a, 2b) or 3; all when not given; or prefer")
     echat.add_argument("--from", dest="start", metavar="DIR", type=Path, help="begin with this checkpoint or run")
     echat.add_argument("--ablate", metavar="WHAT,…", help="leave out: understanding, think")
@@ -40,7 +42,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     echat.add_argument("--samples", metavar="N", type=int, help="held-out clips answered at each look (4)")
     echat.add_argument("--workers", metavar="N", type=int, help="processes that make batches")
     echat.add_argument(
-        "--graphs", choices=("none", "lm", "all"), default="lm", help="whose kernels one GPU records (lm)"
+        "--no-graphs", dest="graphs", action="store_const", const=False, help="record no kernels on one GPU"
     )
     text = parser.add_argument_group("of text")
     text.add_argument("--model", metavar="NAME", help="smollm2 (default), or a model of Hugging Face's")
@@ -56,8 +58,6 @@ def main(args: argparse.Namespace) -> int:
         _refuse(args, "text", _TEXT)
     else:
         _refuse(args, "echat", _ECHAT)
-        if args.graphs != "lm":
-            raise UsageError("--graphs is of echat; leave it out for 'text'")
     if not args.data:
         raise UsageError("say what to learn from: --data PATH")
     if args.steps < 0 or args.minutes <= 0 or args.log_every < 1 or (args.samples or 0) < 0:
@@ -90,7 +90,7 @@ def _echat(args: argparse.Namespace) -> bool:
         given["start"] = checkpoint_folder(args.start.expanduser())
     if args.ablate is not None:
         given["ablate"] = tuple(filter(None, (name.strip() for name in args.ablate.split(","))))
-    return run(Settings(**given, **_both(args), steps=args.steps, graphs=args.graphs), _say)
+    return run(Settings(**given, **_both(args), steps=args.steps), _say)
 
 
 def _text(args: argparse.Namespace) -> bool:
@@ -112,7 +112,7 @@ def _given(args: argparse.Namespace, flags: tuple[str, ...]) -> dict[str, Any]:
 
 def _refuse(args: argparse.Namespace, whose: str, flags: tuple[str, ...]) -> None:
     for name in _given(args, flags):
-        flag = "from" if name == "start" else name.replace("_", "-")
+        flag = {"start": "from", "graphs": "no-graphs"}.get(name, name.replace("_", "-"))
         raise UsageError(f"--{flag} is of {whose}; leave it out for {args.what!r}")
 
 

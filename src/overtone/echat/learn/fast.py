@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +13,6 @@ from overtone.echat.learn.graphs import Listener, Reader
 from overtone.echat.learn.launch import World
 from overtone.echat.net.model import EChat
 
-Graphs = Literal["none", "lm", "all"]  # whose kernels are recorded
 BLOCK = 8  # positions: attention with a mask wants rows of whole 16 bytes; more would be padding
 
 
@@ -40,23 +38,22 @@ def thaw(part: nn.Module, exact: Sequence[Tensor]) -> None:
 
 
 # ── recorded kernels ──────────────────────────────────────────────────────────────────────────────────────────────────
-def record(model: EChat, what: Graphs, most: int) -> None:
-    """Have rows of at most `most` positions read by recorded kernels, and clips heard, where all is to be recorded; as
-    before where weights still are where they were. A spectrum's augmentation is drawn on the processor, so that an
-    encoder that has one is not recorded. Attention with a mask wants lengths that are whole blocks."""
-    reads = what != "none"
+def record(model: EChat, on: bool, most: int) -> None:
+    """Have clips heard, and rows of at most `most` positions read, by recorded kernels: those there are, where weights
+    still are where they were. A spectrum's augmentation is drawn on the processor, so that an encoder that has one is
+    not recorded. Attention with a mask wants lengths that are whole blocks."""
     learns = any(p.requires_grad for part in (model.encoder, model.adapter) for p in part.parameters())
-    hears = what == "all" and learns and model.encoder.config.kind == "moonshine"
-    model.block, model.encoder.block = (BLOCK, BLOCK * math.prod(model.adapter.strides)) if reads else (1, 1)
+    hears = on and learns and model.encoder.config.kind == "moonshine"
+    model.block, model.encoder.block = (BLOCK, BLOCK * math.prod(model.adapter.strides)) if on else (1, 1)
     if not (hears and model.listener and model.listener.fits()):
         model.listener = None  # what it held is free for the next
-    if not (reads and model.reader and model.reader.fits(most)):
+    if not (on and model.reader and model.reader.fits(most)):
         model.reader = None
-    if reads:
+    if on:
         torch.cuda.empty_cache()
     if hears and not model.listener:
         model.listener = Listener(model.encoder, model.adapter)
-    if reads and not model.reader:
+    if on and not model.reader:
         model.reader = Reader(model.lm.base_model, most)
 
 

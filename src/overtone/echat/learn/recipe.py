@@ -7,6 +7,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from overtone.echat.data.layout import Think
 from overtone.echat.learn import fast, launch
 from overtone.echat.learn.batches import Clips, mel_augmenter
 from overtone.echat.learn.curves import LOOKS, RUN, Look, Row, Told, write_report
-from overtone.echat.learn.fast import Graphs
 from overtone.echat.learn.launch import World
 from overtone.echat.learn.speaking import Samples
 from overtone.echat.learn.stages import StageRun, plan, stages
@@ -58,8 +58,27 @@ class Settings(Struct, frozen=True):
     log_every: int = 20
     look_every: int = 0  # steps; 0: at the end of each stage
     save_minutes: float | None = None  # None: as the preset says
-    graphs: Graphs = "lm"  # where one GPU trains: whose kernels are recorded
+    graphs: bool = True  # where one GPU trains, its kernels are recorded
     samples: int = 4  # held-out clips that are answered at every look
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What all stages of a run have in common."""
+
+    settings: Settings
+    config: Config
+    corpus: Corpus
+    clips: Clips
+    tok: Any
+    world: World
+    workers: int  # processes that make batches
+    deadline: float
+    told_to_end: Callable[[], bool]
+    say: Callable[[str], None]  # on one process of many
+
+    def folder(self, run: StageRun) -> Path:
+        return self.settings.out / f"stage-{run.name}"
 
 
 def run(settings: Settings, say: Callable[[str], None]) -> bool:
@@ -88,32 +107,30 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
     workers = settings.workers if settings.workers >= 0 else workers_for(world.device)
     survey(corpus, [r for r in planned if r.name in chosen and not finished(settings, r)], config.model, tok, workers)
     clips = Clips(corpus.packs, world.device)
+    told = say if world.first else lambda line: None
+    whole = Whole(settings, config, corpus, clips, tok, world, workers, deadline, told_to_end, told)
     try:
         before: Path | None = settings.start
         model: EChat | None = None  # as the stage before left it; None: to be read from `before`, or new
         for number, stage_run in enumerate(planned):
-            folder = settings.out / f"stage-{stage_run.name}"
             if finished(settings, stage_run):
                 model = None
-                if stage_run.name in chosen and world.first:
-                    say(f"stage {stage_run.name} is done")
+                if stage_run.name in chosen:
+                    told(f"stage {stage_run.name} is done")
             elif stage_run.name in chosen:
                 if number and before is None:
                     raise UsageError(
                         f"stage {stage_run.name} starts from what stage {planned[number - 1].name} learnt: train that "
                         "first, or give a checkpoint with --from"
                     )
-                model = _stage(
-                    model, settings, config, stage_run, folder, before, corpus, clips, tok, world, workers, deadline,
-                    told_to_end, say,
-                )  # fmt: skip
+                model = _stage(whole, stage_run, model, before)
                 if model is None:
                     return False
                 if world.size > 1:  # in pieces, each on its process
                     model = None
             else:
                 continue
-            before = folder / "model"
+            before = whole.folder(stage_run) / "model"
     finally:
         if world.first and (settings.out / RUN).is_file():
             say(f"report: {write_report(settings.out)}")
@@ -121,46 +138,37 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
     return True
 
 
-def _stage(
-    kept: EChat | None, settings: Settings, config: Config, run: StageRun, folder: Path, before: Path | None,
-    corpus: Corpus, clips: Clips, tok: Any, world: World, workers: int, deadline: float,
-    told_to_end: Callable[[], bool], say: Callable[[str], None],
-) -> EChat | None:  # fmt: skip
+def _stage(whole: Whole, run: StageRun, kept: EChat | None, before: Path | None) -> EChat | None:
     """One stage: its data, its model (`kept` from the stage before, or read), the loop, its weights. None: not done."""
+    settings, config, corpus, world, say = whole.settings, whole.config, whole.corpus, whole.world, whole.say
+    folder = whole.folder(run)
     stream = Stream(
-        corpus, clips, run, config.model, tok, seed=settings.seed, rank=world.rank, world=world.size, workers=workers
-    )
+        corpus, whole.clips, run, config.model, whole.tok,
+        seed=settings.seed, rank=world.rank, world=world.size, workers=whole.workers,
+    )  # fmt: skip
+    say(f"stage {run.name}: {run.stage.title}; {run.steps} steps, {run.targets} target tokens")
+    for line in stream.told():
+        say(f"  {line}")
     if world.first:
-        say(f"stage {run.name}: {run.stage.title}; {run.steps} steps, {run.targets} target tokens")
-        for source in stream.sources:
-            left = ", ".join(f"{count} left out ({why})" for why, count in source.left_out.items())
-            used = sum(1 for n in source.lengths if n)
-            say(f"  {source.name} × {source.weight:g}: {used} records{'; ' + left if left else ''}")
-        for name in stream.absent:
-            say(f"  {name}: left out: no such data was given")
         same_data(folder, corpus.digests, settings.resume)
     torch.manual_seed(settings.seed)
     if world.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     model = kept or first_model(config, before)
-    model.ctc, model.cues, model.listen = run.stage.ctc, run.stage.cues, run.stage.listen
-    spoilt = stream.mel and (run.stage.augment.specaug or run.stage.augment.specsub)
-    model.encoder.augment = mel_augmenter(run.stage.augment, stream.generator) if spoilt else None
-    for name in PARTS:
-        getattr(model, name).requires_grad_(run.stage.lr.of(name) > 0)
+    prepare(model, run, stream)
     if world.size > 1 and world.device.type == "cuda":
         model.checkpointing()
     frozen = world.size == 1 and not run.stage.lr.lm
     exact = fast.freeze(model.lm, narrow=fast.alone_on_gpu(world)) if frozen else []
     launch.spread(model, world, layers)
-    fast.record(model, settings.graphs if fast.alone_on_gpu(world) else "none", run.stage.positions)
+    fast.record(model, settings.graphs and fast.alone_on_gpu(world), run.stage.positions)
     parts = {name: list(getattr(model, name).parameters()) for name in PARTS}
     held = stream.held_out(HELD_OUT)
     think: Think = ""
     if any(feed.think for feed in run.stage.feeds):
         think = "natural" if run.stage.think == "natural" else "label"
     answers = any(feed.task == "s2s" for feed in run.stage.feeds)
-    samples = Samples(corpus, tok, config, settings.samples, think=think if answers else "", answers=answers)
+    samples = Samples(corpus, whole.tok, config, settings.samples, think=think if answers else "", answers=answers)
 
     def look(step: int) -> None:
         losses = {}
@@ -180,16 +188,15 @@ def _stage(
         say(f"  step {row.step}/{run.steps}  loss {row.loss:.3f}  {'  '.join(parts)}  {spent}")
 
     done = train(
-        model, parts, stream, run, folder, world, seed=settings.seed, resume=settings.resume, deadline=deadline,
+        model, parts, stream, run, folder, world, seed=settings.seed, resume=settings.resume, deadline=whole.deadline,
         log_every=settings.log_every, save_every=save_every(settings, config), look_every=settings.look_every,
-        look=look, tell=tell, told_to_end=told_to_end,
+        look=look, tell=tell, told_to_end=whole.told_to_end,
     )  # fmt: skip
-    if world.device.type == "cuda" and world.first:
+    if world.device.type == "cuda":
         say(f"  at most {torch.cuda.max_memory_reserved() / 1e9:.0f} GB of the GPU were used{fast.sizes(model)}")
     if not done:
-        if world.first:
-            why = "ended by a signal" if told_to_end() else "the time is up"
-            say(f"stage {run.name}: {why}; its checkpoint is saved, --resume goes on")
+        why = "ended by a signal" if whole.told_to_end() else "the time is up"
+        say(f"stage {run.name}: {why}; its checkpoint is saved, --resume goes on")
         return None
     if frozen:
         fast.thaw(model.lm, exact)
@@ -198,6 +205,16 @@ def _stage(
                                           "ablate": list(settings.ablate), "recipe": recipe_name(config, settings),
                                           "data": sorted(read)})  # fmt: skip
     return model
+
+
+def prepare(model: EChat, run: StageRun, stream: Stream) -> None:
+    """What a stage wants of a model: its losses, what is done to the sound, which parts learn."""
+    stage = run.stage
+    model.ctc, model.cues, model.listen = stage.ctc, stage.cues, stage.listen
+    spoilt = stream.mel and (stage.augment.specaug or stage.augment.specsub)
+    model.encoder.augment = mel_augmenter(stage.augment, stream.generator) if spoilt else None
+    for name in PARTS:
+        getattr(model, name).requires_grad_(stage.lr.of(name) > 0)
 
 
 def finished(settings: Settings, run: StageRun) -> bool:

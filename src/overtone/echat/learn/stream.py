@@ -146,7 +146,14 @@ class Stream(IterableDataset):
             world=world,
         )  # fmt: skip
 
-    # data
+    def told(self) -> Iterator[str]:
+        """What is learnt from, a line each list."""
+        for source in self.sources:
+            left = ", ".join(f"{count} left out ({why})" for why, count in source.left_out.items())
+            used = sum(1 for n in source.lengths if n)
+            yield f"{source.name} × {source.weight:g}: {used} records{'; ' + left if left else ''}"
+        for name in self.absent:
+            yield f"{name}: left out: no such data was given"
 
     def batches(self, start: int) -> Generator[tuple[int, Batch], None, None]:
         """Batches from number `start` on, made ahead by `workers` processes."""
@@ -200,7 +207,7 @@ class Stream(IterableDataset):
                 except layout.Unfit:
                     continue
                 clips = [self.corpus.seconds(clip) for clip in sequence.clips]
-                if not layout.why_not(sequence, clips, heard_in(self.model, self.run.stage), self.run.stage.sequence):
+                if not layout.why_not(sequence, clips, *limits(self.model, self.run.stage)):
                     laid.append(sequence)
                 if len(laid) == count:
                     break
@@ -222,8 +229,7 @@ def survey(corpus: Corpus, runs: Sequence[StageRun], model: ModelConfig, tok: To
     for stage in (run.stage for run in runs):
         for source in sources(stage, records):
             if (key := alike(source, stage)) not in corpus.surveyed:
-                how = tok, corpus.seconds, heard_in(model, stage), stage.sequence
-                lists[key] = source, mixing.measuring(source, *how)
+                lists[key] = source, mixing.measuring(source, tok, corpus.seconds, *limits(model, stage))
     chunks = [
         (key, range(at, min(at + _CHUNK, len(source.records))))
         for key, (source, _) in lists.items()
@@ -246,15 +252,16 @@ def alike(source: Source, stage: Stage) -> Any:
     return source.laid_out, stage.sequence, tuple(map(id, source.records))
 
 
-def heard_in(model: ModelConfig, stage: Stage) -> Callable[[float], int]:
-    """How many positions a clip of so many seconds takes."""
+def limits(model: ModelConfig, stage: Stage) -> tuple[Callable[[float], int], int]:
+    """How many positions a clip of so many seconds takes, and how many a sequence may have at most."""
+    most = min(stage.sequence, model.lm.context)
 
     def count(seconds: float) -> int:
         if model.encoder.kind == "whisper" and seconds > model.encoder.longest:
-            return stage.sequence + 1  # more than it can hear is too long
+            return most + 1  # more than it can hear is too long
         return positions(model, round(seconds * RATE))
 
-    return count
+    return count, most
 
 
 class _Chunks(Dataset):
