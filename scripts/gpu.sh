@@ -16,7 +16,7 @@
 #   prefer    learn from the pairs in CARRIED/pairs, and ask again
 #
 # CARRIED (carry) has the files, WORK (/tmp/overtone; without spaces) all that is made, and OUT (WORK/back) what is to be
-# brought back. MINUTES (8.5), PARALLEL (3), SEEDS (0,1,2), ARMS (all of them), DRAWS (1 2 3 4), PRESET (mini), SHORT (short),
+# brought back. MINUTES (8.5), PARALLEL (2), SEEDS (0,1,2), ARMS (all of them), DRAWS (1 2 3 4), PRESET (mini), SHORT (short),
 # FLAGS (more of `overtone train`).
 set -euo pipefail
 carried=${CARRIED:-carry} work=${WORK:-/tmp/overtone} python=${PYTHON:-python3}
@@ -104,7 +104,7 @@ ablate() {
     mkdir -p "$work/ablation"
     cp -n "$carried"/*-[0-9].jsonl.gz "$work/ablation" 2>/dev/null || true  # what was done on another day
     "$python" -m scripts.ablation $(learnt) $(tests --test) --out "$work/ablation" \
-        --preset "${SHORT:-short}" ${ARMS:+--arms "$ARMS"} --parallel "${PARALLEL:-3}" --seeds "${SEEDS:-0,1,2}" --minutes "$minutes" \
+        --preset "${SHORT:-short}" ${ARMS:+--arms "$ARMS"} --parallel "${PARALLEL:-2}" --seeds "${SEEDS:-0,1,2}" --minutes "$minutes" \
         --bundle "$back/ablation.tar" --train "${own[*]} ${FLAGS:-}"
 }
 
