@@ -23,12 +23,18 @@ ROWS = (
 )
 
 
-def model(kind: str = "small") -> EChat:
+def model(kind: str = "small", dropout: float = 0.0) -> EChat:
+    """One that hears as `mini` does, where it takes the wave: also what lies in the middle of its encoder."""
     made = small.model_config(hidden=96, layers=3, heads=6, kv_heads=2)
-    encoder = msgspec.structs.replace(made.encoder, kind=kind, dim=48, layers=2)
-    made = msgspec.structs.replace(made, encoder=encoder, adapter=msgspec.structs.replace(made.adapter, layers=2))
+    taps = (1,) if kind == "moonshine" else ()
+    encoder = msgspec.structs.replace(made.encoder, kind=kind, dim=48, layers=2, taps=taps)
+    adapter = msgspec.structs.replace(made.adapter, layers=2, dropout=dropout)
+    made = msgspec.structs.replace(made, encoder=encoder, adapter=adapter)
     torch.manual_seed(0)
-    return EChat(made, open_encoder(made.encoder), open_lm(made.lm)).train()
+    found = EChat(made, open_encoder(made.encoder), open_lm(made.lm)).train()
+    if found.adapter.beside is not None:
+        nn.init.normal_(found.adapter.beside.weight, std=0.1)
+    return found
 
 
 def learnt(made: EChat, rows: Any, holes: bool = False) -> tuple[float, list[torch.Tensor]]:

@@ -270,3 +270,35 @@ def test_recorded_kernels_teach_what_others_do(frozen: bool, monkeypatch: pytest
         assert torch.nn.functional.cosine_similarity(found[name][1], slopes, dim=0) > 0.995, name
         assert float(found[name][1].norm() / slopes.norm()) == pytest.approx(1, abs=0.02), name
     assert torch.allclose(found["rows"][1], found["recorded"][1], rtol=0.1, atol=2e-3 * float(slopes.abs().max()))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_what_is_dropped_is_drawn_anew_each_time_and_by_the_seed() -> None:
+    """The same clips again: another draw, as far from what is heard without any as draws that are not recorded."""
+    found = {}
+    for name in ("plain", "recorded"):
+        made = model("moonshine", dropout=0.1).cuda()
+        batch = small.batch(made.config, ROWS[2] * 4)
+        wave, lengths = batch.wave.cuda(), batch.wave_lengths.cuda()
+        with torch.no_grad(), torch.autocast("cuda", torch.bfloat16):
+            whole, frames = made.eval().encode_audio(wave, lengths)
+        inside = torch.arange(int(frames.max()), device="cuda") < frames[:, None]
+        whole = whole[:, : inside.shape[1]][inside].float()
+        made.train()
+        if name == "recorded":
+            made.listener = Listener(made.encoder, made.adapter)
+        heard = []
+        for seed in (0, 1, 2, 3, 0):
+            torch.manual_seed(seed)
+            for _ in range(2):  # of one step
+                with torch.autocast("cuda", torch.bfloat16):
+                    out = made.encode_audio(wave, lengths)[0]
+                out.sum().backward()
+                heard.append(out.detach()[:, : inside.shape[1]][inside].float())
+        draws = heard[:8]
+        assert all(not torch.equal(a, b) for i, a in enumerate(draws) for b in draws[:i]), name
+        assert all(torch.allclose(a, b, atol=1e-3) for a, b in zip(draws[:2], heard[8:], strict=True)), name
+        away = [float((one - whole).norm() / whole.norm()) for one in draws]
+        among = [float((a - b).norm() / whole.norm()) for i, a in enumerate(draws) for b in draws[:i]]
+        found[name] = sum(away) / len(away), sum(among) / len(among)
+    assert found["recorded"] == pytest.approx(found["plain"], rel=0.1)
