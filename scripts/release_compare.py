@@ -56,7 +56,7 @@ def compare(
     if form == compact.DELTA:  # how much there was to lose
         state = {k: v.clone() for k, v in checkpoint.part_state(second, "lm").items()}
         spare = {"lm_head.weight"} if config.model.lm.tied else ()
-        base = checkpoint.lm_state(open_lm(replace(config.model.lm, weights=lm)), config.model.lm.tied)
+        base = checkpoint.lm_state(open_lm(replace(config.model.lm, weights=lm)))
         fill(second.lm, base, "base", spare)
         for feed, value in losses(second, config, data, str(taught.get("stage", "")), device).items():
             found["loss"][feed]["untrained language model"] = round(value, 4)
@@ -75,9 +75,7 @@ def weights(first: EChat, second: EChat, config: Config, form: str, lm: str) -> 
     base = {}
     if form == compact.DELTA:
         made = open_lm(replace(config.model.lm, weights=lm))
-        base = {
-            name: value.to(old[name].device) for name, value in checkpoint.lm_state(made, config.model.lm.tied).items()
-        }
+        base = {name: value.to(old[name].device) for name, value in checkpoint.lm_state(made).items()}
     rows, lost, total = {}, 0.0, 0.0
     for name, value in old.items():
         if value.dim() == 2:

@@ -252,6 +252,14 @@ def test_a_stage_goes_on_with_the_data_it_was_begun_with(made, tmp_path) -> None
     assert set(notes["data"]) == digests
 
 
+def test_what_begins_with_weights_of_unknown_data_does_not_claim_to_know_its_own(made, tmp_path) -> None:
+    config = read(str(made[0]))
+    checkpoint.save(checkpoint.make(config), tmp_path / "found", config)
+    asked = settings(made, tmp_path / "out", stage="2a", start=tmp_path / "found")
+    assert run(asked, quiet)
+    assert "data" not in checkpoint.index(tmp_path / "out" / "stage-2a" / "model").notes
+
+
 def test_arms_and_seeds_have_one_recipe_and_other_steps_another(made, tmp_path) -> None:
     asked = settings(made, tmp_path)
     config = read(asked.preset)

@@ -200,10 +200,12 @@ def _stage(whole: Whole, run: StageRun, kept: EChat | None, before: Path | None)
         return None
     if frozen:
         fast.thaw(model.lm, exact)
-    read = {*corpus.digests, *(checkpoint.index(before).notes.get("data", ()) if before else ())}
-    finish(model, config, folder, world, {"stage": run.name, "steps": run.steps, "seed": settings.seed,
-                                          "ablate": list(settings.ablate), "recipe": recipe_name(config, settings),
-                                          "data": sorted(read)})  # fmt: skip
+    notes = {"stage": run.name, "steps": run.steps, "seed": settings.seed, "ablate": list(settings.ablate),
+             "recipe": recipe_name(config, settings)}  # fmt: skip
+    known = checkpoint.index(before).notes.get("data") if before else ()
+    if known is not None:  # of a start that does not say what it learnt from, nobody can
+        notes["data"] = sorted({*corpus.digests, *known})
+    finish(model, config, folder, world, notes)
     return model
 
 

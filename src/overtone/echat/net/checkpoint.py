@@ -115,9 +115,9 @@ def part_state(model: EChat, part: str) -> dict[str, Tensor]:
     return lm_state(module) if part == "lm" else dict(module.state_dict())
 
 
-def lm_state(lm: Any, tied: bool = True) -> dict[str, Tensor]:
-    """A language model's weights by name; `tied`: where two names are one weight, the first of them."""
-    left = doubles(lm) if tied else ()
+def lm_state(lm: Any) -> dict[str, Tensor]:
+    """A language model's weights by name; where two names are one weight, the first of them."""
+    left = doubles(lm)
     return {name: value for name, value in lm.state_dict().items() if name not in left}
 
 

@@ -1,15 +1,17 @@
 """CosyVoice-1's speech tokens: the S3 tokenizer and token-to-wave, run by `workers/s3_speech.py` beside Overtone.
 
-`s3:FOLDER?python=PYTHON&code=DIR`: FOLDER holds the weights of CosyVoice-300M-25Hz and, for sound, the voice to speak
-with: prompts/neutral.wav, and where it should sound different, prompts/happy.wav and so on, at most 30 s each. PYTHON
-is the interpreter of an environment with onnxruntime and, for sound, CosyVoice's packages (the measuring environment
-where none is given); `code` is a checkout of CosyVoice.
+`s3:FOLDER`: FOLDER holds the weights of CosyVoice-300M-25Hz and, for sound, the voice to speak with:
+prompts/neutral.wav, and where it should sound different, prompts/happy.wav and so on, at most 30 s each. What runs is
+told by the environment, not by a name that may stand in a stranger's checkpoint: OVERTONE_S3_PYTHON is the interpreter
+of an environment with onnxruntime and, for sound, CosyVoice's packages (else the measuring environment's),
+OVERTONE_S3_CODE a checkout of CosyVoice.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import os
 from pathlib import Path
 
 import numpy as np
@@ -26,18 +28,17 @@ CODES = 4096
 LONGEST = 30.0  # seconds
 HEARD, SPOKEN = 16_000, 22_050
 TOKENIZER = "speech_tokenizer_v1.onnx"
-_KEYS = ("python", "code")
+PYTHON, CODE = "OVERTONE_S3_PYTHON", "OVERTONE_S3_CODE"
 
 
 def open_s3(spec: Spec) -> S3:
-    """The tokens a SPEC `s3:FOLDER?python=…&code=…` names. Nothing runs before the first call."""
-    for key in spec.options:
-        if key not in _KEYS:
-            raise UsageError(f"{spec.kind}: unknown key {key!r}{suggest(key, _KEYS)}; known: {', '.join(_KEYS)}")
+    """The tokens a SPEC `s3:FOLDER` names. Nothing runs before the first call."""
+    if spec.options:
+        raise UsageError(f"{spec.kind}: takes a folder alone; what runs is told by {PYTHON} and {CODE}")
     folder = Path(spec.name)
     if not (folder / TOKENIZER).is_file():
         raise DataError(f"{folder}: no {TOKENIZER} there; give the folder of CosyVoice-300M-25Hz's weights")
-    return S3(folder, spec.options.get("python", ""), spec.options.get("code", ""))
+    return S3(folder, os.environ.get(PYTHON, ""), os.environ.get(CODE, ""))
 
 
 class S3:
