@@ -4,6 +4,7 @@ sharded over the processes (FSDP2). Checkpoints of a run under way are sharded t
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import pickle
@@ -70,7 +71,11 @@ class World:
             dist.barrier(group=self.counting)
 
     def leave(self) -> None:
+        """End the groups here, and their threads with them: what of them is still held when the interpreter ends aborts
+        the process."""
         if self.size > 1:
+            object.__setattr__(self, "counting", None)
+            gc.collect()  # of a sharded model too
             dist.destroy_process_group()
 
 
