@@ -19,7 +19,7 @@ from overtone.echat.learn.batches import Clips
 from overtone.echat.learn.stages import StageRun, stages
 from overtone.echat.learn.stream import Corpus, Stream
 from overtone.echat.net import checkpoint, compact
-from overtone.echat.net.backbone import open_lm
+from overtone.echat.net.backbone import doubles, open_lm
 from overtone.echat.net.config import Config
 from overtone.echat.net.model import EChat, fill
 from overtone.echat.net.tokenizer import open_tokenizer
@@ -55,7 +55,7 @@ def compare(
             found["loss"].setdefault(feed, {})[name] = round(value, 4)
     if form == compact.DELTA:  # how much there was to lose
         state = {k: v.clone() for k, v in checkpoint.part_state(second, "lm").items()}
-        spare = {"lm_head.weight"} if config.model.lm.tied else ()
+        spare = doubles(second.lm)
         base = checkpoint.lm_state(open_lm(replace(config.model.lm, weights=lm)))
         fill(second.lm, base, "base", spare)
         for feed, value in losses(second, config, data, str(taught.get("stage", "")), device).items():

@@ -14,7 +14,6 @@ same machine gives the same bytes.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import importlib.metadata
 import io
 import sys
@@ -37,7 +36,7 @@ from overtone.echat.net.config import Config
 from overtone.echat.net.model import EChat
 from overtone.errors import DataError, OvertoneError, UsageError
 from overtone.models.echat import checkpoint_folder
-from overtone.paths import read_plain, shown, write_whole
+from overtone.paths import read_plain, sha256, shown, write_whole
 from scripts.release_compare import compare
 
 MEGABYTES = {compact.DELTA: 60.0, compact.INT8: 200.0}
@@ -82,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OvertoneError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, SHA-256 {_sha256(archive)}")
+    print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, SHA-256 {sha256(archive)}")
     return 0
 
 
@@ -201,7 +200,7 @@ def papers(
         "trained_on": list(sets),
         "notes": index.notes,
         "lost": lost,
-        "sha256": {path.name: _sha256(path) for path in sorted(out.iterdir()) if path.name != "manifest.json"},
+        "sha256": {path.name: sha256(path) for path in sorted(out.iterdir()) if path.name != "manifest.json"},
     }
     write_whole(out / "manifest.json", msgspec.json.format(msgspec.json.encode(told)))
     archive = out.with_name(f"{out.name}.tar")
@@ -279,11 +278,6 @@ def card(
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 if __name__ == "__main__":

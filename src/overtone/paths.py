@@ -67,6 +67,23 @@ def write_whole(path: Path, data: bytes) -> None:
         raise
 
 
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, which need not fit into memory. Raises OSError."""
+    import hashlib  # not where every command starts
+
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def to_disk(path: Path) -> None:
+    """Wait until a file, or a folder's list of names, is where no loss of power takes it. Raises OSError."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
 def shown(text: str) -> str:
     """`text` on one line with control, bidirectional and other unprintable characters escaped, safe for a terminal."""
     if text.isprintable():

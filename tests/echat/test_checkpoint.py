@@ -265,7 +265,7 @@ def test_a_save_that_fails_leaves_the_old_one_and_nothing_half(tmp_path: Path, m
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "_to_disk", full)
+    monkeypatch.setattr(checkpoint, "to_disk", full)
     with pytest.raises(OSError, match="No space"):
         checkpoint.save(small.model(seed=2), tmp_path / "one", WHOLE)
     assert [p.name for p in tmp_path.iterdir()] == ["one"]

@@ -16,7 +16,7 @@ import torch
 
 from overtone import audio
 from overtone.cli import main
-from overtone.echat.data import layout
+from overtone.echat.data import containers, layout
 from overtone.echat.data.labels import Labels
 from overtone.echat.data.records import Record
 from overtone.echat.data.think import label_thought
@@ -389,7 +389,7 @@ def test_a_stored_run_becomes_pairs_and_a_model_that_prefers_them(made, tmp_path
     assert msgspec.json.decode(first)["right"] == 1.0
     learnt = {*checkpoint.index(checkpoint_folder(tmp_path / "out")).notes["data"]} - {"ab" * 32}
     assert learnt == {manifest["sha256"]["pack/records.jsonl"]}
-    assert set(pairs.digests([out, out.with_name("pairs.held-out.jsonl")])) < set(manifest["sha256"].values())
+    assert set(containers.digests([out, out.with_name("pairs.held-out.jsonl")])) < set(manifest["sha256"].values())
 
 
 def test_records_read_and_written_keep_the_rejected_reply(made, tmp_path) -> None:

@@ -113,9 +113,8 @@ def _preferences(args: argparse.Namespace) -> int:
 def _write_manifest(args: argparse.Namespace, found: Found, written: list[Path], out: Path) -> Path:
     """What the release of a model that learns from these pairs asks for: their SHA-256, and what may be done with them.
     Nothing in a run says the latter of its clips and of the model that replied, so it is the user's to say."""
-    import hashlib
-
     from overtone.build.manifest import write_json
+    from overtone.paths import sha256
     from overtone.version import __version__
 
     files = {path.name: path for path in written if path.suffix == ".jsonl"}
@@ -127,7 +126,7 @@ def _write_manifest(args: argparse.Namespace, found: Found, written: list[Path],
         "licence": args.licence,
         "seed": args.seed,
         "parts": {part: {"records": sum(p.part == part for p in found.pairs)} for part in ("train", "held-out")},
-        "sha256": {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(files.items())},
+        "sha256": {name: sha256(path) for name, path in sorted(files.items())},
     }
     path = out.with_name(f"{out.stem}.manifest.json")
     write_json(path, manifest)

@@ -21,7 +21,7 @@ from overtone import audio
 from overtone.echat.data import shards
 from overtone.echat.data.records import Record, TextRecord, from_raw, text_from_raw, to_raw
 from overtone.errors import DataError
-from overtone.paths import inside, shown, write_whole
+from overtone.paths import inside, sha256, shown, write_whole
 
 RATE = 16_000
 SHORTEST, LONGEST = 0.2, 200.0  # seconds of a clip that training takes
@@ -238,6 +238,12 @@ class Pack:
 
     def seconds(self, index: int) -> float:
         return float(self.offsets[index + 1] - self.offsets[index]) / RATE
+
+
+def digests(paths: Iterable[Path]) -> list[str]:
+    """What a run learns from: the SHA-256 of files, and of the lists of packs."""
+    lists = [path if path.is_file() else path / PACK[0] for path in paths]
+    return sorted(sha256(path) for path in lists if path.is_file())
 
 
 def clip_index(wav: str) -> int:

@@ -136,13 +136,13 @@ def greedy(machine: Machine, x: Tensor, mask: Tensor, limit: int) -> list[list[i
     rows = torch.arange(b, device=machine.device)  # of `said` that are still in the batch
     done = torch.zeros(b, dtype=torch.bool, device=machine.device)
     mask = torch.cat((mask, mask.new_ones(b, limit)), 1)
+    at = places(mask, p + limit)
     cache = None
     for n in range(limit):
         with machine.autocast():
-            seen = mask[:, : p + n]
             out = model.lm.base_model(
-                inputs_embeds=x, attention_mask=seen, position_ids=places(seen, x.shape[1]), past_key_values=cache,
-                use_cache=True,
+                inputs_embeds=x, attention_mask=mask[:, : p + n], position_ids=at[:, p + n - x.shape[1] : p + n],
+                past_key_values=cache, use_cache=True,
             )  # fmt: skip
             cache = out.past_key_values
             token = model.lm.get_output_embeddings()(out.last_hidden_state[:, -1]).argmax(-1)  # (B,)
@@ -154,7 +154,7 @@ def greedy(machine: Machine, x: Tensor, mask: Tensor, limit: int) -> list[list[i
             if not len(left):
                 break
             if 2 * len(left) <= len(rows):
-                rows, done, token, mask = rows[left], done[left], token[left], mask[left]
+                rows, done, token, mask, at = rows[left], done[left], token[left], mask[left], at[left]
                 cache.batch_select_indices(left)
         x = model.embed_ids(token[:, None])
     return [_until(row, end) for row in said.tolist()]

@@ -35,7 +35,7 @@ from overtone.errors import StoreError
 from overtone.paths import shown
 
 
-@dataclass(frozen=True)
+@dataclass
 class World:
     """The processes that train together, as one of them sees them."""
 
@@ -74,7 +74,7 @@ class World:
         """End the groups here, and their threads with them: what of them is still held when the interpreter ends aborts
         the process."""
         if self.size > 1:
-            object.__setattr__(self, "counting", None)
+            self.counting = None
             gc.collect()  # of a sharded model too
             dist.destroy_process_group()
 

@@ -6,7 +6,6 @@ thought before a reply comes along and is read back into words and labels: a pai
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,13 +17,13 @@ from numpy.typing import NDArray
 
 from overtone import audio
 from overtone.echat.data import layout, think
-from overtone.echat.data.containers import PACK, RATE, Pack, PackWriter
+from overtone.echat.data.containers import RATE, Pack, PackWriter
 from overtone.echat.data.labels import tag
 from overtone.echat.data.layout import Task, Think, Tokens
 from overtone.echat.data.records import Record, from_raw, to_raw
 from overtone.echat.speech import SpeechTokens
 from overtone.errors import DataError
-from overtone.paths import read_plain, shown
+from overtone.paths import read_plain, sha256, shown
 
 TASK = "<S2TCHAT> <TEXT2TOKEN>"
 DATASET = "preferences"
@@ -94,12 +93,6 @@ def read(path: Path) -> list[Pair]:
     return found
 
 
-def digests(paths: Iterable[Path]) -> list[str]:
-    """The SHA-256 of files of pairs, and of the lists of packs."""
-    lists = [path if path.is_file() else path / PACK[0] for path in paths]
-    return sorted(_sha256(path) for path in lists if path.is_file())
-
-
 def pack(paths: Sequence[Path], out: Path, tokens: SpeechTokens | None = None) -> int:
     """Write the pairs of these files as one pack; how many. Replies with a sound and without tokens get those of
     `tokens`: what it hears in the sound, which need not be what the model wrote."""
@@ -151,14 +144,9 @@ def of_pack(source: Pack) -> list[Both]:
 
 def _clip(pair: Pair) -> NDArray[np.float32]:
     path = Path(pair.clip)
-    if pair.clip_sha256 and path.is_file() and _sha256(path) != pair.clip_sha256:
+    if pair.clip_sha256 and path.is_file() and sha256(path) != pair.clip_sha256:
         raise DataError(f"{shown(pair.clip)}: changed since {shown(pair.id)!r} was judged (another SHA-256)")
     return audio.read(path, rate=RATE)[0]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _record(pair: Pair, side: Side, tokens: SpeechTokens | None) -> Record:

@@ -25,7 +25,7 @@ from msgspec import Struct
 from torch import Tensor, nn
 
 from overtone.echat.data import layout
-from overtone.echat.data.containers import PACK
+from overtone.echat.data.containers import PACK, digests
 from overtone.echat.learn import launch, pairs
 from overtone.echat.learn.batches import RATE, Batch, Clips, collate
 from overtone.echat.learn.curves import LOOKS, MARGINS, RUN, Look, Margin, Row, write_report
@@ -274,7 +274,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
         world.leave()
         raise UsageError("the preference stage runs in one process; start it without torchrun")
     folder = settings.out / f"stage-{NAME}"
-    read = pairs.digests(settings.data)
+    read = digests(settings.data)
     if (folder / DATA).is_file():  # before the pack that was made of its pairs is made of others
         same_data(folder, read, resume=True)
     corpus = Corpus(_packs(settings, config, say))

@@ -77,9 +77,6 @@ class Whole:
     told_to_end: Callable[[], bool]
     say: Callable[[str], None]  # on one process of many
 
-    def folder(self, run: StageRun) -> Path:
-        return self.settings.out / f"stage-{run.name}"
-
 
 def run(settings: Settings, say: Callable[[str], None]) -> bool:
     """Train; True when all stages asked for are done, False when the time was up, or a SIGTERM came, before."""
@@ -130,7 +127,7 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
                     model = None
             else:
                 continue
-            before = whole.folder(stage_run) / "model"
+            before = folder_of(settings, stage_run) / "model"
     finally:
         if world.first and (settings.out / RUN).is_file():
             say(f"report: {write_report(settings.out)}")
@@ -141,7 +138,7 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
 def _stage(whole: Whole, run: StageRun, kept: EChat | None, before: Path | None) -> EChat | None:
     """One stage: its data, its model (`kept` from the stage before, or read), the loop, its weights. None: not done."""
     settings, config, corpus, world, say = whole.settings, whole.config, whole.corpus, whole.world, whole.say
-    folder = whole.folder(run)
+    folder = folder_of(settings, run)
     stream = Stream(
         corpus, whole.clips, run, config.model, whole.tok,
         seed=settings.seed, rank=world.rank, world=world.size, workers=whole.workers,
@@ -219,8 +216,12 @@ def prepare(model: EChat, run: StageRun, stream: Stream) -> None:
         getattr(model, name).requires_grad_(stage.lr.of(name) > 0)
 
 
+def folder_of(settings: Settings, run: StageRun) -> Path:
+    return settings.out / f"stage-{run.name}"
+
+
 def finished(settings: Settings, run: StageRun) -> bool:
-    return (settings.out / f"stage-{run.name}" / "model" / checkpoint.INDEX).is_file()
+    return (folder_of(settings, run) / "model" / checkpoint.INDEX).is_file()
 
 
 def recipe_name(config: Config, settings: Settings) -> str:
@@ -324,7 +325,7 @@ def claim(settings: Settings, config: Config, planned: list[StageRun], **more: A
                 f"{shown(str(settings.out))} holds a run with another {', '.join(other)}; choose another --out"
             )
     for stage_run in planned:
-        folder = settings.out / f"stage-{stage_run.name}"
+        folder = folder_of(settings, stage_run)
         begun = (folder / "log.jsonl").is_file() and not (folder / "model").exists()
         if begun and not settings.resume and (not settings.stage or stage_run.name.startswith(settings.stage)):
             raise StoreError(

@@ -4,7 +4,6 @@ and made tensors; beside a GPU by processes of their own, so that it never waits
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import os
 import random
 import signal
@@ -17,7 +16,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from overtone.echat.data import layout
-from overtone.echat.data.containers import PACK, Pack, clip_index, read_text
+from overtone.echat.data.containers import Pack, clip_index, digests, read_text
 from overtone.echat.data.layout import ClipRef, Think, Tokens
 from overtone.echat.data.records import CHAT, Record, TextRecord, Turn
 from overtone.echat.learn import mixing
@@ -37,8 +36,7 @@ class Corpus:
     """What a run learns from: packs, with the number of every clip in the bank of all, and files of text dialogue."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        read = [path if path.is_file() else path / PACK[0] for path in paths]
-        self.digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in read if path.is_file())
+        self.digests = digests(paths)
         self.packs = [Pack(path) for path in paths if not path.is_file()]
         self.texts = [_dialogue(row, path) for path in paths if path.is_file() for row in read_text(path)]
         self.first: dict[str, int] = {}  # folder → number of its first clip

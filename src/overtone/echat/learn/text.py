@@ -3,9 +3,7 @@ assistant's turns are learnt, or texts with numbers to be predicted from the hid
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
 import random
 import shutil
 import time
@@ -34,7 +32,7 @@ from overtone.echat.net.backbone import open_lm
 from overtone.echat.net.model import Out
 from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.errors import DataError, StoreError, UsageError
-from overtone.paths import shown, write_whole
+from overtone.paths import sha256, shown, to_disk, write_whole
 
 _SAME = ("model", "target", "steps", "lr", "batch", "longest", "seed")  # what makes a run the same, beside its data
 HEAD_RATE = 1e-3  # of a regression's new layer
@@ -279,8 +277,7 @@ def _claim(settings: Settings, planned: StageRun, folder: Path) -> None:
             raise StoreError(f"{where} holds a run with another {', '.join(other)}; choose another --out")
         if not settings.resume:
             raise StoreError(f"{where} holds this run already; --resume goes on with it, or choose another --out")
-    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in settings.data]  # in order: rows are numbered
-    same_data(folder, digests, settings.resume)
+    same_data(folder, [sha256(path) for path in settings.data], settings.resume)  # in order: rows are numbered
     write_whole(settings.out / RUN, msgspec.json.encode(Told(f"Text: {settings.model}", [told], plain)))
 
 
@@ -302,20 +299,11 @@ def _finish(model: TextModel, folder: Path, world: World, save_tokenizer: Callab
         if head:
             save_file(head, fresh / HEAD)
         for path in (*fresh.rglob("*"), fresh):
-            _to_disk(path)
+            to_disk(path)
         fresh.rename(folder / MODEL)  # from here on it is done
-        _to_disk(folder)  # before the checkpoints go
+        to_disk(folder)  # before the checkpoints go
         launch.forget(folder)
     world.wait()
-
-
-def _to_disk(path: Path) -> None:
-    """Wait until a file, or a folder's list of names, is where no loss of power takes it."""
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def _read_back(model: TextModel, folder: Path) -> None:

@@ -8,7 +8,6 @@ their exchanges.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import time
@@ -30,7 +29,7 @@ from overtone.echat.making.takes import ENGINE
 from overtone.echat.making.write import Outputs, aloud, records_of, write_papers, write_records, write_sounds
 from overtone.embedded import require
 from overtone.errors import UsageError
-from overtone.paths import write_whole
+from overtone.paths import sha256, write_whole
 from overtone.spec import suggest
 
 DONE = "done.json"
@@ -123,7 +122,7 @@ def build(
     written = write_records(out, records, outputs)
     written = {name: known for name, known in before.sha256.items() if (out / name).is_file()} | written
     if (out / PLAIN).is_file():  # what was begun elsewhere may come without
-        written[PLAIN] = hashlib.sha256((out / PLAIN).read_bytes()).hexdigest()
+        written[PLAIN] = sha256(out / PLAIN)
     told = _told(verdicts, head, gates, {x.key: x for x in exchanges})
     write_papers(out, records, written, told, head.seed, tokens)
     return Built(

@@ -32,7 +32,7 @@ from overtone.echat.making import texts
 from overtone.echat.making.compose import spoken_answer
 from overtone.echat.making.ways import Way, ways
 from overtone.errors import DataError, UsageError
-from overtone.paths import inside, read_plain, shown, write_whole
+from overtone.paths import inside, read_plain, sha256, shown, write_whole
 from overtone.version import __version__
 
 NAME = "echat-real"
@@ -112,10 +112,10 @@ def build(out: Path, data: Path, *, open_only: bool = False, pack: str = "", wav
             for record in listed:
                 write_whole(out / record.wav, audio.encode_wav(sound(record, ""), RATE))
             containers.write_raw(out / f"{part}.list", listed)
-            written[f"{part}.list"] = _sha256(out / f"{part}.list")
+            written[f"{part}.list"] = sha256(out / f"{part}.list")
         if pack:
             containers.pack(listed, Path(pack) / part, sound)
-            written |= {f"pack/{part}/{name}": _sha256(Path(pack) / part / name) for name in containers.PACK[:2]}
+            written |= {f"pack/{part}/{name}": sha256(Path(pack) / part / name) for name in containers.PACK[:2]}
     write_json(out / FILE, _manifest(rows, written, seed))
     return Made(counts, tuple(warnings))
 
@@ -152,11 +152,6 @@ def _manifest(rows: Sequence[tuple[Record, tuple[Take, ...]]], written: Mapping[
         },
         "sha256": dict(sorted(written.items())),
     }
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _records(take: Take, every: dict[Labels, Way], seed: int) -> Iterator[Record]:

@@ -3,7 +3,6 @@ that go with them (manifest, gates, datasheet, licence)."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,7 +29,7 @@ from overtone.echat.making.sheet import sheet
 from overtone.echat.making.sound import HEARD_AT, Samples16
 from overtone.echat.making.spoken import Reply
 from overtone.errors import DataError
-from overtone.paths import write_whole
+from overtone.paths import sha256, write_whole
 from overtone.version import __version__
 
 NAME, DATASET = "echat", "overtone-echat"
@@ -149,7 +148,7 @@ def write_records(out: Path, records: Mapping[str, Sequence[Record]], outputs: O
         if outputs.wavs:
             path = out / f"{part}.list"
             containers.write_raw(path, rows)
-            written[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+            written[path.name] = sha256(path)
         if outputs.pack:
             place = {row.wav: f"{containers.PACK[1]}#{at}" for at, row in enumerate(rows) if row.wav} | {"": ""}
             folder = Path(outputs.pack) / part
@@ -165,8 +164,7 @@ def write_records(out: Path, records: Mapping[str, Sequence[Record]], outputs: O
             ]
             containers.write_raw(folder / containers.PACK[0], packed)
             for name in containers.PACK[:2]:
-                with (folder / name).open("rb") as file:
-                    written[f"pack/{part}/{name}"] = hashlib.file_digest(file, "sha256").hexdigest()
+                written[f"pack/{part}/{name}"] = sha256(folder / name)
         if outputs.shards:
             if not outputs.wavs:
                 raise DataError("shards are made from sound files; leave --pack-only out")

@@ -4,8 +4,6 @@ kept beside its weights, so that it is built again where its source is not at ha
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -25,7 +23,7 @@ from overtone.echat.net.device import narrow
 from overtone.echat.net.encoders import open_encoder
 from overtone.echat.net.model import EChat, fill
 from overtone.errors import DataError, UsageError
-from overtone.paths import read_plain, shown
+from overtone.paths import read_plain, sha256, shown, to_disk
 from overtone.spec import suggest
 from overtone.version import __version__
 
@@ -96,7 +94,7 @@ def save(
         index = Index(FORMAT, msgspec.to_builtins(config), written, __version__, notes or {}, kind)
         (fresh / INDEX).write_bytes(msgspec.json.format(msgspec.json.encode(index)))
         for path in fresh.iterdir():
-            _to_disk(path)
+            to_disk(path)
         if folder.exists():
             if not (folder / INDEX).is_file() and any(folder.iterdir()):
                 raise UsageError(f"{shown(str(folder))}: holds other files; give a folder of its own for a checkpoint")
@@ -203,7 +201,7 @@ def _write(folder: Path, part: str, state: dict[str, Tensor], dtype: torch.dtype
     save_file({name: value.to("cpu").contiguous() for name, value in tensors.items()}, path)
     size = sum(value.numel() for value in state.values())
     form, base = (kept.form, kept.base) if kept else ("", "")
-    return Part(path.name, _sha256(path), path.stat().st_size, size, form, base)
+    return Part(path.name, sha256(path), path.stat().st_size, size, form, base)
 
 
 def _whole(state: dict[str, Tensor], part: Part, folder: Path, where: Path, given: str) -> dict[str, Tensor]:
@@ -229,22 +227,12 @@ def _read(path: Path, part: Part, check: bool) -> dict[str, Tensor]:
         raise DataError(f"{shown(str(path))}: missing from its checkpoint; {again}")
     if path.stat().st_size != part.bytes:
         raise DataError(f"{shown(str(path))}: {path.stat().st_size} bytes instead of {part.bytes}; {again}")
-    if check and _sha256(path) != part.sha256:
+    if check and sha256(path) != part.sha256:
         raise DataError(f"{shown(str(path))}: changed since it was written (another SHA-256); {again}")
     try:
         return dict(load_file(path))
     except SafetensorError as error:
         raise DataError(f"{shown(str(path))}: not a safetensors file ({error}); {again}") from None
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _to_disk(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def _beside(folder: Path, what: str) -> Path:
