@@ -195,12 +195,12 @@ def differences(found: Found) -> list[str]:
             others = [f"{arm}/{source}" for arm in arms] + [f"{FULL}/{s}" for s in ("deaf", "oracle") if source == OWN]
             cells = [found.differences.get((part, measure, f"{FULL}/{source}", other)) for other in others]
             if any(cells):
-                told = [_marked(d) for d in cells] + [""] * (len(arms) + 2 - len(cells))
+                told = [marked(d) for d in cells] + [""] * (len(arms) + 2 - len(cells))
                 lines.append([PARTS[part], name, *told])
     return table(["full against", "", *(ARMS[arm] for arm in arms), "deaf cascade", "oracle"], lines)
 
 
-def _marked(difference: Difference | None) -> str:
+def marked(difference: Difference | None) -> str:
     if difference is None:
         return "–"
     return f"**{points(difference)}**" if difference.sure else points(difference)
@@ -227,15 +227,20 @@ BLOCKS: dict[str, Callable[[Found], list[str]]] = {
 
 
 def filled(page: str, scores: Scores) -> str:
-    """The page with what stands between `<!-- NAME -->` and `<!-- /NAME -->` written anew."""
+    """The page with all tables written anew."""
     found = Found(scores)
     for name, make in BLOCKS.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
-        if not pattern.search(page):
-            raise ValueError(f"the page has no place for {name}: <!-- {name} --> … <!-- /{name} -->")
-        text = "\n".join(make(found))
-        page = pattern.sub(lambda match, text=text: f"{match[1]}\n{text}\n\n{match[2]}", page)  # type: ignore[misc]
+        page = block(page, name, make(found))
     return page
+
+
+def block(page: str, name: str, lines: Sequence[str]) -> str:
+    """The page with what stands between `<!-- NAME -->` and `<!-- /NAME -->` written anew."""
+    pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
+    if not pattern.search(page):
+        raise ValueError(f"the page has no place for {name}: <!-- {name} --> … <!-- /{name} -->")
+    text = "\n".join(lines)
+    return pattern.sub(lambda match: f"{match[1]}\n{text}\n\n{match[2]}", page)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -20,7 +20,7 @@ from overtone.echat.exam.predictions import Head, Prediction
 from overtone.echat.exam.scores import Scores
 from overtone.echat.exam.tallies import Measure
 from overtone.errors import DataError
-from scripts import echat_results
+from scripts import echat_again, echat_results
 
 SORRY, NICE, FINE = "I am sorry.", "How nice!", "All right."
 
@@ -329,3 +329,10 @@ def test_the_tables_of_our_page_are_those_of_the_runs_that_are_kept() -> None:
         return {(r.arm, r.part, r.measure, r.source): r.value for r in found.rows}
 
     assert (again.arms, again.parts, values(again)) == (kept.arms, kept.parts, values(kept))
+
+
+def test_the_runs_that_were_made_again_are_told_as_they_are_kept() -> None:
+    page = echat_results.PAGE.read_text(encoding="utf-8")
+    assert echat_results.block(page, "each", echat_again.each()) == page
+    kept = {path.name.split(".")[0] for path in (echat_again.BENCH / "echat_later").glob("*.gz")}
+    assert kept | {f"full-{seed}" for seed in range(5)} == set(echat_again.KERNELS)

@@ -71,8 +71,9 @@ class Recorder:
         return *((tensor.shape, tensor.requires_grad) for tensor in tensors), *given.values()
 
     def try_out(self, *tensors: Tensor, **given: Any) -> None:
-        """Compute once: what is only done the first time must not be recorded. Weights without a part in it go."""
-        with self.aside():
+        """Compute once: what is only done the first time must not be recorded. Weights without a part in it go. What is
+        drawn here is drawn again: a step that records, as a resumed run's first does, draws what others would."""
+        with self.aside(), torch.random.fork_rng([tensor.device for tensor in tensors[:1] if tensor.is_cuda]):
             out = self.run(self.aliases, *tensors, **given)
             heads = [tensor for tensor in tensors if tensor.requires_grad]
             found = torch.autograd.grad(out.sum(), [*heads, *self.aliases.values()], allow_unused=True)[len(heads) :]
