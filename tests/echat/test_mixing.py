@@ -54,6 +54,15 @@ def test_processes_take_the_same_tasks_and_no_record_twice() -> None:
         assert max(seen.values()) == 1
 
 
+@pytest.mark.parametrize(("records", "world"), [(60, 2), (300, 8)])
+def test_the_longest_records_are_learnt_too_where_processes_leave_some_out(records: int, world: int) -> None:
+    made = source("s2t", records)
+    mixture = Mixture([made], budget=1000, world=world)
+    learnt = {at for epoch in range(30) for batch in mixture.plan("s2t", epoch) for _, at in batch}
+    assert learnt == set(range(records))
+    assert all(len(mixture.plan("s2t", epoch)) % world == 0 for epoch in range(30))
+
+
 @pytest.mark.parametrize("world", [1, 2, 3])
 @pytest.mark.parametrize("start", [1, 17, 150])
 def test_a_restart_goes_on_where_it_was(start: int, world: int) -> None:

@@ -36,6 +36,14 @@ def test_every_arm_takes_the_same_steps_and_target_tokens(name: str, scale: floa
 
 
 @pytest.mark.parametrize("name", ["full", "mini", "short", "tiny"])
+def test_so_many_steps_a_stage_are_the_same_in_every_arm_too(name: str) -> None:
+    found = [plan(preset(name), arm, each=3) for arm in ARMS]
+    assert [run.steps for run in found[0]] == [3] * len(preset(name))
+    spent = {(sum(run.steps for run in runs), sum(run.targets for run in runs)) for runs in found}
+    assert len(spent) == 1
+
+
+@pytest.mark.parametrize("name", ["full", "mini", "short", "tiny"])
 def test_without_understanding_there_is_no_first_stage_and_without_thinking_no_thought(name: str) -> None:
     whole = plan(preset(name))
     assert [run.name for run in whole] == [*FIRST[name], "2a", "2b", "3"]

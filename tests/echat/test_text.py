@@ -64,6 +64,44 @@ def test_dialogues_are_learnt_and_saved_as_transformers_reads_them(folder, tmp_p
     assert (tmp_path / "out" / "report.html").is_file()
 
 
+@pytest.mark.parametrize("kind", ["granite", "gemma2"])
+def test_logits_are_the_models_own_also_where_it_scales_or_caps_them(kind: str) -> None:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    own = {"granite": {"logits_scaling": 8.0}, "gemma2": {"final_logit_softcapping": 3.0, "head_dim": 16}}[kind]
+    sizes = {
+        "vocab_size": 60, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "num_key_value_heads": 2, "initializer_range": 0.3, "pad_token_id": 0, "bos_token_id": None,
+        "eos_token_id": None,
+    }  # fmt: skip
+    torch.manual_seed(0)
+    lm = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **sizes, **own)).eval()
+    ids = [[5, 6, 7, 8], [9, 10, 11, 12, 13, 14]]
+    laid = [Sequence("k", "t2t", row, [-100, -100, *row[2:]], [False] * len(row)) for row in ids]
+    batch = Rows(laid, None, 2, 0, World(0, 1, torch.device("cpu"))).batch([0, 1])
+    told = [lm(input_ids=torch.tensor([row])).logits[0, 1:-1] for row in ids]
+    goal = torch.tensor([token for row in ids for token in row[2:]])
+    expected = torch.nn.functional.cross_entropy(torch.cat(told), goal)
+    assert TextModel(lm, None)(batch).loss.item() == pytest.approx(expected.item(), rel=1e-4)
+
+
+def test_rows_longer_than_the_model_has_positions_are_left_out_and_counted(folder, tmp_path) -> None:
+    from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
+
+    short = tmp_path / "short"
+    AutoTokenizer.from_pretrained(folder).save_pretrained(short)
+    small = GPT2Config(vocab_size=97, n_embd=32, n_layer=1, n_head=2, n_positions=128)
+    GPT2LMHeadModel(small).save_pretrained(short)
+
+    def told(words: str) -> dict[str, object]:
+        return {"messages": [{"role": "user", "content": words}, {"role": "assistant", "content": "fine"}]}
+
+    data = rows(tmp_path / "rows.jsonl", [told("hello")] * 8 + [told("hello " * 40)] * 2)
+    said: list[str] = []
+    assert run(settings(short, tmp_path, data, steps=2), said.append)
+    assert said[0] == "8 rows (2 left out: over 128 tokens, or no assistant's turn), 2 steps"
+
+
 def test_numbers_are_predicted_in_their_own_units(folder, tmp_path) -> None:
     words = ["bad", "so so", "good", "very good"]
     lines = [{"text": word, "targets": [100 + 10 * i, -i], "key": word} for i, word in enumerate(words)]
@@ -132,6 +170,7 @@ NUMBERS = [{"text": f"n {i}", "targets": [float(i)], "key": str(i)} for i in ran
         ([{"text": "n"}], "--held-out .*held.jsonl: regression needs as many targets"),
         ([{"text": "n", "targets": [1, 2]}], "--held-out .*held.jsonl: 2 targets a row, but --data has 1"),
         ([{"text": "n" * 2000, "targets": [1]}], "--held-out .*held.jsonl: nothing to learn"),
+        ([NUMBERS[0], {"text": "n" * 2000, "targets": [1]}], "held.jsonl: 1 of 2 rows cannot be predicted: over 1024"),
     ],
 )
 def test_held_out_rows_that_cannot_be_predicted_are_told_of_at_once(folder, tmp_path, lines, told) -> None:

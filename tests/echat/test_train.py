@@ -14,10 +14,10 @@ from overtone.echat.learn.batches import Clips
 from overtone.echat.learn.curves import LOG, read_log
 from overtone.echat.learn.stages import Rates, StageRun, plan, stages
 from overtone.echat.learn.stream import Corpus, Stream
-from overtone.echat.learn.train import Diverged, draw, make_optimiser
+from overtone.echat.learn.train import Diverged, draw, make_optimiser, train
 from overtone.echat.net.config import read
 from overtone.echat.net.tokenizer import open_tokenizer
-from tests.echat.toys import RUN, STAGE, Numbers, Toy, learn, make_pack
+from tests.echat.toys import ALONE, RUN, STAGE, Numbers, Toy, learn, make_pack
 
 
 def test_the_same_seed_gives_the_same_run_to_the_bit(tmp_path) -> None:
@@ -105,6 +105,13 @@ def test_gradients_of_several_batches_are_those_of_one(tmp_path) -> None:
 def test_a_loss_that_is_no_number_stops_the_run_with_advice(tmp_path) -> None:
     with pytest.raises(Diverged, match=r"step 4: .*no number.*lower"):
         learn(tmp_path, Numbers(broken=10))
+
+
+def test_a_gradient_that_is_no_number_is_no_finished_stage(tmp_path) -> None:
+    model = Toy()
+    model.lm.weight.register_hook(lambda slope: slope * float("nan"))
+    with pytest.raises(Diverged, match=r"step 1: the gradient's norm is no number.*lower"):
+        train(model, model.parts(), Numbers(), StageRun("1", STAGE, 1, 30), tmp_path, ALONE)
 
 
 def test_it_looks_now_and_then_with_dropout_off(tmp_path) -> None:

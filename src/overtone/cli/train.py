@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from overtone.paths import shown
 
 # Flags of one kind alone, by their names in Settings, which has their defaults: what is None here was not given.
 _ECHAT = ("preset", "stage", "start", "ablate", "scale", "encoder", "lm", "look_every", "samples", "workers", "graphs")
-_TEXT = ("model", "target", "held_out", "lr", "batch")
+_TEXT = ("model", "target", "held_out", "lr", "batch", "longest")
+_LEAST = {"steps": 0, "log_every": 1, "save_minutes": 0, "look_every": 0, "samples": 0, "batch": 1, "longest": 1}  # of each
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     text.add_argument("--held-out", metavar="FILE", type=Path, help="rows to be predicted at the end")
     text.add_argument("--lr", metavar="X", type=float, help="learning rate (0.0001)")
     text.add_argument("--batch", metavar="N", type=int, help="rows a step (16)")
+    text.add_argument("--longest", metavar="N", type=int, help="tokens of a row; longer ones are left out (1024)")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -60,10 +63,17 @@ def main(args: argparse.Namespace) -> int:
         _refuse(args, "echat", _ECHAT)
     if not args.data:
         raise UsageError("say what to learn from: --data PATH")
-    if args.steps < 0 or args.minutes <= 0 or args.log_every < 1 or (args.samples or 0) < 0:
-        raise UsageError("--steps, --minutes and --log-every must be above 0")
-    if args.batch is not None and args.batch < 1:
-        raise UsageError("--batch must be at least 1")
+    for name, least in _LEAST.items():
+        if (given := getattr(args, name)) is not None and not given >= least:
+            raise UsageError(f"--{name.replace('_', '-')} {given}: give {least} or more")
+    for name in ("minutes", "lr"):
+        if (given := getattr(args, name)) is not None and not given > 0:
+            raise UsageError(f"--{name} {given:g}: give a number above 0")
+    if args.lr == math.inf:
+        raise UsageError("--lr inf: give a number")
+    most = 4 * (os.cpu_count() or 1)
+    if args.workers is not None and not 0 <= args.workers <= most:
+        raise UsageError(f"--workers {args.workers}: give a number from 0 to {most} on this machine")
     if not 0 <= args.seed < 2**63:
         raise UsageError(f"--seed {args.seed}: give a whole number from 0 to {2**63 - 1}")
     try:

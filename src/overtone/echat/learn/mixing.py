@@ -197,8 +197,11 @@ class Mixture:
             near = order[at : at + window]
             near = near[np.argsort(charges[near], kind="stable")]
             batches += self._batches(picks, charges, near, most)
+        if spare := len(batches) % self.world:  # any of them: the last are the longest, and would never be learnt
+            gone = set(rng.choice(len(batches), spare, replace=False).tolist())
+            batches = [batch for at, batch in enumerate(batches) if at not in gone]
         # Processes that wait for each other take batches of like length: neighbours stay together in the shuffle.
-        for at in range(0, len(batches) - self.world + 1, self.world):
+        for at in range(0, len(batches), self.world):
             groups.append(batches[at : at + self.world])
         plan = [batch for g in rng.permutation(len(groups)) for batch in groups[g]]
         self._kept[task] = (epoch, plan)

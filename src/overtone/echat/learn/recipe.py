@@ -88,12 +88,8 @@ def _run(settings: Settings, say: Callable[[str], None], told_to_end: Callable[[
     deadline = time.monotonic() + 60 * settings.minutes
     config = given(configs.read(settings.preset), settings)
     table = stages(config.stage, settings.preset)
-    planned = plan(table, settings.ablate, settings.scale)
+    planned = plan(table, settings.ablate, settings.scale, each=settings.steps)
     chosen = {r.name for r in plan(table, settings.ablate, settings.scale, settings.stage)}
-    if settings.steps:
-        planned = [
-            StageRun(r.name, r.stage, settings.steps, max(1, settings.steps * r.targets // r.steps)) for r in planned
-        ]
     corpus = Corpus(settings.data)
     corpus.check(config.model.speech)
     world = launch.enter(settings.device)

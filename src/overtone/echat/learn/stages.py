@@ -124,21 +124,24 @@ def stages(tables: Mapping[str, object], where: str) -> dict[str, Stage]:
     return {n: convert(table, Stage, f"{where}: [stage.{n}]") for n, table in tables.items() if n != "prefer"}
 
 
-def plan(stages: Mapping[str, Stage], ablate: Iterable[str] = (), scale: float = 1.0, only: str = "") -> list[StageRun]:
+def plan(
+    stages: Mapping[str, Stage], ablate: Iterable[str] = (), scale: float = 1.0, only: str = "", each: int = 0
+) -> list[StageRun]:
     """The stages of one run. All arms of an ablation take the same optimiser steps and the same target tokens.
 
     - understanding: stage 1 is left out; its steps and target tokens go to the other stages, in proportion to their own
       steps, so that what differs is what was learnt with them, not how much.
     - think: no feed thinks. A sequence without a thought has fewer targets, so more of them make a step.
 
-    `scale` shortens (or lengthens) every stage; `only` is one stage, or a group of them (2 is 2a and 2b).
+    `scale` shortens (or lengthens) every stage, `each` gives every stage so many steps; `only` is one stage, or a group
+    of them (2 is 2a and 2b).
     """
     ablate = set(ablate)
     for name in sorted(ablate - set(ABLATIONS)):
         raise UsageError(f"--ablate {name!r} is unknown{suggest(name, ABLATIONS)}")
     if not 0 < scale <= 1000:
         raise UsageError("--scale must be above 0")
-    steps = {name: max(1, round(stage.steps * scale)) for name, stage in stages.items()}
+    steps = {name: each or max(1, round(stage.steps * scale)) for name, stage in stages.items()}
     targets = {name: steps[name] * stage.targets for name, stage in stages.items()}
     kept = [name for name in stages if not ("understanding" in ablate and name.startswith("1"))]
     if not kept:

@@ -77,7 +77,7 @@ class TextModel(nn.Module):
     def last(self, batch: Any) -> Tensor:
         """What is predicted of each row, in units of the spread: (B, n)."""
         assert self.head is not None
-        hidden = self.lm.base_model(inputs_embeds=self._embedded(batch), attention_mask=batch.mask).last_hidden_state
+        hidden = self.lm.base_model(input_ids=batch.ids, attention_mask=batch.mask, use_cache=False).last_hidden_state
         ends = batch.mask.sum(1) - 1  # (B,)
         return self.head(hidden[torch.arange(len(ends), device=ends.device), ends].float())
 
@@ -87,14 +87,19 @@ class TextModel(nn.Module):
             goal = (batch.numbers - self.mean) / self.spread
             loss = F.mse_loss(self.last(batch), goal)
             return Out(loss, loss.detach(), none, none, none, torch.tensor(goal.numel()), none)
-        hidden = self.lm.base_model(inputs_embeds=self._embedded(batch), attention_mask=batch.mask).last_hidden_state
         at = batch.target_at
-        logits = self.lm.get_output_embeddings()(hidden.flatten(0, 1)[at - 1])  # (N, V)
+
+        def few(module: nn.Module, given: tuple[Tensor]) -> tuple[Tensor]:
+            return (given[0].flatten(0, 1)[at - 1][None],)  # (1, N, d): logits of all positions would not fit
+
+        # The model's own logits, not its table's: some scale or cap them.
+        hook = self.lm.get_output_embeddings().register_forward_pre_hook(few)
+        try:
+            logits = self.lm(input_ids=batch.ids, attention_mask=batch.mask, use_cache=False).logits[0]  # (N, V)
+        finally:
+            hook.remove()
         loss = F.cross_entropy(logits.float(), batch.targets.flatten()[at])
         return Out(loss, loss.detach(), none, none, none, torch.tensor(len(at)), none)
-
-    def _embedded(self, batch: Any) -> Tensor:
-        return self.lm.get_input_embeddings()(batch.ids)
 
 
 class Rows:
@@ -144,8 +149,10 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
             )
         torch.manual_seed(settings.seed)
         lm, tok, save_tokenizer = open_text(settings.model)
-        laid, numbers = lay(records, tok, settings)
-        held = _lay_held_out(asked, tok, settings, numbers, world) if settings.held_out else None
+        room = getattr(lm.config.get_text_config(), "max_position_embeddings", None) or settings.longest
+        longest = min(settings.longest, room)
+        laid, numbers = lay(records, tok, settings, longest)
+        held = _lay_held_out(asked, tok, settings, longest, numbers, world) if settings.held_out else None
         model = TextModel(lm, numbers)
         stage = Stage(
             f"{settings.model}, {settings.target}", settings.steps, 1, Rates(adapter=HEAD_RATE, lm=settings.lr),
@@ -155,7 +162,8 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
         folder = settings.out / "stage-text"
         if world.first:
             _claim(settings, planned, folder)
-            say(f"{len(laid)} rows, {settings.steps} steps")
+            left = f" ({len(records) - len(laid)} left out: over {longest} tokens, or no assistant's turn)"
+            say(f"{len(laid)} rows{left if len(laid) < len(records) else ''}, {settings.steps} steps")
         if (folder / MODEL).is_dir():
             say("it is done")
             if held:
@@ -217,8 +225,11 @@ class HuggingFace:
         return list(self.tokenizer.encode(text, add_special_tokens=False))
 
 
-def lay(records: Sequence[TextRecord], tok: Any, settings: Settings) -> tuple[list[layout.Sequence], Tensor | None]:
-    """The rows as sequences, and their numbers; what cannot be learnt is told before the first step."""
+def lay(
+    records: Sequence[TextRecord], tok: Any, settings: Settings, longest: int
+) -> tuple[list[layout.Sequence], Tensor | None]:
+    """The rows of at most `longest` tokens as sequences, and their numbers; what cannot be learnt is told before the
+    first step."""
     wide = {len(record.targets) for record in records}
     regression = settings.target == "regression"
     if regression and (len(wide) != 1 or 0 in wide):
@@ -229,12 +240,12 @@ def lay(records: Sequence[TextRecord], tok: Any, settings: Settings) -> tuple[li
     laid, kept = [], []
     for record in records:
         sequence = layout.build_text(record, tok)
-        if len(sequence.ids) <= settings.longest and (regression or any(t != IGNORED for t in sequence.targets)):
+        if len(sequence.ids) <= longest and (regression or any(t != IGNORED for t in sequence.targets)):
             laid.append(sequence)
             kept.append(record.targets)
     if not laid:
         raise DataError(
-            f"nothing to learn in {len(records)} rows: none has an assistant's turn of at most {settings.longest} "
+            f"nothing to learn in {len(records)} rows: none has an assistant's turn of at most {longest} "
             'tokens; a row is {"messages": [{"role": "user", …}, {"role": "assistant", …}]}'
         )
     numbers = torch.tensor(kept) if regression else None
@@ -244,14 +255,19 @@ def lay(records: Sequence[TextRecord], tok: Any, settings: Settings) -> tuple[li
 
 
 def _lay_held_out(
-    records: Sequence[TextRecord], tok: Any, settings: Settings, learnt: Tensor | None, world: World
+    records: Sequence[TextRecord], tok: Any, settings: Settings, longest: int, learnt: Tensor | None, world: World
 ) -> Rows:
     """The rows to be predicted at the end. What is wrong with them is told before the first step too."""
     where = f"--held-out {shown(str(settings.held_out))}"
     try:
-        laid, numbers = lay(records, tok, settings)
+        laid, numbers = lay(records, tok, settings, longest)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
+    if lost := len(records) - len(laid):
+        raise DataError(
+            f"{where}: {lost} of {len(records)} rows cannot be predicted: over {longest} tokens, or without an "
+            "assistant's turn; shorten them or leave them out, or give a larger --longest where the model has room"
+        )
     if numbers is not None and learnt is not None and numbers.shape[1] != learnt.shape[1]:
         raise DataError(f"{where}: {numbers.shape[1]} targets a row, but --data has {learnt.shape[1]}; give as many")
     return Rows(laid, numbers, settings.batch, 0, world)

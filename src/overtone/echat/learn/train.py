@@ -4,6 +4,7 @@ knows nothing of speech: any module that turns a Batch into an Out can be traine
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import threading
 import time
@@ -24,7 +25,7 @@ from overtone.paths import write_whole
 
 
 class Diverged(OvertoneError):
-    """The loss is no number any more."""
+    """The loss, or its gradient, is no number any more."""
 
 
 class Out(Protocol):
@@ -247,8 +248,10 @@ class Log:
         if self.world.first:
             tell(last, speed * self.world.size)
         for row in written:
-            if not (row.loss == row.loss and abs(row.loss) != float("inf")):
-                raise Diverged(
-                    f"step {row.step}: the loss is no number any more (the gradient's norm was {row.norm:.3g}); lower "
-                    "the stage's learning rates or lengthen its warm-up, and go on from the last checkpoint (--resume)"
-                )
+            for what, number in (("loss", row.loss), ("gradient's norm", row.norm)):
+                if not math.isfinite(number):
+                    raise Diverged(
+                        f"step {row.step}: the {what} is no number any more (loss {row.loss:.3g}, norm {row.norm:.3g});"
+                        " lower the stage's learning rates or lengthen its warm-up, and go on from the last checkpoint "
+                        "(--resume)"
+                    )
