@@ -168,12 +168,12 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     output_audio_tokens: int = 0
 
 
-THOUGHT, TOKENS = "thought: ", "speech tokens: "  # how notes begin that are part of a reply
+THOUGHT, EMOTION, TOKENS = "thought: ", "reply emotion: ", "speech tokens: "  # how notes begin that are part of a reply
 
 
 def remarks(notes: Iterable[str]) -> list[str]:
     """The notes that tell something about a reply and are no part of it."""
-    return [note for note in notes if not note.startswith((THOUGHT, TOKENS))]
+    return [note for note in notes if not note.startswith((THOUGHT, EMOTION, TOKENS))]
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):

@@ -296,13 +296,14 @@ def test_thoughts_and_speech_tokens_that_a_model_told_come_along(tmp_path: Path)
         store.plan([(item(0, "target", "sad"), ["enhance/audio"])], 2)
         store.commit()
         for ask in store.open_asks(0, 100):
-            told = ("thought: <think>sad<think end>", "speech tokens: 3 1 4")
+            told = ("thought: <think>sad<think end>", "reply emotion: caring", "speech tokens: 3 1 4")
             notes = told if ask.repeat else (f"speech tokens: {'9' * 5000}",)  # no token has so many digits
             store.add_reply(ask, 0, Reply(f"r{ask.repeat}", notes=notes), sent=b"[]", latency=1.0, attempts=1)
             store.add_scores([(ask.id, Score("semsim", "s", float(ask.repeat)))])
         store.commit()
     (pair,) = find([tmp_path / "r"], Wanted(by=("semsim",), margins={"": 0.5}, voters=1)).pairs
     assert (pair.chosen.thought, pair.chosen.speech_tokens) == ("<think>sad<think end>", (3, 1, 4))
+    assert (pair.chosen.emotion, pair.rejected.emotion) == ("caring", "")
     assert (pair.rejected.thought, pair.rejected.speech_tokens) == ("", ())
 
 

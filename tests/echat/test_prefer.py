@@ -186,6 +186,23 @@ def test_a_thought_is_laid_out_as_in_training(made, tmp_path) -> None:
     assert _text(found[4].lay("s2s", tok, thinking=True)[0], tok).startswith(unsure + "<NEUTRAL>I am sorry")
 
 
+def test_a_reply_keeps_the_tag_it_was_said_with(made, tmp_path) -> None:
+    tok = open_tokenizer(read(str(made / "small.toml")).model)
+    rows = [pair(n) for n in (0, 1, 2, 3)]
+    thoughts = ("", "<think>The voice is low.<think end>", THOUGHT, "")
+    for row, thought, emotion in zip(rows, thoughts, ("sad", "sad", "", "<b>"), strict=True):
+        for side in (row["chosen"], row["rejected"]):
+            side |= {"thought": thought, "emotion": emotion}
+    write(tmp_path / "p.jsonl", rows)
+    pairs.pack([tmp_path / "p.jsonl"], tmp_path / "pack")
+    found = pairs.of_pack(Corpus([tmp_path / "pack"]).packs[0])
+    said = [_text(both.lay("s2s", tok, thinking=True, tags=True)[0], tok) for both in found]
+    assert [text[: text.index("I am")] for text in said] == ["<SAD>", thoughts[1] + "<SAD>", THOUGHT + "<NEUTRAL>", ""]
+    plain = _text(found[2].lay("s2s", tok, thinking=False, tags=True)[0], tok)
+    assert plain.startswith("<NEUTRAL>I am sorry"), "a model that always tells it tells it without a thought too"
+    assert _text(found[0].lay("s2s", tok, thinking=True)[0], tok).startswith("I am"), "a model that was taught none"
+
+
 def _text(sequence: layout.Sequence, tok: Any) -> str:
     return bytes(i for i in sequence.targets if 0 <= i < 256).decode()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import io
 import subprocess
 import sys
@@ -18,10 +19,12 @@ from bench.data import make
 from overtone import open_run
 from overtone.audio import encode_wav, load_sound
 from overtone.echat.net import checkpoint, config
+from overtone.echat.talk.answer import Answer
 from overtone.errors import DataError, MissingExtra, ModelFailure, UsageError
 from overtone.models import echat
 from overtone.schema import Key, Message, Request
 from overtone.spec import parse_spec
+from overtone.workers import protocol
 
 pytestmark = pytest.mark.local
 
@@ -146,3 +149,12 @@ async def test_a_python_that_is_not_there_or_has_no_torch_is_told(tiny: Path, tm
             await model.open()
     finally:
         await model.close()
+
+
+def test_what_a_reply_was_said_with_is_noted(monkeypatch) -> None:
+    monkeypatch.syspath_prepend(Path(protocol.__file__).parent)  # as it is run
+    engine = importlib.import_module("overtone.echat.talk.worker").Engine()
+    engine.tells = False
+    told = engine._told(Answer("Oh no.", "<think>sad<think end>", "caring", codes=(3, 1)))
+    assert list(told) == ["thought: <think>sad<think end>", "reply emotion: caring"]
+    assert not list(engine._told(Answer("Oh no.")))

@@ -32,14 +32,14 @@ from overtone.arena.table import FILE, Table, Vote
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.judges import rubric as rubrics
 from overtone.paths import shown, write_whole
-from overtone.schema import THOUGHT, TOKENS, Item
+from overtone.schema import EMOTION, THOUGHT, TOKENS, Item
 
 VOTERS, AGREEMENT, PER_ITEM = 2, 2 / 3, 1
 TRAIN, HELD_OUT = "train", "held-out"
 
 
 class Side(Struct, frozen=True, omit_defaults=True):
-    """One of the two replies. `thought` and `speech_tokens` are there where the model told them."""
+    """One of the two replies. `thought`, `emotion` and `speech_tokens` are there where the model told them."""
 
     run: str
     model: str
@@ -49,6 +49,7 @@ class Side(Struct, frozen=True, omit_defaults=True):
     audio: str = ""
     audio_sha256: str = ""
     speech_tokens: tuple[int, ...] = ()
+    emotion: str = ""
 
 
 class Voter(Struct, frozen=True, omit_defaults=True):
@@ -235,7 +236,7 @@ def _side(said: Said) -> Side:
         codes = []
     return Side(
         said.run, said.model, said.text, said.repeat, said.noted(THOUGHT), str(said.audio) if said.audio else "",
-        said.audio_name, tuple(map(int, codes)),
+        said.audio_name, tuple(map(int, codes)), said.noted(EMOTION),
     )  # fmt: skip
 
 

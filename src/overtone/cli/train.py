@@ -14,7 +14,15 @@ from overtone.paths import shown
 # Flags of one kind alone, by their names in Settings, which has their defaults: what is None here was not given.
 _ECHAT = ("preset", "stage", "start", "ablate", "scale", "encoder", "lm", "look_every", "samples", "workers", "graphs")
 _TEXT = ("model", "target", "held_out", "lr", "batch", "longest")
-_LEAST = {"steps": 0, "log_every": 1, "save_minutes": 0, "look_every": 0, "samples": 0, "batch": 1, "longest": 1}  # of each
+_LEAST = {
+    "steps": 0,
+    "log_every": 1,
+    "save_minutes": 0,
+    "look_every": 0,
+    "samples": 0,
+    "batch": 1,
+    "longest": 1,
+}
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from overtone import audio
 from overtone.echat.data import layout, think
 from overtone.echat.data.containers import RATE, Pack, PackWriter
-from overtone.echat.data.labels import tag
+from overtone.echat.data.labels import is_reply, tag
 from overtone.echat.data.layout import Task, Think, Tokens
 from overtone.echat.data.records import Record, from_raw, to_raw
 from overtone.echat.speech import SpeechTokens
@@ -37,6 +37,7 @@ class Side(Struct, frozen=True):
     thought: str = ""
     audio: str = ""
     speech_tokens: tuple[int, ...] = ()
+    emotion: str = ""
 
 
 class Pair(Struct, frozen=True):
@@ -59,15 +60,18 @@ class Both(Struct, frozen=True):
     rejected: Record
     thinks: tuple[Think, Think] = ("", "")
 
-    def lay(self, task: Task, tok: Tokens, *, thinking: bool) -> tuple[layout.Sequence, layout.Sequence]:
-        """Both sequences. Raises Unfit where a side lacks what the task needs. Without thoughts where one has none."""
+    def lay(
+        self, task: Task, tok: Tokens, *, thinking: bool, tags: bool = False
+    ) -> tuple[layout.Sequence, layout.Sequence]:
+        """Both sequences. Raises Unfit where a side lacks what the task needs. Without thoughts where one has none.
+        With `tags` the model begins every reply with the tag of its emotion; where that is not known, none is made up.
+        """
         made = []
         for record, how in ((self.chosen, self.thinks[0]), (self.rejected, self.thinks[1])):
             way: Think = how if thinking and all(self.thinks) else ""
             rng = random.Random(0)  # decides only about labels that a thought lacks: see _way
-            made.append(
-                layout.build(record, task, tok, think=way, rng=rng, reply_tag=way == "natural" and _tagged(record))
-            )
+            told = (tags and bool(record.reply_emotion)) or (way == "natural" and _tagged(record))
+            made.append(layout.build(record, task, tok, think=way, rng=rng, reply_tag=told))
         return made[0], made[1]
 
 
@@ -161,7 +165,7 @@ def _record(pair: Pair, side: Side, tokens: SpeechTokens | None) -> Record:
         "clip",
         heard.question or pair.words,
         heard.labels,
-        heard.reply_emotion,
+        heard.reply_emotion or (side.emotion if is_reply(side.emotion) else ""),
         inner,
         codes,
         dataset=DATASET,

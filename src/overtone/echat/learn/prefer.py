@@ -31,7 +31,7 @@ from overtone.echat.learn.batches import RATE, Batch, Clips, collate
 from overtone.echat.learn.curves import LOOKS, MARGINS, RUN, Look, Margin, Row, write_report
 from overtone.echat.learn.recipe import DATA, Settings, claim, finish, first_model, given, same_data, save_every
 from overtone.echat.learn.speaking import Samples
-from overtone.echat.learn.stages import Augment, Stage, StageRun
+from overtone.echat.learn.stages import Augment, Stage, StageRun, stages
 from overtone.echat.learn.stream import TRAIN, Corpus
 from overtone.echat.learn.train import ending_politely, train
 from overtone.echat.net import checkpoint
@@ -151,9 +151,11 @@ class Pairs:
     """Batches of pairs without end: each time round all pairs in a new order, the same for the same seed."""
 
     def __init__(
-        self, corpus: Corpus, clips: Clips, stage: PreferStage, model: ModelConfig, tok: Any, seed: int = 0
-    ) -> None:
+        self, corpus: Corpus, clips: Clips, stage: PreferStage, model: ModelConfig, tok: Any, seed: int = 0,
+        tags: bool = False,
+    ) -> None:  # fmt: skip
         self.corpus, self.clips, self.stage, self.model, self.seed = corpus, clips, stage, model, seed
+        self.tags = tags  # before every reply stands its emotion's, see Both.lay
         self.left_out: Counter[str] = Counter()
         found = [both for pack in corpus.packs for both in pairs.of_pack(pack)]
         pairs.check_apart((both.chosen.group, both.chosen.part) for both in found)
@@ -211,7 +213,7 @@ class Pairs:
             why = ""
             for feed in self.stage.feeds:
                 try:
-                    sides = both.lay(feed.task, tok, thinking=feed.think)
+                    sides = both.lay(feed.task, tok, thinking=feed.think, tags=self.tags)
                 except layout.Unfit as error:
                     why = error.why
                     continue
@@ -281,7 +283,8 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
     corpus.check(config.model.speech)
     tok = open_tokenizer(config.model)
     clips = Clips(corpus.packs, world.device)
-    data = Pairs(corpus, clips, stage, config.model, tok, settings.seed)
+    tags = any(taught.reply_tag for taught in stages(config.stage, settings.preset).values())
+    data = Pairs(corpus, clips, stage, config.model, tok, settings.seed, tags)
     started = {name: part.sha256 for name, part in index.parts.items()}
     told = msgspec.structs.replace(planned, targets=round(planned.targets * data.tokens()))  # the report counts tokens
     claim(settings, config, [told], started=started)

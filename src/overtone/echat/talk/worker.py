@@ -104,11 +104,14 @@ class Engine:
         ]
 
     def _told(self, found: Answer) -> Iterator[str]:
-        """What a run notes beside a reply: its thought, and where that is wanted its speech tokens."""
-        from overtone.schema import THOUGHT, TOKENS
+        """What a run notes beside a reply: its thought, the emotion it began with, and where that is wanted its speech
+        tokens."""
+        from overtone.schema import EMOTION, THOUGHT, TOKENS
 
         if found.thought:
             yield f"{THOUGHT}{found.thought}"
+        if found.emotion:
+            yield f"{EMOTION}{found.emotion}"
         if self.tells and found.codes:
             yield f"{TOKENS}{' '.join(map(str, found.codes))}"
 
