@@ -28,9 +28,9 @@ from overtone.echat.data import containers
 from overtone.echat.data.containers import RATE, PackWriter
 from overtone.echat.data.labels import DIMENSIONS, Labels
 from overtone.echat.data.records import UNDERSTANDING, Record, from_raw
-from overtone.echat.making import real
+from overtone.echat.making import corpora as known
 from overtone.echat.making.compose import all_heard
-from overtone.echat.making.real import Take
+from overtone.echat.making.corpora import Take
 from overtone.errors import UsageError
 from overtone.paths import shown
 
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def write(data: Path, out: Path, corpora: Sequence[str]) -> dict[str, int]:
     """A pack for each corpus; how many clips it has."""
-    takes, warnings = real.read(data)
+    takes, warnings = known.read(data)
     for line in warnings:
         print(f"! {line}")
     counts = {}

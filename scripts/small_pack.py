@@ -14,9 +14,11 @@ import argparse
 import gzip
 import hashlib
 import io
+import math
 import os
 import struct
 import sys
+import tempfile
 import time
 import zipfile
 import zlib
@@ -84,18 +86,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     pack.add_argument(
         "packs", metavar="PACK", nargs="+", type=Path, help="folders of packs; a folder's name is its part's"
     )
-    pack.add_argument("out", metavar="OUT", type=Path)
+    pack.add_argument("out", metavar="OUT", type=_folder)
     pack.add_argument(
-        "--slice-mb", metavar="MB", type=float, default=SLICE_MB, help=f"of a slice at most ({SLICE_MB:g})"
+        "--slice-mb", metavar="MB", type=_size, default=SLICE_MB, help=f"of a slice at most ({SLICE_MB:g})"
     )
     unpack = verbs.add_parser("unpack", help="slices → packs")
     unpack.add_argument("folders", metavar="DIR", nargs="+", type=Path, help="where slices lie, and small.json")
-    unpack.add_argument("out", metavar="OUT", type=Path)
+    unpack.add_argument("out", metavar="OUT", type=_folder)
     measured = verbs.add_parser("measure", help="what it costs, on some clips of packs")
     measured.add_argument("packs", metavar="PACK", nargs="+", type=Path)
-    measured.add_argument("--count", metavar="N", type=int, default=100)
+    measured.add_argument("--count", metavar="N", type=_count, default=100)
     for verb in (pack, unpack):
-        verb.add_argument("--jobs", metavar="N", type=int, default=os.cpu_count() or 1, help="processes (one a core)")
+        verb.add_argument(
+            "--jobs", metavar="N", type=_count, default=os.cpu_count() or 1, help="processes (one a core)"
+        )
     args = parser.parse_args(argv)
     try:
         if args.verb == "measure":
@@ -114,6 +118,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     return 0
+
+
+def _count(told: str) -> int:
+    if not told.isdecimal() or int(told) < 1:
+        raise argparse.ArgumentTypeError(f"{told!r} is not a whole number of at least 1")
+    return int(told)
+
+
+def _size(told: str) -> float:
+    try:
+        size = float(told)
+    except ValueError:
+        size = 0.0
+    if not (math.isfinite(size) and size > 0):
+        raise argparse.ArgumentTypeError(f"{told!r} is not a number of megabytes above 0")
+    return size
+
+
+def _folder(told: str) -> Path:
+    path = Path(told)
+    there = next(one for one in (path, *path.absolute().parents) if one.exists())
+    if not there.is_dir():
+        raise argparse.ArgumentTypeError(f"{str(there)!r} is a file; give a folder")
+    return path
 
 
 # ── there ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,8 +274,11 @@ def _begun(out: Path, parts: dict[str, Pack], todo: Sequence[tuple[str, int]], l
 
 
 def read(folders: Sequence[Path], out: Path, *, jobs: int = 1) -> Manifest:
-    """The packs of the slices in these folders. Raises DataError with what is missing, cut or foreign."""
+    """The packs of the slices in these folders. Raises DataError with what is missing, cut or foreign; packs in `out`
+    stay as they are until the new ones are whole."""
     made = _manifest(folders)
+    records = {name: _records(folders, name, part) for name, part in made.parts.items()}
+    homes = {name: inside(out, name) for name in made.parts}
     where = {one.name: _found(folders, one.name) for one in made.slices}
     held: dict[str, dict[int, Clip]] = {name: {} for name in made.parts}
     tasks: list[tuple[str, str, list[tuple[Clip, int]]]] = []
@@ -267,27 +298,37 @@ def read(folders: Sequence[Path], out: Path, *, jobs: int = 1) -> Manifest:
         if sorted(clips) != list(range(part.clips)) or sum(c.samples for c in clips.values()) != part.samples:
             raise DataError(f"{shown(name)}: {len(clips)} clips instead of {part.clips}; pack it again")
         starts[name] = np.cumsum([0, *(clips[i].samples for i in range(part.clips))], dtype=np.int64)
-        folder = inside(out, name)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / PACK[0]).unlink(missing_ok=True)  # without it a folder is no pack
-        with (folder / PACK[1]).open("wb") as file:
-            file.truncate(part.samples * 2)
-        np.save(folder / PACK[2], starts[name])
-    for one in made.slices:
-        rows = [(clip, int(starts[clip.part][clip.number])) for clip in indices[one.name]]
-        tasks += [(str(where[one.name]), str(out), rows[i : i + _CHUNK]) for i in range(0, len(rows), _CHUNK)]
-    for _ in spread(_decode, tasks, jobs):
-        pass
-    for name, part in made.parts.items():
-        path = _found(folders, f"{name}.jsonl.gz")
-        try:
-            lines = gzip.decompress(path.read_bytes())
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"{shown(str(path))}: cannot be read ({error}); carry it again") from None
-        if hashlib.sha256(lines).hexdigest() != part.records:
-            raise DataError(f"{shown(str(path))}: of another set than {MANIFEST}; carry both again")
-        write_whole(out / name / PACK[0], lines)
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".unpack-", dir=out) as fresh:
+        for name, part in made.parts.items():
+            folder = inside(Path(fresh), name)
+            folder.mkdir()
+            with (folder / PACK[1]).open("wb") as file:
+                file.truncate(part.samples * 2)
+            np.save(folder / PACK[2], starts[name])
+        for one in made.slices:
+            rows = [(clip, int(starts[clip.part][clip.number])) for clip in indices[one.name]]
+            tasks += [(str(where[one.name]), fresh, rows[i : i + _CHUNK]) for i in range(0, len(rows), _CHUNK)]
+        for _ in spread(_decode, tasks, jobs):
+            pass
+        for name, home in homes.items():
+            home.mkdir(exist_ok=True)
+            (home / PACK[0]).unlink(missing_ok=True)  # without it a folder is no pack
+            for file_name in PACK[1:]:
+                (Path(fresh) / name / file_name).replace(home / file_name)
+            write_whole(home / PACK[0], records[name])
     return made
+
+
+def _records(folders: Sequence[Path], name: str, part: Part) -> bytes:
+    path = _found(folders, f"{name}.jsonl.gz")
+    try:
+        lines = gzip.decompress(path.read_bytes())
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{shown(str(path))}: cannot be read ({error}); carry it again") from None
+    if hashlib.sha256(lines).hexdigest() != part.records:
+        raise DataError(f"{shown(str(path))}: of another set than {MANIFEST}; carry both again")
+    return lines
 
 
 def _decode(task: tuple[str, str, list[tuple[Clip, int]]]) -> None:
@@ -346,6 +387,8 @@ def measure(folders: Sequence[Path], count: int) -> None:
     for folder in folders:
         pack = Pack(folder)
         spoken += [(r.question, np.array(pack.clip(clip_index(r.wav)))) for r in pack.records if r.wav and r.question]
+    if not spoken:
+        raise DataError("no record of these packs has both a sound and its words; give others")
     spoken = spoken[:: max(1, len(spoken) // count)][:count]
     before = [samples for _, samples in spoken]
     seconds = sum(map(len, before)) / RATE

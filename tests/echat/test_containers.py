@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
 import io
-import logging
 import tarfile
 from pathlib import Path
 
@@ -165,25 +165,38 @@ def test_a_record_without_sound_packs_too(tmp_path: Path) -> None:
     assert Pack(tmp_path / "p").records[0].txt == "hello"
 
 
-def test_a_cut_line_is_named_or_left_out_and_counted(listed: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cut_line_is_named(listed: Path) -> None:
     data = listed.read_bytes()
     listed.write_bytes(data[: len(data) - 20])
     with pytest.raises(DataError, match=r"data\.list line 5: not JSON.*may be cut"):
         list(containers.read(listed))
-    with caplog.at_level(logging.WARNING):
-        assert len(list(containers.read(listed, strict=False))) == 4
-    assert "1 left out" in caplog.text
+
+
+def test_a_list_with_a_byte_order_mark_is_read_as_what_it_is(listed: Path, tmp_path: Path) -> None:
+    wanted, data = [bare(record) for record in containers.read(listed)], listed.read_bytes()
+    [shard] = containers.write_shards(tmp_path / "s", containers.read(listed))
+    names = shard.with_name("shards.list")
+    for path, held in ((listed, data), (listed.with_suffix(".jsonl"), data), (names, names.read_bytes())):
+        path.write_bytes(codecs.BOM_UTF8 + held)
+        assert [bare(record) for record in containers.read(path)] == wanted
+
+
+def test_a_record_in_a_list_of_shards_is_told_in_short(listed: Path, tmp_path: Path) -> None:
+    [shard] = containers.write_shards(tmp_path / "s", containers.read(listed))
+    names = shard.with_name("shards.list")
+    names.write_bytes(names.read_bytes() + listed.read_bytes())
+    with pytest.raises(DataError, match=r'shards\.list: \{"lang":.{40,60}… is no file\'s name'):
+        list(containers.read(names))
 
 
 @pytest.mark.parametrize("at", ["inside", "between"])
-def test_a_cut_shard_is_named_or_what_is_whole_is_read(at: str, listed: Path, tmp_path: Path) -> None:
+def test_a_cut_shard_is_named(at: str, listed: Path, tmp_path: Path) -> None:
     path = containers.write_shards(tmp_path / "s", containers.read(listed))[0]
     with tarfile.open(path) as tar:
         third = next(info for info in tar if info.name.startswith("key.2."))
     path.write_bytes(path.read_bytes()[: third.offset + (700 if at == "inside" else 0)])
     with pytest.raises(DataError, match="cut or damaged after byte"):
         list(containers.read(path))
-    assert [record.key for record in containers.read(path, strict=False)][:2] == ["key.0", "key.1"]
 
 
 @pytest.mark.parametrize("name", ["../k.txt", "/k.txt", "a\\k.txt"])
@@ -234,9 +247,10 @@ def test_a_file_that_is_no_shard_is_named(tmp_path: Path) -> None:
 def test_rows_of_text_are_read(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"text": "a", "targets": [1, 2]}\n\n{"text": 1}\n')
-    assert [row.targets for row in containers.read_text(path, strict=False)] == [(1.0, 2.0)]
+    rows = containers.read_text(path)
+    assert next(rows).targets == (1.0, 2.0)
     with pytest.raises(DataError, match="line 3"):
-        list(containers.read_text(path))
+        next(rows)
 
 
 def test_a_member_that_is_too_large_is_not_read(listed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,6 +276,51 @@ def test_the_command_packs_what_lies_in_any_container(
     turns = ["build", "echat", "--records", str(source), "--each-turn", "--out", str(tmp_path / "turns")]
     assert main(turns) == 0
     assert len(Pack(tmp_path / "turns").records) > 5
+
+
+def test_what_could_not_be_packed_leaves_nothing_in_the_way(listed: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pack"
+    command = ["build", "echat", "--out", str(out), "--records"]
+    missing = listed.parent / "wav" / "3.wav"
+    kept = missing.read_bytes()
+    missing.unlink()
+    for source in (str(listed), str(listed.parent / "mistyped.list")):
+        assert main([*command, source]) != 0
+        assert not out.exists()
+    missing.write_bytes(kept)
+    out.mkdir()
+    assert main([*command, str(listed.parent / "mistyped.list")]) != 0
+    assert out.is_dir()  # it was there before
+    assert main([*command, str(listed)]) == 0
+    assert len(Pack(out).records) == 5
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [(b'{"key": "k", "deep": ' + b"[" * 100_000, "data.list line 1: not JSON"), (b"\n", "holds no record")],
+)
+def test_the_command_tells_in_a_line_what_it_cannot_pack(
+    data: bytes, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "data.list"
+    path.write_bytes(data)
+    assert main(["build", "echat", "--records", str(path), "--out", str(tmp_path / "pack")]) != 0
+    [error] = capsys.readouterr().err.splitlines()
+    assert told in error
+    assert not (tmp_path / "pack").exists()
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--pack", "p"], ["--pack-only"], ["--shards"], ["--count", "3"], ["--only", "train"], ["--reply-audio"],
+     ["--texts-from", "t"], ["--hear-again"], ["--speech", "units"], ["--no-gates"], ["--jobs", "2"], ["--seed", "1"]],
+)  # fmt: skip
+def test_the_command_refuses_flags_of_building_beside_records(
+    flags: list[str], listed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["build", "echat", "--records", str(listed), "--out", str(tmp_path / "pack"), *flags]) == 2
+    assert f"{flags[0]} is for building; leave it out with --records" in capsys.readouterr().err
+    assert not (tmp_path / "pack").exists()
 
 
 def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

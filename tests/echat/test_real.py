@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from overtone.audio import encode_wav
 from overtone.cli._main import main
 from overtone.echat.data.containers import Pack, open_audio, read
 from overtone.echat.data.labels import Labels
+from overtone.echat.making import corpora as corpora_of
 from overtone.echat.making import real
 from overtone.errors import UsageError
 
@@ -57,9 +59,9 @@ def corpora(tmp_path: Path) -> Path:
 
 
 def test_every_corpus_is_found_by_its_files(corpora: Path) -> None:
-    takes, warnings = real.read(corpora)
+    takes, warnings = corpora_of.read(corpora)
     assert not warnings
-    counts = {name: sum(take.corpus == name for take in takes) for name in real.LICENCES}
+    counts = {name: sum(take.corpus == name for take in takes) for name in corpora_of.LICENCES}
     assert counts == {"ravdess": 72, "esc50": 12, "nonverbal": 4, "librispeech": 20, "speechocean": 4}
     told = {(t.labels.emotion, t.labels.gender) for t in takes if t.corpus == "ravdess"}
     assert told == {(e, g) for e in ("neutral", "happy", "anger") for g in ("male", "female")}
@@ -109,7 +111,7 @@ def test_records_are_the_same_wherever_the_corpora_lie(corpora: Path, tmp_path: 
 def test_two_recordings_of_one_name_are_not_mixed_up(corpora: Path) -> None:
     for kind in ("coughing", "crying", "laughing"):
         tone(corpora / "voices again" / kind / f"AB{kind[0]}_1.wav")
-    takes, warnings = real.read(corpora)
+    takes, warnings = corpora_of.read(corpora)
     assert sum(take.corpus == "nonverbal" for take in takes) == 4
     assert len(warnings) == 3
     assert all("has the name of another in nonverbal" in warning for warning in warnings)
@@ -120,8 +122,12 @@ def test_open_only_leaves_out_what_may_not_be_passed_on(corpora: Path, tmp_path:
     assert set(made.corpora) <= {"librispeech", "speechocean", "esc50", "librispeech+esc50", "speechocean+esc50"}
     rows = [r for path in (tmp_path / "out").glob("*.list") for r in read(path)]
     assert rows
-    assert all(r.extra["licence"] in real.OPEN for r in rows)
+    assert all(r.extra["licence"] in corpora_of.OPEN for r in rows)
     assert not any(r.labels.event == "sea waves" for r in rows)
+
+
+def prints(out: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 
 def manifest(out: Path) -> dict[str, Any]:
@@ -136,7 +142,7 @@ def test_the_manifest_tells_the_licence_that_all_recordings_leave(corpora: Path,
     assert set(told["parts"]) == {path.stem for path in (tmp_path / "open").glob("*.list")}
     for part, row in told["parts"].items():
         assert row["records"] == len(list(read(tmp_path / "open" / f"{part}.list"))) == sum(row["licences"].values())
-        assert set(row["licences"]) <= real.OPEN
+        assert set(row["licences"]) <= corpora_of.OPEN
     for name, digest in told["sha256"].items():
         path = tmp_path / "packs" / name.removeprefix("pack/") if "/" in name else tmp_path / "open" / name
         assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
@@ -147,23 +153,93 @@ def test_the_manifest_tells_the_licence_that_all_recordings_leave(corpora: Path,
     assert "CC-BY-NC-SA-4.0" in told["parts"]["train"]["licences"]
     for kind in ("coughing", "crying", "laughing", "yawning"):  # which allow no changed version
         (corpora / "voices" / kind / f"AB{kind[0]}_1.wav").unlink()
-    real.build(tmp_path / "all", corpora, wavs=False, pack=str(tmp_path / "all"))
-    assert manifest(tmp_path / "all")["licence"] == "CC-BY-NC-SA-4.0"
+    real.build(tmp_path / "fewer", corpora, wavs=False, pack=str(tmp_path / "fewer"))
+    assert manifest(tmp_path / "fewer")["licence"] == "CC-BY-NC-SA-4.0"
 
 
 def test_the_papers_of_another_set_are_not_written_over(corpora: Path, tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text('{"name": "echat"}')
-    with pytest.raises(UsageError, match=r"holds something else \(manifest.json\)"):
-        real.build(tmp_path, corpora, open_only=True)
-    assert not list(tmp_path.glob("*.list"))
+    for name in ("manifest.json", "train.list", "set.json", "exchanges.jsonl"):
+        out = tmp_path / Path(name).stem
+        out.mkdir()
+        (out / name).write_text('{"name": "echat"}')
+        with pytest.raises(UsageError, match=rf"holds something else \({name}\)"):
+            real.build(out, corpora, open_only=True)
+        assert [path.name for path in out.iterdir()] == [name]
+
+
+def test_another_set_of_recordings_is_refused_and_what_is_there_stays(
+    corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = {"open_only": True, "pack": str(tmp_path / "packs")}
+    shutil.rmtree(corpora / "RAVDESS")
+    real.build(tmp_path / "out", corpora, **ours)
+    before = prints(tmp_path / "out") | prints(tmp_path / "packs")
+    for asked, wrong in (
+        ({"seed": 1}, "its seed is 0, not 1"),
+        ({"open_only": False}, "its open_only is True, not False; its recordings is"),
+    ):
+        with pytest.raises(UsageError, match=wrong):
+            real.build(tmp_path / "out", corpora, **(ours | asked))
+        with pytest.raises(UsageError, match=rf"packs/\w+ holds a pack that would be lost: {wrong}"):
+            real.build(tmp_path / "other", corpora, **(ours | asked))
+        assert not (tmp_path / "other").exists()
+    with monkeypatch.context() as patched:
+        patched.setattr(real, "_sound", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            real.build(tmp_path / "out", corpora, wavs=False, **ours)
+    assert prints(tmp_path / "out") | prints(tmp_path / "packs") == before
+    real.build(tmp_path / "out", corpora, **ours)
+    assert prints(tmp_path / "out") | prints(tmp_path / "packs") == before
+    (tmp_path / "packs" / "train" / "set.json").unlink()
+    with pytest.raises(UsageError, match="it does not say which set it is of; give another --pack"):
+        real.build(tmp_path / "out", corpora, **ours)
 
 
 def test_a_file_that_is_not_there_is_passed_over_and_told(corpora: Path) -> None:
     (corpora / "ocean" / "2.wav").unlink()
-    takes, warnings = real.read(corpora)
+    takes, warnings = corpora_of.read(corpora)
     assert sum(t.corpus == "speechocean" for t in takes) == 3
     assert len(warnings) == 1
     assert "2.wav" in warnings[0]
+
+
+def test_a_bad_row_is_told_with_its_line_and_the_others_stay(corpora: Path, tmp_path: Path) -> None:
+    table = corpora / "ocean" / "labels.csv"
+    good = table.read_text().splitlines()
+    table.write_text("\n".join([*good[:2], "9.wav,0009,n/a,m,WELL", "8.wav,0008", *good[2:]]))
+    takes, warnings = corpora_of.read(corpora)
+    assert sum(take.corpus == "speechocean" for take in takes) == 4
+    assert warnings == [
+        f"{table} line 3: age 'n/a' is no number of years",
+        f"{table} line 4: it has no age",
+        f"{table.parent}: rows left out: 2",
+    ]
+    lone = tmp_path / "lone" / "ocean"
+    lone.mkdir(parents=True)
+    (lone / "labels.csv").write_text("\n".join([good[0], "9.wav,0009,n/a,m,WELL"]))
+    with pytest.raises(UsageError, match=r"no corpus that is known; .*labels\.csv line 2: age 'n/a' is no number"):
+        real.build(tmp_path / "out", lone.parent)
+
+
+def test_a_label_that_training_does_not_know_is_left_out_and_told(tmp_path: Path) -> None:
+    folder = tmp_path / "corpora" / "played"
+    tone(folder / "1.wav")
+    (folder / "labels.csv").write_text("file,actor,gender,emotion,text\n1.wav,1,male,bored,It is late.\n")
+    takes, warnings = corpora_of.read(folder.parent)
+    assert takes[0].labels == Labels(age="adult", gender="male")
+    assert "emotion 'bored' is no label" in warnings[0]
+    real.build(tmp_path / "out", folder.parent)
+    assert not any(r.problems() for path in (tmp_path / "out").glob("*.list") for r in read(path))
+
+
+def test_sounds_that_are_named_by_their_kind_are_of_as_many_people_as_there_are_files(tmp_path: Path) -> None:
+    for kind in ("coughing", "crying", "laughing"):
+        for n in range(3):
+            tone(tmp_path / "voices" / kind / f"{kind if n else 'cough'}_{n}.wav", seconds=0.1)
+            tone(tmp_path / "voices" / kind / f"AB_{n}.wav", seconds=0.1)
+    takes, _ = corpora_of.read(tmp_path)
+    people = {take.speaker for take in takes if take.name.startswith("coughing/")}
+    assert people == {"AB", "cough_0", "coughing_1", "coughing_2"}
 
 
 def test_a_folder_without_corpora_is_refused(tmp_path: Path) -> None:
@@ -171,7 +247,7 @@ def test_a_folder_without_corpora_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no corpus that is known"):
         real.build(tmp_path / "out", tmp_path / "empty")
     with pytest.raises(UsageError, match="no such folder"):
-        real.read(tmp_path / "nowhere")
+        corpora_of.read(tmp_path / "nowhere")
 
 
 def test_the_command_builds_both_and_refuses_flags_of_the_other(
@@ -179,6 +255,7 @@ def test_the_command_builds_both_and_refuses_flags_of_the_other(
 ) -> None:
     assert main(["build", "echat-real", "--data", str(corpora), "--out", str(tmp_path / "r"), "--pack-only"]) == 0
     assert "ravdess: 144 records, CC-BY-NC-SA-4.0" in capsys.readouterr().out
+    on_real = ["build", "echat-real", "--data", str(corpora), "--out", str(tmp_path / "r"), "--pack-only"]
     for words, told in (
         (["build", "echat-real", "--out", str(tmp_path / "x")], "--data DIR"),
         (["build", "echat", "--out", str(tmp_path / "x"), "--data", str(corpora)], "is of echat-real"),
@@ -188,6 +265,18 @@ def test_the_command_builds_both_and_refuses_flags_of_the_other(
         (["build", "echat", "--out", str(tmp_path / "x"), "--each-turn"], "goes with --records"),
         (["build", "echat", "--out", str(corpora), "--records", str(tmp_path)], "is there already"),
         (["build", "open", "--out", str(tmp_path / "x"), "--speech", "units"], "--speech is of"),
+        (["build", "open", "--out", str(tmp_path / "x"), "--open-only"], "--open-only is of"),
+        (["build", "echat", "--out", str(tmp_path / "x"), "--strength", "0"], "--strength is of"),
+        (["build", "echat", "--out", str(tmp_path / "x"), "--snr", "10"], "--snr is of"),
+        (["build", "echat", "--out", str(tmp_path / "x"), "--licence", "MIT"], "--licence is of"),
+        (["build", "echat", "--out", str(tmp_path / "x"), "--pack-only", "--shards"], "made from sound files"),
+        ([*on_real, "--shards"], "--shards is of"),
+        ([*on_real, "--count", "8"], "--count is of"),
+        ([*on_real, "--only", "train"], "--only is of"),
+        ([*on_real, "--reply-audio"], "--reply-audio is of"),
+        ([*on_real, "--no-gates"], "--no-gates is of"),
+        ([*on_real, "--texts-from", str(tmp_path)], "--texts-from is of"),
+        ([*on_real, "--seed", "3"], "its seed is 0, not 3"),
     ):
         assert main(words) != 0
         assert told in capsys.readouterr().err

@@ -62,7 +62,10 @@ def test_a_written_record_has_the_published_keys() -> None:
 
 text = st.text(st.characters(codec="utf-8"), max_size=20)
 tokens = st.lists(st.integers(0, 4095), max_size=5).map(tuple)
-turns = st.builds(Turn, text, text, text, tokens)
+tagged = st.sampled_from(("", " <SAD> ", "<谄媚>", "<&&>", "<开心><SAD>"))  # a text may begin like a tag
+said = st.tuples(tagged, text).map("".join)
+emotions = st.sampled_from(("", *labels.REPLY))
+turns = st.builds(Turn, text, text, said, tokens, emotions)
 known = st.builds(Labels, **{d: st.sampled_from(("", *names)) for d, names in labels.DIMENSIONS.items()})
 extras = st.dictionaries(
     st.sampled_from(["part", "speaker", "group", "cue", "mine"]), text | st.integers(-9, 9), max_size=3
@@ -70,11 +73,11 @@ extras = st.dictionaries(
 records = st.builds(
     Record,
     key=st.uuids().map(str),
-    txt=text,
+    txt=said,
     wav=text.filter(bool),
     question=text,
     labels=known,
-    reply_emotion=st.sampled_from(("", *labels.REPLY)),
+    reply_emotion=emotions,
     think_str=text,
     speech_token=tokens,
     a_wav_path=text,
@@ -109,6 +112,35 @@ def test_when_every_turn_is_numbered_the_last_is_to_be_answered() -> None:
 
 
 @pytest.mark.parametrize(
+    ("txt", "found"),
+    [
+        ("<悲伤>one", ("one", "sad")),
+        (" <worried> one", ("one", "neutral")),
+        ("<谄媚>one", ("one", "neutral")),
+        ("<&&>one", ("one", "")),
+        ("one <SAD>", ("one <SAD>", "")),
+        (f"<{'x' * 40}>one", (f"<{'x' * 40}>one", "")),
+    ],
+)
+def test_the_tag_that_any_reply_begins_with_is_its_emotion(txt: str, found: tuple[str, str]) -> None:
+    raw = {"key": "k", "wav": "2.wav", "txt": txt, "wav_1": "1.wav", "txt_1": txt}
+    record = from_raw(raw, "x")
+    for said in (record, *record.history, *prefixes(record)):
+        assert (said.txt, said.reply_emotion) == found
+    numbered = from_raw({"key": "k", "wav_1": "1.wav", "txt_1": txt, "wav_2": "2.wav", "txt_2": txt}, "x")
+    assert numbered == record
+    assert from_raw(msgspec.json.decode(msgspec.json.encode(to_raw(record))), "x") == record
+
+
+def test_an_emotion_that_is_told_leaves_the_text_as_it_is() -> None:
+    extra = {"a_emotion": "<HAPPY>", "a_emotion_1": "<SAD>"}
+    record = from_raw({"key": "k", "wav": "2.wav", "txt": "<b>two", "txt_1": "<b>one", "extra": extra}, "x")
+    assert (record.txt, record.reply_emotion) == ("<b>two", "happy")
+    assert record.history == (Turn(txt="<b>one", reply_emotion="sad"),)
+    assert record.extra == {}
+
+
+@pytest.mark.parametrize(
     ("change", "told"),
     [
         ({"key": ""}, "no `key`"),
@@ -131,6 +163,7 @@ def test_what_training_cannot_use_is_named() -> None:
         "emotion 'bored' is no label",
         "speech token 9000 is outside 0–4095",
     ]
+    assert Record("k", history=(Turn(reply_emotion="smug"),)).problems() == ["reply emotion 'smug' is no label"]
     assert Record("k", speech_token=(-1,)).problems() == ["speech token -1 is outside 0–…"]
 
 

@@ -97,6 +97,50 @@ def test_a_limit_below_a_clip_and_two_packs_of_one_name_are_refused(packs: list[
         small_pack.write([packs[0], packs[0]], tmp_path / "small")
 
 
+def test_a_pack_stays_until_the_one_that_replaces_it_is_whole(
+    packs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, back = tmp_path / "small", tmp_path / "back"
+    small_pack.write(packs, small)
+    small_pack.read([small], back)
+    before = {path: path.read_bytes() for path in back.rglob("*") if path.is_file()}
+    with monkeypatch.context() as changed, pytest.raises(DataError, match="samples at 16000 Hz"):
+        changed.setattr(small_pack, "RATE", 8000)
+        small_pack.read([small], back)
+    assert {path: path.read_bytes() for path in back.rglob("*") if path.is_file()} == before
+    (small / "dev.jsonl.gz").unlink()
+    with pytest.raises(DataError, match=r"dev\.jsonl\.gz is missing"):
+        small_pack.read([small], back)
+    assert {path: path.read_bytes() for path in back.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["pack", "p", "a-file"], "is a file; give a folder"),
+        (["unpack", "p", "a-file/below"], "is a file; give a folder"),
+        (["pack", "p", "out", "--jobs", "0"], "'0' is not a whole number of at least 1"),
+        (["pack", "p", "out", "--slice-mb", "nan"], "'nan' is not a number of megabytes above 0"),
+        (["measure", "p", "--count", "0"], "'0' is not a whole number of at least 1"),
+    ],
+)
+def test_a_wrong_argument_is_told_in_a_line(
+    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a-file").write_bytes(b"")
+    with pytest.raises(SystemExit):
+        small_pack.main(words)
+    assert told in capsys.readouterr().err
+
+
+def test_packs_without_spoken_words_cannot_be_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with PackWriter(tmp_path / "p") as written:
+        written.add(Record("a", "Yes."), [])
+    assert small_pack.main(["measure", str(tmp_path / "p")]) == 2
+    assert "no record of these packs has both" in capsys.readouterr().err
+
+
 def test_the_command_packs_and_unpacks(packs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small, back = str(tmp_path / "small"), str(tmp_path / "back")
     assert small_pack.main(["pack", *map(str, packs), small, "--jobs", "1"]) == 0

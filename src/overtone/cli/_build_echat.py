@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overtone.errors import EXIT_OK, UsageError
+from overtone.errors import EXIT_OK, DataError, UsageError
 from overtone.paths import shown
 
 if TYPE_CHECKING:
@@ -35,6 +36,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     of.add_argument("--open-only", action="store_true", help="of echat-real: only what an open licence covers")
 
 
+def refuse(args: argparse.Namespace, whose: str, *flags: str) -> None:
+    """Flags that would be ignored."""
+    for flag in flags:
+        value = getattr(args, flag)
+        if value is not None and value is not False and value not in ("", []):
+            raise UsageError(f"--{flag.replace('_', '-')} is of {whose}; leave it out for {args.name!r}")
+
+
 def main(args: argparse.Namespace, only: tuple[str, ...], tell: Tell) -> int:
     """Build one of the two."""
     if args.count is not None and args.count < 1:
@@ -43,22 +52,20 @@ def main(args: argparse.Namespace, only: tuple[str, ...], tell: Tell) -> int:
     if args.name == "echat-real":
         from overtone.echat.making.real import build as build_real
 
-        for flag in ("records", "each_turn", "speech", "hear_again"):
-            if getattr(args, flag):
-                raise UsageError(f"--{flag.replace('_', '-')} is of echat; leave it out for echat-real")
+        refuse(args, "echat", "records", "each_turn", "speech", "hear_again", "count", "shards", "reply_audio",
+               "texts_from", "only", "no_gates")  # fmt: skip
         if args.data is None:
             raise UsageError("say where your corpora lie: --data DIR")
-        made = build_real(args.out, args.data, open_only=args.open_only, pack=pack, wavs=not args.pack_only)
+        wavs = not args.pack_only
+        made = build_real(args.out, args.data, open_only=args.open_only, pack=pack, wavs=wavs, seed=args.seed)
         for name, (count, licence) in made.corpora.items():
             print(f"{name}: {count} records, {licence}")
         for warning in made.warnings:
             print(f"note: {shown(warning)}")
         return EXIT_OK
-    for flag in ("data", "open_only"):
-        if getattr(args, flag):
-            raise UsageError(f"--{flag.replace('_', '-')} is of echat-real; leave it out for echat")
+    refuse(args, "echat-real", "data", "open_only")
     if args.records is not None:
-        return _pack(args.records, args.out, args.each_turn)
+        return _pack(args)
     if args.each_turn:
         raise UsageError("--each-turn goes with --records; leave it out")
     from overtone.echat.making.compose import SIZES
@@ -82,15 +89,24 @@ def main(args: argparse.Namespace, only: tuple[str, ...], tell: Tell) -> int:
     return EXIT_OK
 
 
-def _pack(source: Path, out: Path, each_turn: bool) -> int:
+def _pack(args: argparse.Namespace) -> int:
     """Records that lie elsewhere, in any container, as training reads them."""
     from overtone.echat.data import containers
     from overtone.echat.data.records import prefixes
 
+    for flag in ("count", "pack", "pack_only", "shards", "reply_audio", "texts_from", "hear_again", "speech", "only",
+                 "no_gates", "jobs", "seed"):  # fmt: skip
+        if getattr(args, flag):
+            raise UsageError(f"--{flag.replace('_', '-')} is for building; leave it out with --records")
+    out: Path = args.out
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{shown(str(out))} is there already; give another --out")
-    records = containers.read(source)
-    count = containers.pack((r for record in records for r in (prefixes(record) if each_turn else [record])), out)
+    records = containers.read(args.records)
+    first = next(records, None)  # before anything is written
+    if first is None:
+        raise DataError(f"{shown(str(args.records))}: holds no record; give a list or a folder that does")
+    every = chain([first], records)
+    count = containers.pack((r for record in every for r in (prefixes(record) if args.each_turn else [record])), out)
     print(f"{count} records")
     print(f"Next: overtone train echat --preset full --data {shown(str(out))} --out RUN")
     return EXIT_OK
@@ -123,8 +139,10 @@ def _print(built: Built, out: Path, pack: str) -> None:
         from overtone.echat.making.compose import HEARD
         from overtone.echat.making.write import ALOUD
 
-        learnt = [part for part in ("train", *HEARD, ALOUD) if part in built.parts]
-        packs = " ".join(f"--data {shown(f'{pack}/{part}')}" for part in learnt)
-        print(f"Next: overtone train echat --preset mini {packs} --out RUN")
+        packs = [f"--data {shown(f'{pack}/{part}')}" for part in ("train", *HEARD, ALOUD) if part in built.parts]
+        if packs:
+            print(f"Next: overtone train echat --preset mini {' '.join(packs)} --out RUN")
+        else:
+            print("None of these parts is to learn from; the same command with --only train adds one that is")
     else:
         print(f"Training reads packs; for one: the same command with --pack {shown(str(out / 'pack'))}")

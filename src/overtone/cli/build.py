@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overtone.cli import _build_echat
+from overtone.cli._build_echat import refuse
 from overtone.errors import EXIT_OK, UsageError
 from overtone.paths import shown
 
@@ -50,15 +51,15 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="of aeq: your recordings: a table (file, words, tone, speaker), or EmoV-DB's folder",
     )  # fmt: skip
     parser.add_argument("--recognise", action="store_true", help="write down what is heard of clips, gates or not")
-    parser.add_argument("--strength", metavar="X", type=float, default=1.0, help="of the deliveries, 0 to 1.5 (1)")
-    parser.add_argument("--snr", metavar="DB", type=float, default=10.0, help="of the voice over its scene (10)")
+    parser.add_argument("--strength", metavar="X", type=float, help="of the deliveries, 0 to 1.5 (1)")
+    parser.add_argument("--snr", metavar="DB", type=float, help="of the voice over its scene (10)")
     parser.add_argument("--room", metavar="KIND", default="", help="let it sound in a room: small, hall, street, car")
     parser.add_argument("--jobs", metavar="N", type=int, default=None, help="processes (default: one per core)")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="of all randomness (default: 0)")
     parser.add_argument("--no-gates", action="store_true", help="leave nothing out and check nothing")
     parser.add_argument("--solver", metavar="SPEC", action="append", default=[], help="a model for the leak test")
     parser.add_argument("--ratings", metavar="CSV", type=Path, help="what listeners heard: listener,clip,heard")
-    parser.add_argument("--licence", metavar="ID", default="unknown", help="of your own texts, e.g. CC-BY-4.0")
+    parser.add_argument("--licence", metavar="ID", default="", help="of your own texts, e.g. CC-BY-4.0")
     parser.add_argument("--release", action="store_true", help="refuse unless all gates pass and the licences agree")
     parser.add_argument("--reviews", metavar="DIR", type=Path, help="review sheets; only accepted scripts are built")
     parser.add_argument("--round", metavar="N", type=int, help="of review: write the sheets of round 1, 2 or 3")
@@ -79,19 +80,23 @@ def main(args: argparse.Namespace) -> int:
             raise UsageError(f"{flag} must be at least 1")
     only = tuple(filter(None, (cue.strip() for cue in args.only.split(","))))
     if args.name in _build_echat.NAMES:
-        _refuse(
-            args, "sets that are asked", "voice", "sounds", "room", "per_cue", "meld", "clips", "tones", "recognise"
-        )
-        _refuse(args, "sets of scripts", "release", "solver", "ratings", "reviews", "round", "reviewers")
+        refuse(args, "sets that are asked", "voice", "sounds", "room", "per_cue", "meld", "clips", "tones", "recognise",
+               "strength", "snr", "licence")  # fmt: skip
+        refuse(args, "sets of scripts", "release", "solver", "ratings", "reviews", "round", "reviewers")
         return _build_echat.main(args, only, progress())
-    _refuse(args, "echat and echat-real", "count", "pack", "pack_only", "shards", "reply_audio", "texts_from", "data",
-            "records", "each_turn", "speech", "hear_again")  # fmt: skip
+    refuse(args, "echat and echat-real", "count", "pack", "pack_only", "shards", "reply_audio", "texts_from", "data",
+           "records", "each_turn", "speech", "hear_again", "open_only")  # fmt: skip
+    from overtone.build.licence import UNKNOWN
     from overtone.build.plan import Options
 
-    options = Options(tuple(args.voice) or Options().voices, args.sounds, args.strength, args.room, args.snr, args.seed)
+    args.licence = args.licence or UNKNOWN
+    plain = Options()
+    strength = plain.strength if args.strength is None else args.strength
+    snr = plain.snr if args.snr is None else args.snr
+    options = Options(tuple(args.voice) or plain.voices, args.sounds, strength, args.room, snr, args.seed)
     if args.name in _GROUPED:
         return _grouped(args, options, only)
-    _refuse(args, "aeq", "meld", "clips", "tones", "recognise")
+    refuse(args, "aeq", "meld", "clips", "tones", "recognise")
     from overtone.build.make import build
 
     solvers = []
@@ -120,7 +125,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _grouped(args: argparse.Namespace, options: Options, only: tuple[str, ...]) -> int:
     """Build a set whose texts are no scripts."""
-    _refuse(args, "sets of scripts", "release", "solver", "ratings", "reviews", "round", "reviewers")
+    refuse(args, "sets of scripts", "release", "solver", "ratings", "reviews", "round", "reviewers")
     shared: dict[str, Any] = {
         "options": options, "only": only, "jobs": args.jobs, "gates": not args.no_gates, "progress": progress()
     }  # fmt: skip
@@ -135,19 +140,13 @@ def _grouped(args: argparse.Namespace, options: Options, only: tuple[str, ...]) 
     else:
         from overtone.build import echat_eval
 
-        _refuse(args, "aeq", "meld", "clips", "tones", "recognise")
+        refuse(args, "aeq", "meld", "clips", "tones", "recognise")
         built = echat_eval.build(args.out, **shared, per_category=args.per_cue)
     print(f"{built.made} sounds made, {built.kept} kept.")
     print("\n".join(built.lines), end="\n\n")
     _print_rest(built, args.out, args.sounds)
     print(f"Next: overtone run {args.name} --data {shown(str(args.out))} --model cascade")
     return EXIT_OK
-
-
-def _refuse(args: argparse.Namespace, whose: str, *flags: str) -> None:
-    for flag in flags:
-        if getattr(args, flag):
-            raise UsageError(f"--{flag.replace('_', '-')} is of {whose}; leave it out for {args.name!r}")
 
 
 def progress() -> Callable[[str, int, int], None]:

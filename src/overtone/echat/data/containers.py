@@ -6,9 +6,10 @@ numbers at 16 kHz in `clips.i16`, and where each begins in `clips.npy`; reading 
 
 from __future__ import annotations
 
+import codecs
 import functools
-import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -29,49 +30,31 @@ COMBINES, COMBINES_ROOT = "combines_list.txt", "combines_tar_root.txt"
 PACK = ("records.jsonl", "clips.i16", "clips.npy")
 LONGEST_LINE = 16_000_000  # bytes of one record
 _LIST_LIMIT = 50_000_000
-_log = logging.getLogger(__name__)
+_LONGEST_NAME = 1000  # characters of a file's path in a list
 
 Sound = NDArray[np.float32]
 
 
-class Faults:
-    """What is done with a record that cannot be read: raised, or, when not strict, left out and counted."""
-
-    def __init__(self, strict: bool) -> None:
-        self.strict, self.count, self.first = strict, 0, ""
-
-    def meet(self, error: DataError) -> None:
-        if self.strict:
-            raise error
-        self.count, self.first = self.count + 1, self.first or str(error)
-
-    def tell(self, path: Path) -> None:
-        if self.count:
-            _log.warning("%s: %d left out; the first: %s", shown(str(path)), self.count, self.first)
-
-
-def read(path: Path, *, strict: bool = True) -> Iterator[Record]:
-    """The records of a raw list, a shard, a list of shards, a combine or a pack (their folders too), in order.
-
-    What cannot be read is a DataError that names the file, the place and what to do; with `strict=False` it is left
-    out, and one warning says how many were.
-    """
-    faults = Faults(strict)
-    yield from _read(_found(Path(path)), faults)
-    faults.tell(path)
+def read(path: Path) -> Iterator[Record]:
+    """The records of a raw list, a shard, a list of shards, a combine or a pack (their folders too), in order. What
+    cannot be read is a DataError that names the file, the place and what to do."""
+    path = _found(Path(path))
+    if path.name == PACK[0] and (path.parent / PACK[2]).is_file():
+        yield from _read_pack(path.parent, len(Pack(path.parent)))
+    elif path.suffix == ".tar":
+        yield from _read_shard(path)
+    elif path.name == COMBINES:
+        yield from _read_combine(path)
+    elif path.suffix in (".list", ".txt") and not _first(path).startswith(b"{"):
+        for name in _lines(path):
+            yield from _read_shard(_beside(path, name))
+    else:
+        yield from _read_raw(path)
 
 
-def read_text(path: Path, *, strict: bool = True) -> Iterator[TextRecord]:
+def read_text(path: Path) -> Iterator[TextRecord]:
     """The rows of text alone in a JSON Lines file: `messages`, or `text` with `targets`."""
-    faults = Faults(strict)
-    for raw, where in _objects(path, faults):
-        try:
-            found = text_from_raw(raw, where)
-        except DataError as error:
-            faults.meet(error)
-            continue
-        yield found
-    faults.tell(path)
+    return (text_from_raw(raw, where) for raw, where in _objects(path))
 
 
 def open_audio(record: Record, wav: str = "") -> Sound:
@@ -133,15 +116,16 @@ def pack(
 
 
 class ClipWriter:
-    """Writes the clips of a pack, one after the other; what was in the folder is no pack any more."""
+    """Writes the clips of a pack, one after the other, beside those of a pack that is there: it stays whole until they
+    take their place, and is no pack from then on."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
         self._offsets = [0]
+        self._made = not out.exists()
         out.mkdir(parents=True, exist_ok=True)
-        for name in PACK:
-            (out / name).unlink(missing_ok=True)
-        self._clips = (out / PACK[1]).open("wb")
+        self._part = out / f".{PACK[1]}.part"
+        self._clips = self._part.open("wb")
 
     def add(self, sound: Sound | NDArray[np.int16]) -> str:
         """A clip at 16 kHz; how its record names it."""
@@ -153,7 +137,17 @@ class ClipWriter:
 
     def close(self) -> None:
         self._clips.close()
+        (self.out / PACK[0]).unlink(missing_ok=True)
+        self._part.replace(self.out / PACK[1])
         np.save(self.out / PACK[2], np.array(self._offsets, np.int64))
+
+    def drop(self) -> None:
+        """Leave nothing of an unfinished pack behind, nor the folder if it was not there before."""
+        self._clips.close()
+        self._part.unlink(missing_ok=True)
+        if self._made:
+            with suppress(OSError):  # somebody else's files are in it
+                self.out.rmdir()
 
 
 class PackWriter:
@@ -175,12 +169,13 @@ class PackWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._clips.close()
         self._records.close()
         part = self.out / f".{PACK[0]}.part"
         if kind is not None:
             part.unlink(missing_ok=True)
+            self._clips.drop()
             return
+        self._clips.close()
         part.replace(self.out / PACK[0])
         _pack.cache_clear()
 
@@ -188,7 +183,7 @@ class PackWriter:
 class Pack:
     """A pack, opened: its records in memory, its clips mapped."""
 
-    def __init__(self, folder: Path, *, strict: bool = True) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         for name in PACK:
             if not (self.folder / name).is_file():
@@ -218,14 +213,10 @@ class Pack:
         self.samples: NDArray[np.int16] = (
             np.memmap(self.folder / PACK[1], "<i2", "r") if size else np.zeros(0, np.int16)
         )
-        self.strict = strict
 
     @functools.cached_property
     def records(self) -> list[Record]:
-        faults = Faults(self.strict)
-        found = list(_read_pack(self.folder, len(self), faults))
-        faults.tell(self.folder)
-        return found
+        return list(_read_pack(self.folder, len(self)))
 
     def __len__(self) -> int:
         """How many clips it holds."""
@@ -272,41 +263,15 @@ def _found(path: Path) -> Path:
     )
 
 
-def _read(path: Path, faults: Faults) -> Iterator[Record]:
-    if path.name == PACK[0] and (path.parent / PACK[2]).is_file():
-        yield from _read_pack(path.parent, len(Pack(path.parent)), faults)
-    elif path.suffix == ".tar":
-        yield from _read_shard(path, faults)
-    elif path.name == COMBINES:
-        yield from _read_combine(path, faults)
-    elif path.suffix in (".list", ".txt") and not _first(path).startswith(b"{"):
-        for name in _lines(path):
-            yield from _read_shard(_beside(path, name), faults)
-    else:
-        yield from _read_raw(path, faults)
+def _read_raw(path: Path, home: Path | None = None) -> Iterator[Record]:
+    return (from_raw(raw, where, str(home or path.parent)) for raw, where in _objects(path))
 
 
-def _read_raw(path: Path, faults: Faults, home: Path | None = None) -> Iterator[Record]:
-    for raw, where in _objects(path, faults):
-        try:
-            found = from_raw(raw, where, str(home or path.parent))
-        except DataError as error:
-            faults.meet(error)
-            continue
-        yield found
+def _read_shard(path: Path) -> Iterator[Record]:
+    return (from_raw(raw, where, str(path)) for raw, where in shards.read(path))
 
 
-def _read_shard(path: Path, faults: Faults) -> Iterator[Record]:
-    for raw, where in shards.read(path, faults.meet):
-        try:
-            found = from_raw(raw, where, str(path))
-        except DataError as error:
-            faults.meet(error)
-            continue
-        yield found
-
-
-def _read_combine(path: Path, faults: Faults) -> Iterator[Record]:
+def _read_combine(path: Path) -> Iterator[Record]:
     roots = _lines(path.parent / COMBINES_ROOT)
     if len(roots) != 1:
         raise DataError(f"{shown(str(path.parent / COMBINES_ROOT))}: {len(roots)} lines; write the tars' folder, once")
@@ -314,27 +279,25 @@ def _read_combine(path: Path, faults: Faults) -> Iterator[Record]:
         listed = _beside(path, name)
         tar = _beside(path, f"{roots[0]}/{listed.stem}.tar")
         if not tar.is_file():
-            faults.meet(DataError(f"{shown(str(tar))}: missing, though {shown(name)} is listed; copy it there"))
-            continue
-        for record in _read_raw(listed, faults, tar):
+            raise DataError(f"{shown(str(tar))}: missing, though {shown(name)} is listed; copy it there")
+        for record in _read_raw(listed, tar):
             # Lists that were made elsewhere may name the sound as it lay there: in a tar it is KEY.wav.
             known = record if "/" not in record.wav else msgspec.structs.replace(record, wav=f"{record.key}.wav")
             yield known
 
 
-def _read_pack(folder: Path, clips: int, faults: Faults) -> Iterator[Record]:
-    for record in _read_raw(folder / PACK[0], faults):
+def _read_pack(folder: Path, clips: int) -> Iterator[Record]:
+    for record in _read_raw(folder / PACK[0]):
         try:
             for wav in (record.wav, *(turn.wav for turn in record.history)):
                 if wav and clip_index(wav) >= clips:
                     raise DataError(f"{shown(record.key)}: {wav} is not among the {clips} clips; make the pack again")
         except DataError as error:
-            faults.meet(DataError(f"{shown(str(folder / PACK[0]))}: {error}"))
-            continue
+            raise DataError(f"{shown(str(folder / PACK[0]))}: {error}") from None
         yield record
 
 
-def _objects(path: Path, faults: Faults) -> Iterator[tuple[Any, str]]:
+def _objects(path: Path) -> Iterator[tuple[Any, str]]:
     """Each line's JSON value, and where it stands."""
     try:
         with path.open("rb") as file:
@@ -342,14 +305,15 @@ def _objects(path: Path, faults: Faults) -> Iterator[tuple[Any, str]]:
                 where = f"{shown(str(path))} line {number}"
                 if len(line) == LONGEST_LINE:
                     raise DataError(f"{where}: longer than {LONGEST_LINE:,} bytes; a record a line is expected")
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
                 if not line.strip():
                     continue
                 try:
                     raw = msgspec.json.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                     cut = "" if line.endswith(b"\n") else "; it is the last line and may be cut: copy the file again"
-                    faults.meet(DataError(f"{where}: not JSON: {error}{cut or '; correct or remove the line'}"))
-                    continue
+                    raise DataError(f"{where}: not JSON: {error}{cut or '; correct or remove the line'}") from None
                 yield raw, where
     except OSError as error:
         raise DataError(f"{shown(str(path))}: cannot be read: {error.strerror}; check the path") from None
@@ -358,7 +322,7 @@ def _objects(path: Path, faults: Faults) -> Iterator[tuple[Any, str]]:
 def _first(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(200).lstrip()
+            return file.read(200).removeprefix(codecs.BOM_UTF8).lstrip()
     except OSError as error:
         raise DataError(f"{shown(str(path))}: cannot be read: {error.strerror}; check the path") from None
 
@@ -367,7 +331,7 @@ def _lines(path: Path) -> list[str]:
     try:
         if path.stat().st_size > _LIST_LIMIT:
             raise DataError(f"{shown(str(path))}: too long for a list of files; give the list itself")
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{shown(str(path))}: cannot be read: {error}; check the file") from None
     return [line.strip() for line in text.splitlines() if line.strip()]
@@ -375,6 +339,8 @@ def _lines(path: Path) -> list[str]:
 
 def _beside(path: Path, name: str) -> Path:
     """A file that a list names: beside the list, or, as users keep tars on other disks, an absolute path."""
+    if name.startswith("{") or len(name) > _LONGEST_NAME:
+        raise DataError(f"{shown(str(path))}: {shown(name[:60])}… is no file's name; give one a line, and no records")
     return Path(name) if Path(name).is_absolute() else inside(path.parent, name)
 
 

@@ -25,7 +25,7 @@ UNDERSTANDING = {  # the tag of an understanding task → the label it asks for
     "STYLE": "style",
 }
 _LEADING = re.compile(r"\s*<([^<>]{1,32})>\s*")
-_NUMBERED = re.compile(r"(wav|txt|speech_token|question)_([1-9]\d{0,2})")
+_NUMBERED = re.compile(r"(wav|txt|speech_token|question|a_emotion)_([1-9]\d{0,2})")
 
 
 class Turn(Struct, frozen=True):
@@ -33,8 +33,9 @@ class Turn(Struct, frozen=True):
 
     wav: str = ""
     question: str = ""
-    txt: str = ""
+    txt: str = ""  # without the tag of its emotion
     speech_token: tuple[int, ...] = ()
+    reply_emotion: str = ""
 
 
 class Record(Struct, frozen=True):
@@ -90,8 +91,9 @@ class Record(Struct, frozen=True):
     def problems(self, codes: int = 0) -> list[str]:
         """What training cannot use, in words; `codes` is how many speech tokens there are (0: not checked)."""
         found = list(dict.fromkeys([*self.labels.problems(), *self.heard.problems()]))
-        if self.reply_emotion and not is_reply(self.reply_emotion):
-            found.append(f"reply emotion {self.reply_emotion!r} is no label")
+        for emotion in (self.reply_emotion, *(turn.reply_emotion for turn in self.history)):
+            if emotion and not is_reply(emotion):
+                found.append(f"reply emotion {emotion!r} is no label")
         for tokens in (self.speech_token, *(turn.speech_token for turn in self.history)):
             if tokens and (min(tokens) < 0 or (codes and max(tokens) >= codes)):
                 worst = min(tokens) if min(tokens) < 0 else max(tokens)
@@ -133,11 +135,8 @@ def from_raw(raw: Any, where: str, home: str = "") -> Record:
             labels[dimension] = label(dimension, told)
     if "emotion" not in labels and "emotion" in extra:
         labels["emotion"] = label("emotion", _text(extra, "emotion", where))
-    txt, spoken = _text(rest, "txt", where), ""
-    if "a_emotion" in extra:
-        spoken = reply(_text(extra, "a_emotion", where))
-    elif (first := _LEADING.match(txt)) and is_reply(first[1]):
-        spoken, txt = reply(first[1]), txt[first.end() :]
+    emotion = _text(extra, "a_emotion", where) if "a_emotion" in extra else None
+    txt, spoken = _spoken(_text(rest, "txt", where), emotion)
     question = _text(extra, "question", where) or _text(extra, "q_txt", where)
     record = Record(
         key,
@@ -156,14 +155,11 @@ def from_raw(raw: Any, where: str, home: str = "") -> Record:
     turns = _turns(rest, extra, where)
     if turns and not record.wav:  # every turn is numbered: the last is the one to answer
         now = turns.pop()
-        now_txt, now_spoken = now.txt, spoken
-        if not record.txt and "a_emotion" not in extra and (first := _LEADING.match(now.txt)) and is_reply(first[1]):
-            now_txt, now_spoken = now.txt[first.end() :], reply(first[1])
         record = msgspec.structs.replace(
             record,
             wav=now.wav,
-            txt=record.txt or now_txt,
-            reply_emotion=now_spoken,
+            txt=record.txt or now.txt,
+            reply_emotion=spoken or now.reply_emotion,
             question=record.question or now.question,
             speech_token=record.speech_token or now.speech_token,
         )
@@ -171,7 +167,8 @@ def from_raw(raw: Any, where: str, home: str = "") -> Record:
 
 
 def to_raw(record: Record) -> dict[str, Any]:
-    """The record as EChat-200K's raw lists have it. A reply's emotion stands in `extra.a_emotion`."""
+    """The record as EChat-200K's raw lists have it. A reply's emotion stands in `extra.a_emotion`, an earlier one's in
+    `extra.a_emotion_1` and so on."""
     tags = {KEYS[dimension]: tag(name) for dimension, name in record.labels.known().items()}
     told = {
         "question": record.question,
@@ -180,8 +177,7 @@ def to_raw(record: Record) -> dict[str, Any]:
         "dataset": record.dataset,
     }
     extra: dict[str, Any] = {**record.extra, **tags, **{name: text for name, text in told.items() if text}}
-    if record.reply_emotion or _LEADING.match(record.txt):
-        extra["a_emotion"] = tag(record.reply_emotion) if record.reply_emotion else ""
+    extra |= _emotion("a_emotion", record)
     if record.speech_token:
         extra["speech_token"] = record.speech_token
     raw: dict[str, Any] = {**record.rest, "key": record.key, "txt": record.txt, "wav": record.wav}
@@ -189,6 +185,7 @@ def to_raw(record: Record) -> dict[str, Any]:
         raw |= {f"wav_{number}": turn.wav, f"txt_{number}": turn.txt}
         extra[f"question_{number}"] = turn.question
         extra[f"speech_token_{number}"] = turn.speech_token
+        extra |= _emotion(f"a_emotion_{number}", turn)
     return {**raw, "extra": extra, "task": record.task}
 
 
@@ -201,6 +198,7 @@ def prefixes(record: Record) -> list[Record]:
             found.append(
                 msgspec.structs.replace(
                     past,
+                    reply_emotion=turn.reply_emotion,
                     speech_token=turn.speech_token,
                     task=record.task,
                     history=record.history[:number],
@@ -253,6 +251,20 @@ def _tokens(found: Any, where: str) -> tuple[int, ...]:
     raise DataError(f"{where}: `speech_token` is not a list of whole numbers; make the tokens again")
 
 
+def _spoken(txt: str, emotion: str | None) -> tuple[str, str]:
+    """A reply and its emotion: the one told, or, where none is, that of the tag it begins with."""
+    if emotion is None and (first := _LEADING.match(txt)):
+        return txt[first.end() :], reply(first[1])
+    return txt, reply(emotion or "")
+
+
+def _emotion(name: str, said: Record | Turn) -> dict[str, str]:
+    """A reply's emotion as `extra` has it, told to be none where the reply begins like a tag."""
+    if said.reply_emotion:
+        return {name: tag(said.reply_emotion)}
+    return {name: ""} if _LEADING.match(said.txt) else {}
+
+
 def _turns(rest: dict[str, Any], extra: dict[str, Any], where: str) -> list[Turn]:
     """The numbered turns, taken out of both tables."""
     found: dict[int, dict[str, Any]] = {}
@@ -263,4 +275,8 @@ def _turns(rest: dict[str, Any], extra: dict[str, Any], where: str) -> list[Turn
             found.setdefault(int(number), {})[kind] = value
     if sorted(found) != list(range(1, len(found) + 1)):
         raise DataError(f"{where}: turns {sorted(found)} are not numbered from 1 without gaps; number them so")
-    return [Turn(**found[number]) for number in sorted(found)]
+    turns = []
+    for _, turn in sorted(found.items()):
+        txt, emotion = _spoken(turn.pop("txt", ""), turn.pop("a_emotion", None))
+        turns.append(Turn(**turn, txt=txt, reply_emotion=emotion))
+    return turns

@@ -6,8 +6,9 @@ from __future__ import annotations
 import functools
 import io
 import os
+import re
 import tarfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,14 +23,14 @@ TEXTS = ("txt", "task", "lang", "speaker", "emotion", "gender", "duration")
 _MEMBER_LIMIT = 100_000_000  # bytes
 _BLOCK = 512
 _RATE = 16_000
-
-Meet = Callable[[DataError], None]
+_SOUND = re.compile(r"wav(_[1-9]\d{0,2})?")  # how a sound's member ends, and what a record names it by
 
 
 def write(path: Path, records: Iterable[tuple[Record, list[tuple[str, bytes]]]]) -> None:
     """Write one shard, whole or not at all: records with their sounds as (how the member ends, WAV bytes)."""
 
     def members() -> Iterator[tuple[str, bytes]]:
+        used: set[str] = set()
         for record, wavs in records:
             raw = to_raw(record)
             own = dict(wavs).get(".wav", b"")
@@ -45,10 +46,10 @@ def write(path: Path, records: Iterable[tuple[Record, list[tuple[str, bytes]]]])
             }
             # What a record holds beside these goes with its extra, so that nothing is lost.
             rest = {
-                k: v for k, v in raw.items() if k not in ("key", "txt", "task", "extra") and not k.startswith("wav")
+                k: v for k, v in raw.items() if k not in ("key", "txt", "task", "extra") and not _SOUND.fullmatch(k)
             }
             extra = {**raw["extra"], **({"_rest": rest} if rest else {})}
-            key = _safe(record.key, path)
+            key = _safe(record.key, path, used)
             yield f"{key}.txt", told.pop("txt").encode()
             yield from ((f"{key}{end}", data) for end, data in wavs)
             yield from ((f"{key}.{name}", text.encode()) for name, text in told.items() if text)
@@ -59,33 +60,40 @@ def write(path: Path, records: Iterable[tuple[Record, list[tuple[str, bytes]]]])
 
 def write_sounds(path: Path, sounds: Iterable[tuple[str, list[tuple[str, bytes]]]]) -> None:
     """Write a tar of sounds alone: keys with (how the member ends, WAV bytes)."""
-    _write(path, ((f"{_safe(key, path)}{end}", data) for key, wavs in sounds for end, data in wavs))
+    used: set[str] = set()
+    named = ((_safe(key, path, used), wavs) for key, wavs in sounds)
+    _write(path, ((f"{key}{end}", data) for key, wavs in named for end, data in wavs))
 
 
-def read(path: Path, meet: Meet) -> Iterator[tuple[dict[str, Any], str]]:
-    """Each key's record as a raw object, and where it stands. `meet` is told of what cannot be read."""
+def read(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
+    """Each key's record as a raw object, and where it stands."""
     key, found, begins = "", dict[str, bytes](), 0
-    for name, data, at in _members(path, meet):
+    used: set[str] = set()
+    for name, data, at in _members(path):
         stem, _, end = name.rpartition(".")
         if not stem:
-            meet(DataError(f"{shown(str(path))} at byte {at}: member {shown(name)!r} is not KEY.KIND; rename it"))
-            continue
+            raise DataError(f"{shown(str(path))} at byte {at}: member {shown(name)!r} is not KEY.KIND; rename it")
         if stem != key:
             if found:
-                yield from _raw(path, key, found, begins, meet)
+                yield _raw(path, key, found, begins)
             key, found, begins = stem, {}, at
+            if key in used:
+                raise DataError(
+                    f"{shown(str(path))} at byte {at}: key {shown(key)!r} is there twice, or its members are not one "
+                    "after the other; make the shard again"
+                )
+            used.add(key)
         if end in found:
-            meet(DataError(f"{shown(str(path))} at byte {at}: {shown(name)} is there twice; make the shard again"))
-            continue
+            raise DataError(f"{shown(str(path))} at byte {at}: {shown(name)} is there twice; make the shard again")
         found[end] = data
     if found:
-        yield from _raw(path, key, found, begins, meet)
+        yield _raw(path, key, found, begins)
 
 
 def member(path: Path, name: str) -> bytes:
     """The bytes of one member of a shard."""
-    size = path.stat().st_size if path.is_file() else 0
-    place = _index(str(path), size).get(name)
+    of = path.stat() if path.is_file() else None
+    place = _index(str(path), (of.st_ino, of.st_size, of.st_mtime_ns) if of else ()).get(name)
     if place is None:
         raise DataError(f"{shown(str(path))}: no member {shown(name)!r}; make the shard again")
     if place[1] > _MEMBER_LIMIT:
@@ -97,16 +105,22 @@ def member(path: Path, name: str) -> bytes:
 
 
 @functools.lru_cache(maxsize=16)
-def _index(path: str, size: int) -> dict[str, tuple[int, int]]:
-    """Where each member lies; `size` makes a shard that has changed another one."""
+def _index(path: str, state: tuple[int, ...]) -> dict[str, tuple[int, int]]:
+    """Where each member lies; `state` makes a shard that has changed another one."""
+    found: dict[str, tuple[int, int]] = {}
     try:
         with tarfile.open(path, "r:") as tar:
-            return {m.name: (m.offset_data, m.size) for m in tar if m.isreg()}
+            for info in tar:
+                if info.name in found:
+                    raise DataError(f"{shown(path)}: {shown(info.name)} is there twice; make the tar again")
+                if info.isreg():
+                    found[info.name] = info.offset_data, info.size
     except (tarfile.TarError, OSError) as error:
         raise DataError(f"{shown(path)}: not a tar, or cut ({error}); copy it again") from None
+    return found
 
 
-def _members(path: Path, meet: Meet) -> Iterator[tuple[str, bytes, int]]:
+def _members(path: Path) -> Iterator[tuple[str, bytes, int]]:
     """Name, bytes and place of each member; sounds are left where they are (empty bytes)."""
     at = 0
     try:
@@ -117,18 +131,15 @@ def _members(path: Path, meet: Meet) -> Iterator[tuple[str, bytes, int]]:
                 if info.isdir():
                     continue
                 if not info.isreg():
-                    meet(DataError(f"{where} is no plain file; make the shard again without links"))
-                    continue
+                    raise DataError(f"{where} is no plain file; make the shard again without links")
                 parts = PurePosixPath(info.name)
                 if parts.is_absolute() or ".." in parts.parts or "\\" in info.name or "\0" in info.name:
-                    meet(DataError(f"{where} leaves its folder; do not trust this file"))
-                    continue
+                    raise DataError(f"{where} leaves its folder; do not trust this file")
                 if info.size > _MEMBER_LIMIT:
-                    meet(DataError(f"{where} has {info.size} bytes, at most {_MEMBER_LIMIT} are read; cut it"))
-                    continue
+                    raise DataError(f"{where} has {info.size} bytes, at most {_MEMBER_LIMIT} are read; cut it")
                 if info.offset_data + info.size > os.stat(path).st_size:  # noqa: PTH116
                     raise tarfile.ReadError("unexpected end of data")
-                if info.name.rpartition(".")[2].startswith("wav"):
+                if _SOUND.fullmatch(info.name.rpartition(".")[2]):
                     yield info.name, b"", at
                     continue
                 file = tar.extractfile(info)
@@ -137,9 +148,9 @@ def _members(path: Path, meet: Meet) -> Iterator[tuple[str, bytes, int]]:
         if not ended:
             raise tarfile.ReadError("it has no end mark")
     except FileNotFoundError:
-        meet(DataError(f"{shown(str(path))}: there is no such shard; check the list that names it"))
+        raise DataError(f"{shown(str(path))}: there is no such shard; check the list that names it") from None
     except (tarfile.TarError, EOFError, OSError) as error:
-        meet(DataError(f"{shown(str(path))}: cut or damaged after byte {at} ({error}); copy it again"))
+        raise DataError(f"{shown(str(path))}: cut or damaged after byte {at} ({error}); copy it again") from None
 
 
 def _ended(path: Path, offset: int) -> bool:
@@ -149,35 +160,35 @@ def _ended(path: Path, offset: int) -> bool:
         return any(file.read(_BLOCK) == bytes(_BLOCK) for _ in range(3))
 
 
-def _raw(path: Path, key: str, found: dict[str, bytes], at: int, meet: Meet) -> Iterator[tuple[dict[str, Any], str]]:
+def _raw(path: Path, key: str, found: dict[str, bytes], at: int) -> tuple[dict[str, Any], str]:
     where = f"{shown(str(path))} at byte {at} ({shown(key)})"
     try:
         text = {end: found[end].decode("utf-8").strip() if end != "txt" else found[end].decode("utf-8")
                 for end in TEXTS if end in found}  # fmt: skip
         extra = msgspec.json.decode(found.get("extra", b"{}") or b"{}")
-        if not isinstance(extra, dict):
-            raise DataError(f"{where}: its .extra is not an object; make the shard again")
-        rest = extra.pop("_rest", {})
-        if not isinstance(rest, dict):
-            raise DataError(f"{where}: `_rest` in its .extra is not an object; make the shard again")
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        meet(DataError(f"{where}: a text of it cannot be read: {error}; make the shard again"))
-        return
-    except DataError as error:
-        meet(error)
-        return
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"{where}: a text of it cannot be read: {error}; make the shard again") from None
+    if not isinstance(extra, dict):
+        raise DataError(f"{where}: its .extra is not an object; make the shard again")
+    rest = extra.pop("_rest", {})
+    if not isinstance(rest, dict):
+        raise DataError(f"{where}: `_rest` in its .extra is not an object; make the shard again")
     for name, mine in (("emotion", "q_emotion"), ("gender", "gender"), ("speaker", "speaker")):
         if text.get(name) and mine not in extra:
             extra[mine] = text[name]
     if text.get("lang"):
         rest.setdefault("lang", text["lang"])
-    wavs = {end: f"{key}.{end}" for end in found if end == "wav" or end.startswith("wav_")}
-    yield {**rest, "key": key, "txt": text.get("txt", ""), **wavs, "task": text.get("task", ""), "extra": extra}, where
+    wavs = {end: f"{key}.{end}" for end in found if _SOUND.fullmatch(end)}
+    return {**rest, "key": key, "txt": text.get("txt", ""), **wavs, "task": text.get("task", ""), "extra": extra}, where
 
 
-def _safe(key: str, path: Path) -> str:
+def _safe(key: str, path: Path, used: set[str]) -> str:
+    """A key that can name members, and is not among those `used`."""
     if not key or any(c in key for c in "/\\\0\n") or key.startswith(".") or len(key.encode()) > 180:
         raise DataError(f"{shown(str(path))}: {shown(key)!r} cannot name a member; use a short key without slashes")
+    if key in used:
+        raise DataError(f"{shown(str(path))}: key {shown(key)!r} is there twice; give each record its own")
+    used.add(key)
     return key
 
 

@@ -13,19 +13,19 @@ import msgspec
 from msgspec import Struct
 
 from overtone.build.pool import Tell
-from overtone.echat.making import leak, texts, words
+from overtone.echat.making import leak, packs, texts, words
 from overtone.echat.making.compose import PARTS, Exchange, compose, sizes_for
 from overtone.echat.making.pieces import FOLDER, VERDICTS, lines
 from overtone.echat.making.spoken import Reply
 from overtone.echat.making.takes import ENGINE
-from overtone.echat.making.write import MANIFEST, plain_lines
+from overtone.echat.making.write import LISTS, MANIFEST, NAME, PAPERS, plain_lines
 from overtone.embedded import present
 from overtone.errors import DataError, UsageError
 from overtone.paths import shown, write_whole
 
-EXCHANGES, REPLIES, PLAIN = "exchanges.jsonl", "replies.jsonl", "plain.jsonl"
+EXCHANGES, REPLIES, PLAIN, DONE = "exchanges.jsonl", "replies.jsonl", "plain.jsonl", "done.json"
 ENGINE_PART = "engine"
-REPLACED = (MANIFEST, "wav", FOLDER)  # what a build writes anew
+REPLACED = (*PAPERS, PLAIN, DONE, "wav", FOLDER, "shards", "replies", packs.MARK, *LISTS)  # what a build writes anew
 TRAVELS = (VERDICTS, REPLIES, PLAIN)  # with these and the exchanges a set is completed elsewhere
 
 
@@ -81,14 +81,21 @@ def _refuse(out: Path, why: Sequence[str]) -> None:
     raise UsageError(f"{shown(str(out))} holds a set that would be lost: {'; '.join(why)}; choose another --out")
 
 
-def bring(out: Path, start: Path | None, tokens: str) -> None:
+def bring(out: Path, start: Path | None, tokens: str, again: bool) -> None:
     """What else was begun elsewhere, as far as it is of use here."""
     if start is None:
         return
-    for name in TRAVELS:
+    for name in (PLAIN,) if again else TRAVELS:
         usable = name != REPLIES or _tokens_in(start) in ("", tokens)
         if usable and (start / name).is_file() and not (out / name).is_file():
-            shutil.copyfile(start / name, out / name)
+            write_whole(out / name, (start / name).read_bytes())
+
+
+def forget(out: Path, gates: bool) -> None:
+    """What is to be heard and said again is not known any more."""
+    for name in (REPLIES, DONE, *([VERDICTS] if gates else [])):
+        (out / name).unlink(missing_ok=True)
+    shutil.rmtree(out / FOLDER, ignore_errors=True)
 
 
 def _tokens_in(folder: Path) -> str:
@@ -123,6 +130,8 @@ def exchanges(
         only, dropped = _joined(head.only, only), head.dropped
         known = head.texts == _digest(folder, only) and (head.meaning or not able)
         if set(only) == set(head.only) and (known or begun):
+            if not begun and not (out / PLAIN).is_file():  # a build was killed before it wrote them
+                _write_plain(out, texts.read(folder), head.dropped)
             return head, before
     if begun:
         head, composed = begun
@@ -135,20 +144,37 @@ def exchanges(
     composed = compose(written, seed, sizes)
     if words.PART in sizes and words.source():
         composed += words.compose(seed, sizes[words.PART])
-    plain = [(pair.question, pair.answer) for pair in written.plain]
     embed: leak.Embed | None = None
     if able:
         from overtone.embedded.embedder import embed as embed
     tell("texts compared", 0, 1)
-    said = [t for x in composed for t in (x.question, x.txt)] + [t for pair in plain for t in pair]
+    said = [t for x in composed for t in (x.question, x.txt)]
+    said += [t for pair in written.plain for t in (pair.question, pair.answer)]
     found = {one.text: one for one in (*dropped, *leak.shared(said, embed, out))}
     tell("texts compared", 1, 1)
     gone = {x.key for x in composed if x.question in found or x.txt in found}
     composed = [x for x in composed if x.key not in gone and x.first not in gone]
-    write_whole(out / PLAIN, plain_lines([pair for pair in plain if not found.keys() & set(pair)]))
     head = Head(_digest(folder, only), seed, count, only, embed is not None, tuple(found.values()))
-    write_whole(path, b"".join(msgspec.json.encode(one) + b"\n" for one in (head, *composed)))
+    write_whole(path, b"".join(msgspec.json.encode(one) + b"\n" for one in (head, *composed)))  # first: it says whose
+    _write_plain(out, written, head.dropped)
     return head, composed
+
+
+def _write_plain(out: Path, written: texts.Texts, dropped: Sequence[leak.Shared]) -> None:
+    gone = {one.text for one in dropped}
+    pairs = [(pair.question, pair.answer) for pair in written.plain]
+    write_whole(out / PLAIN, plain_lines([pair for pair in pairs if not gone & set(pair)]))
+
+
+def inputs(folder: Path, seed: int, count: int, start: Path | None, tokens: str) -> packs.Inputs:
+    """What the set that is asked for is made from; WordNet adds a part to it and makes it no other."""
+    made_from = _digest(folder, ("train",))
+    if start is not None:
+        head, _ = read_exchanges(start / EXCHANGES)
+        seed, count = head.seed, head.count
+        made_from = made_from if head.texts in (made_from, _digest(folder, ())) else head.texts
+    found: packs.Inputs = {"name": NAME, "seed": seed, "count": count, "texts": made_from}
+    return found | ({"tokens": tokens} if tokens else {})
 
 
 def _same(out: Path, there: Head, begun: Head | None, seed: int, count: int, folder: Path) -> None:

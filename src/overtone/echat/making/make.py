@@ -8,6 +8,7 @@ their exchanges.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import time
@@ -20,27 +21,26 @@ import msgspec
 from msgspec import Struct
 
 from overtone.build.pool import Tell, spread
-from overtone.echat.making import begin, recorded, texts, words
-from overtone.echat.making.begin import PLAIN, REPLIES, Head
+from overtone.echat.making import begin, packs, recorded, texts, words
+from overtone.echat.making.begin import DONE, PLAIN, REPLIES, Head
 from overtone.echat.making.compose import HEARD, PARTS, SIZES, Exchange
-from overtone.echat.making.pieces import CHUNK, VERDICTS, Verdict, bundle_id, bundled, lines, named, speak
+from overtone.echat.making.pieces import CHUNK, VERDICTS, Verdict, bundle_id, bundled, lines, speak
 from overtone.echat.making.spoken import Reply, read_aloud, speak_replies, tokens_identity
 from overtone.echat.making.takes import ENGINE
-from overtone.echat.making.write import Outputs, aloud, records_of, write_papers, write_records, write_sounds
+from overtone.echat.making.write import (
+    ALOUD,
+    Outputs,
+    aloud,
+    records_of,
+    wav_at,
+    write_papers,
+    write_records,
+    write_sounds,
+)
 from overtone.embedded import require
 from overtone.errors import UsageError
 from overtone.paths import sha256, write_whole
 from overtone.spec import suggest
-
-DONE = "done.json"
-
-
-class Done(Struct, frozen=True):
-    """Which sounds a folder holds."""
-
-    sounds: str = ""
-    wavs: bool = False
-    pack: str = ""
 
 
 class Built(Struct, frozen=True, kw_only=True):
@@ -78,19 +78,27 @@ def build(
     """Build the set into `out`, or go on where an earlier build stopped; parts join those that are there, and another
     set is refused. `start` is a folder that was begun elsewhere; `folder` holds the texts, and `speech` names the
     tokens of replies ("" leaves replies unspoken). What was heard of the same sounds before is not heard again, nor a
-    reply said again whose tokens are known, unless `again`."""
+    reply said again whose tokens are known, unless `again`: then nothing is known from before."""
     tell: Tell = progress or (lambda *_: None)
     workers = jobs or os.cpu_count() or 1
     outputs = outputs or Outputs()
     for part in only:
         if part not in PARTS:
             raise UsageError(f"no part {part!r}{suggest(part, PARTS)}; there is: {', '.join(PARTS)}")
+    if outputs.shards and not outputs.wavs:
+        raise UsageError("shards are made from sound files; leave --pack-only or --shards out")
     require("pyworld", "the WORLD vocoder, for deliveries")
     require("espeakng_loader", "the offline voices")
     tokens = tokens_identity(speech) if speech else ""
+    if again and gates:
+        require("moonshine_voice", "the offline recogniser, for the gates")
     before = begin.check(out, start, tokens)
+    of = begin.inputs(folder, seed, count, start, tokens)
+    packs.check(outputs.pack, (*PARTS, ALOUD), of, before.sha256)
     head, exchanges = begin.exchanges(out, folder, seed, count, tuple(only), gates, start, tell)
-    begin.bring(out, start, tokens)
+    if again:
+        begin.forget(out, gates)
+    begin.bring(out, start, tokens, again)
     warnings: list[str] = []
     if any(x.part == begin.ENGINE_PART for x in exchanges) and not shutil.which(ENGINE):
         exchanges = [x for x in exchanges if x.part != begin.ENGINE_PART]
@@ -101,7 +109,7 @@ def build(
         why = "the sentence embedder is not installed" if gates else "no gates"
         warnings.append(f"texts were compared with the evaluation sets by words, not by meaning: {why}")
     recalled = recorded.recall(out / VERDICTS, exchanges, head.seed) if gates and not again else 0
-    verdicts, made, seconds = _sounds(out, exchanges, head.seed, gates, outputs, workers, tell)
+    verdicts, made, seconds = _sounds(out, exchanges, head.seed, gates, again, of, outputs, workers, tell)
     kept = {key for v in verdicts for key in v.keys if v.kept}
     exchanges = [x for x in exchanges if x.key in kept]
     spoken: dict[tuple[str, str], Reply] = {}
@@ -119,7 +127,7 @@ def build(
     records = records_of(exchanges, takes, head.seed, spoken)
     if spoken:
         records |= aloud([spoken[one] for one in read])
-    written = write_records(out, records, outputs)
+    written = write_records(out, records, outputs, of, before.sha256)
     written = {name: known for name, known in before.sha256.items() if (out / name).is_file()} | written
     if (out / PLAIN).is_file():  # what was begun elsewhere may come without
         written[PLAIN] = sha256(out / PLAIN)
@@ -140,44 +148,74 @@ def build(
 
 
 def _sounds(
-    out: Path, exchanges: Sequence[Exchange], seed: int, gates: bool, outputs: Outputs, jobs: int, tell: Tell
+    out: Path,
+    exchanges: Sequence[Exchange],
+    seed: int,
+    gates: bool,
+    again: bool,
+    of: packs.Inputs,
+    outputs: Outputs,
+    jobs: int,
+    tell: Tell,
 ) -> tuple[list[Verdict], int, float]:
-    """Every query spoken, heard and written; where all that is asked for is there, nothing is done."""
+    """Every query spoken, heard and written; a part of which all is there that is asked for is left as it is."""
     bundles = bundled(exchanges)
-    ids = [bundle_id(bundle, seed) for bundle in bundles]
-    known = {v.id: v for v in lines(out / VERDICTS, Verdict)}
-    name = named(ids, known, gates)
+    before = {v.id: v for v in lines(out / VERDICTS, Verdict)}
+    parts: dict[str, list[Verdict]] = {}  # each with what is known of it, or as if all were taken as it is
+    unheard: set[str] = set()
+    for bundle in bundles:
+        name = bundle_id(bundle, seed)
+        plain = Verdict(name, tuple(x.key for x in bundle), 0, True)
+        parts.setdefault(bundle[0].part, []).append(before.get(name, plain))
+        unheard |= {bundle[0].part} if gates and name not in before else set()
     done = _done(out / DONE)
-    if done.sounds == name and done.wavs >= outputs.wavs and outputs.pack in ("", done.pack):
-        plain = [Verdict(one, tuple(x.key for x in b), 0, True) for one, b in zip(ids, bundles, strict=True)]
-        if not gates or all(one in known for one in ids):
-            return [known.get(v.id, v) for v in plain], 0, 0.0
-    began = time.monotonic()
-    (out / DONE).unlink(missing_ok=True)
-    verdicts, pieces, made = speak(out, bundles, seed, gates, jobs, tell)
-    seconds = time.monotonic() - began
-    by_part: dict[str, list[Exchange]] = {}
-    for x in exchanges:
-        if x.key in pieces:
-            by_part.setdefault(x.part, []).append(x)
-    write_sounds(out, by_part, pieces, outputs, tell)
-    for part in {x.part for x in exchanges} if outputs.wavs else ():
-        for wav in (out / "wav" / part).glob("*.wav"):
-            if wav.stem not in pieces:  # an earlier build without gates had it
-                wav.unlink()
-    keep = done if done.sounds == name else Done()
-    done = Done(name, outputs.wavs or keep.wavs, outputs.pack or keep.pack)
-    write_whole(out / DONE, msgspec.json.encode(done))
-    pieces.remove()
-    return verdicts, made, seconds
+    lacking = {
+        part
+        for part, verdicts in parts.items()
+        if again or part in unheard or not _there(out, part, verdicts, done, of, outputs)
+    }
+    made, seconds = 0, 0.0
+    if lacking:
+        began = time.monotonic()
+        done = {part: name for part, name in done.items() if not outputs.wavs or part not in lacking}
+        write_whole(out / DONE, msgspec.json.encode(done))
+        some = [bundle for bundle in bundles if bundle[0].part in lacking]
+        verdicts, pieces, made = speak(out, some, seed, gates, jobs, tell)
+        seconds = time.monotonic() - began
+        for part in lacking:
+            parts[part] = [v for v, bundle in zip(verdicts, some, strict=True) if bundle[0].part == part]
+        names = {part: _named(parts[part]) for part in parts if part in lacking}
+        spoken = {part: [x for x in exchanges if x.part == part and x.key in pieces] for part in names}
+        write_sounds(out, spoken, names, of, pieces, outputs, tell)
+        if outputs.wavs:
+            for wav in (wav for part in names for wav in (out / "wav" / part).glob("*.wav")):
+                if wav.stem not in pieces:  # an earlier build without gates had it
+                    wav.unlink()
+            write_whole(out / DONE, msgspec.json.encode(done | names))
+        pieces.remove()
+    return [v for verdicts in parts.values() for v in verdicts], made, seconds
 
 
-def _done(path: Path) -> Done:
+def _there(
+    out: Path, part: str, verdicts: Sequence[Verdict], done: dict[str, str], of: packs.Inputs, outputs: Outputs
+) -> bool:
+    """Whether the sounds of a part lie where they are asked for."""
+    name, keys = _named(verdicts), [key for v in verdicts if v.kept for key in v.keys]
+    if outputs.wavs and (done.get(part) != name or not all((out / wav_at(part, key)).is_file() for key in keys)):
+        return False
+    return not outputs.pack or packs.whole(Path(outputs.pack) / part, of, name, len(keys))
+
+
+def _named(verdicts: Sequence[Verdict]) -> str:
+    """A name for a part's sounds: which are in, and in which take."""
+    return hashlib.sha256(repr([(v.id, v.take, v.kept) for v in verdicts]).encode()).hexdigest()
+
+
+def _done(path: Path) -> dict[str, str]:
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Done)
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
     except (OSError, msgspec.DecodeError):
-        return Done()
-    return found if not found.pack or Path(found.pack).is_dir() else Done(found.sounds, found.wavs)
+        return {}
 
 
 def _told(verdicts: Iterable[Verdict], head: Head, gates: bool, exchanges: dict[str, Exchange]) -> dict[str, Any]:

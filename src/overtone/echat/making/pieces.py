@@ -153,6 +153,9 @@ def _chunks(items: Sequence[tuple[str, Sequence[Exchange]]]) -> Iterator[list[tu
     some: list[tuple[str, Sequence[Exchange]]] = []
     size = 0
     for item in items:
+        if some and item[1][0].part != some[0][1][0].part:  # of a part alone: others may be done when it is resumed
+            yield some
+            some, size = [], 0
         some.append(item)
         size += len(item[1])
         if size >= CHUNK:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,20 +24,21 @@ from overtone.build.voices.espeak import LICENCE as VOICE_LICENCE
 from overtone.echat.data import containers
 from overtone.echat.data.labels import DIMENSIONS
 from overtone.echat.data.records import Record, Turn
-from overtone.echat.making import takes, words
+from overtone.echat.making import packs, takes, words
 from overtone.echat.making.compose import HEARD, PARTS, Exchange
 from overtone.echat.making.sheet import sheet
 from overtone.echat.making.sound import HEARD_AT, Samples16
 from overtone.echat.making.spoken import Reply
-from overtone.errors import DataError
 from overtone.paths import sha256, write_whole
 from overtone.version import __version__
 
 NAME, DATASET = "echat", "overtone-echat"
 MANIFEST, GATES = "manifest.json", "gates.json"
+PAPERS = (MANIFEST, GATES, "DATASHEET.md", "LICENSE")
 CHAT = "<S2TCHAT> <TEXT2TOKEN> <THINK>"
 HISTORY = "<S2TCHAT> <TEXT2TOKEN> <THINK> <HISTORY>"
 ALOUD, ASSISTANT = "aloud", "espeak:assistant"
+LISTS = tuple(f"{part}.list" for part in (*PARTS, ALOUD))
 
 
 class Outputs(Struct, frozen=True):
@@ -79,12 +81,12 @@ def records_of(
         if x.first:
             before = by_key[x.first]
             said = spoken.get((before.txt, before.reply_emotion))
-            history = [Turn(_wav(before), before.question, before.txt, said.tokens if said else ())]
+            history = [Turn(wav_at(before.part, before.key), before.question, before.txt, said.tokens if said else ())]
         found.setdefault(x.part, []).append(
             Record(
                 x.key,
                 x.txt,
-                _wav(x),
+                wav_at(x.part, x.key),
                 x.question,
                 x.labels,
                 x.reply_emotion,
@@ -118,31 +120,46 @@ def aloud(read: Sequence[Reply]) -> dict[str, list[Record]]:
     return {ALOUD: rows} if rows else {}
 
 
-def _wav(x: Exchange) -> str:
-    return f"wav/{x.part}/{x.key}.wav"
+def wav_at(part: str, key: str) -> str:
+    """Where a sound lies."""
+    return f"wav/{part}/{key}.wav"
 
 
 def write_sounds(
-    out: Path, parts: Mapping[str, Sequence[Exchange]], store: Store, outputs: Outputs, tell: Tell
+    out: Path,
+    parts: Mapping[str, Sequence[Exchange]],
+    names: Mapping[str, str],
+    of: packs.Inputs,
+    store: Store,
+    outputs: Outputs,
+    tell: Tell,
 ) -> None:
-    """The sounds of every part as files, or one after the other as training reads them."""
+    """The sounds of some parts as files, or one after the other as training reads them; `names` tells which they
+    are."""
     total, done = sum(map(len, parts.values())), 0
     for part, exchanges in parts.items():
-        clips = containers.ClipWriter(Path(outputs.pack) / part) if outputs.pack else None
-        for x in exchanges:
-            sound = store.clip(x.key)
-            if clips is not None:
-                clips.add(sound)
-            if outputs.wavs:
-                write_whole(out / _wav(x), audio.encode_wav(sound.astype(np.float32) / 32768, HEARD_AT))
-            done += 1
-            tell("sounds written", done, total)
-        if clips is not None:
-            clips.close()
+        with packs.clips(Path(outputs.pack) / part, of, names[part]) if outputs.pack else nullcontext() as clips:
+            for x in exchanges:
+                sound = store.clip(x.key)
+                if clips is not None:
+                    clips.add(sound)
+                if outputs.wavs:
+                    write_whole(
+                        out / wav_at(x.part, x.key), audio.encode_wav(sound.astype(np.float32) / 32768, HEARD_AT)
+                    )
+                done += 1
+                tell("sounds written", done, total)
 
 
-def write_records(out: Path, records: Mapping[str, Sequence[Record]], outputs: Outputs) -> dict[str, str]:
-    """The lists, and the records of packs and shards; each list's SHA-256 by its name."""
+def write_records(
+    out: Path,
+    records: Mapping[str, Sequence[Record]],
+    outputs: Outputs,
+    of: packs.Inputs,
+    before: Mapping[str, str],
+) -> dict[str, str]:
+    """The lists, and the records of packs and shards; each list's SHA-256 by its name. `before` is what the manifest
+    named so far."""
     written = {}
     for part, rows in records.items():
         if outputs.wavs:
@@ -153,7 +170,8 @@ def write_records(out: Path, records: Mapping[str, Sequence[Record]], outputs: O
             place = {row.wav: f"{containers.PACK[1]}#{at}" for at, row in enumerate(rows) if row.wav} | {"": ""}
             folder = Path(outputs.pack) / part
             if not any(row.wav for row in rows):
-                containers.ClipWriter(folder).close()  # nothing to hear: no sounds were written before
+                with packs.clips(folder, of, ""):  # nothing to hear: no sounds were written before
+                    pass
             packed = [
                 replace(
                     row,
@@ -166,12 +184,11 @@ def write_records(out: Path, records: Mapping[str, Sequence[Record]], outputs: O
             for name in containers.PACK[:2]:
                 written[f"pack/{part}/{name}"] = sha256(folder / name)
         if outputs.shards:
-            if not outputs.wavs:
-                raise DataError("shards are made from sound files; leave --pack-only out")
             containers.write_shards(out / "shards" / part, [replace(row, home=str(out)) for row in rows])
-    for old in out.glob("*.list"):
-        if old.stem in (*PARTS, ALOUD) and old.stem not in records:
-            old.unlink()  # the gates left out all of it: parts that are not asked for now are in `records` too
+    for part in (*PARTS, ALOUD):
+        if part not in records and f"{part}.list" in before:
+            # the gates left out all of it: parts that are not asked for now are in `records` too
+            (out / f"{part}.list").unlink(missing_ok=True)
     return written
 
 
