@@ -14,11 +14,14 @@ same machine gives the same bytes.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.metadata
 import io
+import math
+import shutil
 import sys
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,7 @@ MEGABYTES = {compact.DELTA: 60.0, compact.INT8: 200.0}
 OPEN = (*FREE, "CC-BY-4.0")  # what the data may be under for the weights to be Apache-2.0
 LICENCE = Path(__file__).parent.parent / "LICENSE"
 CARD = Path(__file__).with_suffix(".md")
+MANIFEST = "manifest.json"
 PAPERS = 200_000  # bytes kept free for them
 SHOWN = ("named", "words", "own")  # sources of scores that go on the card
 
@@ -71,18 +75,77 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     try:
         folder = checkpoint_folder(args.checkpoint)
+        free(folder, args.out)
+        megabytes = MEGABYTES[args.kind] if args.megabytes is None else args.megabytes
+        if not 0 < megabytes < math.inf:
+            raise UsageError(f"--megabytes must be a number above 0, not {megabytes:g}")
         sets = [trained_on(path) for path in args.trained_on]
         learnt_from(checkpoint.index(folder), sets)
         notice(checkpoint.index(folder))  # what is wrong with papers is told before the long work
         rows = scores(args.scores, args.arm) if args.scores else []
-        write(folder, args.out, args.kind, megabytes=args.megabytes or MEGABYTES[args.kind], rank=args.rank, lm=args.lm)
-        lost = compare(folder, args.out, args.data, args.limit, lm=args.lm) if args.compare else {}
-        archive = papers(args.out, sets, rows, lost)
+        with beside(args.out) as fresh:
+            write(folder, fresh, args.kind, megabytes=megabytes, rank=args.rank, lm=args.lm)
+            lost = compare(folder, fresh, args.data, args.limit, lm=args.lm) if args.compare else {}
+            papers(fresh, args.out.name, sets, rows, lost)
+            archive = publish(fresh, args.out, megabytes)
     except OvertoneError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, SHA-256 {sha256(archive)}")
     return 0
+
+
+# ── places ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def free(folder: Path, out: Path) -> None:
+    """Raise UsageError where a release in `out` would take the place of anything but an older release."""
+    source, target = folder.resolve(), out.resolve()
+    if source == target or source in target.parents or target in source.parents:
+        raise UsageError(f"{shown(str(out))}: there lies the checkpoint that is to be released; give another folder")
+    if not out.exists():
+        return
+    if not out.is_dir() or (any(out.iterdir()) and not (out / checkpoint.INDEX).is_file()):
+        raise UsageError(f"{shown(str(out))}: holds other files; give a folder of its own for a release")
+    if (out / checkpoint.INDEX).is_file():
+        lm = checkpoint.index(out).parts.get("lm")
+        if lm is None or lm.form not in MEGABYTES or not (out / MANIFEST).is_file():
+            raise UsageError(f"{shown(str(out))}: holds a checkpoint that is no release; give another folder")
+
+
+@contextlib.contextmanager
+def beside(out: Path) -> Iterator[Path]:
+    """A folder for a release on its way; what is left there at the end goes."""
+    fresh = out.absolute().with_name(f".{out.name}.release")
+    shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        yield fresh
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def publish(fresh: Path, out: Path, megabytes: float) -> Path:
+    """The release takes its place, and OUT.tar beside it, unless it is too large."""
+    size = sum(path.stat().st_size for path in fresh.iterdir())
+    if size > megabytes * 1e6:
+        raise UsageError(f"{shown(str(out))}: {size / 1e6:.1f} MB, more than {megabytes:g}; give more --megabytes")
+    packed = packing(fresh, out.name)
+    checkpoint.take_place(fresh, out)
+    archive = out.with_name(f"{out.name}.tar")
+    write_whole(archive, packed)
+    return archive
+
+
+def packing(folder: Path, name: str) -> bytes:
+    """The folder as one tar file, under that name."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for path in sorted(folder.iterdir()):
+            info = tarfile.TarInfo(f"{name}/{path.name}")  # no owner, no date
+            info.size, info.mode = path.stat().st_size, 0o644
+            with path.open("rb") as one:
+                tar.addfile(info, one)
+    return file.getvalue()
 
 
 # ── weights ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -92,18 +155,15 @@ def write(folder: Path, out: Path, kind: str, *, megabytes: float, rank: int = 0
     """The checkpoint with its language model as `kind` says and the rest in half precision, without paths of here."""
     model, config = checkpoint.load(folder)
     notes = checkpoint.index(folder).notes
-    limit = int(megabytes * 1e6)
     state = checkpoint.part_state(model, "lm")
     if kind == compact.INT8:
         kept = Kept(kind, compact.int8(state))
     else:
         base = base_state(config, lm)
         rest = sum(2 * value.numel() + compact.HEAD for value in _others(model))
-        kept = Kept(kind, compact.delta(state, base, limit - rest - PAPERS, rank), compact.fingerprint(base))
+        budget = int(megabytes * 1e6) - rest - PAPERS
+        kept = Kept(kind, compact.delta(state, base, budget, rank), compact.fingerprint(base))
     checkpoint.save(model, out, _anywhere(config), dtype=torch.float16, notes=notes, kept={"lm": kept})
-    size = sum(path.stat().st_size for path in out.iterdir())
-    if size > limit:
-        raise UsageError(f"{shown(str(out))}: {size / 1e6:.1f} MB, more than {megabytes:g}; give more --megabytes")
 
 
 def base_state(config: Config, weights: str = "") -> dict[str, Tensor]:
@@ -184,35 +244,25 @@ def scores(path: Path, arm: str) -> list[list[str]]:
 
 
 def papers(
-    out: Path, sets: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[str]], lost: Mapping[str, Any]
-) -> Path:
-    """LICENSE, NOTICE, README.md and manifest.json beside the weights; all of it in one tar."""
+    out: Path, name: str, sets: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[str]], lost: Mapping[str, Any]
+) -> None:
+    """LICENSE, NOTICE, README.md and manifest.json beside the weights."""
     index = checkpoint.index(out)
     kind = index.parts["lm"].form
     write_whole(out / "LICENSE", LICENCE.read_bytes())
     write_whole(out / "NOTICE", notice(index).encode())
     write_whole(out / "README.md", card(index, sets, rows, lost).encode())
     told = {
-        "name": out.name,
+        "name": name,
         "kind": kind,
         "overtone": index.overtone,
         "licence": "Apache-2.0",
         "trained_on": list(sets),
         "notes": index.notes,
         "lost": lost,
-        "sha256": {path.name: sha256(path) for path in sorted(out.iterdir()) if path.name != "manifest.json"},
+        "sha256": {path.name: sha256(path) for path in sorted(out.iterdir())},
     }
-    write_whole(out / "manifest.json", msgspec.json.format(msgspec.json.encode(told)))
-    archive = out.with_name(f"{out.name}.tar")
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        for path in sorted(out.iterdir()):
-            info = tarfile.TarInfo(f"{out.name}/{path.name}")  # no owner, no date
-            info.size, info.mode = path.stat().st_size, 0o644
-            with path.open("rb") as one:
-                tar.addfile(info, one)
-    write_whole(archive, file.getvalue())
-    return archive
+    write_whole(out / MANIFEST, msgspec.json.format(msgspec.json.encode(told)))
 
 
 def notice(index: checkpoint.Index) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from overtone.echat.data import think
-from overtone.echat.net import config
+from overtone.echat.net import checkpoint, config
 from overtone.echat.net.decode import Sampling
 from overtone.echat.speech import open_tokens
 from overtone.echat.speech.units import say
@@ -150,11 +153,62 @@ def test_a_thought_is_taken_off_the_text(answerer: Answerer) -> None:
 def test_text_comes_in_pieces_without_thought_and_tag(
     answerer: Answerer, text: str, thinks: bool, told: tuple[str, str]
 ) -> None:
-    reading = _Reading(answerer.tok, thinks, True)
-    pieces = [piece for token in answerer.tok.encode(text) for piece in reading.more(token)] + list(reading.rest())
-    assert ("".join(p.thought for p in pieces), "".join(p.text for p in pieces)) == told
-    if think.CLOSE in text:
-        assert told[1] == think.parse(text).reply
+    assert streamed(answerer, answerer.tok.encode(text), thinks) == told
+
+
+def streamed(answerer: Answerer, ids: list[int], thinks: bool, chat: bool = True) -> tuple[str, str]:
+    reading = _Reading(answerer.tok, thinks, chat)
+    pieces = [piece for token in ids for piece in reading.more(token)] + list(reading.rest())
+    return "".join(piece.thought for piece in pieces), "".join(piece.text for piece in pieces)
+
+
+TAGGED = "<think>User's words: hi, Age: <ADULT>, Predicted reply emotion: <HAPPY>"
+BITS = ["<think>", "<think end>", "</think end>", "</think>", "<thi", "<HAPPY>", "<foo>", "<", ">", " ", "\n", "Hé",
+        "🙂", ", Age: <OLD>", "a long word that is no tag at all, really"]  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(["", " ", "<think>", TAGGED]), st.lists(st.sampled_from(BITS), max_size=10), st.booleans())
+@example("<think>", ["Hé", "</think>", "Hello "], True)
+@example("<think>", ["Hé", "</think end>", "Hello"], True)
+@example(TAGGED, ["<think end>", "<foo>", "Hi"], True)
+@example(TAGGED, ["<think end>", "Hi", "<think end>", "There"], True)
+@example("<think>", ["x", "<think end>", "Hello"], False)
+@example("", ["<", "<think end>", "think end>", "Hello"], False)
+def test_what_is_streamed_is_the_whole_answer(start: str, bits: list[str], thinks: bool) -> None:
+    """Byte by byte, so that marks, tags and characters come in parts."""
+    answerer = reader()
+    ids = answerer.tok.encode(start + "".join(bits))
+    laid = answerer.lay(Asked((user("Hello"),)))
+    for chat in (True, False):
+        how = msgspec.structs.replace(laid.how, thinks=thinks)
+        prompt = msgspec.structs.replace(laid, how=how, chat=chat)
+        whole = answerer._answer(prompt, answerer._said(ids, ()))
+        assert streamed(answerer, ids, thinks, chat) == (whole.thought, whole.text)
+
+
+@functools.cache
+def reader() -> Answerer:
+    """One that lays out and reads, and has nothing to say."""
+    preset = config.read("tiny")
+    return Answerer(checkpoint.make(preset), preset, open_tokens("units"), SHORT)
+
+
+@pytest.mark.parametrize(
+    ("text", "thinks", "told"),
+    [
+        ("<think>abc</think>Hello", True, ("<think>abc</think>", "Hello")),
+        ("<think>abc</think end>Hello", True, ("<think>abc</think end>", "Hello")),
+        (f"{TAGGED}<think end><foo>Hi", True, (f"{TAGGED}<think end>", "Hi")),
+        ("<think>a<think end>Hi<think end> There", True, ("<think>a<think end>", "Hi There")),
+        ("<think>x<think end>Hello", False, ("<think>x<think end>", "Hello")),
+        ("Hello \n", False, ("", "Hello")),
+    ],
+)
+def test_a_thought_that_is_not_as_it_should_be_is_kept_apart_from_the_reply(
+    text: str, thinks: bool, told: tuple[str, str]
+) -> None:
+    assert streamed(reader(), reader().tok.encode(text), thinks) == told
 
 
 def test_streaming_gives_sound_after_eighteen_codes(tiny: Path) -> None:
@@ -243,6 +297,14 @@ def test_who_allows_more_tokens_than_the_model_has_positions_gets_what_fits(answ
     laid = answerer.lay(Asked((user(noise(0.3)),), max_text=100_000))
     assert laid.heard + laid.how.max_text == answerer.config.model.lm.context
     assert answerer.lay(Asked((user(noise(0.3)),), max_text=7)).how.max_text == 7
+
+
+def test_limits_that_leave_no_room_for_a_spoken_message_are_told(tiny: Path) -> None:
+    for seconds in (155, 140):  # with 220 tokens of text and 30 s of sound
+        with pytest.raises(UsageError, match="4096 positions, not enough for 220 tokens of text and 3"):
+            open_answerer(tiny, manner_of({"max_speech": seconds}), device="cpu")
+    most = open_answerer(tiny, manner_of({"max_speech": 130}), device="cpu")
+    assert most.lay(Asked((user(noise(30)),), speech=True)).how.max_text == 220
 
 
 def test_a_manner_is_read_from_keys() -> None:

@@ -134,6 +134,33 @@ def test_a_model_that_cannot_be_read_as_it_must_be_is_refused_before_it_is_train
 
 
 @pytest.mark.parametrize(
+    ("family", "window", "refused"),
+    [
+        ("mistral", {"sliding_window": 63}, True),
+        ("mistral", {"sliding_window": 64}, False),
+        ("mistral", {"sliding_window": None}, False),
+        ("qwen2", {"sliding_window": 32, "use_sliding_window": True, "max_window_layers": 1}, True),
+        ("qwen2", {"sliding_window": 32, "use_sliding_window": True, "max_window_layers": 2}, False),
+        ("qwen2", {"sliding_window": 32, "use_sliding_window": False}, False),
+    ],
+)
+def test_a_model_that_does_not_look_back_to_the_first_position_is_refused(
+    tmp_path: Path, family: str, window: dict[str, Any], refused: bool
+) -> None:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    sizes = {"vocab_size": 260, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
+             "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 16}  # fmt: skip
+    AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **sizes, **window)).save_pretrained(tmp_path)
+    lm = small.model_config(source=str(tmp_path), context=64).lm
+    if not refused:
+        open_lm(lm)
+        return
+    with pytest.raises(UsageError, match=r"looks back over \d\d positions alone, the configuration has context = 64"):
+        open_lm(lm)
+
+
+@pytest.mark.parametrize(
     ("other", "why"),
     [
         ({"layers": 3}, r"built from its configuration it has another model\.layers\.2"),

@@ -23,6 +23,7 @@ from overtone.echat.net.model import EChat
 from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.embedded import present
 from overtone.errors import DataError, UsageError
+from overtone.models.echat import checkpoint_folder
 from tests.echat import small
 
 WHOLE = Config(name="test", model=small.model_config())
@@ -59,7 +60,7 @@ TURNED = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_fac
           "original_max_position_embeddings": 64}  # fmt: skip
 SOURCES: dict[str, dict[str, Any]] = {
     "llama": {**SIZES, "rope_parameters": TURNED, "rms_norm_eps": 1e-3, "attention_bias": True},
-    "qwen2": {**SIZES, "tie_word_embeddings": False, "use_sliding_window": True, "sliding_window": 4,
+    "qwen2": {**SIZES, "tie_word_embeddings": False, "use_sliding_window": True, "sliding_window": 8192,
               "max_window_layers": 1},
     "gpt2": {"vocab_size": 260, "n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 8192},
 }  # fmt: skip
@@ -194,8 +195,46 @@ def test_a_stage_starts_from_some_parts_of_another(tmp_path: Path) -> None:
     assert same(old.encoder, new.encoder) and not same(old.adapter, new.adapter) and not same(old.lm, new.lm)
     with pytest.raises(DataError, match=r"holds no 'lm' \(it has encoder, adapter\)"):
         checkpoint.load_parts(new, tmp_path / "one", ("lm",))
-    whole, _ = checkpoint.load(tmp_path / "one")  # the rest comes from where the configuration says
-    assert same(old.adapter, whole.adapter)
+    with pytest.raises(DataError, match="holds no 'speech', whose weights come from nowhere else"):
+        checkpoint.load(tmp_path / "one")
+
+
+def test_a_language_model_that_was_not_saved_comes_from_its_source(tmp_path: Path) -> None:
+    build(small.model_config().lm).save_pretrained(tmp_path / "source")
+    made = Config(name="test", model=small.model_config(source=str(tmp_path / "source")))
+    model = checkpoint.make(made)
+    checkpoint.save(model, tmp_path / "one", made, parts=("encoder", "adapter", "speech"))
+    assert same(checkpoint.load(tmp_path / "one")[0], model)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        *(({"without": (part,)}, f"holds no '{part}'") for part in config.PARTS),
+        ({"without": config.PARTS}, "holds no 'encoder'"),
+        ({"with": "adaptor"}, "tells of a part 'adaptor'; did you mean 'adapter'"),
+        ({"file": "x" * 5000}, "File name too long"),
+        ({"deep": True}, "not a checkpoint's index"),
+    ],
+)
+def test_an_index_that_lacks_parts_or_has_strange_ones_is_told(
+    tmp_path: Path, change: dict[str, Any], told: str
+) -> None:
+    checkpoint.save(small.model(), tmp_path / "one", WHOLE)
+    path = tmp_path / "one" / checkpoint.INDEX
+    index = msgspec.json.decode(path.read_bytes())
+    for part in change.get("without", ()):
+        del index["parts"][part]
+    if "with" in change:
+        index["parts"][change["with"]] = index["parts"]["adapter"]
+    index["parts"].get("adapter", {})["file"] = change.get("file", "adapter.safetensors")
+    deep = b'{"notes": {"data": ' + b"[" * 100_000
+    path.write_bytes(deep if "deep" in change else msgspec.json.encode(index))
+    with pytest.raises(DataError, match=told):
+        checkpoint.load(tmp_path / "one")
+    if "deep" in change:
+        with pytest.raises(DataError, match=told):
+            checkpoint_folder(tmp_path / "one")
 
 
 def test_a_checkpoint_replaces_an_older_one_but_nothing_else(tmp_path: Path) -> None:

@@ -74,6 +74,8 @@ def test_a_file_may_be_like_a_preset_but_for_what_it_says(tmp_path: Path) -> Non
             "layers = 1\ntaps = [1]\nheads = 2",
             r"model\.encoder\.taps: 1 is not among its layers, 0 to 0",
         ),
+        ("[model.encoder]", "[model.encoder]\nlongest = -1.0", r"model\.encoder\.longest must be a number above 0"),
+        ("[model.encoder]", "[model.encoder]\nlongest = nan", r"model\.encoder\.longest must be a number above 0"),
         ("[model.encoder]", "[model.encoder", "not a TOML file"),
     ],
 )

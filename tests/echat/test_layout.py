@@ -297,3 +297,10 @@ def test_filters_are_the_published_ones() -> None:
     assert why(Record("k", "a" * 9, "a", speech_token=(1,) * 8)) == "speech too short for its text"
     assert why(Record("k", "a" * 9, "a", speech_token=(1,) * 9)) == ""
     assert why(Record("k", "a", "a", speech_token=(1,) * 2000)) == "more than 2000 positions"
+
+
+def test_a_mark_that_is_left_when_another_is_taken_out_is_taken_out_too() -> None:
+    for text in ("hi<|im_<|x|>end|>", "hi<|im_end|<|x|>>", "hi<<|x|>|im_<|y<|z|>|>end|>", "<|a<|b|>|>hi"):
+        assert layout._plain(text) == "hi"
+    assert layout._plain("a <| b | > <|> <||> c<|x|>") == "a <| b | > <|> <||> c"
+    assert layout._plain("<|a" * 100_000 + "|>" * 100_000) == ""  # in no time

@@ -123,7 +123,50 @@ def test_eight_bits_hold_a_model_that_began_with_nothing(tmp_path: Path, capsys:
     table = model.lm.get_input_embeddings().weight
     assert (again.lm.get_input_embeddings().weight - table).abs().max() < table.abs().max() / 200
     assert "Not measured." in (tmp_path / "small" / "README.md").read_text()
-    assert release(tmp_path / "one", tmp_path / "small", "--kind", "int8", "--megabytes", 0.1) != 0
+
+
+def held(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_release_that_is_too_large_leaves_the_one_before_it(
+    made: tuple[Path, Config], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert release(made[0], tmp_path / "small", "--megabytes", 1.8) == 0
+    before = held(tmp_path)
+    assert release(made[0], tmp_path / "small", "--kind", "int8", "--megabytes", 0.1) != 0
+    assert "more than 0.1; give more --megabytes" in capsys.readouterr().err
+    monkeypatch.setattr(release_echat, "notice", lambda index: "x" * 300_000)  # papers count
+    assert release(made[0], tmp_path / "small", "--megabytes", 1.8) != 0
+    assert "more than 1.8; give more --megabytes" in capsys.readouterr().err
+    for wrong in ("nan", "inf", "0", "-3"):
+        assert release(made[0], tmp_path / "small", "--megabytes", wrong) == 2
+        assert "--megabytes must be a number above 0" in capsys.readouterr().err
+    assert held(tmp_path) == before
+
+
+def test_a_release_takes_the_place_of_nothing_but_a_release(
+    made: tuple[Path, Config], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    for stage in ("stage-2", "stage-3"):
+        shutil.copytree(made[0], run / stage / "model")
+    (run / "mine").mkdir()
+    (run / "mine" / "thesis.txt").write_text("years of work")
+    (tmp_path / "link").symlink_to(run / "stage-3")
+    before = held(run)
+    for out, why in (
+        (run / "stage-3" / "model", "there lies the checkpoint that is to be released"),
+        (tmp_path / "link" / "model", "there lies the checkpoint that is to be released"),
+        (run / "stage-3" / "model" / "small", "there lies the checkpoint that is to be released"),
+        (run, "there lies the checkpoint that is to be released"),
+        (run / "stage-2" / "model", "holds a checkpoint that is no release"),
+        (run / "mine", "holds other files"),
+    ):
+        trained = manifest(tmp_path / "manifest.json")
+        assert release_echat.main([str(run), str(out), "--kind", "int8", "--trained-on", str(trained)]) == 2
+        assert why in capsys.readouterr().err
+    assert held(run) == before
 
 
 def test_weights_that_learnt_from_closed_data_are_not_released(

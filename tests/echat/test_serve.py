@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import re
+import struct
 import threading
 import time
 import wave
@@ -90,6 +91,14 @@ def server(tiny: Path) -> Iterator[Running]:
 
 def noise(seconds: float = 0.5) -> bytes:
     return encode_wav((0.1 * np.random.default_rng(0).standard_normal(round(16_000 * seconds))), 16_000)
+
+
+def loud(peak: float) -> bytes:
+    """A WAV file of floats of that size."""
+    data = np.full(8_000, peak, "<f4").tobytes()
+    form = struct.pack("<HHIIHH", 3, 1, 16_000, 64_000, 4, 32)
+    return b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + struct.pack("<I", 16) + form + b"data" + \
+        struct.pack("<I", len(data)) + data  # fmt: skip
 
 
 def said(wav: bytes | None = None) -> dict[str, Any]:
@@ -333,6 +342,8 @@ async def test_a_run_can_talk_to_it(server: Running) -> None:
         (body(said(b"RIFF nonsense")), 400, r"messages\[0\].content\[0\]"),
         (body(said(noise(0.01))), 400, "too short"),
         (body({"type": "input_audio", "input_audio": {"data": "%%%"}}), 400, "not base64"),
+        (body(said(loud(1e30))), 400, "too large"),
+        (body({"type": "input_audio", "input_audio": None}), 400, "input_audio must hold data and format"),
         (body({"type": "image_url", "image_url": {}}), 400, "no part of type 'image_url'"),
         (body({"type": "audio_url", "audio_url": {"url": "http://x/a.wav"}}), 400, "nothing is fetched"),
         (body({"type": "text", "text": "x" * 6000}), 400, "positions are asked"),
@@ -426,6 +437,48 @@ async def test_a_request_that_breaks_the_model_is_told_and_the_next_is_answered(
     assert (await post(server, body()))[0] == 200
 
 
+async def test_what_is_under_way_when_the_server_stops_is_not_answered_as_if_it_was_whole(tiny: Path) -> None:
+    running = Running(tiny)
+    running.answerer.manner = Manner(think="", interleave=True, max_text=2000, max_speech=1500)
+    batch = asyncio.create_task(post(running, body()))
+    while running.steps < 10:
+        await asyncio.sleep(0.001)
+    waiting = asyncio.create_task(post(running, body(stream=True)))
+    await until_waiting(running, 1)
+    await asyncio.to_thread(running.stop)
+    for status, answer in (await batch, await waiting):
+        assert status == 503 and "the server is stopping" in answer["error"]["message"]
+
+
+async def test_a_stream_that_the_server_stops_ends_with_an_error(tiny: Path) -> None:
+    running = Running(tiny)
+    running.answerer.manner = Manner(think="", interleave=True, max_text=2000, max_speech=1500)
+    stream = asyncio.create_task(events(running, body(stream=True)))
+    while running.steps < 10:
+        await asyncio.sleep(0.001)
+    await asyncio.to_thread(running.stop)
+    *pieces, last = await stream
+    assert "the server is stopping" in last["error"]["message"]
+    assert pieces and {piece["choices"][0]["finish_reason"] for piece in pieces} == {None}
+
+
+async def test_what_a_reader_should_know_is_noted(server: Running) -> None:
+    told = body({"type": "text", "text": "Hello"})
+    assert "notes" not in (await post(server, told))[1]
+    told["messages"].insert(0, {"role": "system", "content": "Be brief."})
+    _, whole = await post(server, told)
+    *before, last = await events(server, {**told, "stream": True})
+    assert whole["notes"] == last["notes"] == ["the system prompt was not read: this model has its own"]
+    assert last["choices"][0]["finish_reason"] and not any("notes" in event for event in before)
+
+
+async def test_a_body_that_is_not_what_its_headers_tell_is_told(server: Running) -> None:
+    data, headers = json.dumps(body()).encode(), {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+    url = f"{server.url}/chat/completions"
+    async with aiohttp.ClientSession() as session, session.post(url, data=data, headers=headers) as answer:
+        assert answer.status == 400 and "cannot be read" in (await answer.json())["error"]["message"]
+
+
 def test_spoken_replies_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = wire.Memory()
     for n in range(wire.REMEMBERED + 1):
@@ -457,6 +510,7 @@ def test_the_command_tells_what_is_wrong(tiny: Path, tmp_path: Path, capsys: pyt
         ([str(tiny), "--max-tokens", "9" * 400], "--max-tokens must be between"),
         ([str(tiny), "--threads", "-3"], "--threads must be between"),
         ([str(tiny), "--max-speech", "600", "--port", "0"], "the model has 4096 positions"),
+        ([str(tiny), "--max-speech", "155", "--port", "0"], "lower max_tokens or max_speech"),
         ([str(tiny), "--device", "tpu", "--port", "0"], "device must be"),
     ):
         assert main(["serve", *arguments]) == 2

@@ -114,9 +114,15 @@ def test_what_is_malformed_is_said(text: str, wrong: str) -> None:
     assert wrong in parse(text).malformed
 
 
-def test_the_last_end_counts() -> None:
-    thought = parse("<think>he said <think end> twice<think end>Fine.")
-    assert (thought.natural, thought.reply) == ("he said <think end> twice", "Fine.")
+def test_the_first_end_counts_and_later_marks_are_no_part_of_the_reply() -> None:
+    thought = parse("<think>he said<think end>It is <think>fine.</think end>")
+    assert (thought.natural, thought.reply) == ("he said", "It is fine.")
+
+
+def test_what_is_a_thought_depends_on_whether_one_was_asked_for() -> None:
+    assert parse("glad<think end>Yes").reply == parse("glad<think end>Yes", True).reply == "Yes"
+    assert parse("glad<think end>Yes", False).reply == "gladYes"
+    assert (parse("Yes").reply, parse("Yes", True).reply) == ("Yes", "")
 
 
 @settings(max_examples=150, deadline=None)

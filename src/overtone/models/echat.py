@@ -103,7 +103,7 @@ def read_index(folder: Path) -> _Index:
     where = shown(str(folder / INDEX))
     try:
         found = msgspec.json.decode(read_plain(folder / INDEX, _INDEX_BYTES), type=_Index)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{where}: not a checkpoint's index ({error}); copy the checkpoint again") from None
     if found.format != FORMAT:
         raise DataError(

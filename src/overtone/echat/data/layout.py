@@ -344,8 +344,16 @@ def _lacks(record: Record, task: Task, think: Think) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text of data, without what the chat template would take for its marks."""
-    return _MARKS.sub("", text)
+    """Text of data, without what the chat template would take for its marks, also for one that is left when another is
+    taken out of it. Each is taken out as it ends: passes over the whole text could be as many as it has marks."""
+    if not _MARKS.search(text):
+        return text
+    kept: list[str] = []
+    for piece in re.split("(?<=>)", text):
+        kept += piece
+        if mark := _MARKS.search("".join(kept[-44:])):  # no mark is longer
+            del kept[-len(mark[0]) :]
+    return "".join(kept)
 
 
 def _encode(tok: Tokens, text: str) -> tuple[int, ...]:

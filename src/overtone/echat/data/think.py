@@ -22,8 +22,10 @@ TAGGED = tuple(_FIELDS)  # the dimensions that a thought in tags tells
 _WORDS, _REPLY = "User's words", "Predicted reply emotion"
 _CHINESE = {"age": "年龄为", "gender": "性别为", "emotion": "情感为", "event": "声音事件为"}
 _TAG = re.compile(r"\s*<([^<>]{1,32})>")
-_OPEN = re.compile(r"\s*<think>")
-_CLOSE = re.compile(r"</?think end>|</think>")
+_MARKS = (OPEN, CLOSE, "</think end>", "</think>")
+_OPEN = re.compile(rf"\s*{OPEN}")
+_CLOSE = re.compile("|".join(_MARKS[1:]))
+_MARK = re.compile("|".join(_MARKS))
 
 # What training does with a text: it is learnt; it stands there, and is not learnt; it is not even attended to.
 Piece = tuple[str, Literal["said", "read", "hidden"]]
@@ -73,23 +75,45 @@ def natural_thought(reasons: str) -> list[Piece]:
     return [(f"{OPEN}{reasons}{CLOSE}", "said")]
 
 
-def parse(text: str) -> Thought:
-    """What a model thought and said, from its text; tolerant: what cannot be read is "" and named in `malformed`."""
-    ends = list(_CLOSE.finditer(text))
-    opened = _OPEN.match(text)
-    if not ends and not opened:
-        return _said(text, (), {})
+def split(text: str, thinks: bool | None = None) -> tuple[str, str | None]:
+    """The thought as it stands there, and what is said after it, without further marks; None where it has no end. The
+    first end counts: who hears a reply as it comes has heard what a second one would take back.
+
+    `thinks`: whether a thought was asked for. Then all is one up to its end, else only what begins like one is. None:
+    nobody knows, and what ends like one is one, too.
+    """
+    end = _CLOSE.search(text)
+    if not (_OPEN.match(text) or (end if thinks is None else thinks)):
+        return "", _MARK.sub("", text)
+    if end is None:
+        return text, None
+    return text[: end.end()], _MARK.sub("", text[end.end() :])
+
+
+def sure(text: str) -> str:
+    """Of a text on its way, what is no mark, whatever comes next."""
+    at = max(text.rfind("<"), 0)
+    begun = any(mark.startswith(text[at:]) and mark != text[at:] for mark in _MARKS)
+    return text[:at] if begun else text
+
+
+def parse(text: str, thinks: bool | None = None) -> Thought:
+    """What a model thought and said, from its text; tolerant: what cannot be read is "" and named in `malformed`.
+    `thinks` as in `split`."""
+    thought, said = split(text, thinks)
+    if not thought and said is not None:
+        return _said(said, (), {})
+    opened, end = _OPEN.match(thought), _CLOSE.search(thought)
     wrong = [] if opened else ["the thought has no beginning"]
-    inner = text[opened.end() if opened else 0 : ends[-1].start() if ends else len(text)]
-    if not ends:
+    inner = thought[opened.end() if opened else 0 : end.start() if end else len(thought)]
+    if not end:
         wrong.append("the thought has no end")
-    elif ends[-1][0] != CLOSE:
-        wrong.append(f"the thought ends with {ends[-1][0]}")
-    said = text[ends[-1].end() :] if ends else ""
+    elif end[0] != CLOSE:
+        wrong.append(f"the thought ends with {end[0]}")
     fields = _read_fields(inner)
     if fields is None:
-        return _said(said, wrong, {"natural": inner.strip()})
-    return _said(said, wrong, fields)
+        return _said(said or "", wrong, {"natural": inner.strip()})
+    return _said(said or "", wrong, fields)
 
 
 def _read_fields(inner: str) -> dict[str, str] | None:

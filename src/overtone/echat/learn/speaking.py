@@ -12,7 +12,7 @@ from overtone.audio import encode_wav
 from overtone.echat.data import layout
 from overtone.echat.data.containers import open_audio
 from overtone.echat.data.layout import Task, Think
-from overtone.echat.data.think import CLOSE
+from overtone.echat.data.think import split
 from overtone.echat.learn.curves import Said
 from overtone.echat.learn.stream import Corpus
 from overtone.echat.net import decode
@@ -56,7 +56,7 @@ class Samples:
         for number, (record, said) in enumerate(
             zip(self.records, decode.respond(model, self.tok, asked, waves, how), strict=True)
         ):
-            thought = said.text.rpartition(CLOSE)[0]
+            thought = split(said.text)[0]
             wav, failure = f"said-{step:08d}-{number}.wav", self.mute
             try:
                 emotion = said.thought.reply_emotion if self.answers else record.reply_emotion

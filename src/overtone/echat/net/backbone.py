@@ -89,7 +89,7 @@ def _hugging_face(config: LMConfig) -> Any:
     try:
         table, output = lm.get_input_embeddings().weight, lm.get_output_embeddings().weight
         lm.config.tie_word_embeddings = table is output  # its weights are right where it says something else
-        why = _unlike(lm) or _unread(lm)
+        why = _unlike(lm) or _unread(lm) or _windowed(lm, config.context)
     except Exception as error:  # noqa: BLE001 - the same
         why = f"{type(error).__name__}: {_first(error)}"
     if why:
@@ -174,6 +174,18 @@ def _unread(lm: Any) -> str:
     if not _near(lm.get_output_embeddings()(hidden), lm(inputs_embeds=x, use_cache=False).logits):
         return "its logits are not its output table's: they are scaled or capped"
     return ""
+
+
+def _windowed(lm: Any, context: int) -> str:
+    """How far back it looks, where that is not to the first position: training would let it look further, with masks of
+    its own over what is hidden."""
+    told = lm.config.get_text_config()
+    window = getattr(told, "sliding_window", None)
+    kinds = getattr(told, "layer_types", None) or ["sliding_attention"]  # a family without has one kind of layers
+    used = getattr(told, "use_sliding_window", True) and "sliding_attention" in kinds
+    if not used or not window or window >= context:
+        return ""
+    return f"it looks back over {window} positions alone, the configuration has context = {context}"
 
 
 def _near(a: Tensor, b: Tensor) -> bool:

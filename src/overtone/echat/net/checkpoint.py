@@ -84,7 +84,7 @@ def save(
     """Write the model, or some parts of it, in `dtype` (its own when None), those in `kept` as they are there. An older
     checkpoint there is replaced."""
     folder = folder.absolute()
-    fresh, old = _beside(folder, "new"), _beside(folder, "old")
+    fresh = _beside(folder, "new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     try:
@@ -95,16 +95,23 @@ def save(
         (fresh / INDEX).write_bytes(msgspec.json.format(msgspec.json.encode(index)))
         for path in fresh.iterdir():
             to_disk(path)
-        if folder.exists():
-            if not (folder / INDEX).is_file() and any(folder.iterdir()):
-                raise UsageError(f"{shown(str(folder))}: holds other files; give a folder of its own for a checkpoint")
-            shutil.rmtree(old, ignore_errors=True)
-            folder.rename(old)
-        fresh.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
+        take_place(fresh, folder)
     except BaseException:  # also when interrupted: nothing half is left behind
         shutil.rmtree(fresh, ignore_errors=True)
         raise
+
+
+def take_place(fresh: Path, folder: Path) -> None:
+    """A checkpoint beside a folder becomes it; an older one there is replaced, other files are not."""
+    folder = folder.absolute()
+    old = _beside(folder, "old")
+    if folder.exists():
+        if not (folder / INDEX).is_file() and any(folder.iterdir()):
+            raise UsageError(f"{shown(str(folder))}: holds other files; give a folder of its own for a checkpoint")
+        shutil.rmtree(old, ignore_errors=True)
+        folder.rename(old)
+    fresh.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def part_state(model: EChat, part: str) -> dict[str, Tensor]:
@@ -127,10 +134,15 @@ def index(folder: Path) -> Index:
         raise DataError(f"{shown(str(folder))}: not a checkpoint: it has no {INDEX}")
     try:
         found = msgspec.json.decode(read_plain(path, 1 << 20), type=Index)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{shown(str(path))}: not a checkpoint's index: {error}") from None
     if found.format != FORMAT:
         raise DataError(f"{shown(str(path))}: format {found.format}, but this version of overtone reads {FORMAT}")
+    if strange := sorted(found.parts.keys() - set(PARTS)):
+        raise DataError(
+            f"{shown(str(path))}: tells of a part {shown(strange[0][:40])!r}{suggest(strange[0], PARTS)} (a model has "
+            f"{', '.join(PARTS)})"
+        )
     return found
 
 
@@ -147,13 +159,18 @@ def load(
     check: bool = True,
     lm: str = "",
 ) -> tuple[EChat, Config]:
-    """The model of a checkpoint and its configuration. Parts it does not hold come from where the configuration says.
+    """The model of a checkpoint and its configuration. An encoder or a language model that it does not hold comes from
+    where the configuration says.
 
     `check`: compare each file with its SHA-256. `lm`: the packaged weights that a delta needs, where their package is
-    not installed. Raises DataError for a file that is missing, cut short or changed.
+    not installed. Raises DataError for a part that comes from nowhere and a file that is missing, cut short or changed.
     """
     found = index(folder)
     made = config(folder)
+    sources = {"encoder": made.model.encoder.weights or made.model.encoder.source, "lm": made.model.lm.source}
+    for part in PARTS:
+        if part not in found.parts and sources.get(part, "random") == "random":
+            raise DataError(f"{shown(str(folder))}: holds no {part!r}, whose weights come from nowhere else")
     model = EChat(
         made.model,
         open_encoder(made.model.encoder, empty="encoder" in found.parts),
@@ -223,7 +240,11 @@ def _whole(state: dict[str, Tensor], part: Part, folder: Path, where: Path, give
 
 def _read(path: Path, part: Part, check: bool) -> dict[str, Tensor]:
     again = "copy the checkpoint again, or go back to the one before it"
-    if not path.is_file():
+    try:
+        there = path.is_file()
+    except OSError as error:  # a name that no file can have
+        raise DataError(f"{shown(str(path))[:200]}: {error.strerror}; {again}") from None
+    if not there:
         raise DataError(f"{shown(str(path))}: missing from its checkpoint; {again}")
     if path.stat().st_size != part.bytes:
         raise DataError(f"{shown(str(path))}: {path.stat().st_size} bytes instead of {part.bytes}; {again}")

@@ -3,6 +3,7 @@ follows from them (how many positions a clip takes in the language model) is com
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -200,6 +201,8 @@ def _check(model: ModelConfig, where: str) -> None:
             raise UsageError(
                 f"{where}: model.encoder.taps: {tap} is not among its layers, 0 to {model.encoder.layers - 1}"
             )
+    if not 0 < model.encoder.longest < math.inf:
+        raise UsageError(f"{where}: model.encoder.longest must be a number above 0, not {model.encoder.longest}")
     if not 0 <= model.adapter.dropout < 1:
         raise UsageError(f"{where}: model.adapter.dropout must be at least 0 and below 1")
 

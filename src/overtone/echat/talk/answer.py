@@ -14,11 +14,11 @@ from msgspec import Struct
 from torch import nn
 
 from overtone import audio
-from overtone.echat.data import labels, layout, prompts, think
+from overtone.echat.data import layout, prompts, think
 from overtone.echat.data.records import Record, Turn
 from overtone.echat.net import checkpoint, decode
 from overtone.echat.net.config import RATE as HEARD
-from overtone.echat.net.config import Config, positions
+from overtone.echat.net.config import Config, ModelConfig, positions
 from overtone.echat.net.decode import How, Said
 from overtone.echat.net.device import chosen, narrow
 from overtone.echat.net.model import EChat
@@ -239,8 +239,10 @@ class Answerer:
 
     def _to_speak(self, prompt: _Prompt, said: Said) -> _Prompt:
         """A prompt to speak what was said."""
-        reply = said.thought.reply if prompt.chat else said.text
-        record = Record(key="reply", txt=reply or " ", reply_emotion=said.thought.reply_emotion)
+        found = think.parse(said.text, prompt.how.thinks)
+        record = Record(
+            key="reply", txt=(found.reply if prompt.chat else said.text) or " ", reply_emotion=found.reply_emotion
+        )
         how = msgspec.structs.replace(prompt.how, write=False, speak=True, thinks=False, opening=())
         return _Prompt(prompt.asked, layout.prompt(record, "t2s", self.tok), [], how, True, 0, 0, ())
 
@@ -253,19 +255,17 @@ class Answerer:
 
     def _answer(self, prompt: _Prompt, said: Said, sound: bool = True) -> Answer:
         text, thought, notes = said.text.strip(), "", list(prompt.notes)
+        found = think.parse(said.text, prompt.how.thinks)
         if prompt.chat:
-            text = said.thought.reply
-            thought = said.text.rpartition(think.CLOSE)[0] + think.CLOSE if think.CLOSE in said.text else ""
-            if prompt.how.thinks:
-                thought = thought or said.text
-                if said.thought.malformed:
-                    notes.append(f"malformed: {'; '.join(said.thought.malformed)}")
+            text, thought = found.reply, think.split(said.text, prompt.how.thinks)[0]
+            if prompt.how.thinks and found.malformed:
+                notes.append(f"malformed: {'; '.join(found.malformed)}")
         elif prompt.asked.task == "transcribe":
             text = " ".join(_TAGS.sub(" ", text).split())
         elif prompt.asked.task == "choose":
             text = _TAGS.sub(lambda tag: f" {tag[1].lower()} ", text).strip()
-        emotion = said.thought.reply_emotion or "neutral"
-        wave = self._sound(said.codes, emotion) if sound and said.codes else None
+        emotion = found.reply_emotion if prompt.chat else ""
+        wave = self._sound(said.codes, emotion or "neutral") if sound and said.codes else None
         if prompt.asked.speech and not said.codes:
             notes.append("nothing was spoken")
         return Answer(
@@ -284,14 +284,14 @@ def _counted(go_on: Callable[[int], bool], those: Sequence[int]) -> Callable[[in
 
 
 class _Reading:
-    """An answer's text while it comes: first its thought, at once when that is over, then the reply bit by bit."""
+    """An answer's text while it comes: first its thought, at once when that is over, then the reply bit by bit. What
+    may yet be a mark, a tag or space at the end is held back, so that all pieces together are the whole answer's."""
 
     def __init__(self, tok: Tokenizer, thinks: bool, chat: bool) -> None:
         self.tok, self.thinks, self.chat = tok, thinks, chat
         self.ids: list[int] = []
+        self.thought = False  # it was told
         self.told = 0  # characters of the reply
-        self.start = 0 if not thinks else -1  # where the reply begins
-        self.tagged = not chat  # the tag of its emotion is behind us, or there is none
 
     @property
     def text(self) -> str:
@@ -299,41 +299,28 @@ class _Reading:
 
     @property
     def emotion(self) -> str:
-        return think.parse(self.text).reply_emotion or "neutral"
+        return think.parse(self.text, self.thinks).reply_emotion or "neutral"
 
     def more(self, token: int) -> Iterator[Piece]:
         self.ids.append(token)
         text = self.text
-        if text.endswith("\ufffd"):  # half a character
-            return
-        if self.start < 0:
-            if think.CLOSE not in text:
-                return
-            self.start = text.rindex(think.CLOSE) + len(think.CLOSE)
-            yield Piece(thought=text[: self.start])
-        yield from self._reply(text, over=False)
+        if not text.endswith("\ufffd"):  # half a character
+            yield from self._tell(think.sure(text) if self.chat else text, over=False)
 
     def rest(self) -> Iterator[Piece]:
         """What was held back."""
-        text = self.text
-        if self.start < 0:  # the thought never ended
-            self.start = len(text)
-            yield Piece(thought=text)
-        yield from self._reply(text, over=True)
+        yield from self._tell(self.text, over=True)
 
-    def _reply(self, text: str, over: bool) -> Iterator[Piece]:
-        reply = text[self.start :]
-        if not self.tagged:
-            if not over and (not reply.strip() or _FIRST_TAG.fullmatch(reply.strip())):
-                return
-            self.tagged = True
-            first = _TAGS.match(reply.lstrip())
-            if first and labels.is_reply(first[1]):
-                self.start = text.index(first[0], self.start) + len(first[0])
-                reply = text[self.start :]
-        if not self.told:
-            self.start += len(reply) - len(reply.lstrip())
-            reply = reply.lstrip()
+    def _tell(self, text: str, over: bool) -> Iterator[Piece]:
+        thought, said = think.split(text, self.thinks) if self.chat else ("", text)
+        if said is None and not over:
+            return
+        if thought and not self.thought:
+            self.thought = True
+            yield Piece(thought=thought)
+        if self.chat and not over and _FIRST_TAG.fullmatch((said or "").strip()):
+            return
+        reply = think.parse(text, self.thinks).reply if self.chat else text.strip()
         if len(reply) > self.told:
             yield Piece(text=reply[self.told :])
             self.told = len(reply)
@@ -343,10 +330,7 @@ def open_answerer(folder: Path, manner: Manner, *, device: str = "auto", dtype: 
     """The checkpoint in a folder, ready to answer. `device`: auto takes the GPU where there is one."""
     device = str(chosen(device))
     held(device, dtype)  # before anything is loaded
-    context = checkpoint.config(folder).model.lm.context
-    if max(manner.max_text, manner.max_speech) >= context:
-        told = f"{manner.max_text} tokens of text or {manner.max_speech} of speech"
-        raise UsageError(f"the model has {context} positions, not enough for {told}; lower max_tokens or max_speech")
+    _check_room(checkpoint.config(folder).model, manner)
     found = checkpoint.index(folder)
     model, config = checkpoint.load(folder)
     return Answerer(
@@ -356,6 +340,18 @@ def open_answerer(folder: Path, manner: Manner, *, device: str = "auto", dtype: 
         manner,
         trained(config, dict(found.notes)),
     )
+
+
+def _check_room(model: ModelConfig, manner: Manner) -> None:
+    """Refuse limits that leave no room for one spoken message, as long as the encoder hears."""
+    tok = open_tokenizer(model)
+    asked = layout.prompt(Record(key="request", txt="", wav="0"), "s2s", tok, think="label", streaming=True)
+    size = len(asked.ids) + positions(model, round(model.encoder.longest * HEARD))
+    if size + manner.max_text + manner.max_speech > model.lm.context:
+        raise UsageError(
+            f"the model has {model.lm.context} positions, not enough for {manner.max_text} tokens of text and "
+            f"{manner.max_speech} of speech after a message of {size}; lower max_tokens or max_speech"
+        )
 
 
 def on_device(model: EChat, device: str, dtype: str = "") -> EChat:

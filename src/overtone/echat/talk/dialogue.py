@@ -16,6 +16,7 @@ from overtone.errors import AudioError, UsageError
 
 GAP = 0.5  # seconds between several sounds of one turn
 SHORTEST = 0.05  # seconds of a sound
+LOUDEST = 2.0**31  # of a sample, where 1 is full scale: some files hold whole numbers as floats
 
 Floats = NDArray[np.float32]
 
@@ -100,10 +101,12 @@ def _joined(waves: Sequence[Floats], longest: float, notes: list[str]) -> Floats
 
 
 def to_wave(data: bytes, name: str = "sound") -> Floats:
-    """A file's sound as the model hears it. Raises AudioError for what is none, or next to nothing."""
+    """A file's sound as the model hears it. Raises AudioError for what is none, next to nothing, or beyond numbers."""
     wave, _ = audio.decode(data, rate=HEARD, name=name)
     if len(wave) < SHORTEST * HEARD:
         raise AudioError(
             f"{name}: {1000 * len(wave) / HEARD:.0f} ms is too short; give at least {SHORTEST * 1000:.0f} ms"
         )
+    if not float(np.abs(wave).max()) <= LOUDEST:
+        raise AudioError(f"{name}: its samples are too large; give it with a full scale of 1")
     return wave

@@ -63,7 +63,9 @@ class Engine:
         return len(self._waiting)
 
     def check(self) -> None:
-        """Raise Problem where too many wait already."""
+        """Raise Problem where too many wait already, or nobody is answered any more."""
+        if self._over:
+            raise _stopping()
         if len(self._waiting) >= MAX_WAITING:
             raise Problem(503, f"{MAX_WAITING} requests are waiting; try again later", code="overloaded")
 
@@ -82,8 +84,8 @@ class Engine:
     def close(self) -> None:
         with self._changed:
             self._over = True
-            for job in self._waiting:
-                job.gone.set()
+            while self._waiting:
+                self._waiting.popleft().put(_stopping())
             self._changed.notify()
         self._thread.join(timeout=10)
 
@@ -138,12 +140,14 @@ class Engine:
         wanted = [job.asked for job in fit]
         answers = self.answerer.answer(wanted, lambda i: not (fit[i].gone.is_set() or self._over))
         for job, answer in zip(fit, answers, strict=True):
-            job.put(answer)
+            job.put(_stopping() if self._over else answer)  # it may have been cut short
 
     def _stream(self, job: Job) -> None:
         try:
             for piece in self.answerer.stream(job.asked, lambda: not (job.gone.is_set() or self._over)):
                 job.put(piece)
+            if self._over:
+                job.put(_stopping())
         except OvertoneError as error:
             job.put(error)
 
@@ -208,7 +212,7 @@ class Server:
                 "transcript": answer.text,
                 "expires_at": int(time.time()) + wire.EXPIRES,
             }
-        return wire.completion(head, message, answer.finish, _counts(answer))
+        return wire.completion(head, message, answer.finish, _counts(answer), answer.notes)
 
     async def _streamed(
         self, request: web.Request, head: dict[str, Any], body: wire.Body, job: Job, first: Piece
@@ -239,7 +243,7 @@ class Server:
         if whole.codes:
             self.memory.keep(name, whole.text, whole.codes)
             delta = {"audio": {"expires_at": int(time.time()) + wire.EXPIRES}}
-        await out.write(wire.chunk(head, delta, whole.finish))
+        await out.write(wire.chunk(head, delta, whole.finish, whole.notes))
         if body.stream_options and body.stream_options.include_usage:
             told = {**head, "object": "chat.completion.chunk", "choices": [], "usage": wire.usage(_counts(whole))}
             await out.write(wire.event(told))
@@ -287,6 +291,10 @@ def _problem(error: Exception) -> Problem:
     return Problem(500, f"the model failed ({type(error).__name__}); the server's log tells more")
 
 
+def _stopping() -> Problem:
+    return Problem(503, "the server is stopping; ask again when it is back", code="stopping")
+
+
 def _counts(answer: Answer) -> dict[str, int]:
     spoken = len(answer.codes)
     return {"heard": answer.heard, "heard_sound": answer.heard_sound, "said": answer.said, "spoken": spoken}
@@ -307,6 +315,8 @@ async def _told(request: web.Request, handler: Callable[[web.Request], Any]) -> 
         return _json(problem.json(), problem.status, later)
     except web.HTTPRequestEntityTooLarge:
         return _json(Problem(413, f"the body is over {MAX_BODY >> 20} MB; send less sound").json(), 413)
+    except web.RequestPayloadError:  # such as no gzip where gzip was promised
+        return _json(Problem(400, "the body cannot be read: it is not in the form its headers tell").json(), 400)
     except web.HTTPException as error:
         what = Problem(error.status, f"{request.method} {request.path}: {error.reason}")
         return _json(what.json(), error.status)

@@ -7,7 +7,7 @@ import base64
 import binascii
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -210,9 +210,13 @@ def _message(message: _Message, at: int, memory: Memory, left: float) -> Message
 def _part(part: _Part, where: str) -> str | Floats:
     if part.type in ("text", "input_text", "output_text"):
         return part.text
-    if part.type == "input_audio" and part.input_audio is not None:
+    if part.type == "input_audio":
+        if part.input_audio is None:
+            raise Problem(400, f"{where}: input_audio must hold data and format", param=where)
         return _wave(part.input_audio.data, where)
-    if part.type == "audio_url" and part.audio_url is not None:
+    if part.type == "audio_url":
+        if part.audio_url is None:
+            raise Problem(400, f"{where}: audio_url must hold url", param=where)
         head, _, data = part.audio_url.url.partition(",")
         if not head.startswith("data:") or not head.endswith(";base64"):
             raise Problem(400, f"{where}: only data: URLs are read, nothing is fetched", param=where)
@@ -256,15 +260,21 @@ def usage(counts: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def completion(head: dict[str, Any], message: dict[str, Any], finish: str, counts: Mapping[str, int]) -> dict[str, Any]:
+def completion(
+    head: dict[str, Any], message: dict[str, Any], finish: str, counts: Mapping[str, int], notes: Sequence[str] = ()
+) -> dict[str, Any]:
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
-    return {**head, "object": "chat.completion", "choices": [choice], "usage": usage(counts)}
+    return {**head, "object": "chat.completion", "choices": [choice], "usage": usage(counts), **_noted(notes)}
 
 
-def chunk(head: dict[str, Any], delta: dict[str, Any], finish: str | None = None) -> bytes:
+def chunk(head: dict[str, Any], delta: dict[str, Any], finish: str | None = None, notes: Sequence[str] = ()) -> bytes:
     """One event of a stream."""
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    return event({**head, "object": "chat.completion.chunk", "choices": [choice]})
+    return event({**head, "object": "chat.completion.chunk", "choices": [choice], **_noted(notes)})
+
+
+def _noted(notes: Sequence[str]) -> dict[str, Any]:
+    return {"notes": list(notes)} if notes else {}
 
 
 def event(told: Any) -> bytes:
