@@ -69,15 +69,15 @@ def check(out: Path, start: Path | None, tokens: str) -> Papers:
         before = Papers()
     spoken = before.speech_tokens or _tokens_in(out)
     if spoken not in ("", tokens):
-        _refuse(out, [f"its replies are tokens of {spoken}, not of {tokens or 'none'}"])
+        refuse(out, [f"its replies are tokens of {spoken}, not of {tokens or 'none'}"])
     if ENGINE_PART in before.parts and not shutil.which(ENGINE):
-        _refuse(out, [f"it has the part `{ENGINE_PART}`, and {ENGINE} is not installed here (apt install {ENGINE})"])
+        refuse(out, [f"it has the part `{ENGINE_PART}`, and {ENGINE} is not installed here (apt install {ENGINE})"])
     for part in out.rglob(".*.part"):
         part.unlink(missing_ok=True)
     return before
 
 
-def _refuse(out: Path, why: Sequence[str]) -> None:
+def refuse(out: Path, why: Sequence[str]) -> None:
     raise UsageError(f"{shown(str(out))} holds a set that would be lost: {'; '.join(why)}; choose another --out")
 
 
@@ -187,7 +187,7 @@ def _same(out: Path, there: Head, begun: Head | None, seed: int, count: int, fol
     if there.texts not in known:
         why.append("it is of other texts (another version of Overtone, or another WordNet)")
     if why:
-        _refuse(out, why)
+        refuse(out, why)
 
 
 def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from overtone.echat.data import containers
 from overtone.echat.data.labels import VOCAL, Labels
 from overtone.echat.data.records import Record
 from overtone.echat.making import packs, texts
-from overtone.echat.making.begin import EXCHANGES
+from overtone.echat.making.begin import EXCHANGES, refuse
 from overtone.echat.making.compose import spoken_answer
 from overtone.echat.making.corpora import LICENCES, OPEN, TOLD, Take, read
 from overtone.echat.making.ways import Way, ways
@@ -110,7 +110,7 @@ def _refuse_others(out: Path, inputs: packs.Inputs) -> None:
             f"{shown(str(out))} holds something else ({found[0]}), which would be lost; give another --out"
         )
     if found and (why := packs.differences(there, inputs)):
-        raise UsageError(f"{shown(str(out))} holds a set that would be lost: {'; '.join(why)}; choose another --out")
+        refuse(out, why)
 
 
 def _digest(takes: Sequence[Take]) -> str:
