@@ -35,6 +35,7 @@ from overtone.echat.net.tokenizer import IM_END, open_tokenizer
 DIMENSIONS = ("V", "A", "D")
 BUCKETS = (64, 80, 96, 128, 192, 256)  # padded lengths; each has one recorded step
 ROWS = 32  # sequences per step
+TOKENS = 80  # at most, of a reply of the base model
 WHO = {
     "reader": "How does a reader of this sentence feel?",
     "writer": "How does the writer of this sentence feel?",
@@ -192,10 +193,13 @@ class Subject:
         )
         self.digits = [self.tok.encode(str(d)) for d in range(10)]
         assert all(len(d) == 1 for d in self.digits), "the tokenizer splits digits"
-        self.graphs: dict[int, tuple[torch.cuda.CUDAGraph, dict[str, torch.Tensor], torch.Tensor]] = {}
+        self.asked: dict[str, list[int]] = {}  # prompts as tokens: every run asks the same
+        self.graphs: dict[tuple[int, int], tuple[torch.cuda.CUDAGraph, dict[str, torch.Tensor], torch.Tensor]] = {}
 
-    def chat(self, asked: str, answer: str = "") -> list[int]:
-        return self.tok.encode(f"<|im_start|>user\n{asked}<|im_end|>\n<|im_start|>assistant\n{answer}")
+    def chat(self, asked: str) -> list[int]:
+        if asked not in self.asked:
+            self.asked[asked] = self.tok.encode(f"<|im_start|>user\n{asked}<|im_end|>\n<|im_start|>assistant\n")
+        return list(self.asked[asked])
 
     def rating(self, sentence: Sentence, who: str, label: np.ndarray) -> Example:
         asked = self.chat(ASK.format(who=WHO[who], text=sentence.text))
@@ -234,16 +238,16 @@ class Subject:
         if self.device != "cuda":
             self.optimizer.param_groups[0]["lr"] = float(self.lr)
             return self.step(batch)
-        length = batch["ids"].shape[1]
-        if length not in self.graphs:
-            self._record(length, batch)
-        graph, held, loss = self.graphs[length]
+        shape = (batch["ids"].shape[1], batch["at"].shape[0])
+        if shape not in self.graphs:
+            self._record(shape, batch)
+        graph, held, loss = self.graphs[shape]
         for name, value in batch.items():
             held[name].copy_(value, non_blocking=True)
         graph.replay()
         return loss
 
-    def _record(self, length: int, batch: dict[str, torch.Tensor]) -> None:
+    def _record(self, shape: tuple[int, int], batch: dict[str, torch.Tensor]) -> None:
         """Record a step as a CUDA graph. Weights and optimiser are put back afterwards."""
         kept = [p.detach().clone() for p in self.lm.parameters()]
         states = [{k: v.clone() for k, v in self.optimizer.state[p].items()} for p in self.lm.parameters()]
@@ -258,7 +262,7 @@ class Subject:
         pool = next(iter(self.graphs.values()))[0].pool() if self.graphs else None
         with torch.cuda.graph(graph, pool=pool):
             loss = self.step(held)
-        self.graphs[length] = (graph, held, loss)
+        self.graphs[shape] = (graph, held, loss)
         with torch.no_grad():
             for p, old, state in zip(self.lm.parameters(), kept, states, strict=True):
                 p.copy_(old)
@@ -318,7 +322,7 @@ class Subject:
         return {"sum": float((total.argmax(1) == gold).mean()), "mean": float((mean.argmax(1) == gold).mean())}
 
     @torch.no_grad()
-    def replies(self, prompts: Sequence[str], tokens: int = 80) -> list[Example]:
+    def replies(self, prompts: Sequence[str], tokens: int = TOKENS) -> list[Example]:
         """Return the model's own greedy replies as examples to learn again, each with the weight of a rating."""
         end = self.tok.encode(IM_END)[0]
         rows = [self.chat(p) for p in prompts]
@@ -342,20 +346,20 @@ def replace_lm(model: configs.ModelConfig, gguf: str) -> configs.ModelConfig:
 
 
 # ── training ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-def collate(examples: Sequence[Example], length: int, places: int, device: str) -> dict[str, torch.Tensor]:
-    ids = torch.zeros((len(examples), length), dtype=torch.long)
-    at = torch.zeros(places, dtype=torch.long)
-    token = torch.zeros((places, 2), dtype=torch.long)
-    weight = torch.zeros((places, 2))
-    n = 0
-    for i, example in enumerate(examples):
-        ids[i, : len(example.ids)] = torch.tensor(example.ids)
-        for place, target in zip(example.at, example.targets, strict=True):
-            at[n] = i * length + place
-            for j, (t, w) in enumerate(target):
-                token[n, j], weight[n, j] = t, w
-            n += 1
-    return {"ids": ids, "at": at, "token": token, "weight": weight}
+def collate(examples: Sequence[Example], length: int, places: int) -> dict[str, torch.Tensor]:
+    """Pad to one shape: recorded steps need it. Places beyond the last one have weight 0."""
+    ids = [example.ids + [0] * (length - len(example.ids)) for example in examples]
+    at = [i * length + place for i, example in enumerate(examples) for place in example.at]
+    pairs = [(target * 2)[:2] for example in examples for target in example.targets]
+    token = [[pairs[i][0][0], pairs[i][1][0]] for i in range(len(pairs))]
+    weight = [[t[0][1], t[1][1] if t[0] is not t[1] else 0.0] for t in pairs]
+    spare = places - len(at)
+    return {
+        "ids": torch.tensor(ids),
+        "at": torch.tensor(at + [0] * spare),
+        "token": torch.tensor(token + [[0, 0]] * spare),
+        "weight": torch.tensor(weight + [[0.0, 0.0]] * spare),
+    }
 
 
 @dataclass
@@ -365,7 +369,6 @@ class Batches:
     ratings: list[Example]
     replies: list[Example]
     setting: Setting
-    device: str
     rng: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
@@ -388,7 +391,7 @@ class Batches:
             length = next((b for b in BUCKETS if b >= longest), None)
             if length is None:
                 continue  # a handful of very long sentences
-            yield collate(part, length, ROWS * 84, self.device)
+            yield collate(part, length, 3 * (ROWS - n_replies) + TOKENS * n_replies)
 
 
 def train(subject: Subject, ratings: list[Example], replies: list[Example], setting: Setting) -> list[float]:
@@ -396,7 +399,7 @@ def train(subject: Subject, ratings: list[Example], replies: list[Example], sett
     subject.reset()
     warmup = max(1, setting.steps // 20)
     losses: list[torch.Tensor] = []
-    for step, batch in enumerate(Batches(ratings, replies, setting, subject.device)):
+    for step, batch in enumerate(Batches(ratings, replies, setting)):
         if step == setting.steps:
             break
         share = min((step + 1) / warmup, 0.5 * (1 + np.cos(np.pi * step / setting.steps)))
@@ -439,10 +442,12 @@ def grid() -> Iterable[Setting]:
             yield Setting("both", lr=lr, steps=steps)
     for replay in (0.0, 0.5):
         yield Setting("both", lr=1e-4, replay=replay)
-    for seed in (0, 1, 2):
-        for arm in ("both", "merged", "shuffled", "pseudo", "permuted", "reader", "writer", "matched"):
-            for split in ("official", "document"):
-                yield Setting(arm, lr=1e-4, seed=seed, split=split)
+    for seed in range(5):
+        for arm in ("both", "merged", "shuffled", "pseudo"):
+            yield Setting(arm, lr=1e-4, seed=seed, split="document")
+    for seed in range(3):
+        for arm in ("permuted", "reader", "writer", "matched"):
+            yield Setting(arm, lr=1e-4, seed=seed, split="document")
 
 
 def main() -> None:
@@ -468,7 +473,7 @@ def main() -> None:
         dream, questions = dream[:6], questions[:4]
         settings = [settings[0], *(replace(s, steps=3) for s in settings[1:2])]
     start = time.monotonic()
-    replies = subject.replies(questions, 8 if args.smoke else 80)
+    replies = subject.replies(questions, 8 if args.smoke else TOKENS)
     print(f"{len(replies)} replies of the base model in {time.monotonic() - start:.1f} s", flush=True)
     for setting in settings:
         if setting.key in done:
