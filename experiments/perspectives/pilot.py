@@ -457,17 +457,23 @@ def main() -> None:
     parser.add_argument("--lm", default="", help="SmolLM2's GGUF file (default: the installed package's)")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument(
+        "--part", default="1/1", help="of n processes the i-th, each with an --out of its own (default: 1/1)"
+    )
+    parser.add_argument("--done", type=Path, action="append", default=[], help="rows that need not be computed again")
     parser.add_argument("--smoke", action="store_true", help="a few steps and sentences, to test the script")
     args = parser.parse_args()
     deadline = time.monotonic() + 60 * args.minutes
-    done = {json.loads(line)["key"] for line in args.out.read_text().splitlines()} if args.out.exists() else set()
+    rows_before = [line for path in (args.out, *args.done) if path.exists() for line in path.read_text().splitlines()]
+    done = {json.loads(line)["key"] for line in rows_before}
+    part, parts_in_all = map(int, args.part.split("/"))
     torch.manual_seed(0)
     subject = Subject(args.lm, "cuda" if torch.cuda.is_available() else "cpu")
     official = read_emobank(args.emobank)
     splits = {"official": official, "document": by_document(official)}
     dream = read_dream(args.dream / "dev.json")[:600]
     questions = [pair["question"] for pair in tomllib.loads(PLAIN.read_text())["plain"]][:400]
-    settings = list(grid())
+    settings = list(grid())[part - 1 :: parts_in_all]
     if args.smoke:
         splits = {name: s[:: max(1, len(s) // 120)] for name, s in splits.items()}
         dream, questions = dream[:6], questions[:4]
