@@ -1,13 +1,17 @@
 """Is the second run better than the first? Paired differences on the items both were asked, and the cases that flipped.
 
 An ask is paired with that of the same item, condition and repeat. Intervals and p-values come from one test, which
-flips the signs of whole scripts (`stats.paired`); p-values are made larger for the number of rows in a table (Holm).
+flips the signs of whole scripts (`stats.paired`). A difference is significant when its p-value is at most 0.05 after
+Holm's correction over its family. The family of a headline measure is every headline measure under every condition,
+whichever of them are shown; cues that are not validated, other measures named by the user, and the cues of one measure
+are families of their own. `overtone check` uses the same rows, so the two commands cannot disagree.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -18,26 +22,29 @@ from overtone.analysis.judged import by_status
 from overtone.analysis.measures import TIE, Estimate, Measure, chosen
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
-from overtone.analysis.unlike import Unlike, unlike
+from overtone.analysis.unlike import Unlike, signatures_apart, unlike
 from overtone.stats import multiple, paired
 
 SEED = 7
 DRAWS = 10_000
 LEVEL = 0.95
 SIGNATURE = (
-    f"compare|v1|pair:item,condition,repeat|cluster:script|test:sign-flips|draws:{DRAWS}|seed:{SEED}"
-    f"|level:{LEVEL}|adjust:holm-by-table|unchanged:below {TIE:g} of the scale"
+    f"compare|v2|pair:item,condition,repeat|cluster:script|test:sign-flips|draws:{DRAWS}|seed:{SEED}"
+    f"|level:{LEVEL}|adjust:holm-by-family|unchanged:below {TIE:g} of the scale"
 )
 LARGEST = 10  # changes of a score that are listed in each direction
 ALL = "all"
 TOO_FEW = "too few scripts"
+HEADLINE, OTHER, CUES = "headline tests", "tests of other measures", "tests of single cues"  # families
+NOT_VALIDATED = " on cues not validated"  # after the name of a family
 
 Pairs = list[tuple[Answer, Answer]]
 
 
 class Change(Struct, frozen=True):
     """One measure in both runs over the same asks. `by` is the mean of second − first; its `asked` counts the pairs of
-    asks, its `scored` those with a value on both sides. `p` is two-sided; `adjusted` holds for the whole table."""
+    asks, its `scored` those with a value on both sides. `p` is two-sided; `adjusted` is corrected for all `tests`
+    tests of its family."""
 
     key: str
     condition: str
@@ -54,6 +61,8 @@ class Change(Struct, frozen=True):
     by: Estimate
     p: float | None
     adjusted: float | None
+    family: str
+    tests: int
     only_first: int  # pairs that only the first run has a value for
     only_second: int
     worse: int  # pairs of a right-or-wrong measure that went from right to wrong
@@ -61,7 +70,7 @@ class Change(Struct, frozen=True):
 
     @property
     def verdict(self) -> str:
-        """better, worse, other (where neither way is better) or "" where it cannot be told."""
+        """better, worse, other (where neither way is better) or "" where the difference is not significant."""
         if self.adjusted is None or self.by.value is None or self.adjusted > 1 - LEVEL:
             return ""
         if self.better == "neither":
@@ -69,8 +78,16 @@ class Change(Struct, frozen=True):
         return "better" if (self.by.value > 0) == (self.better == "higher") else "worse"
 
 
+class Tested(NamedTuple):
+    """One row with its measure and its pairs."""
+
+    change: Change
+    measure: Measure
+    pairs: Pairs
+
+
 class Table(Struct, frozen=True):
-    """Rows whose p-values were adjusted together."""
+    """The rows of all cues, or those of each cue for one measure."""
 
     key: str
     title: str
@@ -145,31 +162,24 @@ def differences(
     first: Reading, second: Reading, names: Sequence[str] = (), conditions: Sequence[str] = ()
 ) -> tuple[list[Unlike], list[str]]:
     """What makes the two runs incomparable in these measures, and what should be known all the same."""
-    return unlike(first, second, _wanted(first, second, names), share(first, second, conditions)[0])
+    return unlike(first, second, wanted(first, second, names), share(first, second, conditions)[0])
 
 
 def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditions: Sequence[str] = ()) -> Comparison:
-    """The comparison, whether or not the runs compare: ask `differences` before, or look at `unlike` after."""
+    """Compare two runs, also where they do not compare: look at `unlike` before you use the numbers."""
     pairs, only_first, only_second = share(first, second, conditions)
-    wanted = _wanted(first, second, names)
-    found, notes = unlike(first, second, wanted, pairs)
-    overall: list[tuple[Change, Measure, Pairs]] = []
+    measures = wanted(first, second, names)
+    obstacles, notes = unlike(first, second, measures, pairs)
+    shown = {measure.name for measure in measures}
+    overall = [row for row in changes(first, second, names, conditions) if row.measure.name in shown]
     by_cue: list[Table] = []
-    for condition in dict.fromkeys(a.condition for a, _ in pairs):
-        here = [(a, b) for a, b in pairs if a.condition == condition]
-        for measure in wanted:
-            mine = [(a, b) for a, b in here if measure.belongs(a.item)]
-            if not any(measure.read(a) is not None or measure.read(b) is not None for a, b in mine):
-                continue
-            for basis, part in _by_basis(mine):
-                overall.append((_change(measure, condition, basis, "", part), measure, part))
-            rows = [_change(measure, condition, "", cue, part) for cue, part in _by_cue(mine)]
-            if len(rows) > 1:
-                key = f"compare/{condition}/{measure.name}/cue"
-                by_cue.append(Table(key, f"{measure.label} by cue, {condition}", _adjusted(rows)))
-    overall.sort(key=lambda row: row[1].level)
-    tables = [Table(f"compare/{ALL}", "All shared items", _adjusted([row for row, _, _ in overall]))] if overall else []
-    for measure in wanted:
+    for condition, measure, mine in _scored_pairs(pairs, measures):
+        rows = [_change(measure, condition, "", cue, part, CUES) for cue, part in _by_cue(mine)]
+        if len(rows) > 1:
+            key = f"compare/{condition}/{measure.name}/cue"
+            by_cue.append(Table(key, f"{measure.label} by cue, {condition}", tuple(_adjusted(rows))))
+    tables = [Table(f"compare/{ALL}", "All shared items", tuple(row.change for row in overall))] if overall else []
+    for measure in measures:
         if left := named.judges_left_out(measure, [first, second]):
             notes.append(f"{measure.label}: {', '.join(left)} judged only one of the runs and is left out")
     names_of = [{a.condition for a in r.answers if not a.item.part} for r in (first, second)]
@@ -187,17 +197,53 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
         only_second=only_second,
         conditions_apart=tuple(sorted(names_of[0] ^ names_of[1])),
         tables=(*tables, *by_cue),
-        flips=tuple(_flips(row, measure, part) for row, measure, part in overall),
-        unlike=tuple(found),
+        flips=tuple(_flips(row.change, row.measure, row.pairs) for row in overall),
+        unlike=tuple(obstacles),
         notes=(*told, *notes),
     )
 
 
-def _wanted(first: Reading, second: Reading, names: Sequence[str]) -> list[Measure]:
+def changes(first: Reading, second: Reading, names: Sequence[str] = (), conditions: Sequence[str] = ()) -> list[Tested]:
+    """Return the rows of the headline's measures and of those named beside them, by level, with corrected p-values.
+
+    The headline's rows are there whatever is named, so that their correction does not depend on it. A headline measure
+    that the runs measured in different ways is left out unless it is named.
+    """
+    asked = {measure.name: measure for measure in wanted(first, second, names)}
+    headline = [
+        m
+        for m in named.headline([first, second])
+        if m.name in asked or not signatures_apart(first, second, set(m.scores))
+    ]
+    main = {m.name for m in headline}
+    rows = []
+    measures = [*headline, *(m for m in asked.values() if m.name not in main)]
+    for condition, measure, mine in _scored_pairs(share(first, second, conditions)[0], measures):
+        family = HEADLINE if measure.name in main else OTHER
+        for basis, part in _by_basis(mine):
+            rows.append(Tested(_change(measure, condition, basis, "", part, family), measure, part))
+    adjusted = _adjusted([row.change for row in rows])
+    rows = [row._replace(change=change) for row, change in zip(rows, adjusted, strict=True)]
+    return sorted(rows, key=lambda row: row.measure.level)
+
+
+def _scored_pairs(pairs: Pairs, measures: Sequence[Measure]) -> Iterator[tuple[str, Measure, Pairs]]:
+    """Yield each condition and measure with its pairs, where at least one reply has a score."""
+    for condition in dict.fromkeys(a.condition for a, _ in pairs):
+        here = [(a, b) for a, b in pairs if a.condition == condition]
+        for measure in measures:
+            mine = [(a, b) for a, b in here if measure.belongs(a.item)]
+            if any(measure.read(a) is not None or measure.read(b) is not None for a, b in mine):
+                yield condition, measure, mine
+
+
+def wanted(first: Reading, second: Reading, names: Sequence[str]) -> list[Measure]:
+    """Return the measures that are named, or the headline's. One that reads a headline's judges is that headline's."""
     readings = [first, second]
-    if not names:
-        return named.headline(readings)
-    return list({m.name: m for name in names for m in named.find(name, readings)}.values())
+    headline = named.headline(readings)
+    judged = {m.scores: m for m in headline if "@" in "".join(m.scores)}
+    found = [judged.get(m.scores, m) for name in names for m in named.find(name, readings)]
+    return list({m.name: m for m in found}.values()) if names else headline
 
 
 def _by_basis(pairs: Pairs) -> list[tuple[str, Pairs]]:
@@ -229,7 +275,7 @@ def tie_of(measure: Measure) -> float:
     return TIE * measure.about.length
 
 
-def _change(measure: Measure, condition: str, basis: str, cue: str, pairs: Pairs) -> Change:
+def _change(measure: Measure, condition: str, basis: str, cue: str, pairs: Pairs, family: str) -> Change:
     before, after, scripts = values(measure, pairs)
     tested = paired.permutation(after, before, scripts, seed=SEED, draws=DRAWS, level=LEVEL)
     one_side = [(measure.read(a) is None, measure.read(b) is None) for a, b in pairs]
@@ -265,6 +311,8 @@ def _change(measure: Measure, condition: str, basis: str, cue: str, pairs: Pairs
         by=by,
         p=tested.p if size else None,
         adjusted=None,
+        family=family + (NOT_VALIDATED if basis == "unvalidated" else ""),
+        tests=0,
         only_first=sum(not a and b for a, b in one_side),
         only_second=sum(a and not b for a, b in one_side),
         worse=worse,
@@ -272,13 +320,22 @@ def _change(measure: Measure, condition: str, basis: str, cue: str, pairs: Pairs
     )
 
 
-def _adjusted(rows: Sequence[Change]) -> tuple[Change, ...]:
-    found = multiple.holm([math.nan if row.p is None else row.p for row in rows])
-    return tuple(_with(row, None if math.isnan(p) else float(p)) for row, p in zip(rows, found.tolist(), strict=True))
+def _adjusted(rows: Sequence[Change]) -> list[Change]:
+    """Return the rows with Holm's correction of each family."""
+    families: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row.p is not None:
+            families.setdefault(row.family, {})[row.key] = row.p
+    adjusted = {key: p for family in families.values() for key, p in corrected(family).items()}
+    return [
+        msgspec.structs.replace(row, adjusted=adjusted.get(row.key), tests=len(families.get(row.family, ())))
+        for row in rows
+    ]
 
 
-def _with(row: Change, adjusted: float | None) -> Change:
-    return msgspec.structs.replace(row, adjusted=adjusted)
+def corrected(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Return Holm's corrected p-values of one family under the same keys."""
+    return dict(zip(p_values, multiple.holm(list(p_values.values())).tolist(), strict=True))
 
 
 # ── what changed ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -308,34 +365,61 @@ def _flips(row: Change, measure: Measure, pairs: Pairs) -> Flips:
 
 
 def sentences(found: Comparison) -> list[Sentence]:
-    """What the overall table says, a sentence a row."""
+    """Return one sentence for each row over all cues."""
     rows = found.tables[0].rows if found.tables else ()
-    told = [Sentence(_sentence(found, row, len(rows)), row.key) for row in rows]
-    return told or [Sentence("The runs share no item that both have scores for.")]
+    made = [Sentence(_sentence(found, row), row.key) for row in rows]
+    return made or [Sentence("The runs share no item that both have scores for.")]
 
 
-def _sentence(found: Comparison, row: Change, rows: int) -> str:
+def _sentence(found: Comparison, row: Change) -> str:
     over = {"unvalidated": ", cues not validated", "validated": ", validated cues"}.get(row.basis, "")
     what = f"{row.label} ({row.condition}{over})"
     if row.by.value is None:
-        return f"{what}: cannot be told, no item has a score in both runs."
+        return f"{what}: not enough data, no item has a score in both runs."
+    return f"{what}: {outcome(row, found.first, found.second)}."
+
+
+def outcome(row: Change, first: str, second: str) -> str:
+    """The difference of a row with a value, whether it is significant and by which test, as a clause."""
     by = f"{change(row.by.value, row)} {unit(row)}".strip()
-    much = by.lstrip("+−")
-    between = (
-        f"95 % interval {change(row.by.low, row)} to {change(row.by.high, row)}"
-        if row.by.low is not None
-        else row.by.note
-    )
-    behind = f"{row.by.scored:,} pairs of {row.by.scripts:,} scripts"
-    if not row.verdict:
-        return f"{what}: a difference of {by} ({between}; {behind}) cannot be told from none."
-    word = "higher" if row.by.value > 0 else "lower"
-    side = {"better": ", which is better", "worse": ", which is worse"}.get(row.verdict, "")
-    p = f"p {probability(row.adjusted)} after Holm over {rows} row{'s' if rows > 1 else ''}"
-    return f"{what}: {found.second} is {word} than {found.first} by {much} ({between}; {p}; {behind}){side}."
+    if row.verdict:
+        word = "higher" if (row.by.value or 0) > 0 else "lower"
+        side = {"better": ", which is better", "worse": ", which is worse"}.get(row.verdict, "")
+        much = by.lstrip("+−")
+        text = f"{second} is {much} {word} than {first}{side}; the difference is statistically significant"
+    else:
+        text = f"the difference of {by} is not statistically significant"
+    return f"{text} ({tested_by(row)}); {_spread(row)}, {row.by.scored:,} pairs from {row.by.scripts:,} scripts"
 
 
-def change(x: float | None, row: Change) -> str:
+def tested_by(row: Change) -> str:
+    """Which test gave the p-value, and over how many tests it was corrected."""
+    family = row.family if row.tests != 1 else row.family.replace("tests", "test", 1)
+    p = f"p {probability(row.adjusted)}"
+    return f"{p}, two-sided paired test clustered by script, Holm correction over {row.tests} {family}"
+
+
+def _spread(row: Change) -> str:
+    low, high = row.by.low, row.by.high
+    if low is None or high is None:
+        return row.by.note
+    text = f"95 % interval of this row alone {change(low, row)} to {change(high, row)}"
+    if not row.verdict and not low <= 0 <= high:
+        text += " (uncorrected, so it can exclude 0 where the corrected test finds nothing)"
+    return text
+
+
+class Scale(Protocol):
+    """How values are shown: a row of a comparison, or what is known about a measure."""
+
+    @property
+    def shown(self) -> str: ...
+
+    @property
+    def digits(self) -> int: ...
+
+
+def change(x: float | None, row: Scale) -> str:
     """A difference with its sign, on the measure's scale: percentage points, or its own unit."""
     if x is None:
         return "–"
@@ -343,7 +427,8 @@ def change(x: float | None, row: Change) -> str:
     return text.lstrip("+-") if not text.strip("+-0.,") else text.replace("-", "−")
 
 
-def unit(row: Change) -> str:
+def unit(row: Scale) -> str:
+    """The unit of a difference."""
     return "points" if row.shown == "percent" else ""
 
 
@@ -360,9 +445,9 @@ def behind(first: Reading, second: Reading, key: str) -> list[str]:
     pairs = share(first, second, [condition])[0]
     measure = named.find_one(name, [first, second])
     pairs = [(a, b) for a, b in pairs if measure.belongs(a.item)]
-    wanted = rest[1] if len(rest) > 1 else ""
+    part = rest[1] if len(rest) > 1 else ""
     parted = _by_cue(pairs) if rest[0] == "cue" else _by_basis(pairs)
-    pairs = dict(parted).get(wanted, [])
+    pairs = dict(parted).get(part, [])
     return list(dict.fromkeys(_scored(pairs, measure.read)))
 
 

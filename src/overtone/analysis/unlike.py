@@ -47,7 +47,7 @@ def unlike(
         what = f"{len(changed)} of {len({a.item_id for a, _ in shared})} shared items"
         found.append(Unlike(f"{what}, {min(changed)} among them", "asked in one way", "in another"))
     found += _clips(first, second)
-    found += _signatures(first, second, {score for m in measures for score in m.scores})
+    found += signatures_apart(first, second, {score for m in measures for score in m.scores})
     prompts, told = _prompts(first, second, shared)
     return [*found, *prompts], [*notes, *told]
 
@@ -59,7 +59,8 @@ def refuse(found: Sequence[Unlike], way_out: str) -> None:
         raise UsageError(f"these runs do not compare:{lines}\n{way_out}")
 
 
-def _signatures(first: Reading, second: Reading, scores: set[str]) -> list[Unlike]:
+def signatures_apart(first: Reading, second: Reading, scores: set[str]) -> list[Unlike]:
+    """Return the scores among `scores` that the two runs computed in different ways."""
     return [
         Unlike(f"signature of {metric}", first.signatures[metric], second.signatures[metric])
         for metric, _ in signature_differences([first, second])

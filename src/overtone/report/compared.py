@@ -13,8 +13,9 @@ from overtone.report.written import markdown as written
 
 SHOWN = 10  # flipped cases in a table; --format json has all
 HINT = (
-    "The mean difference, second less first, over items that both runs have a score for. In brackets its 95 % interval "
-    "by script; p for the row alone, and after Holm over the rows of the table."
+    "The mean difference, second less first, over items that both runs have a score for; in brackets its 95 % interval "
+    "for the row alone. p: two-sided paired test clustered by script. p, Holm: corrected for all headline measures and "
+    "conditions, or for all cues of a measure; cues not validated are corrected apart."
 )
 
 
