@@ -28,7 +28,8 @@ JUDGE = "cspeechrel@judge"
 RUBRICS = {"cspeechrel": {"label": "Speech relevance (C4)", "low": 1, "high": 5, "styles": ["target", "alternative"]}}
 SHOWN = {  # what stands on the page → the command, and how many lines of what it says
     "compare": (f"compare {MONDAY} {FRIDAY}", 12),
-    "check": (f'check {FRIDAY} --baseline {MONDAY} --require "voice_accuracy >= 0.60" --no-worse c4:0.1', 99),
+    "check": (f'check {FRIDAY} --baseline {MONDAY} --require "voice_accuracy >= 60%" --no-worse c4:0.1', 99),
+    "check baseline": (f"check {FRIDAY} --baseline {MONDAY}", 99),
     "plan": ("plan --detect 0.03", 99),
     "plan from": (f"plan --detect 0.03 --from {MONDAY} --from {FRIDAY}", 99),
 }

@@ -16,11 +16,11 @@ GOOD = [True] * 9 + [False] * 3
 def test_the_exit_code_says_held_failed_or_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = str(answers(tmp_path / "a", GOOD))
     assert main(["check", run, "--require", "voice_accuracy >= 0.60"]) == 0
-    assert "✓ voice_accuracy >= 0.6 (task/audio) holds" in capsys.readouterr().out
+    assert "✓ voice_accuracy >= 60 % (task/audio) holds: voice_accuracy is 75.0 %" in capsys.readouterr().out
     assert main(["check", run, "--require", "voice_accuracy >= 0.80"]) == 1
     assert "1 fail" in capsys.readouterr().out
     assert main(["check", run, "--require", "c4 >= 3", "--require", "voice_accuracy > 0"]) == 3
-    assert "cannot be told" in capsys.readouterr().out
+    assert "is undecided: not enough data" in capsys.readouterr().out
     assert main(["check", run, "--require", "c4 >= 3", "--require", "voice_accuracy > 1"]) == 1
 
 
@@ -32,13 +32,14 @@ def test_the_files_hold_what_was_found(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["check", run, *words, *files]) == 1
     assert "\x1b" not in capsys.readouterr().out
     text = (tmp_path / "c.md").read_text()
-    assert len([line for line in text.splitlines() if line.startswith("| ")]) == 4
+    assert len([line for line in text.splitlines() if line.startswith("| ")]) == 5
     assert "<&" not in text
     suite = ElementTree.parse(tmp_path / "c.xml").getroot()[0]
-    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "1")
     names = [case.get("name") for case in suite]
-    assert names == ["voice_accuracy >= 0.6 (task/audio)", "voice_accuracy < 0.6 (task/audio)", "ves > 1"]
-    assert [child.tag for case in suite for child in case] == ["system-out", "failure", "error"]
+    assert names[:3] == ["voice_accuracy >= 60 % (task/audio)", "voice_accuracy < 60 % (task/audio)", "ves > 1"]
+    assert names[3:] == ["missing replies <= 1 %"]
+    assert [child.tag for case in suite for child in case] == ["system-out", "failure", "error", "system-out"]
     assert suite[0].get("classname") == 'x\\x00\\x1b<&"|\\n]]>'
 
 
@@ -57,6 +58,28 @@ def test_a_baseline_that_does_not_compare_is_refused(tmp_path: Path, capsys: pyt
     assert "accuracy|v1 against accuracy|v2" in capsys.readouterr().err
 
 
+def test_a_baseline_alone_gates_the_headline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, run = str(talks(tmp_path / "a", [4.0] * 8)), str(talks(tmp_path / "b", [2.0] * 8))
+    assert main(["check", run, "--baseline", base]) == 1
+    out = capsys.readouterr().out
+    assert "✗ c4 not significantly worse (zero/audio) fails: the run is 2.00 lower than the baseline" in out
+    assert main(["compare", base, run]) == 0
+    clause = "which is worse; the difference is statistically significant (p = 0.008, two-sided paired test"
+    assert clause in out and clause in capsys.readouterr().out
+    assert main(["check", base, "--baseline", run]) == 0
+
+
+def test_failed_requests_do_not_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, run = str(answers(tmp_path / "a", [True] * 60)), str(answers(tmp_path / "b", [True] * 42 + [None] * 18))
+    assert main(["check", run, "--baseline", base]) == 1
+    out = capsys.readouterr().out
+    assert "✗ missing replies <= 1 % fails: 18 of 60 asks have no reply; 30.0 % under task/audio" in out
+    assert "? voice_accuracy not significantly worse (task/audio) is undecided" in out
+    assert main(["check", run, "--baseline", base, "--max-missing", "30%"]) == 3
+    assert main(["check", run, "--max-missing", "30%"]) == 0
+    assert main(["check", run, "--require", "failures <= 5%", "--max-missing", "100%"]) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -64,6 +87,8 @@ def test_a_baseline_that_does_not_compare_is_refused(tmp_path: Path, capsys: pyt
         (["--no-worse", "c4:0.1"], "give --baseline RUN"),
         (["--require", "voice_acuracy >= 0.6"], "did you mean 'voice_accuracy'"),
         (["--require", "voice_accuracy"], "not a requirement"),
+        (["--require", "voice_accuracy >= 60"], "for 60 percent write 60%"),
+        (["--max-missing", "5"], "--max-missing takes a share"),
         (["--require", "voice_accuracy > 0.5", "--condition", "zero/audio"], "it has task/audio"),
         (["--require", "voice_accuracy > 0.5", "--junit", "/nowhere/x.xml"], "No such file"),
     ],

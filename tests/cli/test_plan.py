@@ -11,8 +11,11 @@ from tests.analysis.pairs import answers
 
 
 def test_a_difference_needs_so_many_scripts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--detect", "3%"]) == 0
+    percent = capsys.readouterr().out
     assert main(["plan", "--detect", "0.03"]) == 0
     out = capsys.readouterr().out
+    assert out == percent
     assert "3.0 points    2,184" in out
     assert "assumed: rate 0.5" in out
     a = str(answers(tmp_path / "a", [True, False] * 20))
@@ -28,7 +31,8 @@ def test_a_difference_needs_so_many_scripts(tmp_path: Path, capsys: pytest.Captu
     [
         ([], "which benchmark?"),
         (["--power", "0.9"], "give --detect"),
-        (["--detect", "3"], "between 0 and 1"),
+        (["--detect", "3"], "from 0% to 100%"),
+        (["--detect", "0"], "between 0 and 1"),
         (["--detect", "0.03", "--power", "2"], "--power lies between"),
         (["--detect", "0.03", "--from", "nowhere"], "is not a run"),
         (["nosuch", "--data", ".", "--detect", "0.03"], "nosuch"),

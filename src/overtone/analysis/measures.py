@@ -113,7 +113,7 @@ class About(Struct, frozen=True):
     """
 
     label: str
-    scale: Literal["percent", "plain", "mos", "words"] = "percent"  # percent: 0 to 1, shown times 100
+    scale: Literal["percent", "plain", "mos", "words", "seconds", "usd"] = "percent"  # percent: 0 to 1, shown times 100
     better: Literal["higher", "lower", "neither"] = "higher"
     low: float | None = 0.0
     high: float | None = 1.0
@@ -210,7 +210,7 @@ class Measure:
     @property
     def right_or_wrong(self) -> bool:
         """Whether a reply is right or wrong in it; a judge's yes or no may be the mean of several draws."""
-        yes_is_right = self.kind == "proportion" and self.about.better == "higher"
+        yes_is_right = self.kind == "proportion" and self.about.better == "higher" and bool(self.scores)
         return yes_is_right and not any("@" in score for score in self.scores)
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal, NamedTuple
 
-from overtone.analysis import said
+from overtone.analysis import operations, said
 from overtone.analysis.corpus import CORPUS
 from overtone.analysis.judged import FALSE_CUE, IMPLICIT, ORDER, SPEECH, Dimension, judges_of, read_dimensions
 from overtone.analysis.measures import MEASURES, METRICS, About, Estimate, Measure, metric, rating
@@ -104,6 +104,7 @@ def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
         return [known[part] for part in _BOTH[name]]
     if name in known:
         return [known[name]]
+    operations.refuse_pairing(name)
     if name in CORPUS or name == "wer_corpus":
         raise UsageError(
             f"{name} is a score of many replies together: it has no value for one reply to compare; "
@@ -115,7 +116,7 @@ def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
         if at and not label:
             raise UsageError(f"{name!r} names no judge; write {key}@LABEL, or {key} for all judges together")
         return [_dimension(name, TYPED.get(key, key), label, [_looked_at(r) for r in readings])]
-    names = [*known, *_BOTH, *TYPED, *keys]
+    names = [*known, *_BOTH, *TYPED, *keys, *operations.TOTALS]
     raise UsageError(f"no measure is called {key!r}{suggest(key, names)}; known: {', '.join(sorted(set(names)))}")
 
 
@@ -141,7 +142,7 @@ def judges_left_out(measure: Measure, readings: Sequence[Reading]) -> list[str]:
 
 
 def _metrics() -> dict[str, Measure]:
-    found = {m.name: m for m in MEASURES}
+    found = {m.name: m for m in MEASURES} | operations.MEASURES
     for m in MEASURES:
         if m.kind == "proportion":
             strict = f"{m.name}_strict"

@@ -7,21 +7,42 @@ from pathlib import Path
 
 from overtone.errors import EXIT_FAILURES, EXIT_OK, EXIT_REQUIREMENT, UsageError
 
-EXITS = {"holds": EXIT_OK, "fails": EXIT_REQUIREMENT, "unknown": EXIT_FAILURES}
+EXITS = {"holds": EXIT_OK, "fails": EXIT_REQUIREMENT, "undecided": EXIT_FAILURES}
 WAY_OUT = "score both runs alike, or choose a baseline that was asked the same"
+EXAMPLES = """examples:
+  overtone check runs/friday --baseline runs/monday
+  overtone check runs/friday --require "voice_accuracy >= 60%" --require "latency_p95 <= 2s" --max-missing 2%
+"""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder")
-    parser.add_argument("--baseline", metavar="RUN", type=Path, help="an earlier run of the same benchmark")
     parser.add_argument(
-        "--require", metavar='"NAME >= X"', action="append", help='e.g. "voice_accuracy >= 0.60"; repeatable'
+        "--baseline",
+        metavar="RUN",
+        type=Path,
+        help="an earlier run of the same benchmark: required measures must not be significantly worse than in it "
+        "(where none is named: the headline's)",
+    )
+    parser.add_argument(
+        "--require",
+        metavar='"NAME >= X"',
+        action="append",
+        help='a threshold, e.g. "voice_accuracy >= 60%%", "failures <= 1%%", "latency_p95 <= 2s"; repeatable',
     )
     parser.add_argument(
         "--no-worse",
         metavar="NAME:MARGIN",
         action="append",
-        help="shown to be worse than the baseline by less than this, e.g. c4:0.1; repeatable",
+        help="one-sided margin test: shown to be worse than the baseline by less than the margin, e.g. c4:0.1 or "
+        "voice_accuracy:5%%; repeatable",
+    )
+    parser.add_argument(
+        "--max-missing",
+        metavar="SHARE",
+        help="largest share of asks without a reply in a condition (default: 1%%)",
     )
     parser.add_argument(
         "--condition", metavar="NAME", action="append", help="only this one, e.g. enhance/audio; repeatable (all)"
@@ -31,19 +52,20 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    from overtone.analysis.check import check
     from overtone.analysis.reading import open_run
-    from overtone.analysis.requirements import check, differences, parse_margin, parse_requirement
+    from overtone.analysis.requirements import parse_margin, parse_requirement, parse_share
+    from overtone.analysis.thresholds import MISSING
     from overtone.analysis.unlike import refuse
     from overtone.report.checked import junit, lines, markdown
 
     requirements = [parse_requirement(text) for text in args.require or ()]
     margins = [parse_margin(text) for text in args.no_worse or ()]
-    if not requirements and not margins:
-        raise UsageError(
-            'nothing is required; give --require "NAME >= X", or --baseline RUN with --no-worse NAME:MARGIN'
-        )
+    most_missing = MISSING if args.max_missing is None else parse_share(args.max_missing, "--max-missing")
     if margins and args.baseline is None:
-        raise UsageError("--no-worse needs a run to be no worse than: give --baseline RUN")
+        raise UsageError("--no-worse needs a run to compare with: give --baseline RUN")
+    if not (requirements or args.baseline or args.max_missing):
+        raise UsageError('nothing is required; give --baseline RUN, --require "NAME >= X" or --max-missing SHARE')
     run = open_run(args.run, light=True)
     baseline = open_run(args.baseline, light=True) if args.baseline else None
     conditions = args.condition or ()
@@ -51,9 +73,8 @@ def main(args: argparse.Namespace) -> int:
     for name in conditions:
         if name not in known:
             raise UsageError(f"{run.folder} was not asked under {name!r}; it has {', '.join(sorted(known))}")
-    if baseline is not None:
-        refuse(differences(run, baseline, requirements, margins, conditions), WAY_OUT)
-    found = check(run, requirements, margins, baseline, conditions)
+    found = check(run, requirements, margins, baseline, conditions, most_missing)
+    refuse(found.unlike, WAY_OUT)
     if args.markdown:
         args.markdown.write_text(markdown(found), encoding="utf-8")
     if args.junit:

@@ -22,9 +22,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_run_flags(parser, optional=True)
     parser.add_argument(
         "--detect",
-        type=float,
         metavar="X",
-        help="say how many scripts a difference between two models needs; a part of the scale: 0.03 is 3 points",
+        help="compute how many scripts a difference between two models needs; X is a part of the scale, 3%% or 0.03",
     )
     parser.add_argument("--power", type=float, metavar="P", help="the chance to find that difference (0.8)")
     parser.add_argument(
@@ -114,13 +113,15 @@ def _time(seconds: float) -> str:
 
 def _detect(args: argparse.Namespace) -> int:
     from overtone.analysis.reading import open_run
+    from overtone.analysis.requirements import parse_share
     from overtone.analysis.sizing import needs
 
+    part = parse_share(args.detect, "--detect")
     power = 0.8 if args.power is None else args.power
     readings = [open_run(folder, light=True) for folder in args.stored or ()]
     items = _items(args) if args.what is not None else None
-    found = needs(args.detect, power, readings, items)
-    print(_needed(found, args.detect, power, bool(items or readings)))
+    found = needs(part, power, readings, items)
+    print(_needed(found, part, power, bool(items or readings)))
     return EXIT_OK
 
 

@@ -1,20 +1,21 @@
-"""What became of requirements, for people and for a build server: a few lines, short Markdown, JUnit's XML."""
+"""The outcome of a check, for people and for a build server: a few lines, short Markdown, JUnit's XML."""
 
 from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from overtone.analysis.requirements import Check, Checked, sentences
+from overtone.analysis.check import Check, sentences
+from overtone.analysis.requirements import Checked
 from overtone.paths import shown
 from overtone.report.written import markdown_rows, plain
 
-MARK = {"holds": "✓", "fails": "✗", "unknown": "?"}
+MARK = {"holds": "✓", "fails": "✗", "undecided": "?"}
 
 
 def lines(found: Check) -> list[str]:
-    """For the terminal: one line a requirement, what to know, and the whole."""
-    told = [f"{MARK[row.state]} {sentence}" for row, sentence in zip(found.rows, sentences(found), strict=True)]
-    return [*map(shown, told), *(f"note: {shown(note)}" for note in found.notes), summary(found)]
+    """Return the lines for the terminal: one for each requirement, the notes, and the summary."""
+    made = [f"{MARK[row.state]} {sentence}" for row, sentence in zip(found.rows, sentences(found), strict=True)]
+    return [*map(shown, made), *(f"note: {shown(note)}" for note in found.notes), summary(found)]
 
 
 def summary(found: Check) -> str:
@@ -22,25 +23,25 @@ def summary(found: Check) -> str:
     beside = f" beside {shown(found.baseline)}" if found.baseline else ""
     return (
         f"{shown(found.run)}{beside}: {counts['holds']} of {len(found.rows)} hold, "
-        f"{counts['fails']} fail, {counts['unknown']} cannot be told"
+        f"{counts['fails']} fail, {counts['undecided']} undecided"
     )
 
 
 def markdown(found: Check) -> str:
     """A summary short enough for a pull request."""
-    cells = [[MARK[row.state], row.required, row.condition, row.said] for row in found.rows]
+    cells = [[MARK[row.state], row.required, row.condition, row.text] for row in found.rows]
     text = [f"**{plain(summary(found))}**", "", *markdown_rows(["", "required", "condition", "found"], cells)]
     return "\n".join([*text, *(f"\n- {plain(note)}" for note in found.notes)]) + "\n"
 
 
 def junit(found: Check) -> bytes:
-    """One test case a requirement: failed, in error where it cannot be told, or passed."""
+    """Return one test case for each requirement: passed, failed, or in error where it is undecided."""
     suite = ElementTree.Element(
         "testsuite",
         name=f"overtone check {shown(found.run)}",
         tests=str(len(found.rows)),
         failures=str(sum(row.state == "fails" for row in found.rows)),
-        errors=str(sum(row.state == "unknown" for row in found.rows)),
+        errors=str(sum(row.state == "undecided" for row in found.rows)),
     )
     for row in found.rows:
         _case(suite, found, row)
@@ -54,9 +55,9 @@ def junit(found: Check) -> bytes:
 def _case(suite: ElementTree.Element, found: Check, row: Checked) -> None:
     name = shown(f"{row.required} ({row.condition})" if row.condition else row.required)
     case = ElementTree.SubElement(suite, "testcase", classname=shown(found.run), name=name)
-    said = shown(row.said)
+    text = shown(row.text)
     if row.state == "holds":
-        ElementTree.SubElement(case, "system-out").text = said
+        ElementTree.SubElement(case, "system-out").text = text
     else:
         kind = "failure" if row.state == "fails" else "error"
-        ElementTree.SubElement(case, kind, message=said, type=row.state).text = said
+        ElementTree.SubElement(case, kind, message=text, type=row.state).text = text

@@ -1,0 +1,157 @@
+"""How a run went, as numbers that can be required: replies that came, failures, latency and cost.
+
+`answered` and `failures` have a value for every ask, so they are measures like any other and can be compared. Latency
+percentiles and the cost are numbers of many replies together: they can be required, and have no paired test. All of
+them count every ask of the run, also those outside the headline.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from overtone.analysis.measures import About, Estimate, Measure
+from overtone.analysis.reading import Answer, Reading
+from overtone.errors import UsageError
+from overtone.runs.prices import Price, price_of
+from overtone.runs.store import Store
+from overtone.schema import Usage
+from overtone.spec import parse_spec
+
+Z = 1.959964  # of a two-sided 95 % interval
+COST = "cost_usd"
+
+
+def _failed(answer: Answer) -> float | None:
+    """1 for a failure, 0 for a reply; an ask that is still open may become either."""
+    return 1.0 if answer.failed else 0.0 if answer.answered else None
+
+
+def _measure(about: About, read: Callable[[Answer], float | None]) -> Measure:
+    return Measure(about.label.lower(), about.label, "", 0, lambda item: True, read, (), about, "proportion")
+
+
+MEASURES = {
+    "answered": _measure(About("Answered"), lambda answer: float(answer.answered)),
+    "failures": _measure(About("Failures", better="lower"), _failed),
+}
+
+
+class Spent(NamedTuple):
+    """What the stored replies of a run took: seconds and tokens, one after the other."""
+
+    asks: list[int]
+    latencies: list[float]
+    usages: list[Usage]
+
+
+class Total(NamedTuple):
+    """A number of many replies together. `estimate` takes the run, what its replies took, and the asks that count."""
+
+    about: About
+    estimate: Callable[[Reading, Spent, Sequence[Answer]], Estimate]
+
+
+def read_spent(run: Reading) -> Spent:
+    """Read latency and tokens of every stored reply; a light reading holds those of conversations only."""
+    found = Spent([], [], [])
+    with Store.read(run.folder) as store:
+        for reply in store.replies():
+            found.asks.append(reply.ask)
+            found.latencies.append(reply.latency)
+            found.usages.append(reply.usage)
+    return found
+
+
+# ── latency ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _latency(share: float) -> Total:
+    def over(run: Reading, spent: Spent, answers: Sequence[Answer]) -> Estimate:
+        asks = {a.ask for a in answers}
+        seconds = np.sort([s for ask, s in zip(spent.asks, spent.latencies, strict=True) if ask in asks])
+        return percentile(seconds.tolist(), share, sum(not a.answered for a in answers))
+
+    return Total(About(f"Latency, {100 * share:g} % within", "seconds", "lower", 0.0, None), over)
+
+
+def percentile(ordered: Sequence[float], share: float, missing: int) -> Estimate:
+    """Return the time within which this share of the replies came, with the interval of its rank (binomial).
+
+    A missing reply could have been immediate, or could have taken any time: `worst` is infinite where the missing ones
+    alone can fill the slowest share.
+    """
+    n, asked = len(ordered), len(ordered) + missing
+    if not n:
+        return Estimate(None, None, None, 0, asked)
+    half = Z * math.sqrt(n * share * (1 - share))
+    low, high = math.floor(n * share - half), math.ceil(n * share + half)
+    worst = math.ceil(share * (asked - 1))
+    best = math.floor(share * (asked - 1)) - missing
+    return Estimate(
+        value=float(np.quantile(ordered, share)),
+        low=ordered[low] if low >= 0 else None,
+        high=ordered[high] if high < n else None,
+        scored=n,
+        asked=asked,
+        best=ordered[best] if best >= 0 else 0.0,
+        worst=ordered[worst] if worst < n else math.inf,
+    )
+
+
+# ── cost ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _cost(run: Reading, spent: Spent, answers: Sequence[Answer]) -> Estimate:
+    """Dollars of the stored replies at today's price table. An ask without a reply could have cost as much as the
+    dearest one; so could a reply whose tokens the endpoint did not report."""
+    price = run_price(run)
+    missing = sum(not a.answered for a in answers)
+    asks = {a.ask for a in answers}
+    usages = [usage for ask, usage in zip(spent.asks, spent.usages, strict=True) if ask in asks]
+    counted = usages if price is not None and price.date == "free" else [u for u in usages if u != Usage()]
+    asked = len(usages) + missing
+    if price is None or (usages and not counted):
+        return Estimate(None, None, None, 0, asked)
+    costs = [price.of(usage) for usage in counted]
+    total = math.fsum(costs)
+    worst = total + (asked - len(counted)) * max(costs, default=0.0)
+    return Estimate(total, None, None, len(counted), asked, total, worst)
+
+
+def run_price(run: Reading) -> Price | None:
+    """The price of the run's model, None where it is not known. Its SPEC says whether it is a server of one's own."""
+    try:
+        spec = parse_spec(tomllib.loads(run.meta.get("settings", ""))["model"][0]["spec"])
+    except (tomllib.TOMLDecodeError, KeyError, IndexError, TypeError, UsageError):  # a run that another program wrote
+        return None
+    return price_of(spec)
+
+
+TOTALS = {
+    "latency_p50": _latency(0.5),
+    "latency_p95": _latency(0.95),
+    COST: Total(About("Cost", "usd", "lower", 0.0, None), _cost),
+}
+
+
+def why_not(name: str, run: Reading) -> str:
+    """Why one of TOTALS has no value in this run."""
+    if name != COST:
+        return "the run has no reply"
+    if run_price(run) is None:
+        return f"the price of {run.meta.get('model') or 'the model'} is not known; name a price file in OVERTONE_PRICES"
+    return "the endpoint reported no token counts"
+
+
+def refuse_pairing(name: str) -> None:
+    """Raise UsageError for a number of many replies together."""
+    if name in TOTALS:
+        raise UsageError(
+            f"{name} is a number of many replies together, without a paired test: require a value instead, "
+            f'like --require "{name} <= 2"'
+        )
