@@ -28,7 +28,7 @@ def hearing(folder: Path, right: int, scripts: int = 8, *, unsure: int = 0) -> P
         maker.choice(asked(number, status="validated"), "A" if number < right else "B")
         maker.choice(asked(100 + number, level=2, category="suggestion", status="validated"), "A")
     for number in range(unsure):
-        maker.choice(asked(200 + number, status="unvalidated"), "A" if right else "B")
+        maker.choice(asked(200 + number, status="unvalidated", cue="happy"), "A" if right else "B")
     maker.store.set_meta({"benchmark": "toy", "label": folder.name, "model": folder.name})
     return maker.done()
 
@@ -96,15 +96,19 @@ def test_cues_that_are_not_validated_are_no_part_of_the_family(tmp_path: Path) -
     }
     found = check(run, baseline=base)
     assert [(one.value.scored, one.p) for one in found.rows[:2]] == [(8, 4 / 2**8), (8, 1.0)]
-    by_cue = compare(base, run).tables[1:]
-    assert all(row.tests == 1 for table in by_cue for row in table.rows if row.basis == "unvalidated")
+    (by_cue,) = compare(base, run).tables[1:]
+    assert {row.cue: (row.tests, row.family) for row in by_cue.rows} == {
+        "sad": (1, "tests of single cues"),
+        "happy": (1, "tests of single cues on cues not validated"),
+    }
 
 
 def test_a_judged_measure_is_the_headline_s_by_any_of_its_names(tmp_path: Path) -> None:
     base, run = opened(talks(tmp_path / "a", [4.0] * 8), talks(tmp_path / "b", [2.0] * 8))
     names = ("c4", "c4@j", "cspeechrel")
-    p = {name: check(run, [parse_requirement(f"{name} >= 1")], [], base).rows[1].p for name in names}
-    assert set(p.values()) == {compare(base, run).tables[0].rows[0].adjusted}
+    rows = [check(run, [parse_requirement(f"{name} >= 1")], [], base).rows[1] for name in names]
+    assert {row.p for row in rows} == {compare(base, run).tables[0].rows[0].adjusted}
+    assert all("Holm correction over 1 headline test)" in row.text for row in rows)
     assert check(run, baseline=base).rows[0].required == "c4 not significantly worse"
 
 
