@@ -158,11 +158,25 @@ def test_too_few_scripts_for_any_difference_are_undecided(tmp_path: Path) -> Non
     base, run = opened(answers(tmp_path / "a", [True] * 5), answers(tmp_path / "b", [False] * 5))
     row = check(run, baseline=base).rows[0]
     assert row.state == "undecided"
-    assert "5 scripts are too few, 1 test needs at least 6" in row.text
+    assert "5 scripts are too few, 1 headline test needs at least 6" in row.text
     base, run = opened(answers(tmp_path / "c", [True] * 6), answers(tmp_path / "d", [False] * 6))
     assert check(run, baseline=base).rows[0].state == "fails"
     base, run = opened(hearing(tmp_path / "e", 6, 6), hearing(tmp_path / "f", 0, 6))
-    assert "6 scripts are too few, 2 tests need at least 7" in check(run, baseline=base).rows[0].text
+    assert "6 scripts are too few, 2 headline tests need at least 7" in check(run, baseline=base).rows[0].text
+
+
+def test_few_scripts_are_enough_where_the_other_tests_of_the_family_are_significant(tmp_path: Path) -> None:
+    made = []
+    for name, letter in (("a", "A"), ("b", "B")):
+        maker = Maker(tmp_path / name)
+        for number in range(16):
+            maker.choice(asked(number), letter)
+        for number in range(6):  # alone p = 2 / 2^6, and Holm's second step does not enlarge it
+            maker.choice(asked(100 + number, level=2, category="suggestion"), letter)
+        made.append(maker.done())
+    base, run = opened(*made)
+    assert [row.verdict for row in compare(base, run).tables[0].rows] == ["worse", "worse"]
+    assert [row.state for row in check(run, baseline=base).rows] == ["fails", "fails", "holds"]
 
 
 def test_nothing_in_common_is_undecided_and_the_rest_of_the_baseline_is_noted(tmp_path: Path) -> None:

@@ -114,6 +114,10 @@ def test_one_script_gives_a_difference_without_an_interval(tmp_path: Path) -> No
     assert (row.by.value, row.by.low, row.by.high, row.p) == (1, None, None, 1)
     assert row.by.note == "too few scripts"
     assert row.verdict == ""
+    assert sentences(compare(a, b))[0].text == (
+        "Voice accuracy (task/audio): the difference of +100.0 points cannot be tested, not enough data: 1 script is "
+        "too few, 1 headline test needs at least 6."
+    )
 
 
 def test_rows_of_one_script_count_as_one(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from overtone.analysis.compare import (
     outcome,
     share,
     tie_of,
+    too_few,
     unit,
     values,
     wanted,
@@ -37,6 +38,7 @@ from overtone.errors import UsageError
 from overtone.stats import paired
 
 ONE_SIDED = 0.95
+NO_SCORE = "no shared item has a score in both runs"
 NO_WORSE, NOT_WORSE = "no-worse", "not-worse"  # in a key: with a margin, and by significance
 _TYPED = {dimension: name for name, dimension in named.TYPED.items()}
 Sides = tuple[list[float], list[float], list[str]]  # of the baseline, of the run, and their scripts
@@ -117,12 +119,9 @@ class Baseline:
     def _significance(self, name: str, row: Tested) -> Checked:
         found, by = row.change, row.change.by
         if by.value is None:
-            return _undecided(name, found.condition, by.asked, "no shared item has a score in both runs")
-        least = 1 + math.ceil(math.log2(found.tests / (1 - LEVEL)))  # with fewer no pattern of signs is rare enough
-        if by.scripts < least:
-            tests = f"{found.tests:,} test{'s need' if found.tests > 1 else ' needs'}"
-            why = f"{by.scripts:,} scripts are too few, {tests} at least {least} to show any difference"
-            return _undecided(name, found.condition, by.asked, why)
+            return _undecided(name, found.condition, by.asked, NO_SCORE)
+        if found.short_of:
+            return _undecided(name, found.condition, by.asked, too_few(found))
         worse = found.verdict == "worse"
         parts = [outcome(found, "the baseline", "the run")]
         state: State = "fails" if worse else "holds"
@@ -221,7 +220,7 @@ def _within_margin(name: str, measure: Measure, margin: float, condition: str, o
     sides = values(measure, pairs)
     size = len(sides[0])
     if not size:
-        return _undecided(name, condition, len(pairs), "no shared item has a score in both runs", (margin, about))
+        return _undecided(name, condition, len(pairs), NO_SCORE, (margin, about))
     tested, holds = _margin_test(measure, margin, sides)
     sign = -1.0 if about.better == "lower" else 1.0
     low, high = (x if math.isfinite(x) else None for x in sorted(sign * x for x in (tested.low, tested.high)))

@@ -77,6 +77,15 @@ class Change(Struct, frozen=True):
             return "other"
         return "better" if (self.by.value > 0) == (self.better == "higher") else "worse"
 
+    @property
+    def short_of(self) -> int:
+        """How many scripts the test needs to find any difference, where there are fewer; 0 where there are enough.
+
+        With fewer, no pattern of signs is rare enough for the correction, unless the other tests are significant.
+        """
+        least = 1 + math.ceil(math.log2(max(1, self.tests) / (1 - LEVEL)))
+        return least if self.by.scripts < least and not self.verdict else 0
+
 
 class Tested(NamedTuple):
     """One row with its measure and its pairs."""
@@ -387,16 +396,28 @@ def outcome(row: Change, first: str, second: str) -> str:
         side = {"better": ", which is better", "worse": ", which is worse"}.get(row.verdict, "")
         much = by.lstrip("+−")
         text = f"{second} is {much} {word} than {first}{side}; the difference is statistically significant"
+    elif row.short_of:
+        return f"the difference of {by} cannot be tested, not enough data: {too_few(row)}"
     else:
         text = f"the difference of {by} is not statistically significant"
     return f"{text} ({tested_by(row)}); {_spread(row)}, {row.by.scored:,} pairs from {row.by.scripts:,} scripts"
 
 
+def too_few(row: Change) -> str:
+    """Why the test of a row can find nothing."""
+    need = "need" if row.tests != 1 else "needs"
+    have = f"{row.by.scripts:,} script{'s are' if row.by.scripts != 1 else ' is'} too few"
+    return f"{have}, {row.tests:,} {_family(row)} {need} at least {row.short_of}"
+
+
+def _family(row: Change) -> str:
+    return row.family if row.tests != 1 else row.family.replace("tests", "test", 1)
+
+
 def tested_by(row: Change) -> str:
     """Which test gave the p-value, and over how many tests it was corrected."""
-    family = row.family if row.tests != 1 else row.family.replace("tests", "test", 1)
     p = f"p {probability(row.adjusted)}"
-    return f"{p}, two-sided paired test clustered by script, Holm correction over {row.tests} {family}"
+    return f"{p}, two-sided paired test clustered by script, Holm correction over {row.tests} {_family(row)}"
 
 
 def _spread(row: Change) -> str:
