@@ -85,7 +85,8 @@ class Baseline:
             made += self._unjudged()
         if self.whole and not made:
             why = "not enough data: the runs share no item with a score of a headline measure"
-            made.append(Checked("check/headline", "headline not worse", "", "undecided", NOTHING, why))
+            required = "headline measures not significantly worse"
+            made.append(Checked("check/headline", required, "", "undecided", NOTHING, why))
         return made
 
     def notes(self) -> list[str]:
