@@ -158,7 +158,8 @@ def test_a_run_with_too_many_failures_does_not_pass(tmp_path: Path) -> None:
     found = check(run, [parse_requirement("voice_accuracy >= 60%")])
     assert [row.state for row in found.rows] == ["holds", "fails"]  # 70 % even with all of the missing ones wrong
     assert found.rows[1].text == (
-        "30 of 100 asks have no reply; 30.0 % under task/audio (30 of 100: 30 failed, 0 not asked yet)"
+        "30 of 100 asks have no reply; 30.0 % under task/audio (30 of 100: 30 failed, 0 not asked yet); "
+        "the same 'overtone run' command asks for them again"
     )
     assert found.state == "fails"
     assert check(run, [parse_requirement("voice_accuracy >= 60%")], most_missing=0.3).state == "holds"

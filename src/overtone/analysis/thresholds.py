@@ -56,8 +56,10 @@ def missing(run: Reading, conditions: Sequence[str], most: float) -> Checked:
         if without > most * len(answers):
             counts = f"{without:,} of {len(answers):,}: {failed:,} failed, {without - failed:,} not asked yet"
             parts.append(f"{amount(without / len(answers), about)} under {condition} ({counts})")
-    found = Estimate(lost / len(every) if every else None, None, None, len(every), len(every))
     state: State = "fails" if len(parts) > 1 else "holds"
+    if lost:
+        parts.append("the same 'overtone run' command asks for them again")
+    found = Estimate(lost / len(every) if every else None, None, None, len(every), len(every))
     return Checked("check/missing", f"missing replies <= {limit(most, about)}", "", state, found, "; ".join(parts))
 
 
