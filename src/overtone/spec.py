@@ -19,7 +19,8 @@ GENERATION_KEYS: dict[str, type] = {
     "top_p": float,
     "timeout": float,
 }
-COMMON_KEYS: dict[str, type] = {**GENERATION_KEYS, "speech": str}
+COMMON_KEYS: dict[str, type] = {**GENERATION_KEYS, "speech": str, "audio_rate": int}
+AUDIO_RATES = 4_000, 192_000
 _SECRET = re.compile(
     r"(key|token|secret|password|passwd|passphrase|credential)s?([_-]?id)?$"
     r"|(^|[_-])(auth|authorization|pass|pwd|sig|signature)$",
@@ -53,6 +54,7 @@ class Spec(Struct, frozen=True):
                 )
             out[key] = _convert(self, key, value, allowed[key])
         self.typed_speech()
+        self.typed_audio_rate()
         return out
 
     def typed_speech(self) -> str:
@@ -61,6 +63,16 @@ class Spec(Struct, frozen=True):
         if wanted not in ("auto", "yes", "no"):
             raise UsageError(f"{self}: speech must be auto, yes or no, not {wanted!r}")
         return wanted
+
+    def typed_audio_rate(self) -> int | None:
+        """The rate in Hz that sounds are resampled to before they are sent; None where they keep their own."""
+        if "audio_rate" not in self.options:
+            return None
+        rate: int = _convert(self, "audio_rate", self.options["audio_rate"], int)
+        low, high = AUDIO_RATES
+        if not low <= rate <= high:
+            raise UsageError(f"{self}: audio_rate must be between {low} and {high} Hz, not {rate}")
+        return rate
 
 
 def _convert(spec: Spec, key: str, value: str, to: type) -> Any:

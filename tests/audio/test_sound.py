@@ -45,10 +45,27 @@ def test_a_riff_size_that_lies_is_made_true() -> None:
     assert audio.load_sound(bytes(data)).wav == audio.encode_wav(tone(), 16000)
 
 
-@pytest.mark.parametrize(("rate", "sent"), [(8000, 8000), (24000, 24000), (44100, 24000), (48000, 24000)])
-def test_the_rate_is_the_files_own_up_to_the_limit(rate: int, sent: int) -> None:
+@pytest.mark.parametrize("rate", [8000, 24000, 44100, 48000, 96000])
+def test_a_sound_keeps_its_own_rate_and_a_mono_one_its_very_bytes(rate: int) -> None:
+    mono = audio.encode_wav(tone(0.5, rate), rate)
+    assert audio.load_sound(mono).wav == mono
     stereo = np.repeat(tone(0.5, rate), 2)
     sound = audio.load_sound(wav(pack(stereo, 16, False), rate=rate, channels=2))
+    assert facts(sound.wav)[:3] == (1, 2, rate)
+    assert sound.seconds == pytest.approx(0.5, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("own", "limits", "sent"),
+    [
+        (48000, {"rate": 16000}, 16000),
+        (8000, {"rate": 16000}, 16000),
+        (48000, {"max_rate": 24000}, 24000),
+        (16000, {"max_rate": 24000}, 16000),
+    ],
+)
+def test_a_sound_is_resampled_where_a_rate_is_asked_for(own: int, limits: dict[str, int], sent: int) -> None:
+    sound = audio.load_sound(audio.encode_wav(tone(0.5, own), own), **limits)  # type: ignore[arg-type]
     assert facts(sound.wav)[:3] == (1, 2, sent)
     assert sound.seconds == pytest.approx(0.5, abs=1e-3)
 

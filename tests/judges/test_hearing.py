@@ -113,7 +113,7 @@ def test_what_is_heard_and_what_is_described_are_two_questions(tmp_path: Path) -
         assert server.count == 2
 
 
-def test_a_sound_of_another_rate_and_form_is_sent_as_a_plain_mono_wav(tmp_path: Path) -> None:
+def test_a_sound_of_another_form_is_sent_as_a_plain_mono_wav_at_its_own_rate_or_that_of_the_spec(tmp_path: Path) -> None:
     import numpy as np
 
     rng = np.random.default_rng(1)
@@ -122,9 +122,11 @@ def test_a_sound_of_another_rate_and_form_is_sent_as_a_plain_mono_wav(tmp_path: 
     subject.sounds["reply"] = tmp_path / "stereo.flac"
     with JudgeServer(keep_audio=True) as server:
         sit(server.spec(), "ves", [subject], tmp_path / "v.db")
-    samples, rate = soundfile.read(io.BytesIO(server.asked[0].wavs[0]))
-    assert (samples.ndim, rate, len(samples)) == (1, 24_000, 24_000)
-    assert server.asked[0].wavs[0][:4] == b"RIFF"
+        sit(server.spec("audio_rate=16000"), "ves", [subject], tmp_path / "v.db")
+    for asked, own in zip(server.asked, (48_000, 16_000), strict=True):
+        samples, rate = soundfile.read(io.BytesIO(asked.wavs[0]))
+        assert (samples.ndim, rate, len(samples)) == (1, own, own)
+        assert asked.wavs[0][:4] == b"RIFF"
 
 
 def test_a_broken_sound_is_the_reason_and_nothing_is_paid(tmp_path: Path) -> None:

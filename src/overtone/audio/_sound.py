@@ -1,4 +1,4 @@
-"""What is sent to a model: mono 16-bit PCM WAV with a true 44-byte header, at no more than a wanted rate."""
+"""What is sent to a model: mono 16-bit PCM WAV with a true 44-byte header, at the file's own rate unless told."""
 
 from __future__ import annotations
 
@@ -27,32 +27,38 @@ _HEAD_BYTES = 4096
 def load_sound(
     source: Path | str | bytes,
     *,
-    max_rate: int = 24_000,
+    rate: int | None = None,
+    max_rate: int | None = None,
     max_seconds: float = MAX_SECONDS,
     max_bytes: int = MAX_BYTES,
     name: str = "",
 ) -> Sound:
-    """A file's (or its bytes') sound ready to send, at its own rate or `max_rate`, whichever is lower.
+    """Return a file's (or its bytes') sound ready to send.
 
-    A file that already is what is sent passes byte for byte; mono 16-bit samples under another header keep their
-    values. `sha256` is that of the bytes sent. Raises AudioError as `read` does.
+    A mono 16-bit PCM WAV passes byte for byte; under a header that is untrue or longer it keeps its samples. Anything
+    else is decoded and mixed to mono. The sound keeps its own rate unless `rate` names another or its own is above
+    `max_rate`. `sha256` is that of the bytes sent. Raises AudioError as `read` does.
     """
     called = name or ("sound" if isinstance(source, bytes) else str(source))
     data = source if isinstance(source, bytes) else read_bytes(source, max_bytes)
     if is_wav(data) and len(data) <= max_bytes:
         wav = parse_wav(data, called)
-        if wav.code == PCM and wav.bits == 16 and wav.channels == 1 and wav.rate <= max_rate:
+        if wav.code == PCM and wav.bits == 16 and wav.channels == 1 and wav.rate == _wanted(wav.rate, rate, max_rate):
             check_length(wav.frames, wav.rate, max_seconds, max_bytes, called)
             header = wav_header(wav.size, wav.rate)
             if len(data) != HEADER_BYTES + wav.size or data[:HEADER_BYTES] != header:
                 data = header + data[wav.start : wav.start + wav.size]
             return _sound(data, wav.frames / wav.rate)
-    samples, rate = decode(data, max_seconds=max_seconds, max_bytes=max_bytes, name=called)
-    if rate > max_rate:
-        samples, rate = resample(samples, rate, max_rate), max_rate
-        if not len(samples):
-            raise Fault(called, "empty", f"too short to resample to {max_rate} Hz", AGAIN)
-    return _sound(encode_wav(samples, rate), len(samples) / rate)
+    samples, own = decode(data, max_seconds=max_seconds, max_bytes=max_bytes, name=called)
+    wanted = _wanted(own, rate, max_rate)
+    samples = resample(samples, own, wanted)
+    if not len(samples):
+        raise Fault(called, "empty", f"too short to resample to {wanted} Hz", AGAIN)
+    return _sound(encode_wav(samples, wanted), len(samples) / wanted)
+
+
+def _wanted(own: int, rate: int | None, max_rate: int | None) -> int:
+    return rate or (min(own, max_rate) if max_rate else own)
 
 
 def probe(path: Path | str, *, name: str = "") -> float:

@@ -137,7 +137,7 @@ def _mixed_rates(heard: dict[str, _Heard]) -> list[Finding]:
     if len(counts) < 2:
         return []
     listed = ", ".join(f"{rate} Hz × {n}" for rate, n in sorted(counts.items()))
-    text = f"the sounds have several rates ({listed}); Overtone resamples as needed"
+    text = f"the sounds have several rates ({listed}); each is sent to a model at its own rate"
     return [_finding("info", "mixed-rates", ".", text)]
 
 

@@ -67,6 +67,11 @@ class Display:
                 file=sys.stderr,
                 flush=True,
             )
+            from overtone.runs.sounds import OWN_RATE
+
+            clips = store.meta().get("clips", OWN_RATE)
+            if clips != OWN_RATE:
+                print(f"clips are {clips}", file=sys.stderr, flush=True)
         if self.terminal:
             from rich.console import Console
             from rich.live import Live

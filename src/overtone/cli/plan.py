@@ -67,7 +67,7 @@ def _shown(settings: Settings, plan: Plan) -> str:
         f"  items        {plan.items:,}",
         f"  requests     {plan.requests:,}" + (f" ({tasks})" if tasks else ""),
         f"  answered     {plan.already:,} before, not asked again",
-        f"  audio        {plan.audio_seconds / 3600:.2f} h sent",
+        f"  audio        {plan.audio_seconds / 3600:.2f} h; clips are {plan.clips}",
         f"  tokens in    {_range(plan.input_tokens)}",
         f"  tokens out   {_range(plan.output_tokens)}",
         f"  price        {price}",

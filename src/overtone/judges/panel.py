@@ -118,6 +118,7 @@ class Sitting:
         self._retries = retries
         self._limiters = limiters
         self._price = price_of(judge.spec)
+        self._rate = judge.spec.typed_audio_rate()
         if judge.policy.budget_usd is not None and self._price is None:
             raise UsageError(
                 f"the price of {judge.identity} is not known; "
@@ -154,7 +155,7 @@ class Sitting:
         contract = Contract(dimensions)
         self.outcome.asked += 1
         try:
-            messages = told(rubric, dimensions, contract, subject, swapped, self.judge.policy.hears)
+            messages = told(rubric, dimensions, contract, subject, swapped, self.judge.policy.hears, self._rate)
         except DataError as error:
             self.outcome.skipped += 1
             return str(error)
@@ -267,10 +268,19 @@ class Sitting:
 
 
 def told(
-    rubric: Rubric, dimensions: Sequence[Dimension], contract: Contract, subject: Subject, swapped: bool, hears: str
+    rubric: Rubric,
+    dimensions: Sequence[Dimension],
+    contract: Contract,
+    subject: Subject,
+    swapped: bool,
+    hears: str,
+    rate: int | None = None,
 ) -> tuple[Message, ...]:
-    """The messages of one call. DataError, fit to be a reason, where the subject lacks what the rubric puts before a
-    judge. Everything shown stands between tags and is data: the rubric says so, and nothing shown can end its tag."""
+    """Return the messages of one call. Sounds are resampled to `rate` where one is given.
+
+    Raises DataError, worded as a reason, where the subject lacks what the rubric puts before a judge. Everything shown
+    stands between tags and is data: the rubric says so, and nothing shown can end its tag.
+    """
     system = "\n\n".join([rubric.system.strip(), *map(_scale, dimensions)])
     parts: list[str | Sound] = []
     for key, heading in _shown(rubric, subject):
@@ -288,7 +298,7 @@ def told(
         if hears == "description":
             parts.append(f"{rubric.heading(key)}, as measured:\n<{key}>\n{describe.describe(path)}\n</{key}>")
         else:
-            parts += [f"{rubric.heading(key)}:", load_sound(path, name=path.name)]
+            parts += [f"{rubric.heading(key)}:", load_sound(path, rate=rate, name=path.name)]
     parts.append(contract.instruction)
     return Message("system", (system,)), Message("user", tuple(_joined(parts)))
 

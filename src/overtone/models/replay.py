@@ -35,7 +35,7 @@ class Replay:
         audio = None
         if found.audio:
             try:
-                audio = load_sound(self._store.audio_path(found.audio), max_rate=48_000).wav
+                audio = load_sound(self._store.audio_path(found.audio)).wav
             except OvertoneError as error:
                 raise ModelFailure("not_recorded", f"the sound of {_shown(request.key)} is missing: {error}") from None
         return Reply(found.text, audio, found.finish, found.usage, found.model, found.notes, found.refused)

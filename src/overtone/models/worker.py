@@ -205,6 +205,11 @@ class WorkerModel:
             self.log_folder = None
         self._seats.clear()
 
+    @property
+    def audio_rate(self) -> int:
+        """The rate of the sounds that the worker declared it wants."""
+        return int(self._facts.get("rate", 16_000))
+
     def describe(self) -> dict[str, Any]:
         """What identifies its answers. Package versions, device and model class join once it is open."""
         out: dict[str, Any] = {"worker": self._program.stem}
@@ -219,7 +224,7 @@ class WorkerModel:
             for part in message.parts:
                 if isinstance(part, Sound):
                     parts.append(len(blobs))
-                    blobs.append(_at_rate(part, int(self._facts.get("rate", 16_000))))
+                    blobs.append(_at_rate(part, self.audio_rate))
                 else:
                     parts.append(part)
             messages.append({"role": message.role, "parts": parts})

@@ -30,6 +30,7 @@ _FACTS = (
     ("model", "Model"),
     ("benchmark", "Benchmark"),
     ("root", "Data"),
+    ("clips", "Clips"),
     ("created", "Date"),
     ("command", "Command"),
     ("seed", "Seed"),

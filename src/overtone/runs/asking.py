@@ -187,7 +187,7 @@ class Asker:
             return reply
         try:
             sound = load_sound(
-                reply.audio, max_rate=48_000, max_seconds=REPLY_SECONDS, max_bytes=REPLY_BYTES, name="the reply's audio"
+                reply.audio, max_seconds=REPLY_SECONDS, max_bytes=REPLY_BYTES, name="the reply's audio"
             )
         except AudioError as error:
             raise ModelFailure("truncated_audio", str(error), retry=True) from None

@@ -17,6 +17,7 @@ from overtone.paths import inside
 from overtone.runs.prices import Price, price_of
 from overtone.runs.session import load_benchmark, planned
 from overtone.runs.settings import Settings
+from overtone.runs.sounds import sent_how
 from overtone.runs.store import Store
 from overtone.schema import Condition, Item
 from overtone.spec import Spec
@@ -45,6 +46,7 @@ class Plan(Struct):
     usd: tuple[float, float] | None = None
     price_date: str = ""
     seconds: tuple[float, float] = (0.0, 0.0)
+    clips: str = ""  # how they are sent
     warnings: list[str] = []
 
 
@@ -56,7 +58,7 @@ def make_plan(settings: Settings) -> Plan:
     system_length = sum(map(len, prompts.texts.values())) / max(1, len(prompts.texts))
     lengths: dict[str, float] = {}
     tasks: Counter[str] = Counter()
-    plan = Plan()
+    plan = Plan(clips=_clips(settings))
     low = _Sums()
     high = _Sums()
     unreadable = 0
@@ -126,6 +128,17 @@ class _Sums:
             + self.text_out * price.text_out
             + self.audio_out * price.audio_out
         ) / 1e6
+
+
+def _clips(settings: Settings) -> str:
+    """How the clips would be sent, without starting the model."""
+    meta: dict[str, str] = {}
+    if (settings.folder / "run.db").is_file():
+        with Store.read(settings.folder) as store:
+            meta = store.meta()
+    if settings.model.kind in ("worker", "echat") and not meta:
+        return "resampled to the rate that the worker declares"
+    return meta.get("clips") or sent_how(settings.model, meta)
 
 
 def _answered(folder: Path) -> set[tuple[str, str, int]]:

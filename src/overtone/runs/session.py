@@ -30,7 +30,7 @@ from overtone.runs.engine import Engine, Progress
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import price_of
 from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
-from overtone.runs.sounds import Sounds
+from overtone.runs.sounds import Sounds, sent_how
 from overtone.runs.store import Ask, Store
 from overtone.schema import Item
 from overtone.tasks import Prompts, conditions, load_prompts
@@ -102,7 +102,7 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
             await model.open()
             prompts = load_prompts(f"{settings.model.kind}:{settings.model.name}", benchmark.prompts)
             _identify(store, settings, benchmark, model, prompts)
-            sounds = Sounds(benchmark.root, store)
+            sounds = Sounds(benchmark.root, store, settings.model.typed_audio_rate())
             sounds.check_unchanged()
             _fill(store, settings, benchmark)
             for line in store.warnings:
@@ -167,6 +167,7 @@ def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Mod
     fixed = {
         "created": meta.get("created", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())),
         "label": meta.get("label", settings.folder.name),
+        "clips": sent_how(settings.model, meta, getattr(model, "audio_rate", None)),
         "described": msgspec.json.encode(described, order="sorted").decode(),
         "root": str(benchmark.root.resolve()),
         "settings": to_toml(settings),

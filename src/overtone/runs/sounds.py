@@ -1,8 +1,9 @@
-"""The clips a run sends: read once, kept while they are in use, and the same bytes every time the run goes on."""
+"""The clips a run sends: read once, kept while they are in use, and the same bytes every time the run is resumed."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from pathlib import Path
 
 from overtone.audio import load_sound, silence
@@ -10,16 +11,35 @@ from overtone.errors import DataError, ModelFailure, StoreError
 from overtone.paths import inside
 from overtone.runs.store import Store
 from overtone.schema import Clip, Sound
+from overtone.spec import Spec
 
 CACHE_BYTES = 32_000_000
+OWN_RATE = "sent at their own rate"
+EARLIER_LIMIT = 24_000  # Hz: runs that do not store how their clips were sent resampled those above this rate
+EARLIER = f"resampled to {EARLIER_LIMIT} Hz where their own rate is higher, as when this run was started"
+
+
+def sent_how(spec: Spec, meta: Mapping[str, str], declared: int | None = None) -> str:
+    """Return how a run's clips are sent, in words. `meta` is what the run stores, empty for a new one; `declared`
+    is the rate to which the model itself resamples, as a worker does."""
+    if "created" in meta and meta.get("clips", EARLIER) == EARLIER:
+        return EARLIER
+    if (rate := spec.typed_audio_rate()) is not None:
+        return f"resampled to {rate} Hz (audio_rate of the model's SPEC)"
+    return f"resampled to {declared} Hz (declared by the model)" if declared else OWN_RATE
 
 
 class Sounds:
-    """Clip → Sound, through a cache bounded in bytes; every clip's hash is kept in the store and compared."""
+    """Clip → Sound, through a cache bounded in bytes; every clip's hash is kept in the store and compared.
 
-    def __init__(self, root: Path, store: Store) -> None:
+    Clips keep their own rate unless `rate` is given, or the run was started when all were limited to EARLIER_LIMIT.
+    """
+
+    def __init__(self, root: Path, store: Store, rate: int | None = None) -> None:
         self.root = root
         self.store = store
+        self.rate = rate
+        self.max_rate = EARLIER_LIMIT if store.meta().get("clips") == EARLIER else None
         self._known = store.clips()
         self._cache: OrderedDict[str, Sound] = OrderedDict()
         self._bytes = 0
@@ -32,7 +52,7 @@ class Sounds:
             return cached
         try:
             path = inside(self.root, clip.path)
-            sound = load_sound(path, name=clip.path)
+            sound = self._load(path, clip.path)
             stat = path.stat()
         except (DataError, OSError) as error:
             raise ModelFailure("bad_clip", str(error)) from None
@@ -45,7 +65,11 @@ class Sounds:
 
     def silent(self, clip: Clip) -> Sound:
         """A silence as long as the clip."""
-        return silence(self.get(clip).seconds)
+        seconds = self.get(clip).seconds
+        return silence(seconds, self.rate) if self.rate else silence(seconds)
+
+    def _load(self, path: Path, name: str) -> Sound:
+        return load_sound(path, rate=self.rate, max_rate=self.max_rate, name=name)
 
     def _check(self, path: str, sound: Sound, size: int, mtime_ns: int) -> None:
         known = self._known.get(path)
@@ -66,4 +90,4 @@ class Sounds:
             except (DataError, OSError):
                 continue  # a clip that is gone matters only if it is asked again, and then fails by itself
             if (stat.st_size, stat.st_mtime_ns) != (size, mtime_ns):
-                self._check(path, load_sound(inside(self.root, path), name=path), stat.st_size, stat.st_mtime_ns)
+                self._check(path, self._load(inside(self.root, path), path), stat.st_size, stat.st_mtime_ns)
