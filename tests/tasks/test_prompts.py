@@ -66,12 +66,30 @@ def test_qwen_keeps_its_identity_in_front_of_a_foreign_text_too() -> None:
     assert text.startswith("You are Qwen,") and text.endswith(" Topic: {topic}. Mind the voice.") and "shop" not in text
 
 
-def test_echox_is_told_to_recognise_first_in_basic_and_enhance_only() -> None:
+ECHOX = "Make out what the voice says, then reply to it."
+
+
+def test_echox_has_one_sentence_for_basic_and_no_role_in_enhance() -> None:
     special, plain = load_prompts("worker:echox", {}), load_prompts("worker:x", {})
-    for key, text in special.texts.items():
-        if key.startswith(("basic.", "enhance.")):
-            assert text.endswith(plain.texts[key]) and text != plain.texts[key]
-    assert special.texts["zero.system"] == ""
+    assert special.texts["zero.system"] == "" and special.texts["basic.system"] == ECHOX
+    enhanced = [key for key in special.texts if key.startswith("enhance.")]
+    assert len(enhanced) == 4
+    for key in enhanced:
+        role = plain.texts["role.service" if "speaker" in key else "role.plain"]
+        assert plain.texts[key].startswith(role)
+        assert special.texts[key] == ECHOX + plain.texts[key].removeprefix(role)
+        assert "{topic}" in special.texts[key]
+    assert special.texts["choose.system"] == plain.texts["choose.system"], "its role stays where a letter is asked for"
+
+
+def test_echox_is_asked_the_same_beside_a_copy_of_echominds_prompts() -> None:
+    copy = {"basic.system": "You are kind. The topic is {topic}. Reply."}
+    copy |= {"enhance.speaker.system": "You are an assistant in a shop.\nTopic: {topic}.\nMind the voice."}
+    texts = load_prompts("worker:EchoX", copy).texts
+    assert texts["basic.system"] == ECHOX
+    assert texts["enhance.speaker.system"] == f"{ECHOX}\nTopic: {{topic}}.\nMind the voice."
+    ours = {"basic.system": "{role.plain}\nAnswer the question."}
+    assert load_prompts("worker:EchoX", ours).texts["basic.system"] == f"{ECHOX}\nAnswer the question."
 
 
 def test_a_conversation_is_asked_under_each_variant_and_input(make_item: Any) -> None:

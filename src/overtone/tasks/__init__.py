@@ -43,6 +43,7 @@ _FOREIGN_TOPIC = re.compile(r"\{\{\s*topic\s*\}\}|\$?\{\s*topic\s*\}|<\s*topic\s
 _TOPIC_SENTENCE = re.compile(  # with the line it fills, or with the blank before it
     r"^[^.!?\n]*\{topic\}[^.!?\n]*[.!?]?[ ]*\n?|[ ]*[^.!?\n]*\{topic\}[^.!?\n]*[.!?]?", re.M
 )
+_ROLE = re.compile(r"\{role\.\w+\}")
 _FIRST_SENTENCE = re.compile(r"\A\s*You are\b[^.!?\n]*[.!?]?", re.I)
 
 
@@ -127,25 +128,31 @@ class _Exception(Struct, frozen=True, forbid_unknown_fields=True):
     model: str
     why: str
     role: str = ""
-    prefix: str = ""
+    opening: str = ""
+    copies: tuple[str, ...] = ()
     set: dict[str, str] = {}
 
 
 def _apply(exception: _Exception, texts: dict[str, str], overridden: set[str]) -> list[str]:
-    """Change `texts` in place and name the keys that changed. A text the user gave is never replaced whole."""
+    """Change `texts` in place and name the keys that changed.
+
+    A text that the benchmark brought is not replaced whole, unless the exception names it among `copies` and it comes
+    from the benchmark's files: texts of our own files mark their role.
+    """
     before = dict(texts)
     for key, text in exception.set.items():
-        if key not in overridden:
+        if key not in overridden or (key in exception.copies and "{role." not in texts[key]):
             texts[key] = text
     if exception.role:
         texts["role.plain"] = texts["role.service"] = exception.role
         for key in overridden:  # a foreign text has no {role} to replace, but opens with one
             if key.endswith(".system"):
                 texts[key] = _FIRST_SENTENCE.sub(lambda _: exception.role, texts[key])
-    if exception.prefix:
-        for key in texts:
-            if key.startswith(("basic.", "enhance.", "warm.", "plain.")):
-                texts[key] = f"{exception.prefix}\n{texts[key].strip()}"
+    if exception.opening:
+        for key, text in texts.items():
+            if key.startswith(("basic.", "enhance.", "warm.", "plain.")) and text != exception.set.get(key):
+                rest = _ROLE.sub("", _FIRST_SENTENCE.sub("", text)).strip()
+                texts[key] = f"{exception.opening}\n{rest}"
     return [key for key in texts if texts[key] != before[key]]
 
 
