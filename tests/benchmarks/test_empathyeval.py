@@ -68,6 +68,18 @@ def test_questions_carry_context_recordings_and_their_group(tmp_path: Path) -> N
     }
 
 
+def test_an_answer_inside_a_row_is_the_right_letter(tmp_path: Path) -> None:
+    rows = [question("meld_1_1", answer="B"), question("meld_1_2", answer="opt-A"), question("meld_1_3", answer="")]
+    write(tmp_path, "meld", rows, {"meld_1_2": "A", "meld_1_3": "B"})
+    assert {item.case: item.gold for item in items(tmp_path)} == {"meld_1_1": "B", "meld_1_2": "A", "meld_1_3": "B"}
+    write(tmp_path / "other", "meld", [question("meld_1_1", answer="B")], {"meld_1_1": "A"})
+    with pytest.raises(DataError, match="the row's answer is B, but a file of answers says A"):
+        load(tmp_path / "other")
+    write(tmp_path / "words", "meld", [question("meld_1_1", answer="the first")])
+    with pytest.raises(DataError, match="is not a letter"):
+        load(tmp_path / "words")
+
+
 def test_training_rows_are_pairs_of_deliveries_whose_right_letter_is_no_pattern(tmp_path: Path) -> None:
     folder = tmp_path / "empatheticDialogue_t_multi-context"
     contexts = [{"context": f"c{k}", "response": f"r{k}"} for k in (1, 2)]

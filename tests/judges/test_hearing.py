@@ -113,7 +113,7 @@ def test_what_is_heard_and_what_is_described_are_two_questions(tmp_path: Path) -
         assert server.count == 2
 
 
-def test_a_sound_of_another_form_is_sent_as_a_plain_mono_wav_at_its_own_rate_or_that_of_the_spec(tmp_path: Path) -> None:
+def test_a_sound_of_another_form_is_sent_as_a_mono_wav_at_its_own_rate_or_the_specs(tmp_path: Path) -> None:
     import numpy as np
 
     rng = np.random.default_rng(1)

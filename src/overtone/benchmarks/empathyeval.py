@@ -142,11 +142,11 @@ class EmpathyEval:
             rows = read_rows(path) if path.suffix == ".jsonl" else read_objects(path)
             for number, fields in enumerate(rows, 1):
                 where = f"{shown(str(path))}, {number}"
-                letter = _ANSWER.fullmatch(text(fields, ("answer", "gold", "label"), where))
+                letter = _answer(fields, where)
                 name = text(fields, ("question_id", "id"), where)
-                if letter is None or not name:
+                if not letter or not name:
                     raise DataError(f"{where}: 'question_id' and 'answer' (a letter) are expected")
-                found[name] = letter[1].upper()
+                found[name] = letter
         return found
 
     # ── the test files ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -169,12 +169,15 @@ class EmpathyEval:
             if said is None or None in clips.values():
                 self._met.add("questions with a missing recording are left out", name)
                 continue
+            own, beside = _answer(fields, where), answers.get(name, "")
+            if own and beside and own != beside:
+                raise DataError(f"{where}: the row's answer is {own}, but a file of answers says {beside}; keep one")
             yield self._item(
                 name, source, _group(name, source, said), said, clips,
                 words=text(fields, ("utterance",), where),
                 context=text(fields, ("context",), where),
                 reference=text(fields, ("response",), where),
-                gold=answers.get(name, ""), where=where,
+                gold=own or beside, where=where,
             )  # fmt: skip
 
     def _find(self, named: object, folder: str, where: str) -> str | None:
@@ -241,6 +244,15 @@ class EmpathyEval:
             gold=gold,
             references=(reference,) if reference else (),
         )
+
+
+def _answer(fields: Fields, where: str) -> str:
+    """The letter of the right answer that a row gives; "" where it gives none."""
+    given = text(fields, ("answer", "gold", "label"), where)
+    found = _ANSWER.fullmatch(given)
+    if given and found is None:
+        raise DataError(f"{where}: the answer {shown(given)[:40]!r} is not a letter, like A or opt-A")
+    return found[1].upper() if found else ""
 
 
 def _letter(key: str, where: str) -> str:

@@ -186,9 +186,7 @@ class Asker:
         if reply.audio is None:
             return reply
         try:
-            sound = load_sound(
-                reply.audio, max_seconds=REPLY_SECONDS, max_bytes=REPLY_BYTES, name="the reply's audio"
-            )
+            sound = load_sound(reply.audio, max_seconds=REPLY_SECONDS, max_bytes=REPLY_BYTES, name="the reply's audio")
         except AudioError as error:
             raise ModelFailure("truncated_audio", str(error), retry=True) from None
         return msgspec.structs.replace(reply, audio=sound.wav)
