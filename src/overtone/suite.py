@@ -130,3 +130,4 @@ class Suite(Struct, frozen=True):
     headlines: tuple[Headline, ...] = ()
     published: tuple[Published, ...] = ()
     rubrics: tuple[str, ...] = ()  # what a judge of its replies is asked where the user names no rubric
+    layout: tuple[str, ...] = ()  # glob patterns, below the data folder, of files that no other benchmark has

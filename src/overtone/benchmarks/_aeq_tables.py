@@ -227,4 +227,5 @@ SUITE = Suite(
         ),
     ),
     rubrics=("aeq", "aeq-delivery", "aeq-discrimination"),
+    layout=("aeq.json",),
 )  # fmt: skip

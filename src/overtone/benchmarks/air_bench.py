@@ -221,6 +221,7 @@ SUITE = Suite(
         ),
     ),
     rubrics=("air-bench",),
+    layout=tuple(f"{folder}{file}" for part, file in META.items() for folder in ("", f"{part.capitalize()}/")),
 )
 
 

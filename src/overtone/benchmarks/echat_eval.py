@@ -159,6 +159,7 @@ SUITE = Suite(
         ),
     ),
     rubrics=("echat-eval", "echat-eval-voice"),
+    layout=(OPEN,),
 )  # fmt: skip
 
 

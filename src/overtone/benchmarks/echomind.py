@@ -35,6 +35,11 @@ def _published() -> Published:
     )
 
 
+LAYOUT = tuple(
+    f"{folder}{kind}"
+    for folder in ("data_*/", "dataset/data_*/", "EchoMind/dataset/data_*/", "EchoMind/data_*/", "")
+    for kind in ("script_info*.json", "MCQ/*.json")
+)
 SUITE = Suite(
     Facts(
         title="EchoMind",
@@ -50,6 +55,7 @@ SUITE = Suite(
     ),
     release=Release("hlt-cuhksz/EchoMind", "CC BY-NC-SA 4.0: non-commercial, share alike, name the authors"),
     published=(_published(),),
+    layout=LAYOUT,
 )
 
 

@@ -97,6 +97,7 @@ SUITE = Suite(
             digits={"final": 3, "final_context": 3, "final_tone": 3},
         ),
     ),
+    layout=tuple(above + file for above in ("", "*/", "*/*/") for file in ("*_release.json", "*_flat.jsonl")),
 )
 
 

@@ -118,6 +118,7 @@ SUITE = Suite(
             digits=dict.fromkeys(("speech", "sound", "music", "total"), 2),
         ),
     ),
+    layout=tuple(folder + name for folder in FOLDERS for name in FILES),
 )
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from overtone.benchmarks import _echomind_fields as read
 from overtone.benchmarks._echomind_files import Source
 from overtone.benchmarks._files import Fields, read_objects, text
-from overtone.benchmarks.echomind import EchoMind, dimension_of
+from overtone.benchmarks.echomind import LAYOUT, EchoMind, dimension_of
 from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
 from overtone.schema import PARTS, Clip, Item, Turn
@@ -40,7 +40,8 @@ SUITE = Suite(
         data="built here: overtone build open",
         licence="scripts CC BY 4.0; clips as their voices allow",
         offline="everything",
-    )
+    ),
+    layout=LAYOUT,
 )
 
 

@@ -23,6 +23,7 @@ from overtone.schema import Clip, Item, Option, Turn
 from overtone.suite import Column, Facts, Groups, Headline, Published, Reduce, Release, Scored, Suite
 
 TRACKS = ("gender", "language", "emotion", "animal")
+HOMES = ("", "data/", "SAKURA/data/")  # where the folders of the tracks may lie
 HOPS = {"single": 1, "multi": 2}  # → level
 FIELDS = ("attribute_label", "single_instruction", "single_answer", "multi_instruction", "multi_answer")
 _MAX_BYTES = 100_000_000
@@ -139,6 +140,9 @@ SUITE = Suite(
         ),
     ),
     rubrics=("sakura",),
+    layout=tuple(
+        f"{home}{track}/metadata.*" for home in HOMES for name in TRACKS for track in (name, name.capitalize())
+    ),
 )
 
 
@@ -152,7 +156,7 @@ class Sakura(Recordings):
 
     def __init__(self, data: Path) -> None:
         super().__init__(data, "the tracks (Animal/, Emotion/, Gender/, Language/)")
-        home = next((h for h in ("", "data/", "SAKURA/data/") if self._tracks(h)), None)
+        home = next((h for h in HOMES if self._tracks(h)), None)
         if home is None:
             raise DataError(
                 f"{shown(str(data))}: no folder here holds a metadata.csv or .json; give the release's data folder"

@@ -102,6 +102,7 @@ SUITE = Suite(
         ),
     ),
     rubrics=("sd-eval",),
+    layout=tuple(f"{folder}{subset.file}.json" for folder in ("", "data/") for subset in SUBSETS.values()),
 )  # fmt: skip
 
 

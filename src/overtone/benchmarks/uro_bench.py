@@ -37,6 +37,7 @@ SUITE = Suite(
     headlines=headlines(),
     published=PUBLISHED,
     rubrics=("uro-open", "uro-reference", "uro-empathy", "uro-wanted", "uro-dialogue"),
+    layout=tuple(f"{above}{track}/*/test.jsonl" for above in ("", "*/") for track in ("basic", "pro")),
 )
 
 

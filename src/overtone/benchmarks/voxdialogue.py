@@ -96,6 +96,7 @@ SUITE = Suite(
         ),
     ),
     rubrics=("voxdialogue", "voxdialogue-told", "voxdialogue-request"),
+    layout=tuple(f"{'*/' * depth}{file}" for depth in range(4) for file in ("processed_dialog*.json", "dialog.json")),
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from overtone.audio import probe
 from overtone.errors import DataError
 from overtone.paths import inside
 from overtone.runs.prices import Price, price_of
-from overtone.runs.session import load_benchmark, planned
+from overtone.runs.session import load_benchmark, planned, warnings_of
 from overtone.runs.settings import Settings
 from overtone.runs.sounds import sent_how
 from overtone.runs.store import Store
@@ -87,7 +87,7 @@ def make_plan(settings: Settings) -> Plan:
                     low.add(settings.model, item, text, so_far, 0)
                     high.add(settings.model, item, text, so_far, 1)
     plan.by_task = dict(tasks)
-    plan.warnings = list(benchmark.warnings)
+    plan.warnings = warnings_of(settings, benchmark)
     if unreadable:
         plan.warnings.append(f"{unreadable} requests would fail: their clips cannot be read ('overtone data check')")
     plan.input_tokens = (low.text_in + low.audio_in, high.text_in + high.audio_in)

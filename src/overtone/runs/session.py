@@ -20,8 +20,8 @@ from typing import Protocol
 import msgspec
 
 from overtone import registry
-from overtone.benchmarks import Benchmark
-from overtone.errors import StoreError, UsageError
+from overtone.benchmarks import Benchmark, layouts
+from overtone.errors import DataError, StoreError, UsageError
 from overtone.models import Model
 from overtone.paths import OneLine
 from overtone.runs.asking import Outcome, Policy, check_outcome
@@ -62,8 +62,21 @@ class Hooks(msgspec.Struct, frozen=True):
 
 
 def load_benchmark(settings: Settings) -> Benchmark:
-    found: Benchmark = registry.find("benchmarks", settings.benchmark).load(Path(settings.data))
+    """Read the benchmark's files. Raises DataError, which names the right benchmark for a folder of another one."""
+    data = Path(settings.data)
+    try:
+        found: Benchmark = registry.find("benchmarks", settings.benchmark).load(data)
+    except DataError as error:
+        if hint := layouts.hint(settings.benchmark, data):
+            raise DataError(f"{error}{hint}") from None
+        raise
+    layouts.refuse_built(settings.benchmark, data)
     return found
+
+
+def warnings_of(settings: Settings, benchmark: Benchmark) -> list[str]:
+    """What a user should know about the benchmark's files, and that they belong to another benchmark if they do."""
+    return [*layouts.warnings(settings.benchmark, Path(settings.data)), *benchmark.warnings]
 
 
 def load_model(settings: Settings) -> Model:
@@ -197,7 +210,7 @@ def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
         store.plan(page, settings.repeats)
         count += len(page)
     told = {detail for _, kind, detail in store.events() if kind == "warning"}
-    for warning in benchmark.warnings:
+    for warning in warnings_of(settings, benchmark):
         if warning not in told:
             store.add_event("warning", warning)
         log.warning(warning)
