@@ -271,6 +271,9 @@ ALSO_TRUE_OF_KIND: dict[tuple[str, str], frozenset[str]] = {  # the same for one
 }
 
 
+PLAIN = ("neutral", "calm", "none", "normal")  # benchmarks' words for a clip without a cue
+
+
 def find_cue(label: str) -> Cue | None:
     """The cue that a slug or one of EchoMind's strings stands for, or None."""
     return _BY_LABEL.get(" ".join(label.split()).casefold())

@@ -17,6 +17,7 @@ STYLES: tuple[Style, ...] = ("target", "alternative", "neutral", "control")  # c
 Input = Literal["audio", "transcript", "both", "silence", "alone", "context", "recognised"]
 INPUTS: tuple[Input, ...] = ("audio", "transcript", "both", "silence", "alone", "context", "recognised")
 PARTS = ("core", "control", "false-cue", "conflict", "dialogue", "fixed")  # of a benchmark; an item of core says ""
+UNKNOWN = "unknown"  # the status of an item whose files do not say what is heard
 Prompt = Literal["task", "zero", "basic", "enhance", "warm", "plain"]
 Oracle = Literal["none", "true", "false"]
 
@@ -78,7 +79,9 @@ class Item(Struct, frozen=True, omit_defaults=True):
     references: tuple[str, ...] = ()  # reference transcript or reply
     reference_audio: str = ""  # path of the reference reply's sound, relative like a clip's
     part: str = ""  # of the benchmark, kept apart from its headline: false-cue, conflict, dialogue, control, fixed
-    status: str = ""  # of the clip's cue: validated, unvalidated, or "" where the benchmark does not say
+    # Of the clip's cue: validated or unvalidated; UNKNOWN where the benchmark's files do not say which cue it carries;
+    # else "".
+    status: str = ""
     language: str = ""  # of the words and the reply: en, zh, …, mul (several); "" where the benchmark does not say
 
 

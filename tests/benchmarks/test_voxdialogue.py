@@ -12,7 +12,14 @@ from overtone.analysis.suites import suite_tables
 from overtone.benchmarks.voxdialogue import SUITE, load
 from overtone.cli import main
 from overtone.errors import DataError
-from overtone.schema import Item
+from overtone.judges.contract import Contract
+from overtone.judges.offered import Reply, texts
+from overtone.judges.offered import style as style_of
+from overtone.judges.panel import told
+from overtone.judges.rubric import load as load_rubric
+from overtone.judges.subject import Subject
+from overtone.schema import UNKNOWN, Condition, Item, Key
+from overtone.tasks import conditions, load_prompts
 from tests.judges.server import JudgeServer
 from tests.servers import Asked, OpenAIServer, tone
 
@@ -128,7 +135,15 @@ def test_a_generation_file_is_read_where_its_recordings_lie_beside_it(tmp_path: 
             "stress on “really”",
             "",
         ),
-        ("non", "A (female, happy) Well, [laughter] you know.", "Well, you know.", "laughter", "laughter"),
+        (
+            "non",
+            "A (female, happy) Well, [laughter] you know.",
+            "Well, you know.",
+            "laughter in the middle, after “Well,”",
+            "laughter",
+        ),
+        ("non", "A (female, happy) [laughter] You know.", "You know.", "laughter at the beginning", "laughter"),
+        ("non", "A (female, happy) You know [laughter]!", "You know!", "laughter at the end", "laughter"),
     ],
 )
 def test_marks_in_the_text_are_the_label_and_no_words(
@@ -174,6 +189,117 @@ def test_both_shapes_of_one_dialogue_are_one_item(tmp_path: Path) -> None:
     )
     with pytest.raises(DataError, match="another dialogue is called"):
         load(root)
+
+
+def sentence(emotion: str = "neutral", more: str = "") -> str:
+    """A style as the release's audio files give it."""
+    return f"A male speaker with normal pitch, normal speaking rate, and {emotion} emotion.{more}"
+
+
+def released(folder: Path, attribute: str, how: str, **more: object) -> Path:
+    return audio(folder, attribute, [{**one, "insturct_style": how, **more} for one in LINES])
+
+
+@pytest.mark.parametrize(
+    ("attribute", "how", "label", "cue"),
+    [
+        ("gender", sentence(), "male", "male"),
+        ("emotion", sentence("fearful"), "fearful", "fear"),
+        ("emotion", sentence("neutral"), "neutral", ""),
+        ("speed", sentence().replace("normal speaking", "slow speaking"), "slow", "slow"),
+        ("volume", sentence(more=" Volume is loud"), "loud volume", ""),
+        ("volume", sentence(more=" Volume is normal"), "", ""),
+        ("fidelity", sentence(more=" Fidelity is bad."), "bad sound quality", ""),
+        ("fidelity", sentence(more=" Fidelity is good."), "", ""),
+    ],
+)
+def test_a_label_is_what_the_release_says_and_no_scrap_of_its_sentence(
+    tmp_path: Path, attribute: str, how: str, label: str, cue: str
+) -> None:
+    found = load(released(tmp_path, attribute, how))
+    (one,) = found.items(LEVELS, frozenset(), "all")
+    assert (one.cue_text, one.cue, one.status) == (label, cue, "")
+    assert one.turns[-1].cue == cue and not any(turn.cue for turn in one.turns[:-1])
+    assert found.warnings == []
+
+
+@pytest.mark.parametrize("attribute", ["age", "accent"])
+def test_a_label_that_the_files_do_not_tell_is_unknown_and_used_nowhere(tmp_path: Path, attribute: str) -> None:
+    found = load(released(tmp_path, attribute, sentence()))
+    (one,) = found.items(LEVELS, frozenset(), "all")
+    assert (one.cue_text, one.cue, one.status) == ("", "", UNKNOWN)
+    assert "do not say what is heard" in found.warnings[0] and "generation files" in found.warnings[0]
+    asked = conditions(one, ("zero", "enhance", "oracle", "oracle-false"), ("audio",))
+    assert [condition.name for condition in asked] == ["zero/audio", "enhance/audio"]
+    assert style_of(one) == UNKNOWN and not load_rubric("implicit").dimensions[0].asked(style_of(one), one)
+    rubric = load_rubric("voxdialogue-told")
+    subject = Subject("x", "g", texts(Reply(1, Key(one.id, "zero/audio"), one, "Yes.")), item=one)
+    with pytest.raises(DataError, match="do not say what was heard"):
+        told(rubric, rubric.dimensions, Contract(rubric.dimensions), subject, False, "nothing")
+
+
+def test_the_age_of_the_copied_voice_is_the_label(tmp_path: Path) -> None:
+    root = released(tmp_path, "age", sentence(), reference_speaker="id02022/Ahk1sThoa0c/00001.m4a")
+    table = "speaker_age,birth_year,Name,VoxCeleb_ID,video_id\n75.0,1940.0,A_B,id02022,Ahk1sThoa0c\n"
+    (root / "voxceleb_age.csv").write_text(table)
+    (one,) = items(root)
+    assert (one.cue_text, one.cue, one.status) == ("75 years old", "elderly", "")
+    assert style_of(one) == "target" and load_rubric("implicit").dimensions[0].asked(style_of(one), one)
+    prompt = load_prompts("openai:m", {}).converse_system(one, Condition.parse("oracle/audio"), len(one.turns) - 1)
+    assert prompt.endswith("besides the words: 75 years old.")
+    (root / "voxceleb_age.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(DataError, match="not the table of ages"):
+        load(root)
+
+
+def test_a_generation_file_beside_the_audio_file_adds_the_age(tmp_path: Path) -> None:
+    root = released(tmp_path, "age", sentence())
+    history = [f"{one['speaker_id']} (male, neutral, 75): {one['content']}" for one in LINES[:4]]
+    script = {"history_turns": history, "current_turn": "A: We stay strong.", "aspect_list": "War"}
+    script |= {f"current_turn_style_{n}": "(male, neutral, 8)" for n in (1, 2, 3)}
+    script |= {f"response_of_current_style_{n}": "B (male, sad, 30): We try." for n in (1, 2, 3)}
+    (root / "age" / "0.json").write_text(json.dumps([script]))
+    (one,) = items(root)
+    assert (one.cue_text, one.cue, one.status, one.turns[-1].cue) == ("8 years old", "child", "", "child")
+
+
+def test_the_repositorys_two_files_side_by_side_are_one_set(tmp_path: Path) -> None:
+    """dialog_data.json and processed_dialog.json, where the second repeats a line in place of the current turn."""
+    root = tmp_path / "emotion"
+    lines = [*LINES[:4], line(4, "A", "It is.", "fearful"), LINES[5]]
+    (root / "War" / "dialog_00000_000").mkdir(parents=True)
+    for number in range(6):
+        record(root / "War" / "dialog_00000_000" / f"{number:03d}.wav", number)
+    lines = [{**one, "wav_path": f"/nfs/x/War/dialog_00000_000/{n:03d}.wav"} for n, one in enumerate(lines)]
+    (root / "processed_dialog.json").write_text(json.dumps({"War": {"dialog_00000_000": lines}}))
+    history = [f"{one['speaker_id']} (female, happy, normal, normal): {one['content']}" for one in LINES[:4]]
+    data = {"history turns": history, "current_turn": "A: We stay strong."}
+    data |= {f"current_turn_style_{n}": "(female, fearful, slow, low)" for n in (1, 2, 3)}
+    data |= {f"response_of_current_style_{n}": "B (male, sad, slow, low): We try." for n in (1, 2, 3)}
+    (root / "dialog_data.json").write_text(json.dumps({"War": data}))
+    found = load(root)
+    (one,) = found.items(LEVELS, frozenset(), "all")
+    assert one.turns[-1].words == "It is.", "what the recording says"
+    assert any("written down as that before it" in warning for warning in found.warnings)
+    data["history turns"][0] = "A (female, happy, normal, normal): Something else."  # type: ignore[index]
+    (root / "dialog_data.json").write_text(json.dumps({"War": data}))
+    found = load(root)
+    assert len(list(found.items(LEVELS, frozenset(), "all"))) == 1
+    assert any("has other words" in warning for warning in found.warnings)
+
+
+def test_the_judge_is_told_where_the_laugh_is(tmp_path: Path) -> None:
+    lines = [*LINES[:4], line(4, "A", "Can you imagine [laughter] our luck?"), LINES[5]]
+    root, out = audio(tmp_path, "non", lines), tmp_path / "run"
+    with (
+        OpenAIServer(answer=lambda asked: "Ha!", speech=False) as model,
+        JudgeServer(verdict=lambda asked: {"vox_nonverbal": 4}) as judge,
+    ):
+        spec = f"openai:any?base_url={model.base_url}&speech=no"
+        flags = ["--data", str(root), "--out", str(out), "--model", spec, "--prompt", "zero", "-q"]
+        assert main(["run", "voxdialogue", *flags, "--judge", judge.spec()]) == 0
+        assert "laughter in the middle, after “Can you imagine”" in judge.asked[0].text
+        assert "<words>\nCan you imagine our luck?\n</words>" in judge.asked[0].text
 
 
 def test_what_is_missing_or_odd_is_a_warning(tmp_path: Path) -> None:

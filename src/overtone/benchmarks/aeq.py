@@ -17,7 +17,7 @@ from typing import Literal
 from overtone.benchmarks._aeq_judges import Judged, judged
 from overtone.benchmarks._aeq_tables import SUITE as SUITE
 from overtone.benchmarks._files import Fields, Sounds, Warnings, kind_of, read_objects, read_rows, text
-from overtone.cues import BY_SLUG, find_cue
+from overtone.cues import BY_SLUG, PLAIN, find_cue
 from overtone.errors import DataError
 from overtone.paths import inside, shown
 from overtone.schema import Clip, Item, Turn
@@ -53,7 +53,6 @@ CUES = {  # words of other corpora for our cues; EmoV-DB's five tones are neutra
     "anger": "angry", "sleepy": "tired", "sleepiness": "tired", "fatigue": "tired", "disgusted": "disgust",
     "sadness": "sad", "fearful": "fear", "surprised": "surprise", "crying": "sobbing", "whispering": "whisper",
 }  # fmt: skip
-PLAIN = ("neutral", "calm", "none", "normal")
 _TONE_NAME = re.compile(r"tone|emotion|emov", re.I)
 _CONTEXT_NAME = re.compile(r"context|meld|gigaspeech|a-c\b", re.I)
 

@@ -2,9 +2,10 @@
 
 Both shapes of its JSON are read: its audio files (topic → dialogue → lines with a recording each; also one dialogue's
 own file), and its generation files (history, current turn in three styles, three replies) where the recordings lie
-beside them. The lines of the side that the model plays are given by the release: they stand in the history as the
-model's own, and only the last is asked for. In three sets (volume, speed, fidelity) the line that is judged is A's
-request after B's odd-sounding turn, so there the model plays A; in the others it plays B.
+beside them. An audio file says what was recorded; a generation file adds labels that it lacks (`_vox_labels.py`). The
+lines of the side that the model plays are given by the release: they stand in the history as the model's own, and only
+the last is asked for. In three sets (volume, speed, fidelity) the line that is judged is A's request after B's
+odd-sounding turn, so there the model plays A; in the others it plays B.
 """
 
 from __future__ import annotations
@@ -17,13 +18,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
 
 from overtone.benchmarks._files import MAX_BYTES, Fields, Warnings, kind_of, lowered, text
-from overtone.cues import find_cue
+from overtone.benchmarks._vox_labels import SOURCES, Label, Line, label_of, read_ages
 from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
-from overtone.schema import Clip, Item, Turn
+from overtone.schema import UNKNOWN, Clip, Item, Turn
 from overtone.suite import Column, Facts, Headline, Release, Suite
 
 ATTRIBUTES = {  # → dimension
@@ -33,25 +33,8 @@ ATTRIBUTES = {  # → dimension
 }  # fmt: skip
 FOLDERS = {**{name: name for name in ATTRIBUTES}, "non": "nonverbal", "non-verbal": "nonverbal", "events": "audio"}
 REQUESTS = ("volume", "speed", "fidelity")  # the model plays A and should ask B for a change
-WORDS = {"surprised": "surprise", "fearful": "fear", "disgusted": "disgust"}  # its words for cues of ours
 _LINE = re.compile(r"\s*([A-Z])\s*(\([^)]*\))?\s*[:：]?\s*(.*)", re.S)
-_SPOKEN = re.compile(r"an? (\w+) speaker with (\w+) pitch, (\w+) speaking rate,? and (\w+) emotion", re.I)
-_STRESS = re.compile(r"<(?:stress|strong)>\s*(.*?)\s*</(?:stress|strong)>", re.I | re.S)
-_SOUND = re.compile(r"\[([a-z][a-z -]*)\]", re.I)
 _STYLED = re.compile(r"(.*)_(\d+)")
-
-
-class Line(Struct, frozen=True):
-    """One line of a dialogue: who speaks, what (marks included), how (as the release says it), where it is recorded."""
-
-    speaker: str
-    said: str
-    how: str
-    wav: str
-
-    @property
-    def words(self) -> str:
-        return " ".join(_SOUND.sub(" ", _STRESS.sub(r"\1", self.said)).split())
 
 
 _HELP = {
@@ -112,12 +95,17 @@ class VoxDialogue:
         self.prompts: dict[str, str] = {}
         self._met = Warnings()
         self._found: dict[str, tuple[Sequence[Line], Item]] = {}
+        self._ages = read_ages(self.root)
         files = sorted(p for p in self.root.rglob("*.json") if p.is_file())
         trees = [(inside(self.root, p.relative_to(self.root).as_posix()), _read(p)) for p in files]
         for path, tree in trees:  # audio files first: a generation file tells of the same dialogues
             self._audio(path, tree)
         for path, tree in trees:
             self._generation(path, tree)
+        for identity, (_, item) in self._found.items():
+            if item.status == UNKNOWN:
+                told = f"{item.category}: the files do not say what is heard, so what needs that label leaves these out"
+                self._met.add(f"{told}; {SOURCES.get(item.category, 'fetch the files again')}", identity)
         self.warnings = self._met.lines()
         if not self._found and not self.warnings:
             raise DataError(f"{shown(str(data))}: holds no dialogue files; give the release's folder")
@@ -162,6 +150,8 @@ class VoxDialogue:
             for style in (1, 2, 3):
                 lines = _script(fields, history, style, at)
                 names = [f"dialog_{number:05d}_{style - 1:03d}" for number in (counts[topic], counts[topic] - 1)]
+                if self._joined(path, topic, names, lines):
+                    continue
                 places = [place for place in names if self._folder(path, topic, place)]
                 if not places:
                     told = "dialogues of generation files are left out where their recordings are not here"
@@ -172,6 +162,25 @@ class VoxDialogue:
                 wavs = [f"{topic}/{places[0]}/{n:03d}.wav" for n in range(first, first + len(lines))]
                 lines = [msgspec.structs.replace(line, wav=wav) for line, wav in zip(lines, wavs, strict=True)]
                 self._add(path, topic, places[0], lines, at)
+
+    def _joined(self, path: Path, topic: str, names: Sequence[str], lines: Sequence[Line]) -> bool:
+        """Whether an audio file has this dialogue; then its label is taken over where that file has none."""
+        known = [one for one in (self._identity(path, topic, name) for name in names) if one in self._found]
+        for identity in known:
+            recorded, item = self._found[identity]
+            if not _same(recorded, lines):
+                continue
+            if item.status == UNKNOWN:
+                heard = lines[-3 if item.category in REQUESTS else -2]
+                item = msgspec.structs.replace(item, **_labelled(item, label_of(item.category, heard, item.topic)))
+                self._found[identity] = recorded, item
+            return True
+        if known:
+            self._met.add("dialogues of generation files are not used where the recorded one has other words", known[0])
+        return bool(known)
+
+    def _identity(self, path: Path, topic: str, name: str) -> str:
+        return f"{self.name}/{self._attribute(path)}/{re.sub(r'[ /]', '_', topic)}/{name}"
 
     def _folder(self, path: Path, topic: str, name: str) -> str:
         for base in self._above(path):
@@ -188,7 +197,7 @@ class VoxDialogue:
             told = "dialogues in folders that name none of the twelve attributes are left out"
             self._met.add(told, path.relative_to(self.root).as_posix())
             return
-        identity = f"{self.name}/{attribute}/{re.sub(r'[ /]', '_', topic)}/{name}"
+        identity = self._identity(path, topic, name)
         if identity in self._found:
             if [line.said for line in self._found[identity][0]] != [line.said for line in lines]:
                 raise DataError(f"{where}: another dialogue is called {shown(identity)} too; keep one copy")
@@ -215,16 +224,14 @@ class VoxDialogue:
             self._met.add("earlier lines that are not recorded here are told in writing", identity)
         if len(heard) > 1 and heard[-1].words == heard[-2].words:
             self._met.add("the last line heard is written down as that before it, a fault of the release", identity)
-        label = _label(attribute, heard[-1], identity)
-        slug = _cue(label)
         _, _, topic, name = identity.split("/", 3)
+        label = label_of(attribute, heard[-1], topic, self._ages)
         group = f"{attribute}/{topic}/{_STYLED.sub(lambda m: m[1], name)}"  # the same dialogue in three styles
-        last = len(pairs) - 1
         turns = [
-            Turn(Clip(clip) if clip else None, line.words, slug if n == last else "", given=reply)
-            for n, ((line, reply), clip) in enumerate(zip(pairs, clips, strict=True))
+            Turn(Clip(clip) if clip else None, line.words, given=reply)
+            for (line, reply), clip in zip(pairs, clips, strict=True)
         ]
-        return Item(
+        item = Item(
             id=identity,
             benchmark=self.name,
             level=3,
@@ -234,14 +241,13 @@ class VoxDialogue:
             group=group,
             style="",
             turns=tuple(turns),
-            cue=slug,
-            cue_text=label,
             dimension=ATTRIBUTES[attribute],
             topic=topic,
             context=f"Before this, you said: “{opening.words}”" if opening else "",
             references=(wanted.words,),
             language="zh" if attribute == "language" else "en",
         )
+        return msgspec.structs.replace(item, **_labelled(item, label))
 
     def _clip(self, path: Path, line: Line, where: str) -> str | None:
         """Where a line's recording lies, seen from a folder its file is in. Paths on the makers' machines are cut down
@@ -294,8 +300,8 @@ def _lines(given: Sequence[Any], where: str) -> list[Line]:
         speaker, said = text(fields, ("speaker_id",), at), text(fields, ("content",), at)
         if not speaker or not said:
             raise DataError(f"{at}: no {'speaker_id' if not speaker else 'content'!r}; fetch the file again")
-        how = text(fields, ("insturct_style", "instruct_style"), at)
-        found.append(Line(speaker, said, how, text(fields, ("wav_path",), at)))
+        how, voice = text(fields, ("insturct_style", "instruct_style"), at), text(fields, ("reference_speaker",), at)
+        found.append(Line(speaker, said, how, text(fields, ("wav_path",), at), voice))
     return found
 
 
@@ -317,34 +323,23 @@ def _parsed(line: str, where: str) -> Line:
     return Line(found[1], found[3].strip(), (found[2] or "").strip("() "), "")
 
 
-def _label(attribute: str, line: Line, identity: str) -> str:
-    """What is to be heard in a line, in the release's words: the mark in it, the part of its style, or its topic."""
-    if attribute == "stress":
-        marked = _STRESS.search(line.said)
-        return f"stress on “{marked[1]}”" if marked else "stress"
-    if attribute == "nonverbal":
-        sound = _SOUND.search(line.said)
-        return sound[1].lower() if sound else "a sound that is no word"
-    if attribute in ("audio", "music"):
-        return identity.split("/")[2].replace("_", " ")
-    if attribute == "language":
-        return "spoken in Chinese"
-    spoken = _SPOKEN.search(line.how)
-    parts = [part.strip().lower() for part in line.how.split(",") if part.strip()]
-    if spoken is not None and attribute in ("gender", "emotion", "speed"):
-        parts = [spoken[1].lower(), spoken[4].lower(), spoken[3].lower(), spoken[2].lower()]
-    place = {"gender": 0, "emotion": 1, "age": 2, "speed": 2}.get(attribute, -1)
-    if not parts or place >= len(parts):
-        return line.how
-    return f"{parts[place]} years old" if attribute == "age" and parts[place].isdigit() else parts[place]
+def _labelled(item: Item, label: Label | None) -> dict[str, Any]:
+    """The fields of an item that say what is heard in its last turn."""
+    if label is None:
+        return {"status": UNKNOWN}
+    *before, last = item.turns
+    turns = (*before, msgspec.structs.replace(last, cue=label.cue))
+    return {"turns": turns, "cue": label.cue, "cue_text": label.text, "status": ""}
 
 
-def _cue(label: str) -> str:
-    """The slug of the cue that a label stands for; "" where it is none of ours."""
-    if years := re.match(r"(\d+) years old", label):
-        return "elderly" if int(years[1]) >= 60 else "child" if int(years[1]) < 13 else "adult"
-    cue = find_cue(WORDS.get(label.casefold(), label))
-    return cue.slug if cue else ""
+def _same(recorded: Sequence[Line], written: Sequence[Line]) -> bool:
+    """Whether two files tell of one dialogue. In the repository's own audio file the current turn repeats the words of
+    the turn before it, so that one line may differ."""
+    if len(recorded) != len(written):
+        return False
+    unlike = [n for n, (one, other) in enumerate(zip(recorded, written, strict=True)) if one.words != other.words]
+    current = len(recorded) - 2
+    return not unlike or (unlike == [current] and recorded[current].words == recorded[current - 1].words)
 
 
 def load(data: Path) -> VoxDialogue:

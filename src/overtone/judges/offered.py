@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from overtone.schema import Item, Key
+from overtone.cues import PLAIN
+from overtone.schema import UNKNOWN, Item, Key
 from overtone.tasks import heard
 
 TEXTS = (  # what a stored reply offers a rubric
@@ -49,12 +50,14 @@ def texts(reply: Reply) -> dict[str, str]:
 
 
 def style(item: Item) -> str:
-    """The style a rubric goes by. A control clip is a second rendering, a dialogue has variants: what the clip carries
-    decides for those."""
+    """Return the style a rubric goes by. A control clip is a second rendering, a dialogue has variants, and other
+    benchmarks have no styles: what the clip carries decides for those, be it one of our cues or not."""
     if item.style in ("target", "alternative", "neutral"):
         return item.style
-    carried = item.turns[-1].cue if len(item.turns) > 1 else item.cue
-    return "target" if carried else "neutral"
+    if item.status == UNKNOWN:
+        return UNKNOWN
+    carried = heard(item, len(item.turns) - 1)
+    return "neutral" if carried.casefold() in ("", *PLAIN) else "target"
 
 
 def _context(reply: Reply) -> str:

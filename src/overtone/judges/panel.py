@@ -26,7 +26,7 @@ from overtone.runs.asking import Policy as Retries
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import price_of
 from overtone.runs.settings import identity
-from overtone.schema import Key, Message, Request, Sound
+from overtone.schema import UNKNOWN, Key, Message, Request, Sound
 
 _TWINS = {"reply_a": "reply_b", "reply_b": "reply_a", "a": "b", "b": "a"}
 _SWAPPED: dict[int | str, int | str] = {"A": "B", "B": "A"}
@@ -285,6 +285,8 @@ def told(
     parts: list[str | Sound] = []
     for key, heading in _shown(rubric, subject):
         text = subject.texts.get(_TWINS.get(key, key) if swapped else key, "").strip()
+        if key == "cue" and subject.item is not None and subject.item.status == UNKNOWN:
+            raise DataError("the benchmark's files do not say what was heard")
         if not text and not key.startswith("reply"):
             continue
         safe = re.sub(rf"</(?=\s*{key})", "< /", text or "(no words)", flags=re.I)

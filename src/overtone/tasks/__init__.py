@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from overtone.cues import BY_SLUG
 from overtone.errors import DataError, UsageError
-from overtone.schema import Condition, Input, Item, Message, Sound
+from overtone.schema import UNKNOWN, Condition, Input, Item, Message, Sound
 
 FROM_DEFAULT = "Overtone's own words"
 FROM_COPY = "read from the user's copy"
@@ -184,8 +184,8 @@ def variants() -> dict[str, str]:
 
 def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tuple[Condition, ...]:
     """Under what `item` is asked, given the chosen variants and inputs. A conversation takes each variant × input, any
-    other task its own prompt × input. No transcript is asked for where the words are shown; an item without a context
-    is asked neither without it nor with it alone.
+    other task its own prompt × input. An item whose cue is unknown is not asked with an oracle. No transcript is asked
+    for where the words are shown; an item without a context is asked neither without it nor with it alone.
     """
     for given in inputs:
         if given not in get_args(Input):
@@ -195,6 +195,8 @@ def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tup
             raise UsageError(f"no prompt variant is called {variant!r}; known: {', '.join(VARIANTS)}")
     if item.task == "converse":
         chosen: Sequence[str] = [v for v in prompts if v != "task"]
+        if item.status == UNKNOWN:  # nothing can be told of a cue that the files do not name
+            chosen = [v for v in chosen if not v.startswith("oracle")]
     else:
         chosen = ("task",)
     if item.task == "transcribe":
