@@ -271,7 +271,8 @@ ALSO_TRUE_OF_KIND: dict[tuple[str, str], frozenset[str]] = {  # the same for one
 }
 
 
-PLAIN = ("neutral", "calm", "none", "normal")  # benchmarks' words for a clip without a cue
+EVEN = "an even voice without any particular emotion"
+PLAIN = ("neutral", "calm", "none", "normal", EVEN)  # benchmarks' words for a clip without a cue
 
 
 def find_cue(label: str) -> Cue | None:

@@ -14,6 +14,7 @@ from overtone.analysis.suites import number, suite_tables
 from overtone.benchmarks.sd_eval import SUITE, load
 from overtone.cli import main
 from overtone.errors import DataError
+from overtone.judges.offered import style
 from overtone.schema import Item
 from overtone.suite import Scored
 from tests.judges.server import JudgeServer
@@ -145,6 +146,27 @@ def test_the_mean_counts_each_subset_once(tmp_path: Path) -> None:
     scored = [Scored(i, "zero/audio", 0, {f"rating_{i.category}": ratings[i.id]}) for i in (a, b, c)]
     mean = number(SUITE.headlines[0].columns[0], scored)
     assert mean is not None and mean.value == pytest.approx((5.5 + 10) / 2)
+
+
+def test_every_accent_and_background_has_a_line_of_its_own(tmp_path: Path) -> None:
+    data, out = tmp_path / "data", tmp_path / "run"
+    heard = {
+        "test-acc": ("england", "indian"),
+        "test-env": ("driving", "bells", "sports center", "raining or thundering"),
+    }
+    for file, labels in heard.items():
+        rows = [utterance(f"{file}{n}", label, f"{file}/{n}.wav", label) for n, label in enumerate(labels)]
+        write(data, file, rows)
+    with (
+        OpenAIServer(speech=False) as model,
+        JudgeServer(verdict=lambda asked: {"rating_accent": 4, "rating_environment": 4}) as judge,
+    ):
+        spec = f"openai:any?base_url={model.base_url}&speech=no"
+        flags = ["--data", str(data), "--out", str(out), "--model", spec, "--prompt", "zero", "-q"]
+        assert main(["run", "sd-eval", *flags, "--judge", judge.spec()]) == 0
+    _, by_cue = suite_tables(open_run(out))
+    assert [row.name for row in by_cue.rows] == ["england", "indian", "car", *heard["test-env"][1:]]
+    assert all(style(item) == "target" for item in items(data)), "rubrics that go by a cue are asked about all of them"
 
 
 def test_a_run_is_rated_by_the_question_of_each_subset(tmp_path: Path) -> None:

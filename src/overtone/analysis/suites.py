@@ -14,11 +14,13 @@ from overtone.analysis.judged import PANEL, judges_of, read_dimensions, value
 from overtone.analysis.measures import METRICS, Estimate, estimate, within
 from overtone.analysis.reading import Answer, Reading
 from overtone.errors import UsageError
+from overtone.schema import Item
 from overtone.stats import bootstrap, summed
 from overtone.suite import Column, Headline, Scored, Suite
 
 SEED = 13
 DRAWS = 1000
+UNNAMED = "not named"  # the line of items whose files do not say what the lines are about
 Scales = Mapping[str, tuple[float, float]]  # a score's name → its ends
 
 
@@ -127,10 +129,16 @@ def _parts(headline: Headline, scored: Sequence[Scored]) -> Iterator[tuple[str, 
     """(key, condition, name, replies) of every line."""
     parts: dict[tuple[str, str], list[Scored]] = {}
     for one in scored:
-        name = str(getattr(one.item, headline.rows)) if headline.rows else ""
+        name = _row_name(one.item, headline.rows) if headline.rows else ""
         parts.setdefault((one.condition, name), []).append(one)
     for (condition, name), rows in parts.items():
         yield f"suite/{headline.key}/{condition}" + (f"/{name}" if headline.rows else ""), condition, name, rows
+
+
+def _row_name(item: Item, field: str) -> str:
+    """What a line is called. What is heard has the benchmark's own words where it is none of our cues."""
+    name = str(getattr(item, field)) or (item.cue_text if field == "cue" else "")
+    return name or UNNAMED
 
 
 def _rows(headline: Headline, scored: Sequence[Scored], scales: Scales) -> Iterator[SuiteRow]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from overtone.cues import BY_SLUG
+from overtone.cues import BY_SLUG, EVEN
 
 KINDS = ("emotion", "age", "gender", "event")
 KEYS = {  # kind → where a record says it
@@ -73,7 +73,7 @@ class Label(Struct, frozen=True):
         if self.slug:
             return BY_SLUG[self.slug].phrase
         if self.name == "neutral":
-            return "an even voice without any particular emotion"
+            return EVEN
         return self.name.replace("-", " ")
 
     @property
