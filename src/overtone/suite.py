@@ -130,4 +130,5 @@ class Suite(Struct, frozen=True):
     headlines: tuple[Headline, ...] = ()
     published: tuple[Published, ...] = ()
     rubrics: tuple[str, ...] = ()  # what a judge of its replies is asked where the user names no rubric
+    speech: bool = True  # whether a spoken reply is wanted in its conversations; False where it is answered in text
     layout: tuple[str, ...] = ()  # glob patterns, below the data folder, of files that no other benchmark has

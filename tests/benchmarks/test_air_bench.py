@@ -209,6 +209,29 @@ def test_from_files_to_letters_and_ratings(tmp_path: Path) -> None:
     assert rated["average"] == pytest.approx((1.5 + 3.5 + 2.5 + 5.0) / 4)
     assert rated["reference"] == pytest.approx(2.5)
     assert rated["ratio"] == pytest.approx(3.125 / 2.5)
+    # Above the reference: n + 1 > 2 in one order, n > 3 in the other.
+    wins = {row.name: [cell.value if cell else None for cell in row.cells] for row in tables["air-chat-wins"].rows}
+    assert wins == {
+        "speech": [0.0, 1.5, 2.5],
+        "sound": [0.5, 3.5, 2.5],
+        "music": [0.5, 2.5, 2.5],
+        "speech_and_sound": [1.0, 4.5, 2.5],
+        "speech_and_music": [1.0, 5.5, 2.5],
+    }
+
+
+def test_an_open_answer_is_asked_for_in_text_unless_the_spec_wants_speech(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = write(tmp_path / "data", [], [chat(1, "speech_QA")])
+    with OpenAIServer() as model:
+        for name, asked, tokens in (("auto", False, "25 to 120"), ("yes", True, "125 to 620")):
+            spec = f"openai:any?base_url={model.base_url}&speech={name}"
+            flags = ["--data", str(data), "--model", spec, "--prompt", "zero"]
+            assert main(["plan", "air-bench", *flags]) == 0
+            assert f"tokens out   {tokens}\n" in capsys.readouterr().out
+            assert main(["run", "air-bench", *flags, "--out", str(tmp_path / name), "-q"]) == 0
+            assert model.asked[-1].speech is asked
 
 
 def next_row(table: SuiteTable, condition: str) -> SuiteTable:

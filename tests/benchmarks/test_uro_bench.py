@@ -9,7 +9,7 @@ import pytest
 
 from overtone.analysis.reading import open_run
 from overtone.analysis.suites import number, suite_tables
-from overtone.benchmarks._uro_sets import PUBLISHED, SCORES, SETS, TABLES
+from overtone.benchmarks._uro_sets import ABILITIES, PUBLISHED, SCORES, SETS, TABLES
 from overtone.benchmarks.uro_bench import SUITE, load
 from overtone.cli import main
 from overtone.embedded import recogniser
@@ -135,6 +135,18 @@ def test_missing_sounds_unknown_sets_and_packed_archives_are_named(tmp_path: Pat
         load(tmp_path)
 
 
+def test_every_set_belongs_to_the_ability_that_its_script_counts_it_for() -> None:
+    counted = {  # sets per table, as evaluate.py of URO-Bench groups them
+        ("basic", "en"): (3, 4, 3), ("basic", "zh"): (3, 4, 3), ("pro", "en"): (5, 3, 4), ("pro", "zh"): (3, 2, 3),
+    }  # fmt: skip
+    assert {
+        key: tuple(sum(one.ability == ability for one in sets) for ability in ABILITIES) for key, sets in TABLES.items()
+    } == counted
+    of = {one.name: one.ability for one in SETS}
+    assert (of["GaokaoEval"], of["StoralEval"], of["Wildchat-zh"]) == ("understanding", "reasoning", "oral")
+    assert (of["MuChoEval-en"], of["SpeakerAware-zh"], of["Multilingual"]) == ("understanding", "reasoning", "oral")
+
+
 @pytest.mark.parametrize("table", PUBLISHED, ids=lambda table: table.title)
 def test_the_printed_overall_is_the_mean_of_the_printed_sets(table: object) -> None:
     found = next(one for one in PUBLISHED if one is table)
@@ -187,5 +199,9 @@ def test_a_run_is_judged_by_what_is_heard_and_shown_by_set(tmp_path: Path, monke
     values = {key: cell.value for key, cell in cells.items() if cell is not None}
     assert values["AlpacaEval"] == 60 and values["MLC"] == 50 and values["Repeat"] == pytest.approx(75)
     assert values["overall"] == pytest.approx((60 + 50 + 75) / 3)
+    assert [values[name] for name in ABILITIES] == pytest.approx([75, 50, 60])
+    whole = dict(zip([c.key for c in SUITE.headlines[4].columns], tables["uro-abilities"].rows[0].cells, strict=True))
+    means = {key: cell.value for key, cell in whole.items() if cell is not None}
+    assert means == pytest.approx({"overall": 245 / 4, "understanding": (75 + 60) / 2, "reasoning": 50, "oral": 60})
     pro = dict(zip([c.key for c in SUITE.headlines[2].columns], tables["uro-pro-en"].rows[0].cells, strict=True))
     assert pro["UnderEmotion-en"] is not None and pro["UnderEmotion-en"].value == 60

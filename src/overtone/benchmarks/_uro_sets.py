@@ -1,4 +1,4 @@
-"""URO-Bench's forty sets: track, language and how each is scored; its four tables, and what they printed."""
+"""URO-Bench's forty sets: track, language, ability and how each is scored; its tables, and what they printed."""
 
 from __future__ import annotations
 
@@ -44,41 +44,60 @@ class Set(Struct, frozen=True):
     track: str  # basic, pro
     language: str  # en, zh, mul
     mode: str  # key of SCORES
+    ability: str  # of ABILITIES
 
 
-def _sets(track: str, language: str, told: str) -> list[Set]:
-    pairs = (one.split(":") for one in told.split())
-    return [Set(name, track, "mul" if name == "Multilingual" else language, mode) for name, mode in pairs]
+ABILITIES = ("understanding", "reasoning", "oral")
+
+
+def _sets(track: str, language: str, *told: str) -> list[Set]:
+    """The sets of one table; `told` has those of each ability in the order of ABILITIES."""
+    found = []
+    for ability, sets in zip(ABILITIES, told, strict=True):
+        for one in sets.split():
+            name, mode = one.split(":")
+            found.append(Set(name, track, "mul" if name == "Multilingual" else language, mode, ability))
+    return found
 
 
 TABLES: dict[tuple[str, str], list[Set]] = {
     ("basic", "en"): _sets(
         "basic", "en",
-        "Repeat:wer Summary:semi-open GaokaoEval:qa StoralEval:semi-open TruthfulEval:semi-open Gsm8kEval:qa MLC:qa "
+        "Repeat:wer Summary:semi-open GaokaoEval:qa",
+        "StoralEval:semi-open TruthfulEval:semi-open Gsm8kEval:qa MLC:qa",
         "AlpacaEval:open CommonEval:open WildchatEval:open",
     ),
     ("basic", "zh"): _sets(
         "basic", "zh",
-        "Repeat-zh:wer LCSTS-zh:semi-open HSK5-zh:qa SQuAD-zh:qa OpenbookQA-zh:qa APE-zh:qa MLC-zh:qa "
+        "Repeat-zh:wer LCSTS-zh:semi-open HSK5-zh:qa",
+        "SQuAD-zh:qa OpenbookQA-zh:qa APE-zh:qa MLC-zh:qa",
         "AlpacaEval-zh:open Claude-zh:open Wildchat-zh:open",
     ),
     ("pro", "en"): _sets(
         "pro", "en",
-        "UnderEmotion-en:ue CodeSwitching-en:semi-open Safety-en:sf ClothoEval-en:qa MuChoEval-en:qa MLCpro-en:qa "
-        "MtBenchEval-en:multi SpeakerAware-en:sa SRT-en:srt GenEmotion-en:ge GenStyle-en:gs Multilingual:ml",
+        "UnderEmotion-en:ue CodeSwitching-en:semi-open Safety-en:sf ClothoEval-en:qa MuChoEval-en:qa",
+        "MLCpro-en:qa MtBenchEval-en:multi SpeakerAware-en:sa",
+        "SRT-en:srt GenEmotion-en:ge GenStyle-en:gs Multilingual:ml",
     ),
     ("pro", "zh"): _sets(
         "pro", "zh",
-        "UnderEmotion-zh:ue CodeSwitching-zh:semi-open Safety-zh:sf MLCpro-zh:qa SpeakerAware-zh:sa SRT-zh:srt "
-        "GenEmotion-zh:ge GenStyle-zh:gs",
+        "UnderEmotion-zh:ue CodeSwitching-zh:semi-open Safety-zh:sf",
+        "MLCpro-zh:qa SpeakerAware-zh:sa",
+        "SRT-zh:srt GenEmotion-zh:ge GenStyle-zh:gs",
     ),
 }  # fmt: skip
 SETS: tuple[Set, ...] = tuple(one for sets in TABLES.values() for one in sets)
 
 
 def headlines() -> tuple[Headline, ...]:
-    """One table for each track and language, like its own."""
-    return tuple(
+    """One table for each track and language, like its own, and one over all sets."""
+    every = Headline(
+        "uro-abilities",
+        "URO-Bench, all tracks and languages",
+        (_mean("overall", "Overall", SETS), *_abilities(SETS)),
+        hint="0–100: plain means of the sets with a score, as its script prints them beside its tables.",
+    )
+    tables = tuple(
         Headline(
             f"uro-{track}-{language}",
             _title(track, language),
@@ -87,6 +106,20 @@ def headlines() -> tuple[Headline, ...]:
         )
         for (track, language), sets in TABLES.items()
     )
+    return (*tables, every)
+
+
+def _mean(key: str, label: str, sets: Sequence[Set]) -> Column:
+    """The plain mean of some sets' scores."""
+    return Column(
+        key, label, only={"category": tuple(one.name for one in sets)}, kind="number",
+        help="Mean of the sets that have a score, however small",
+        balance={one.name: SCORES[one.mode] for one in sets}, ends=(0.0, 100.0),
+    )  # fmt: skip
+
+
+def _abilities(sets: Sequence[Set]) -> list[Column]:
+    return [_mean(name, name.capitalize(), [one for one in sets if one.ability == name]) for name in ABILITIES]
 
 
 def _title(track: str, language: str) -> str:
@@ -97,10 +130,8 @@ def _columns(sets: Sequence[Set]) -> list[Column]:
     names = tuple(one.name for one in sets)
     every: Mapping[str, tuple[str, ...]] = {"category": names}
     columns = [
-        Column(
-            "overall", "Overall", only=every, kind="number", help="Mean of the sets that have a score, however small",
-            balance={one.name: SCORES[one.mode] for one in sets}, ends=(0.0, 100.0),
-        ),
+        _mean("overall", "Overall", sets),
+        *_abilities(sets),
         Column(
             "utmos", "Avg. UTMOS", only=every, kind="number", help="Mean of sets; with --metric utmos",
             balance=dict.fromkeys(names, ("utmos", 1.0)),

@@ -19,7 +19,7 @@ from overtone.benchmarks._recordings import Recordings, cue_of
 from overtone.errors import DataError
 from overtone.paths import inside, shown
 from overtone.schema import Clip, Item, Option, Turn
-from overtone.suite import Column, Facts, Groups, Headline, Published, Reduce, Release, Suite
+from overtone.suite import Column, Facts, Groups, Headline, Published, Reduce, Release, Scored, Suite
 
 META = {"foundation": "Foundation_meta.json", "chat": "Chat_meta.json"}
 FOUNDATION = {  # what is heard → its tasks, by the names of the files, misspellings and all
@@ -85,6 +85,19 @@ def ratio(groups: Groups) -> float | None:
     """The model's average over the reference's."""
     own, other = average("air_a")(groups), average("air_b")(groups)
     return own / other if own is not None and other else None
+
+
+def wins(reply: Scored) -> float | None:
+    """The share of a reply's verdicts, one in each order, that rate it above the reference; the mean over judges."""
+    if reply.values.get("air_a") is None or reply.values.get("air_b") is None:
+        return None
+    shares = []
+    for name, told in reply.told.items():
+        if name.startswith("air_a@") and name.endswith(".values"):
+            own, other = (given.split(",") for given in (told, reply.told.get(name.replace("air_a@", "air_b@", 1), "")))
+            if told and len(own) == len(other):
+                shares.append(sum(float(a) > float(b) for a, b in zip(own, other, strict=True)) / len(own))
+    return _mean(shares)
 
 
 def over_tasks(score: str) -> Reduce:
@@ -179,6 +192,25 @@ SUITE = Suite(
             ),
             hint="Ratings from 1 to 10 by a judge that sees both answers, asked in both orders and averaged.",
         ),
+        Headline(
+            "air-chat-wins",
+            "AIR-Bench, chat: against the reference",
+            (
+                Column(
+                    "wins",
+                    "Win rate",
+                    "air_a",
+                    _CHAT,
+                    read=wins,
+                    ends=(0.0, 1.0),
+                    help="how often the answer is rated above the reference, over both orders; a tie is not a win",
+                ),
+                Column("model", "Model's mean", "air_a", _CHAT, kind="number"),
+                Column("reference", "Reference's mean", "air_b", _CHAT, kind="number"),
+            ),
+            rows="topic",
+            hint="As AIR-Bench's script prints them, for each kind of recording; it prints them for each order alone.",
+        ),
     ),
     published=(
         Published(
@@ -221,6 +253,7 @@ SUITE = Suite(
         ),
     ),
     rubrics=("air-bench",),
+    speech=False,
     layout=tuple(f"{folder}{file}" for part, file in META.items() for folder in ("", f"{part.capitalize()}/")),
 )
 

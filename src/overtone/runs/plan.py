@@ -15,7 +15,7 @@ from overtone.audio import probe
 from overtone.errors import DataError
 from overtone.paths import inside
 from overtone.runs.prices import Price, price_of
-from overtone.runs.session import load_benchmark, planned, warnings_of
+from overtone.runs.session import load_benchmark, planned, wanted_speech, warnings_of
 from overtone.runs.settings import Settings
 from overtone.runs.sounds import sent_how
 from overtone.runs.store import Store
@@ -62,6 +62,7 @@ def make_plan(settings: Settings) -> Plan:
     low = _Sums()
     high = _Sums()
     unreadable = 0
+    speech = wanted_speech(settings) != "no"
     for item, names in planned(settings, benchmark):
         plan.items += 1
         for name in names:
@@ -84,8 +85,8 @@ def make_plan(settings: Settings) -> Plan:
                 sums = list(itertools.accumulate(heard))
                 for so_far in (sums[turn] for turn in asked):  # a later turn is sent with the turns before it
                     plan.audio_seconds += so_far
-                    low.add(settings.model, item, text, so_far, 0)
-                    high.add(settings.model, item, text, so_far, 1)
+                    low.add(settings.model, item, text, so_far, 0, speech)
+                    high.add(settings.model, item, text, so_far, 1, speech)
     plan.by_task = dict(tasks)
     plan.warnings = warnings_of(settings, benchmark)
     if unreadable:
@@ -109,7 +110,7 @@ class _Sums:
     def __init__(self) -> None:
         self.text_in = self.audio_in = self.text_out = self.audio_out = 0.0
 
-    def add(self, spec: Spec, item: Item, characters: float, heard: float, end: int) -> None:
+    def add(self, spec: Spec, item: Item, characters: float, heard: float, end: int, speech: bool) -> None:
         self.text_in += characters / TEXT_CHARACTERS_PER_TOKEN
         self.audio_in += heard * AUDIO_TOKENS_PER_SECOND.get(spec.kind, OTHER_AUDIO_TOKENS)[end]
         if item.task == "transcribe":
@@ -118,7 +119,7 @@ class _Sums:
             self.text_out += CHOICE_TOKENS[end]
         else:
             self.text_out += REPLY_TOKENS[end]
-            if spec.typed_speech() != "no":
+            if speech:
                 self.audio_out += REPLY_SECONDS[end] * SPOKEN_TOKENS_PER_SECOND[end]
 
     def cost(self, price: Price) -> float:

@@ -33,6 +33,7 @@ from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
 from overtone.runs.sounds import Sounds, sent_how
 from overtone.runs.store import Ask, Store
 from overtone.schema import Item
+from overtone.suite import Suite
 from overtone.tasks import Prompts, conditions, load_prompts
 from overtone.version import __version__
 
@@ -84,6 +85,13 @@ def load_model(settings: Settings) -> Model:
     return found
 
 
+def wanted_speech(settings: Settings) -> str:
+    """Whether speech is asked for: as the SPEC says, but not under `auto` for a benchmark that is answered in text."""
+    suite = getattr(registry.find("benchmarks", settings.benchmark), "SUITE", None)
+    told = settings.model.typed_speech()
+    return "no" if told == "auto" and isinstance(suite, Suite) and not suite.speech else told
+
+
 def planned(settings: Settings, benchmark: Benchmark) -> Iterator[tuple[Item, tuple[str, ...]]]:
     """Every item the settings ask for with the names of its conditions, in the benchmark's order."""
     asr: str = settings.asr
@@ -104,7 +112,7 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
             f"--budget-usd: the price of {settings.model.kind}:{settings.model.name} is not known; "
             "use --budget-requests, or name a price file in OVERTONE_PRICES"
         )
-    speech = settings.model.typed_speech()
+    speech = wanted_speech(settings)
     model = load_model(settings)
     benchmark = load_benchmark(settings)
     with Store.create(settings.folder, fsync=settings.fsync) as store:
