@@ -56,11 +56,11 @@ def test_the_first_screen_has_no_table_of_what_was_told_already_and_names_the_ot
     made.store.commit()
     first, others = first_screen(open_run(tmp_path / "run"))
     assert [table.title for table in first] == ["AIR-Bench, foundation", "AIR-Bench, chat"]
-    assert others == ["AIR-Bench, foundation by task"]
+    assert others == ["AIR-Bench, foundation by task", "AIR-Bench, chat: against the reference"]
     out = io.StringIO()
     print_run(tmp_path / "run", out)
     (line,) = [line for line in out.getvalue().splitlines() if "by task" in line]
-    assert line == f"1 more: AIR-Bench, foundation by task (overtone table headline {tmp_path / 'run'})"
+    assert line == f"2 more: {'; '.join(others)} (overtone table headline {tmp_path / 'run'})"
 
 
 def test_an_empty_headline_says_that_a_judge_is_wanted(tmp_path: Path) -> None:

@@ -88,8 +88,10 @@ def ratio(groups: Groups) -> float | None:
 
 
 def wins(reply: Scored) -> float | None:
-    """The share of a reply's verdicts, one in each order, that rate it above the reference; the mean over judges."""
-    if reply.values.get("air_a") is None or reply.values.get("air_b") is None:
+    """The share of a reply's verdicts, one in each order, that rate it above the reference; the mean over judges. Where
+    the verdicts behind a rating are not stored, the ratings themselves are compared."""
+    rated, reference = reply.values.get("air_a"), reply.values.get("air_b")
+    if rated is None or reference is None:
         return None
     shares = []
     for name, told in reply.told.items():
@@ -97,7 +99,7 @@ def wins(reply: Scored) -> float | None:
             own, other = (given.split(",") for given in (told, reply.told.get(name.replace("air_a@", "air_b@", 1), "")))
             if told and len(own) == len(other):
                 shares.append(sum(float(a) > float(b) for a, b in zip(own, other, strict=True)) / len(own))
-    return _mean(shares)
+    return _mean(shares) if shares else float(rated > reference)
 
 
 def over_tasks(score: str) -> Reduce:
