@@ -49,6 +49,7 @@ def test_each_folder_is_recognised_by_every_other_benchmark(tmp_path: Path, owne
     for name in registry.builtins("benchmarks"):
         assert layouts.looks_like(name, folder) == ("" if name == owner else owner), name
     assert layouts.looks_like("a-plug-in", folder) == ""
+    assert layouts.looks_like("sd_eval", folder) == layouts.looks_like("sd-eval", folder)
     assert layouts.looks_like("mmau", tmp_path / "nowhere") == ""
 
 

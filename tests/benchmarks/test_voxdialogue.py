@@ -316,6 +316,7 @@ def test_what_is_missing_or_odd_is_a_warning(tmp_path: Path) -> None:
     twice = [*LINES[:4], line(4, "B", "It is!"), line(5, "A", "So?")]
     assert "do not take turns" in load(audio(tmp_path / "twice", "emotion", twice)).warnings[0]
     assert "none of the twelve" in load(audio(tmp_path / "what", "weather")).warnings[0]
+    assert "without a line" in load(audio(tmp_path / "empty", "emotion", [])).warnings[0]
 
 
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -92,9 +93,9 @@ def _label(attribute: str, told: str) -> Label:
 
 
 def _sounds(said: str) -> Label:
-    """Every sound that is marked in a line with the place where it comes, which is what the judge is asked about."""
+    """The first sounds that are marked in a line, each with the place where it comes: the judge is asked about both."""
     found = []
-    for mark in _SOUND.finditer(said):
+    for mark in itertools.islice(_SOUND.finditer(said), 3):
         before, after = _plain(said[: mark.start()]), _plain(said[mark.end() :])
         name = mark[1].lower()
         if not re.search(r"\w", before):
@@ -102,7 +103,7 @@ def _sounds(said: str) -> Label:
         elif not re.search(r"\w", after):
             found.append(f"{name} at the end")
         else:
-            found.append(f"{name} in the middle, after “{before}”")
+            found.append(f"{name} in the middle, after “{' '.join(before.split()[-6:])}”")
     first = _SOUND.search(said)
     if first is None:
         return Label("a sound that is not a word")

@@ -38,7 +38,7 @@ def looks_like(name: str, data: Path) -> str:
     Returns "" where `name` is not a built-in, where the folder has files of `name` itself, or where it has those of no
     other or of several others.
     """
-    known = registry.builtins("benchmarks")
+    known, name = registry.builtins("benchmarks"), name.replace("_", "-").lower()
     if name not in known or not data.is_dir():
         return ""
     mine = _has_layout(name, data)

@@ -127,7 +127,9 @@ class VoxDialogue:
                 if not isinstance(dialogues, dict) or "current_turn" in dialogues or "history turns" in dialogues:
                     continue
                 for name, lines in dialogues.items():
-                    if isinstance(lines, list) and name != "history_turns":
+                    if lines == []:
+                        self._met.add("dialogues without a line are left out", f"{shown(topic)}/{shown(name)}")
+                    elif isinstance(lines, list) and name != "history_turns":
                         at = f"{where}: {shown(topic)}, {shown(name)}"
                         self._add(path, topic, name, _lines(lines, at), at)
 
