@@ -50,7 +50,8 @@ class Run:
         return self._store.replies()
 
     def scores(self) -> Iterator[tuple[int, Score]]:
-        """Every score with the number of the ask it belongs to (`StoredReply.ask`)."""
+        """Every score with the number of the ask it belongs to (`StoredReply.ask`). Where a metric was measured in
+        several ways, these are the scores that tables show: those of the measurement that was asked for last."""
         return self._store.scores()
 
     def case(self, case: str) -> CaseView:

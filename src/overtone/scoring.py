@@ -46,11 +46,12 @@ def score_run(
     """
     given: dict[str, int] = {}
     chosen = load_metrics(metrics)
+    by_name = {_metric_name(parse_spec(text)) for text in metrics}
     Store.read(folder).close()  # a folder that is no run is an error, not a new run
     with Store.create(folder) as store:
         siblings = _siblings(store)
         for name, metric in chosen.items():
-            given[name] = _score_with(store, metric, again, siblings)
+            given[name] = _score_with(store, metric, again, siblings, named=name in by_name)
             if on_metric:
                 on_metric(name, given[name])
         if judges:
@@ -88,7 +89,7 @@ def load_metrics(asked: Sequence[str]) -> dict[str, Metric]:
     """Every standard metric, and those asked for. An unknown name or option is an error with the nearest known one."""
     found: dict[str, Metric] = {}
     wanted = [parse_spec(text) for text in asked]
-    named = {spec.kind.replace("_", "-"): spec for spec in wanted}
+    named = {_metric_name(spec): spec for spec in wanted}
     for name in registry.listing("metrics"):
         module = registry.find("metrics", name)
         if name in named:
@@ -98,6 +99,10 @@ def load_metrics(asked: Sequence[str]) -> dict[str, Metric]:
     for name in named.keys() - found.keys():
         registry.find("metrics", name)  # says which there are
     return found
+
+
+def _metric_name(spec: Spec) -> str:
+    return spec.kind.replace("_", "-")
 
 
 def _loaded(module: ModuleType, spec: Spec) -> Metric:
@@ -125,7 +130,9 @@ def _has_siblings(item: Item) -> bool:
     return item.task == "converse" and len(item.turns) == 1 and bool(item.references) and item.style in _STYLES
 
 
-def _score_with(store: Store, metric: Metric, again: bool, siblings: Mapping[str, Mapping[str, str]]) -> int:
+def _score_with(
+    store: Store, metric: Metric, again: bool, siblings: Mapping[str, Mapping[str, str]], *, named: bool
+) -> int:
     done: set[int] | None = set() if again else None
     count = 0
     if isinstance(metric, Surveying):  # one more reply may change what the others score
@@ -142,7 +149,7 @@ def _score_with(store: Store, metric: Metric, again: bool, siblings: Mapping[str
             last = answered.key.turn == len(ask.item.turns) - 1
             by_turn.setdefault(None if last else answered.key.turn, []).extend((ask.id, score) for score in scores)
         for turn in sorted(by_turn, key=lambda t: (t is None, t)):  # an ask counts as scored with its last turn
-            store.add_scores(by_turn[turn], turn=turn)
+            store.add_scores(by_turn[turn], turn=turn, named=named)
         store.commit()  # a slow metric that is interrupted keeps what it has
         count += sum(map(len, rows))
         if done is None:  # the first reply tells the signatures; what holds a value under all of them is done

@@ -203,7 +203,7 @@ def test_scores_of_two_signatures_live_side_by_side(tmp_path: Path) -> None:
         store.add_scores([(1, Score("wer", "wer|v1", 0.5)), (1, Score("wer", "wer|v2", 0.25, detail={"hits": 1}))])
         store.add_scores([(1, Score("wer", "wer|v2", 0.75))])
         store.commit()
-        assert [(s.signature, s.value) for _, s in store.scores()] == [("wer|v1", 0.5), ("wer|v2", 0.75)]
+        assert [(s.signature, s.value) for _, s in store.scores(every=True)] == [("wer|v1", 0.5), ("wer|v2", 0.75)]
         assert store.scored("wer|v1") == {1}
         assert store.scored("wer|v9") == set()
 

@@ -13,8 +13,9 @@ from overtone.analysis import operations, said
 from overtone.analysis.corpus import CORPUS
 from overtone.analysis.judged import FALSE_CUE, IMPLICIT, ORDER, SPEECH, Dimension, judges_of, read_dimensions
 from overtone.analysis.measures import MEASURES, METRICS, About, Estimate, Measure, metric, rating
-from overtone.analysis.reading import Answer, Reading, reader, same_signature
+from overtone.analysis.reading import Answer, Reading, reader
 from overtone.errors import UsageError
+from overtone.runs.selection import same_signature
 from overtone.schema import Item
 from overtone.spec import suggest
 

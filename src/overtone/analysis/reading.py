@@ -8,9 +8,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import math
-import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -19,9 +17,6 @@ from msgspec import Struct, field
 
 from overtone.runs.store import ANSWERED, FAILED, Failure, Store, StoredReply
 from overtone.schema import Item, Option, Score, Turn
-
-_TEXT = re.compile(r"\|text:[^|]*")  # whether a judge read a reply's text or a transcript of it: one kind of score
-_VERSION = re.compile(r"\|v(\d{1,9})(?:\||$)")
 
 
 class Answer(Struct):
@@ -64,6 +59,7 @@ class Reading(Struct):
     notes: list[str]
     items: int  # how many items the run holds
     audio_path: Callable[[str], Path]  # where a reply's sound lies; refuses a name that is not plain hex
+    measured_twice: dict[str, str] = {}  # metric → the note that says which of its measurements is shown
 
     @property
     def name(self) -> str:
@@ -106,30 +102,23 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
         if failure.ask in answers:
             answers[failure.ask].failure = failure
 
-    found: Counter[tuple[str, str]] = Counter()
+    selection = store.selection()
     for ask_id, score in store.scores():
-        if (answer := answers.get(ask_id)) is not None:
-            found[score.metric, score.signature] += 1
-            answer.scores[score.metric] = score
-    signatures, notes = _choose_signatures(found)
-    if len(found) > len(signatures):  # a metric has scores of several signatures: only the chosen one's stay
-        for answer in answers.values():
-            answer.scores.clear()
-        for ask_id, score in store.scores():
-            if ask_id in answers and same_signature(signatures[score.metric], score.signature):
-                answers[ask_id].scores[score.metric] = score
+        if ask_id in answers:
+            answers[ask_id].scores[score.metric] = score
     for ask_id, turn, score in store.turn_scores():
-        if ask_id in answers and same_signature(signatures.get(score.metric, ""), score.signature):
+        if ask_id in answers:
             answers[ask_id].earlier.setdefault(turn, {})[score.metric] = score
     return Reading(
         store.folder,
         store.meta(),
         store.events(),
         list(answers.values()),
-        signatures,
-        notes,
+        selection.shown,
+        list(selection.notes.values()),
         len(items),
         store.audio_path,
+        selection.notes,
     )
 
 
@@ -194,29 +183,6 @@ def uncollected() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
-
-
-def _choose_signatures(found: Counter[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:
-    """One signature per metric: the highest version, then the one with most scores. The others are named in a note."""
-    by_metric: dict[str, list[tuple[int, int, str]]] = {}
-    for (metric, signature), count in found.items():
-        version = _VERSION.search(signature)
-        by_metric.setdefault(metric, []).append((int(version[1]) if version else 0, count, signature))
-    chosen: dict[str, str] = {}
-    notes: list[str] = []
-    for metric, ranked in sorted(by_metric.items()):
-        ranked.sort(reverse=True)
-        chosen[metric] = ranked[0][2]
-        passed = [(count, signature) for _, count, signature in ranked if not same_signature(chosen[metric], signature)]
-        if passed:
-            others = "; ".join(f"{signature} ({count} scores)" for count, signature in passed)
-            notes.append(f"{metric} was scored in several ways: {ranked[0][2]} is shown, not {others}")
-    return chosen, notes
-
-
-def same_signature(one: str, other: str) -> bool:
-    """Whether two signatures stand for one kind of score."""
-    return one == other or _TEXT.sub("", one) == _TEXT.sub("", other)
 
 
 def signature_differences(readings: Sequence[Reading]) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -17,8 +17,9 @@ from overtone import cues
 from overtone.analysis import named, said
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import MEASURES, TIE, Estimate, Measure, correct, estimate, from_comparison
-from overtone.analysis.reading import Answer, Reading, same_signature
+from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
+from overtone.runs.selection import same_signature
 from overtone.schema import STYLES, Item
 from overtone.stats import multiple, paired
 

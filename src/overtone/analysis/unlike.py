@@ -14,8 +14,9 @@ import msgspec
 from msgspec import Struct
 
 from overtone.analysis.measures import Measure
-from overtone.analysis.reading import Answer, Reading, same_signature, signature_differences
+from overtone.analysis.reading import Answer, Reading, signature_differences
 from overtone.errors import UsageError
+from overtone.runs.selection import same_signature
 from overtone.runs.store import Store
 from overtone.schema import Condition
 

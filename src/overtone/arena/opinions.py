@@ -16,11 +16,11 @@ from msgspec import Struct
 
 from overtone.analysis.judged import read_dimensions
 from overtone.analysis.measures import METRICS
-from overtone.analysis.reading import same_signature
 from overtone.arena.table import Vote
 from overtone.errors import UsageError
 from overtone.judges.over_run import replies
 from overtone.paths import inside
+from overtone.runs.selection import same_signature
 from overtone.runs.store import Store
 from overtone.schema import Condition, Item
 from overtone.spec import suggest

@@ -46,7 +46,7 @@ class Emotions:
 def written(store: Store) -> dict[int, tuple[str, str]]:
     """Ask → the emotion that the metric emoalign heard with a predictor other than ours, and that predictor's name."""
     found = {}
-    for ask, score in store.scores():
+    for ask, score in store.scores(every=True):
         name = score.signature.partition("|predictor:")[2].partition("|")[0]
         heard = score.detail.get("reply")
         if score.metric in _METRICS and isinstance(heard, str) and name and not name.startswith(_OURS):

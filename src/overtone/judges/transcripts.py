@@ -39,8 +39,8 @@ def written(store: Store) -> dict[tuple[int, int], tuple[str, str]]:
     """Ask and turn → the words that the metric consistency heard with a recogniser other than ours, and its name."""
     found = {}
     last = {ask.id: len(ask.item.turns) - 1 for ask, _ in store.asks()}
-    rows = [(ask, last.get(ask, 0), score) for ask, score in store.scores()]
-    for ask, turn, score in (*rows, *store.turn_scores()):
+    rows = [(ask, last.get(ask, 0), score) for ask, score in store.scores(every=True)]
+    for ask, turn, score in (*rows, *store.turn_scores(every=True)):
         name = score.signature.partition("|recogniser:")[2].partition("|")[0]
         heard = score.detail.get("transcript")
         if score.metric == "consistency_wer" and isinstance(heard, str) and name and not name.startswith(OURS):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from overtone.analysis.measures import Estimate
+from overtone.analysis.measures import MEASURES, Estimate
 from overtone.analysis.reading import Reading
 from overtone.analysis.summary import ConditionSummary, Conversation, Summary, TaskRow, summarise_reading
 from overtone.report import format as fmt
@@ -16,6 +17,7 @@ from overtone.report.replies import agreement, alignment, following, judged_tabl
 from overtone.report.suites import headlines, published
 from overtone.report.table import Cell, Line, PartTable
 from overtone.report.tables import HEAT, TalkColumn, conversations, hearing, talk_columns
+from overtone.report.where import read as read_where
 from overtone.report.where import where
 
 HINTS = {
@@ -28,6 +30,7 @@ HINTS = {
     "cues": "Every measure by the cue of the clip, cues that are not validated too.",
 }
 LEVELS = {1: "understanding", 2: "reasoning"}
+SCORES = {**{m.name: m.scores[0] for m in MEASURES}, "wer_corpus": "wer"}  # measure → the metric behind it
 MEASURED = {1: "voice_accuracy", 2: "reasoning_accuracy"}
 
 
@@ -171,7 +174,30 @@ RESULTS = {
 
 
 def result_tables(name: str, readings: Sequence[Reading]) -> list[PartTable]:
-    """The tables of one name that there is data for."""
+    """The tables of one name that there is data for. A footnote says which measurement of a metric is shown, where the
+    run holds several."""
     found = RESULTS[name]
     made = found.make([summarise_reading(r) for r in readings]) if found.of_runs is None else found.of_runs(readings)
-    return [table for table in made if table.lines]
+    return [_annotated(table, readings) for table in made if table.lines]
+
+
+def _annotated(table: PartTable, readings: Sequence[Reading]) -> PartTable:
+    if not any(reading.measured_twice for reading in readings):
+        return table
+    lines = []
+    for line in table.lines:
+        notes = readings[line.run].measured_twice if line.run is not None else {}
+        cells = tuple(replace(c, notes=(*c.notes, *_measurement_notes(c, notes))) for c in line.cells)
+        lines.append(replace(line, cells=cells))
+    return replace(table, lines=tuple(lines))
+
+
+def _measurement_notes(cell: Cell, notes: Mapping[str, str]) -> list[str]:
+    """The notes on the metrics behind a cell: those its key names, or the judges' scores of its dimension."""
+    if cell.estimate is None or not cell.key.startswith("where="):
+        return []
+    told = read_where(cell.key)
+    metric = told.get("score") or SCORES.get(told["measure"], "")
+    rubric, judge = told.get("rubric", ""), told.get("judge", "")
+    judged = [n for n in notes if rubric and n.partition("@")[0] == rubric and judge in ("", n.partition("@")[2])]
+    return [notes[name] for name in (metric, *judged) if name in notes]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from msgspec import Struct
 
 from overtone.errors import StoreError
 from overtone.paths import inside
+from overtone.runs.selection import Measurement, Selection, read_history, select_measurements
 from overtone.runs.strangers import MAX_TOKENS, Finite, Words, reading, select
 from overtone.schema import Item, Key, Score, Usage
 
@@ -226,17 +228,36 @@ class Rows:
             sql = "SELECT DISTINCT metric FROM scores WHERE kind = 'reply' ORDER BY metric"
             return [metric for (metric,) in select(self.db, tuple[str], sql)]
 
-    def scores(self) -> Iterator[tuple[int, Score]]:
-        """The scores of every ask's last reply. Equal scores are one object: most are answered in a few ways."""
-        return ((ask, score) for ask, _, score in self._scores("s.kind = 'reply'"))
-
-    def turn_scores(self) -> Iterator[tuple[int, int, Score]]:
-        """The scores of replies to earlier turns than the last, each with its ask and its turn."""
+    def selection(self) -> Selection:
+        """Return which measurement of each metric is shown. All readers of scores use it."""
+        scored = "(kind = 'reply' OR kind LIKE 'turn %')"
         with reading(self.folder):
-            for ask, kind, score in self._scores("s.kind LIKE 'turn %'"):
+            texts = dict(select(self.db, tuple[int, str], "SELECT id, text FROM signatures"))
+            pairs = f"SELECT DISTINCT metric, signature FROM scores WHERE {scored}"
+            held = list(select(self.db, tuple[str, int], pairs))
+            several = [m for m, count in Counter(metric for metric, _ in held).items() if count > 1]
+            marks = ",".join("?" * len(several))
+            sql = f"SELECT metric, signature, count(value) FROM scores WHERE {scored} AND metric IN ({marks})"
+            counted = select(self.db, tuple[str, int, int], f"{sql} GROUP BY metric, signature", several)
+            values = {(metric, number): count for metric, number, count in counted}
+            if any(number not in texts for _, number in held):
+                raise ValueError("a score without a signature")
+        measurements = [Measurement(m, number, texts[number], values.get((m, number), 0)) for m, number in held]
+        return select_measurements(measurements, read_history(self.meta()))
+
+    def scores(self, *, every: bool = False) -> Iterator[tuple[int, Score]]:
+        """Read the scores of every ask's last reply: of each metric the selected measurement, or with `every` all that
+        were stored. Equal scores are one object: most replies are scored in a few ways."""
+        return ((ask, score) for ask, _, score in self._scores("s.kind = 'reply'", every))
+
+    def turn_scores(self, *, every: bool = False) -> Iterator[tuple[int, int, Score]]:
+        """Read the scores of replies to earlier turns than the last, each with its ask and its turn."""
+        with reading(self.folder):
+            for ask, kind, score in self._scores("s.kind LIKE 'turn %'", every):
                 yield ask, int(kind.removeprefix("turn ")), score
 
-    def _scores(self, which: str) -> Iterator[tuple[int, str, Score]]:
+    def _scores(self, which: str, every: bool) -> Iterator[tuple[int, str, Score]]:
+        ranks = None if every else self.selection().ranks
         known: dict[tuple[Any, ...], Score] = {}
         details: dict[bytes, dict[str, float | int | str | None]] = {}
         sql = (
@@ -245,7 +266,8 @@ class Rows:
         )
         with reading(self.folder):
             texts = dict(select(self.db, tuple[int, str], "SELECT id, text FROM signatures"))
-            for row in select(self.db, tuple[int, str, str, int, Finite | None, str, bytes], sql):
+            rows = select(self.db, tuple[int, str, str, int, Finite | None, str, bytes], sql)
+            for row in rows if ranks is None else _selected(rows, ranks):
                 told = row[2:]
                 score = known.get(told)
                 if score is None:
@@ -259,3 +281,26 @@ class Rows:
                         known.clear()
                         details.clear()
                 yield row[0], row[1], score
+
+
+# subject, kind, metric, signature, value, reason, detail
+_ScoreRow = tuple[int, str, str, int, float | None, str, bytes]
+
+
+def _selected(rows: Iterable[_ScoreRow], ranks: Mapping[tuple[str, int], int]) -> Iterator[_ScoreRow]:
+    """Keep the rows that have a rank; of rows of one subject and metric, which stand together, the one with a value and
+    the highest rank."""
+    held: _ScoreRow | None = None
+    best = (False, -1)
+    for row in rows:
+        rank = ranks.get((row[2], row[3]))
+        if rank is None:
+            continue
+        mine = (row[4] is not None, rank)
+        if held is not None and held[:3] != row[:3]:
+            yield held
+            held = None
+        if held is None or mine > best:
+            held, best = row, mine
+    if held is not None:
+        yield held

@@ -21,6 +21,7 @@ from overtone.errors import StoreError
 from overtone.paths import shown
 from overtone.runs.database import clear_errors, connect, network_file_system
 from overtone.runs.rows import SHA, Ask, Failure, Rows, StoredReply, decode_item
+from overtone.runs.selection import ASKED, read_history, record
 from overtone.runs.strangers import check_plain, check_structure, reading, schema, select
 from overtone.schema import Item, Reply, Score
 
@@ -40,6 +41,7 @@ class Store(Rows):
         super().__init__(folder, db)
         self._lock = lock
         self._signatures: dict[str, int] = {}
+        self._recorded: set[tuple[str, str]] = set()  # measurements whose asking is written down, see `_record`
         self.warnings: list[str] = []
 
     # ── opening and closing ─────────────────────────────────────────────────────────────────────────────────────────
@@ -286,13 +288,21 @@ class Store(Rows):
     # ── scores ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def add_scores(
-        self, scored: Iterable[tuple[int, Score]], *, turn: int | None = None, keep_values: bool = False
+        self,
+        scored: Iterable[tuple[int, Score]],
+        *,
+        turn: int | None = None,
+        keep_values: bool = False,
+        named: bool = True,
     ) -> None:
         """Keep scores of replies, each under its ask: of the last reply, or of that to an earlier turn. They take the
-        place of older ones of the same signature; with `keep_values`, one without a value does not replace a value."""
+        place of older ones of the same signature; with `keep_values`, one without a value does not replace a value.
+        `named` says whether the user asked for this measurement by name: see `runs.selection`."""
         kind = "reply" if turn is None else f"turn {turn}"
+        scored = list(scored)
         with clear_errors(self.folder):
             self._begin()
+            self._record({(s.metric, s.signature) for _, s in scored}, named)
             self.db.executemany(
                 "INSERT INTO scores VALUES (?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET "
                 "value = excluded.value, reason = excluded.reason, detail = excluded.detail"
@@ -302,6 +312,16 @@ class Store(Rows):
                     for ask, s in scored
                 ],
             )
+
+    def _record(self, measurements: set[tuple[str, str]], named: bool) -> None:
+        """Write down which measurements were asked for, those of `measurements` last."""
+        new = sorted(measurements - self._recorded)
+        if not new:
+            return
+        self._recorded.update(new)
+        history = read_history(self.meta())
+        if True in [record(history, metric, signature, named) for metric, signature in new]:
+            self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (ASKED, _encode(history).decode()))
 
     def _signature(self, text: str) -> int:
         if text not in self._signatures:
