@@ -25,8 +25,12 @@ def answer(number: int, reply: str, wanted: str, *, style: str = "target", condi
     return Answer(number, of, condition, 0, ANSWERED, scores={METRIC: Score(METRIC, "x|v1", value, detail=detail)})
 
 
+def grouped(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
+    return {name: [a for a in answers if a.condition == name] for name in {a.condition for a in answers}}
+
+
 def whole(answers: Sequence[Answer]) -> Aligned:
-    found = alignment(answers, METRIC)
+    found = alignment(grouped(answers), METRIC)
     assert found is not None and found.metric == METRIC
     return next(row for row in found.rows if not row.style)
 
@@ -75,7 +79,7 @@ def test_rows_are_per_condition_and_style_and_unscored_replies_are_counted() -> 
     lost.scores[METRIC] = Score(METRIC, "x|v1", None, "the reply has no audio")
     failed = answer(31, "sad", "sad")
     failed.state = FAILED
-    found = alignment([*answers, lost, failed], METRIC)
+    found = alignment(grouped([*answers, lost, failed]), METRIC)
     assert found is not None
     keys = [(row.condition, row.style) for row in found.rows]
     expected = [("task/audio", ""), ("task/audio", "neutral"), ("task/audio", "target")]
@@ -85,7 +89,7 @@ def test_rows_are_per_condition_and_style_and_unscored_replies_are_counted() -> 
 
 
 def test_a_run_without_the_metric_has_no_alignment_and_one_without_values_has_no_numbers() -> None:
-    assert alignment([answer(0, "sad", "sad")], "emoalign_profile") is None
+    assert alignment(grouped([answer(0, "sad", "sad")]), "emoalign_profile") is None
     lost = answer(0, "", "")
     lost.scores[METRIC] = Score(METRIC, "x|v1", None, "no reference audio")
     row = whole([lost])

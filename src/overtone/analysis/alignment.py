@@ -8,7 +8,7 @@ unknown are categories of their own on each side: they never match, neither in t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -49,13 +49,15 @@ class Alignment(Struct, frozen=True):
     rows: tuple[Aligned, ...]
 
 
-def alignment(answers: Iterable[Answer], metric: str) -> Alignment | None:
-    """The alignment of a run's replies, from the details of their scores; None where the metric was not scored."""
+def alignment(by_condition: Mapping[str, Iterable[Answer]], metric: str) -> Alignment | None:
+    """The alignment of a run's replies, by condition, from the details of their scores; None where the metric was not
+    scored."""
     groups: dict[tuple[str, str], list[Answer]] = {}
-    for answer in answers:
-        if answer.answered and metric in answer.scores:
-            for style in dict.fromkeys(("", answer.item.style)):
-                groups.setdefault((answer.condition, style), []).append(answer)
+    for condition, answers in by_condition.items():
+        for answer in answers:
+            if answer.answered and metric in answer.scores:
+                for style in dict.fromkeys(("", answer.item.style)):
+                    groups.setdefault((condition, style), []).append(answer)
     if not groups:
         return None
     return Alignment(metric, tuple(_row(metric, *key, found) for key, found in sorted(groups.items())))

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from overtone import labels as people
 from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.standing import by_condition
 from overtone.errors import DataError
 from overtone.paths import shown
 from overtone.stats import ppi
@@ -46,13 +47,16 @@ def calibrated_means(reading: Reading, labels: Path) -> list[Calibrated]:
             f"scored {', '.join(sorted(set(known.values())))}: no dimension is in both"
         )
     joined = [(answer, unit) for answer, unit in _joined(reading, found) if not answer.item.part]
-    core = [answer for answer in reading.answers if not answer.item.part]  # what is kept apart has no place in a mean
+    core = {  # what is kept apart has no place in a mean
+        name: [answer for answer in found if not answer.item.part] for name, found in by_condition(reading).items()
+    }
     out = []
     for metric in shared:
         given = {unit: _mean(found, ratings) for unit, ratings in found.of(known[metric]).items()}
-        for condition in sorted({answer.condition for answer in core}):
-            rows = [a for a in core if a.condition == condition and a.value(metric) is not None]
-            labelled = [(a, given[unit]) for a, unit in joined if a.condition == condition and unit in given]
+        for condition in sorted(core):
+            rows = [a for a in core[condition] if a.value(metric) is not None]
+            asks = {a.ask for a in core[condition]}
+            labelled = [(a, given[unit]) for a, unit in joined if a.ask in asks and unit in given]
             labelled = [(a, value) for a, value in labelled if a.value(metric) is not None]
             if rows and labelled:
                 out.append(_calibrated(metric, known[metric], condition, rows, labelled))

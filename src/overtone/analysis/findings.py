@@ -13,6 +13,7 @@ from overtone.analysis.cases_under import Under
 from overtone.analysis.funnel_stages import DEFAULT, NAMES, Stages
 from overtone.analysis.reading import Reading, uncollected
 from overtone.analysis.said import Sentence
+from overtone.analysis.standing import over_headline
 from overtone.errors import UsageError
 from overtone.spec import suggest
 
@@ -57,6 +58,7 @@ class Settings(Struct, frozen=True):
     prompt: str = ""  # "": the first of enhance, basic and zero that the runs have in common
     input: str = "audio"
     deaf: tuple[int, ...] = ()  # positions of runs known to get no more than the words
+    source: str = ""  # whose clips: a source's name, "all", or "" for those of the headline
 
 
 class Finding(Struct, frozen=True):
@@ -87,10 +89,21 @@ def findings(readings: Sequence[Reading], names: Iterable[str] = (), settings: S
     found = []
     with uncollected():
         for name in wanted:
-            for runs in _together(name, readings):
-                one, sentences = _find(name, readings, runs, settings)
+            narrowed = over_source(name, readings, settings)
+            for runs in _together(name, narrowed):
+                one, sentences = _find(name, narrowed, runs, settings)
                 found.append(Finding(name, runs, one, tuple(sentences)))
     return found
+
+
+def over_source(name: str, readings: Sequence[Reading], settings: Settings) -> Sequence[Reading]:
+    """Narrow the runs to the clips a finding is over. `source` compares sources, so it reads them all. A run stands on
+    its own headline among the published rows, which are of synthesised clips, and in findings of one run alone."""
+    if name == "source":
+        return readings
+    if name == "leaderboard" or (FINDINGS[name].of == "run" and name != "text-only"):
+        return [narrowed for reading in readings for narrowed in over_headline([reading], settings.source)]
+    return over_headline(readings, settings.source)
 
 
 def check_names(names: Iterable[str]) -> list[str]:
@@ -104,7 +117,9 @@ def check_names(names: Iterable[str]) -> list[str]:
 
 def under(readings: Sequence[Reading], finding: Finding, settings: Settings | None = None) -> Iterator[Under]:
     """Every number of a finding by its key, with the cases it was made of."""
-    for key, cases in _under(finding.name, readings, finding.runs, settings or Settings()):
+    settings = settings or Settings()
+    narrowed = over_source(finding.name, readings, settings)
+    for key, cases in _under(finding.name, narrowed, finding.runs, settings):
         yield finding.prefix + key, cases
 
 
@@ -126,6 +141,7 @@ def behind(readings: Sequence[Reading], key: str, settings: Settings | None = No
     if FINDINGS[name].of != "all" and not 1 <= number <= len(readings):
         what = "there is no such run" if number else "it does not say of which run"
         raise UsageError(f"{key!r}: {what}; write 1:{bare} for the first of the {len(readings)}")
+    readings = over_source(name, readings, settings)
     for runs in _together(name, readings):
         if FINDINGS[name].of == "all" or number - 1 in runs:
             for found, cases in _under(name, readings, runs, settings):

@@ -59,6 +59,7 @@ class Reading(Struct):
     notes: list[str]
     items: int  # how many items the run holds
     audio_path: Callable[[str], Path]  # where a reply's sound lies; refuses a name that is not plain hex
+    source: str = ""  # whose clips the user asked for, "all" for a pool of them; see `standing`
     measured_twice: dict[str, str] = {}  # metric → the note that says which of its measurements is shown
 
     @property
@@ -118,7 +119,7 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
         list(selection.notes.values()),
         len(items),
         store.audio_path,
-        selection.notes,
+        measured_twice=selection.notes,
     )
 
 

@@ -21,6 +21,7 @@ from overtone.analysis.compare import share, values
 from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Measure
 from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.standing import headline_sources, over_headline
 from overtone.errors import UsageError
 from overtone.schema import Item
 from overtone.stats import cluster, power
@@ -73,6 +74,7 @@ def needs(
         raise UsageError(f"--power lies between 0.05 (found by luck) and 1, not {wanted:g}")
     if len(readings) > 2:
         raise UsageError("--from takes one run, or two to see how far models differ")
+    readings = over_headline(readings)
     measures = [m for m in named.headline(readings) if _any(m, readings)] if readings else _usual()
     asked = _sure(_items(readings[0]) if items is None and readings else list(items or ()))
     rows = []
@@ -107,8 +109,9 @@ def _items(reading: Reading) -> list[Item]:
 
 
 def _sure(items: list[Item]) -> list[Item]:
-    """The items a headline stands over: the core, on cues that are validated where any is."""
-    core = [item for item in items if not item.part]
+    """The items a headline stands over: the core, on its clips, on cues that are validated where any is."""
+    own = headline_sources(item.source for item in items)
+    core = [item for item in items if not item.part and (not item.source or item.source in own)]
     sure = [item for item in core if item.status != "unvalidated"]
     return sure if any(item.status == "validated" for item in core) else core
 

@@ -13,6 +13,7 @@ from overtone import registry
 from overtone.analysis.judged import PANEL, judges_of, read_dimensions, value
 from overtone.analysis.measures import METRICS, Estimate, estimate, within
 from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.standing import by_condition
 from overtone.errors import UsageError
 from overtone.schema import Item
 from overtone.stats import bootstrap, summed
@@ -86,10 +87,11 @@ def read_scored(reading: Reading) -> list[Scored]:
     suite = suite_of(reading.benchmark) if reading.benchmark else None
     columns = [column for headline in suite.headlines for column in headline.columns] if suite is not None else []
     parts = sorted({column.score for column in columns if "." in column.score})
-    return [_scored(answer, judges, parts) for answer in reading.answers]
+    rows = by_condition(reading).items()
+    return [_scored(answer, condition, judges, parts) for condition, answers in rows for answer in answers]
 
 
-def _scored(answer: Answer, judges: dict[str, list[str]], parts: Sequence[str]) -> Scored:
+def _scored(answer: Answer, condition: str, judges: dict[str, list[str]], parts: Sequence[str]) -> Scored:
     values = {name: answer.value(name) for name in answer.scores}
     for part in parts:
         metric, _, key = part.partition(".")
@@ -104,7 +106,7 @@ def _scored(answer: Answer, judges: dict[str, list[str]], parts: Sequence[str]) 
         for key, note in score.detail.items()
         if isinstance(note, str) and answer.answered
     }
-    return Scored(answer.item, answer.condition, answer.repeat, values, told)
+    return Scored(answer.item, condition, answer.repeat, values, told)
 
 
 def under(reading: Reading) -> Iterator[tuple[str, list[str]]]:

@@ -45,6 +45,7 @@ from overtone.analysis.parts import (
     wrong,
 )
 from overtone.analysis.reading import Answer, Reading, read
+from overtone.analysis.standing import by_condition, source_note
 from overtone.analysis.style import StyleRow, style_rows
 from overtone.analysis.voice import VoiceRow, spoken
 from overtone.runs.store import Store
@@ -105,7 +106,8 @@ class Conversation(Struct, frozen=True):
 
 
 class ConditionSummary(Struct, frozen=True):
-    """One condition of a run: measures by name (those of `measures.MEASURES`, and `wer_corpus`), and the tables.
+    """One condition of a run: measures by name (those of `measures.MEASURES`, and `wer_corpus`), and the tables. Where
+    a run has clips of several sources, those beside the headline's are conditions of their own: `task/audio (human)`.
 
     The headline (measures, voice, reasoning, conversation) and its breakdowns are over the benchmark's core, less clips
     whose cue is not validated. Where nothing is validated there is no headline, and the breakdowns are over all the
@@ -172,6 +174,7 @@ class Summary(Struct, frozen=True):
     agreement: list[AgreementRow] = []  # of judges
     troubles: list[Trouble] = []  # of judges
     alignment: list[Alignment] = []  # of the emotions heard in replies with those wanted
+    source_note: str = ""  # on whose clips the headline is, where the run has several sources
 
 
 def summarise(store: Store) -> Summary:
@@ -181,12 +184,11 @@ def summarise(store: Store) -> Summary:
 
 def summarise_reading(reading: Reading) -> Summary:
     answers = reading.answers
-    by_condition: dict[str, list[Answer]] = {}
-    for answer in answers:
-        by_condition.setdefault(answer.condition, []).append(answer)
+    rows = by_condition(reading)
     warnings = [detail for _, kind, detail in reading.events if kind == "warning"]
     answered, failed = sum(a.answered for a in answers), sum(a.failed for a in answers)
     dimensions = read_dimensions(reading.meta, reading.signatures)
+    talks = {name: replies_of(found) for name, found in rows.items()}
     return Summary(
         name=reading.name,
         folder=str(reading.folder),
@@ -199,13 +201,14 @@ def summarise_reading(reading: Reading) -> Summary:
         answered=answered,
         failed=failed,
         pending=len(answers) - answered - failed,
-        conditions=[_condition(name, found, dimensions, reading.signatures) for name, found in by_condition.items()],
+        conditions=[_condition(name, found, dimensions, reading.signatures) for name, found in rows.items()],
         ledger=make_ledger(answers),
         signatures=reading.signatures,
         notes=[*reading.notes, *warnings],
         agreement=agreements(answers, dimensions),
         troubles=troubles(answers, dimensions),
-        alignment=[found for m in EMOALIGN if (found := alignment(replies_of(answers), m)) is not None],
+        alignment=[found for m in EMOALIGN if (found := alignment(talks, m)) is not None],
+        source_note=source_note(reading),
     )
 
 

@@ -28,6 +28,7 @@ def add_choices(parser: argparse.ArgumentParser, *, by: bool = True) -> None:
         parser.add_argument("--by", choices=BYS, default="overall", help="how far numbers are broken down (overall)")
     parser.add_argument("--prompt", metavar="P", default="", help="whose replies stand for a run (the shared one)")
     parser.add_argument("--input", metavar="I", default="audio", help="what the model was given (audio)")
+    add_source(parser)
     parser.add_argument(
         "--stage", metavar="NAME=X", action="append", default=[],
         help="the funnel: words=0.2, cue=coarse, reasoned=0.5, used=4, margin=0, sounded=4; repeatable",
@@ -38,10 +39,18 @@ def add_choices(parser: argparse.ArgumentParser, *, by: bool = True) -> None:
     )  # fmt: skip
 
 
+def add_source(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--source", metavar="NAME", default="",
+        help="only clips of this source: synthesis, human, …; all pools them (default: synthesis where the run has it)",
+    )  # fmt: skip
+
+
 def read(args: argparse.Namespace) -> tuple[list[Reading], Settings, int]:
     """The runs, then the deaf ones that are not among them; what was chosen; and how many runs are told of."""
     from overtone.analysis.findings import Settings
     from overtone.analysis.reading import open_run
+    from overtone.analysis.standing import check_source
 
     stages = parse_stages(args.stage)
     folders = [*args.runs]
@@ -57,7 +66,8 @@ def read(args: argparse.Namespace) -> tuple[list[Reading], Settings, int]:
             raise UsageError(f"{reading.folder} holds nothing yet: no item was asked; run the benchmark first")
     told = len(args.runs)
     _check_asked(readings[:told], args.prompt, args.input)
-    return readings, Settings(stages, args.prompt, args.input, tuple(dict.fromkeys(places))), told
+    check_source(readings[:told], args.source)
+    return readings, Settings(stages, args.prompt, args.input, tuple(dict.fromkeys(places)), args.source), told
 
 
 def _once(folders: Sequence[Path]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from overtone.cli._findings import add_source
 from overtone.errors import EXIT_FAILURES, EXIT_OK, EXIT_REQUIREMENT, UsageError
 
 EXITS = {"holds": EXIT_OK, "fails": EXIT_REQUIREMENT, "undecided": EXIT_FAILURES}
@@ -47,6 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--condition", metavar="NAME", action="append", help="only this one, e.g. enhance/audio; repeatable (all)"
     )
+    add_source(parser)
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="write a short summary")
     parser.add_argument("--junit", metavar="FILE", type=Path, help="write JUnit XML")
 
@@ -55,6 +57,7 @@ def main(args: argparse.Namespace) -> int:
     from overtone.analysis.check import check
     from overtone.analysis.reading import open_run
     from overtone.analysis.requirements import parse_margin, parse_requirement, parse_share
+    from overtone.analysis.standing import check_source, over_headline
     from overtone.analysis.thresholds import MISSING
     from overtone.analysis.unlike import refuse
     from overtone.report.checked import junit, lines, markdown
@@ -66,8 +69,10 @@ def main(args: argparse.Namespace) -> int:
         raise UsageError("--no-worse needs a run to compare with: give --baseline RUN")
     if not (requirements or args.baseline or args.max_missing):
         raise UsageError('nothing is required; give --baseline RUN, --require "NAME >= X" or --max-missing SHARE')
-    run = open_run(args.run, light=True)
-    baseline = open_run(args.baseline, light=True) if args.baseline else None
+    readings = [open_run(folder, light=True) for folder in (args.run, args.baseline) if folder]
+    check_source(readings, args.source)
+    run, *others = over_headline(readings, args.source)
+    baseline = others[0] if others else None
     conditions = args.condition or ()
     known = {a.condition for a in run.answers}
     for name in conditions:

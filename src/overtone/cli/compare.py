@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from overtone.cli._findings import add_source
 from overtone.errors import EXIT_OK, UsageError
 
 WAY_OUT = "leave what differs out by naming measures with --metric, score both runs alike, or look anyway with --force"
@@ -22,6 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--condition", metavar="NAME", action="append", help="only this one, e.g. enhance/audio; repeatable (all)"
     )
+    add_source(parser)
     parser.add_argument("--force", action="store_true", help="compare runs that do not compare, and say what differs")
     parser.add_argument("--behind", metavar="KEY", help="name the cases under a row; --format json has the rows' keys")
     parser.add_argument("--format", choices=("table", "markdown", "json"), default="table", help="(table)")
@@ -32,11 +34,14 @@ def main(args: argparse.Namespace) -> int:
 
     from overtone.analysis.compare import behind, compare, sentences
     from overtone.analysis.reading import open_run
+    from overtone.analysis.standing import check_source, over_headline
     from overtone.analysis.unlike import refuse
     from overtone.paths import shown
     from overtone.report.compared import markdown, print_comparison
 
-    first, second = (open_run(folder, light=True) for folder in (args.first, args.second))
+    readings = [open_run(folder, light=True) for folder in (args.first, args.second)]
+    check_source(readings, args.source)
+    first, second = over_headline(readings, args.source)
     found = compare(first, second, args.metric or (), args.condition or ())
     if not found.shared:
         asked = [", ".join(sorted({a.condition for a in r.answers})) or "nothing" for r in (first, second)]

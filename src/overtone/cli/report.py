@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from overtone.cli._findings import add_source
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's folder; several are shown side by side")
@@ -25,6 +27,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--arena", metavar="DIR", help="the folder of an 'overtone arena': its standings are shown too")
 
+    add_source(parser)
+
 
 def main(args: argparse.Namespace) -> int:
     from pathlib import Path
@@ -37,6 +41,7 @@ def main(args: argparse.Namespace) -> int:
     default = runs[0] / "report.html" if len(runs) == 1 else Path("report.html")
     labels = Path(args.calibrated) if args.calibrated else None
     arena = Path(args.arena) if args.arena else None
-    out = write_report(runs, Path(args.output) if args.output else default, args.embed_audio, labels, arena)
+    file = Path(args.output) if args.output else default
+    out = write_report(runs, file, args.embed_audio, labels, arena, source=args.source)
     print(shown(str(out)))
     return EXIT_OK

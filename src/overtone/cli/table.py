@@ -83,13 +83,14 @@ def _of_findings(args: argparse.Namespace) -> tuple[list[PartTable], list[str]]:
 
 
 def _of_results(args: argparse.Namespace) -> tuple[list[PartTable], list[str]]:
+    from overtone.analysis.standing import of_source
     from overtone.report.html import run_labels
     from overtone.report.results import result_tables
 
     if args.by != "overall":
         raise UsageError(f"--by is of findings; {args.name} has no breakdown, but cues and tasks are tables by name")
-    readings, _, told = read(args)
-    tables = result_tables(args.name, readings[:told])
+    readings, settings, told = read(args)
+    tables = result_tables(args.name, [of_source(reading, settings.source) for reading in readings[:told]])
     if not tables:
         raise UsageError(f"these runs have nothing for the table {args.name}; 'overtone score RUN' says what they have")
     return tables, run_labels(readings[:told])

@@ -13,6 +13,7 @@ from overtone.analysis.findings import FINDINGS, Finding, Settings
 from overtone.analysis.funnel import TOLD
 from overtone.analysis.reading import Reading
 from overtone.analysis.said import Sentence
+from overtone.analysis.standing import of_source, source_note
 from overtone.errors import UsageError
 from overtone.report import where
 from overtone.report.findings import breakdowns, joined, tables_of
@@ -49,7 +50,7 @@ def analyze(readings: list[Reading], names: Sequence[str], settings: Settings, t
     """The findings by name of the first `told` readings (all); the others stand beside: they only hear the words."""
     told = len(readings) if told is None else told
     own = readings[:told]
-    notes = list(_states(own, run_labels(own)))
+    notes = list(_states([of_source(reading, settings.source) for reading in own], run_labels(own)))
     benchmarks = list(dict.fromkeys(r.benchmark for r in own))
     if "levels" in names and len(benchmarks) > 1:
         refused = f"the runs are of several benchmarks ({', '.join(benchmarks)}), which do not average"
@@ -68,7 +69,7 @@ def behind(readings: list[Reading], key: str, settings: Settings, told: int | No
     """The cases under one number of these findings, or of a run's plain tables."""
     told = len(readings) if told is None else told
     if key.startswith("where="):
-        return _where(readings[:told], key)
+        return _where([of_source(reading, settings.source) for reading in readings[:told]], key)
     name = key.rpartition(":")[2].partition("/")[0]
     return fnd.behind(_readings_for(name, readings, told), key, settings)
 
@@ -98,7 +99,8 @@ def _states(readings: Sequence[Reading], labels: Sequence[str]) -> Iterator[str]
             what = [f"{n:,} {word}" for n, word in ((failed, "failed"), (pending, "not asked yet")) if n]
             more = "; the command that ran it goes on" if pending else ""
             yield f"{label}: of {len(reading.answers):,} asks {' and '.join(what)}{more}"
-        yield from (f"{label}: {note}" for note in reading.notes)
+        notes = [*reading.notes, source_note(reading)]
+        yield from (f"{label}: {note}" for note in notes if note)
 
 
 def parts(found: Analyzed, by: str = "overall") -> list[Part]:

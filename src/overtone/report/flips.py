@@ -16,6 +16,7 @@ from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Measure
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
+from overtone.analysis.standing import over_headline
 from overtone.report.apart import OVER
 from overtone.report.compared import HINT, listed, tables
 from overtone.report.format import one
@@ -78,7 +79,7 @@ def _compared(
     media: Media,
     sounds: list[list[str]],
 ) -> Compared:
-    here, there = readings[both[0]], readings[both[1]]
+    here, there = over_headline([readings[number] for number in both])
     names = labels[both[0]], labels[both[1]]
     found = msgspec.structs.replace(compare(here, there), first=names[0], second=names[1])
     if found.unlike or not found.shared:

@@ -22,6 +22,7 @@ from markupsafe import Markup
 from overtone.analysis.calibrated import Calibrated, calibrated_means
 from overtone.analysis.measures import Estimate
 from overtone.analysis.reading import Reading, open_run, signature_differences
+from overtone.analysis.standing import check_source, of_source
 from overtone.analysis.suites import has_own_tables, under
 from overtone.analysis.summary import Summary, summarise_reading
 from overtone.errors import StoreError, UsageError
@@ -51,17 +52,21 @@ def write_report(
     calibrated: Path | None = None,
     arena: Path | None = None,
     missing: Sequence[str] = (),
+    source: str = "",
 ) -> Path:
     """Write the report of `runs` to `out` and return it. Nothing is left behind when it fails.
 
     `calibrated` is a file of people's labels; judges' means corrected by them are shown beside the judges' own. `arena`
     is a folder of `overtone arena`, whose standings are shown too. `missing` says which runs are not in it, and why.
+    `source` narrows the report to the clips of one source, or pools those of all sources with "all".
     """
     if not runs:
         raise UsageError("name at least one run folder")
     check_not_folder(out)
     standings = read_standings(arena) if arena else None
     readings = sorted((open_run(folder) for folder in runs), key=lambda r: has_own_tables(r.benchmark))
+    check_source(readings, source)
+    readings = [of_source(reading, source) for reading in readings]
     media = Media(out, embed_audio)
     labels = run_labels(readings)
     corrected = [calibrated_means(reading, calibrated) for reading in readings] if calibrated else []

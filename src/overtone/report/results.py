@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from overtone.analysis.measures import MEASURES, Estimate
 from overtone.analysis.reading import Reading
+from overtone.analysis.standing import source_note
 from overtone.analysis.summary import ConditionSummary, Conversation, Summary, TaskRow, summarise_reading
 from overtone.report import format as fmt
 from overtone.report.apart import NOT_VALIDATED, Pairs, apart, wrong_answers
@@ -178,7 +179,12 @@ def result_tables(name: str, readings: Sequence[Reading]) -> list[PartTable]:
     run holds several."""
     found = RESULTS[name]
     made = found.make([summarise_reading(r) for r in readings]) if found.of_runs is None else found.of_runs(readings)
-    return [_annotated(table, readings) for table in made if table.lines]
+    notes = list(dict.fromkeys(note for reading in readings if (note := source_note(reading))))
+    return [_annotated(_with_hint(table, notes), readings) for table in made if table.lines]
+
+
+def _with_hint(table: PartTable, notes: Sequence[str]) -> PartTable:
+    return replace(table, hint=" ".join([table.hint, *notes])) if notes and table.of_runs else table
 
 
 def _annotated(table: PartTable, readings: Sequence[Reading]) -> PartTable:

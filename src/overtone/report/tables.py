@@ -60,7 +60,7 @@ def tables(runs: list[Run]) -> dict[str, Any]:
     return {
         "columns": HEARING,
         "hearing": [(run, c.condition, over, measures) for run, c in pairs for over, measures in hearing(c)],
-        "bases": bases([(run["label"], c) for run, c in pairs]),
+        "bases": [*_source_notes(summaries), *bases([(run["label"], c) for run, c in pairs])],
         "apart": apart(numbered),
         "wrong": wrong_answers(numbered),
         "talk": talk,
@@ -82,6 +82,10 @@ def tables(runs: list[Run]) -> dict[str, Any]:
         **_tasks(pairs),
         "maps": [m for run, c in pairs if (m := _map(run, c)) is not None],
     }
+
+
+def _source_notes(summaries: list[Summary]) -> list[str]:
+    return list(dict.fromkeys(summary.source_note for summary in summaries if summary.source_note))
 
 
 def talk_columns(found: Iterable[Conversation]) -> list[TalkColumn]:

@@ -131,7 +131,7 @@ def _verdict(said: Said) -> str:
 def _headline(console: Console, summary: Summary) -> None:
     pairs = [(0, c) for c in summary.conditions]
     to_terminal(console, [hearing_table(pairs)], hints=True)
-    for sentence in bases([(c.condition, c) for c in summary.conditions]):
+    for sentence in filter(None, (summary.source_note, *bases([(c.condition, c) for c in summary.conditions]))):
         console.print(safe(sentence))
     to_terminal(console, [conversation_table(pairs, brief=True)])
 

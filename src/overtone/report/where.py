@@ -16,7 +16,7 @@ from overtone.analysis.ledger import entries
 from overtone.analysis.measures import MEASURES, chosen, is_choice, picked, status
 from overtone.analysis.parts import UNREAD, agree, at_turn, by_basis, control_clips, false_cues, of_script
 from overtone.analysis.reading import Answer, Reading
-from overtone.analysis.standing import headline
+from overtone.analysis.standing import by_condition, headline
 from overtone.analysis.voice import COLUMNS
 from overtone.errors import UsageError
 
@@ -43,9 +43,7 @@ class Under:
     def __init__(self, reading: Reading, labelled: Mapping[tuple[str, str], Sequence[str]] | None = None) -> None:
         self.reading = reading
         self.labelled = labelled or {}  # (judge's score, condition) → cases that people labelled
-        self._by_condition: dict[str, list[Answer]] = {}
-        for answer in reading.answers:
-            self._by_condition.setdefault(answer.condition, []).append(answer)
+        self._by_condition = by_condition(reading)
         self._parts: dict[tuple[str, ...], dict[str, list[Answer]]] = {}
         self._replies: dict[str, dict[str, list[Answer]]] = {}  # condition → basis → replies
         self._names: dict[str, set[str]] = {}  # condition → judges' scores
