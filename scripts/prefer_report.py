@@ -21,12 +21,12 @@ from msgspec.structs import replace
 
 from overtone.analysis.judged import read_dimensions
 from overtone.analysis.measures import METRICS
-from overtone.analysis.reading import same_signature
 from overtone.arena.preferences import Preference
 from overtone.echat.exam import counts, predictions, scores
 from overtone.echat.exam.predictions import Head, Prediction
 from overtone.errors import DataError, OvertoneError, UsageError
 from overtone.paths import read_plain, shown, write_whole
+from overtone.runs.selection import same_signature
 from overtone.runs.store import Store
 from overtone.stats import cluster
 

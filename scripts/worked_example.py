@@ -22,7 +22,7 @@ from overtone.analysis.reading import Reading, open_run
 
 ROOT = Path(__file__).parent.parent
 PAGE, LEVELS = ROOT / "docs" / "worked-example.md", ROOT / "docs" / "findings" / "levels.md"
-RUNS, SCRIPTS, SEED = 3, 156, 3
+RUNS, SCRIPTS, SEED = 3, 312, 3
 SHOWN = 3  # cases
 PAPER = {  # pairs of the paper's table that are told of
     "Voice accuracy – reasoning accuracy": ("voice_accuracy", "reasoning_accuracy"),

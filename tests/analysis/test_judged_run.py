@@ -50,7 +50,7 @@ def test_a_gain_from_any_cue_is_told_from_one_of_the_right_cue(readings: list[Re
     assert row is not None and row.survives is not None and row.beyond is not None
     assert (row.base.value, row.gain.value, row.survives.value, row.beyond.value) == (2, 3, 3, 0)
     assert row.gain.scored == row.gain.asked > 0
-    assert "the gain may be mere mention" in sentences(upper(readings[0]))[0].text
+    assert "C4 with the cue told (4 of 6)" in sentences(upper(readings[0]))[0].text
 
 
 def test_prompts_that_change_nothing_give_no_optimism(readings: list[Reading]) -> None:

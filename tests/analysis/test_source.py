@@ -78,10 +78,17 @@ def test_a_reply_without_a_score_takes_its_pair_with_it(tmp_path: Path) -> None:
     assert (row.first.value, row.second.value) == (4.0, 3.0)
 
 
-def test_sentences_say_which_is_worse_and_when_that_cannot_be_told(tmp_path: Path) -> None:
-    told = [s.text for s in sentences(source(make(tmp_path)))]
+def test_sentences_say_which_is_worse_and_when_a_difference_is_not_significant(tmp_path: Path) -> None:
+    same = {f"s{n}": float(3 + n % 2) for n in range(8)}
+    other = {f"s{n}": float(3 + (n // 2) % 2) for n in range(8)}
+    told = [s.text for s in sentences(source(make(tmp_path, {"synthesis": same, "human": other})))]
     assert any(s.startswith("Voice accuracy") and "worse on human by 50 points" in s for s in told)
-    assert any(s.startswith("C4") and "cannot be told" in s for s in told)
+    assert any(s.startswith("C4") and "not statistically significant" in s for s in told)
+
+
+def test_sources_with_few_scripts_in_common_are_not_compared_in_a_sentence(tmp_path: Path) -> None:
+    (told,) = (s.text for s in sentences(source(make(tmp_path))))
+    assert "Voice accuracy under task/audio, synthesis against human (3 of 6)" in told
 
 
 def test_one_source_or_no_script_in_common_is_said(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_only_a_difference_that_is_there_is_told(tmp_path: Path) -> None:
         found = text_only(run.read())
         overall = found.rows[0]
         assert overall.p is not None and (overall.p < 0.01) == (name == "hears")
-        assert ("cannot be told" in sentences(found)[0].text) == (name == "reads")
+        assert ("not statistically significant" in sentences(found)[0].text) == (name == "reads")
         cue = row(found, "task/voice_accuracy/cue/sad")
         assert cue.adjusted == cue.p, "one cue: nothing to adjust for"
 

@@ -23,10 +23,15 @@ def make(folder: Path, values: Values, **more: object) -> Reading:
     run.store.set_meta({"model": "openai:one"})
     for condition, row in values.items():
         for i, c4 in enumerate(row):
-            talk = item(f"c{i}", "converse", level=3, script=f"s{i}", cue=CUES[i], **more)  # type: ignore[arg-type]
+            talk = item(f"c{i}", "converse", level=3, script=f"s{i}", cue=CUES[i % len(CUES)], **more)  # type: ignore[arg-type]
             score = Score("cspeechrel@j", "cspeechrel@j|v1", c4, "" if c4 is not None else "unread")
             run.answered(talk, "well", score, condition=f"{condition}/audio")
     return open_run(run.done(), light=True)
+
+
+def twice(values: Values) -> Values:
+    """The same on as many scripts again: a sentence on a difference needs six."""
+    return {condition: row * 2 for condition, row in values.items()}
 
 
 def test_the_gain_is_paired_and_stands_beside_that_of_a_wrong_cue(tmp_path: Path) -> None:
@@ -47,19 +52,23 @@ def test_the_gain_is_paired_and_stands_beside_that_of_a_wrong_cue(tmp_path: Path
 
 
 def test_a_gain_that_a_wrong_cue_gives_too_is_called_mere_mention(tmp_path: Path) -> None:
-    found = upper(make(tmp_path, {"enhance": [1, 2, 2, 1], "oracle": [4, 5, 4, 4], "oracle-false": [4, 4, 5, 4]}))
+    found = upper(
+        make(tmp_path, twice({"enhance": [1, 2, 2, 1], "oracle": [4, 5, 4, 4], "oracle-false": [4, 4, 5, 4]}))
+    )
     text = sentences(found)[0].text
     assert "told the cue in words, 4.25" in text
-    assert "the gain may be mere mention" in text
+    assert "the gain may come from mentioning any cue" in text
     row = found.row("cspeechrel")
     assert row is not None and row.share is not None and row.share.value == pytest.approx(1.0)
 
 
 def test_no_share_is_given_where_there_is_no_gain(tmp_path: Path) -> None:
-    found = upper(make(tmp_path, {"enhance": [3, 2, 3, 2], "oracle": [3, 3, 2, 2], "oracle-false": [3, 2, 2, 2]}))
+    found = upper(
+        make(tmp_path, twice({"enhance": [3, 2, 3, 2], "oracle": [3, 3, 2, 2], "oracle-false": [3, 2, 2, 2]}))
+    )
     row = found.row("cspeechrel")
     assert row is not None and row.share is None and row.gain.value == 0
-    assert "cannot be told from none" in sentences(found)[0].text
+    assert "not statistically significant" in sentences(found)[0].text
 
 
 def test_only_replies_scored_under_every_condition_count(tmp_path: Path) -> None:
@@ -105,7 +114,7 @@ def test_a_run_that_was_told_nothing_says_so(tmp_path: Path) -> None:
 
 
 def test_cues_not_validated_stand_apart(tmp_path: Path) -> None:
-    found = upper(make(tmp_path, {"enhance": [1, 2], "oracle": [4, 5]}, status="unvalidated"))
+    found = upper(make(tmp_path, {"enhance": [1, 2] * 3, "oracle": [4, 5] * 3}, status="unvalidated"))
     assert {r.basis for r in found.rows} == {"unvalidated"}
     assert "(cues not validated)" in sentences(found)[0].text
 
@@ -118,3 +127,10 @@ def test_intervals_of_few_scripts_stay_within_the_scale(tmp_path: Path) -> None:
     assert [(e.low, e.high) for e in (row.base, row.right, row.wrong)] == [(1.0, 5.0)] * 3
     assert [(e.low, e.high) for e in (row.gain, row.beyond)] == [(-4.0, 4.0)] * 2
     assert row.survives.low == row.survives.high == 1.0, "both moved by one: what lies within is left alone"
+
+
+def test_a_gain_on_few_scripts_is_not_spoken_of(tmp_path: Path) -> None:
+    found = upper(make(tmp_path, {"enhance": [1, 2, 2, 1, 1], "oracle": [4, 5, 4, 4, 5]}))
+    (sentence,) = sentences(found)
+    assert sentence.text.startswith("Not enough data for a sentence on: C4 with the cue told (5 of 6).")
+    assert "It needs at least 6 scripts: with five, even a difference of the same sign" in sentence.text

@@ -79,13 +79,13 @@ def test_intervals_go_by_script_not_by_vote() -> None:
 
 def test_people_and_judges_are_ranked_apart_and_compared() -> None:
     rng = np.random.default_rng(1)
-    runs = {"w": 2.0, "x": 1.0, "y": 0.0, "z": -1.0}
+    runs = {"v": 3.0, "w": 2.0, "x": 1.0, "y": 0.0, "z": -1.0}
 
     def cast(sign: float) -> list[Row]:
         names = list(runs)
         rows = []
-        for n in range(240):
-            a, b = names[n % 4], names[(n + 1 + n // 4 % 3) % 4]
+        for n in range(400):
+            a, b = names[n % 5], names[(n + 1 + n // 5 % 4) % 5]
             chance = 1 / (1 + math.exp(-sign * (runs[a] - runs[b])))
             rows.append((a, b, "A" if rng.random() < chance else "B"))
         return rows
@@ -93,12 +93,27 @@ def test_people_and_judges_are_ranked_apart_and_compared() -> None:
     alike = rank(arena(cast(1)), arena(cast(1), "judge", "robot"))
     assert [s.key for s in alike.electorates] == ["people", "judges"]
     (agreement,) = alike.agreements
-    assert agreement.tau.value == 1.0 and agreement.tau.low is not None and agreement.tau.low > 0
+    assert agreement.tau.value == pytest.approx(1.0) and agreement.tau.low is not None and agreement.tau.low > 0
     assert agreement.same.value is not None and agreement.same.value > 0.5
     against = rank(arena(cast(1)), arena(cast(-1), "judge", "robot"))
-    assert against.agreements[0].tau.value == -1.0 and (against.agreements[0].tau.high or 0) < 0
+    assert against.agreements[0].tau.value == pytest.approx(-1.0) and (against.agreements[0].tau.high or 0) < 0
     assert any("τ −1.00" in text and "opposite" in text for text in sentences(against))
-    assert any("w is rated above all 3 others" in text for text in sentences(alike))
+    assert any("v is rated above all 4 others" in text for text in sentences(alike))
+    assert any("p = 0.017 for unrelated rankings; they rank the runs alike" in text for text in sentences(alike))
+
+
+def test_three_runs_are_too_few_to_say_that_rankings_agree() -> None:
+    rows: list[Row] = [("x", "y", "A"), ("y", "z", "A"), ("x", "z", "A"), ("z", "x", "A")] * 10
+    found = rank(arena(rows), arena(rows, "judge", "robot"))
+    assert found.agreements[0].tau.value == 1.0
+    (text,) = (text for text in sentences(found) if "rank runs alike" in text)
+    assert text.startswith("Not enough data") and "(3 of 5)" in text and "overtone arena" in text
+
+
+def test_a_few_scripts_do_not_make_a_best_run() -> None:
+    found = rank(arena(TWO))
+    assert found.electorates[0].scripts < 10 and not found.electorates[0].problem
+    assert sentences(found)[0].startswith("Not enough data for a sentence on: People, which run is best (7 of 10)")
 
 
 def test_several_judges_are_one_electorate_and_each_its_own() -> None:

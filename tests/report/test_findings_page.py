@@ -142,7 +142,7 @@ def test_a_sentence_and_a_mark_open_their_cases(driver: Any, home: Path) -> None
     wait(driver, "return !document.getElementById('under').hidden")
     count = "return document.getElementById('count').textContent"
     assert driver.execute_script(count).startswith(f"{wanted} of")
-    assert "most is lost" in driver.find_element("id", "under").text
+    assert "heard the words" in driver.find_element("id", "under").text
     driver.execute_script(
         "const a = document.querySelector('#finding-funnel svg a:has(title)');location.hash = a.getAttribute('href')"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overtone.stats.correlation import kendall, partial, pearson, ranks, spearman
+from overtone.stats.correlation import kendall, kendall_p, partial, pearson, ranks, spearman
 
 VALUES = st.lists(st.tuples(st.integers(-6, 6), st.integers(-6, 6)), min_size=2, max_size=40)
 
@@ -28,6 +29,15 @@ def by_pairs(a: list[int], b: list[int]) -> float:
 
 def test_mid_ranks_share_the_places_of_equal_values() -> None:
     assert ranks([10, 30, 20, 20]).tolist() == [1, 4, 2.5, 2.5]
+
+
+def test_the_probability_of_a_tau_is_that_of_all_orders() -> None:
+    for rows in (2, 3, 4, 5, 6):
+        taus = [kendall(range(rows), order) for order in itertools.permutations(range(rows))]
+        for tau in set(taus):
+            expected = sum(abs(t) >= abs(tau) - 1e-9 for t in taus) / len(taus)
+            assert kendall_p(tau, rows) == pytest.approx(expected)
+    assert kendall_p(1.0, 3) == pytest.approx(1 / 3)
 
 
 def test_known_values_come_out() -> None:

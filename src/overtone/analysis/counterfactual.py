@@ -19,6 +19,7 @@ from overtone.analysis import said
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.counterfactual_pairs import RENDERING, REPEAT, About, Moved, Still, gather
 from overtone.analysis.measures import Estimate, estimate, from_comparison, status
+from overtone.analysis.minimums import DIFFERENCE, RATE, shortfall
 from overtone.analysis.parts import Detection, detection, false_cues
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
@@ -160,35 +161,44 @@ def _both(rows: Iterable[Moved] | Iterable[Still]) -> list[str]:
 def sentences(found: Counterfactual) -> list[Sentence]:
     """What is told overall: of answers for each level, of false cues, and of replies."""
     lines = []
+    few: list[tuple[str, int]] = []  # what has too few scripts for a sentence
     for row in said.headline(found.sensitivity):
         if row.sensitivity.value is None:
             continue
-        telling = "" if said.tells(row.direction) else ", so whether they follow the voice cannot be told"
+        if row.sensitivity.scripts < RATE.least:
+            few.append((f"{row.condition}, {row.level}, answers that move", row.sensitivity.scripts))
+            continue
         chance = "" if row.chance is None else f" (blind guessing: {100 * row.chance:.0f} %)"
         text = (
             f"{row.condition}, {row.level}: where the voice moves the right answer, {said.percent(row.changed)} of "
             f"{row.sensitivity.scored} pairs of answers change and {said.percent(row.sensitivity)} are right on both "
             f"clips{chance}, against {said.percent(row.swapped)} the wrong way round: a difference of "
-            f"{said.points(row.direction)}{said.and_p(row.p)}{telling}."
+            f"{said.points(row.direction)}{said.and_p(row.p)}{said.not_significant(row.direction)}."
         )
         lines.append(Sentence(text, row.key))
     for still in said.headline(found.specificity):
         if still.stays.value is None:
             continue
+        if still.stays.scripts < RATE.least:
+            few.append((f"{still.condition}, {still.level}, {NOTHING[still.nothing]}", still.stays.scripts))
+            continue
         line = (
             f"{still.condition}, {still.level}: {NOTHING[still.nothing]}, {said.percent(still.stays)} of answers stay"
         )
-        if still.excess.value is not None:
-            telling = "" if said.tells(still.excess) else ", which cannot be told from no difference"
+        if still.excess.value is not None and still.excess.scripts >= DIFFERENCE.least:
             line += (
                 f"; answers to the same questions change more often where the voice changes by "
-                f"{said.points(still.excess)}{said.and_p(still.p)}{telling}"
+                f"{said.points(still.excess)}{said.and_p(still.p)}{said.not_significant(still.excess)}"
             )
         lines.append(Sentence(f"{line}.", still.key))
     for cue in found.false_cues:
         told = cue.detection
         if told.d_prime.value is not None and told.basis != "unvalidated":
-            telling = "" if said.tells(told.d_prime) else ": whether a cue is told from none cannot be told"
+            scripts = min(told.hit.scripts, told.false_alarm.scripts)
+            if scripts < RATE.least:
+                few.append((f"{cue.condition}, false cues", scripts))
+                continue
+            telling = "" if said.tells(told.d_prime) else ", not significantly different from 0, which is guessing"
             text = (
                 f"{cue.condition}, false cues: a cue is named on {said.percent(told.hit)} of clips with one and on "
                 f"{said.percent(told.false_alarm)} of those without, d′ = {said.plain(told.d_prime)}{telling}."
@@ -197,14 +207,16 @@ def sentences(found: Counterfactual) -> list[Sentence]:
     for reply in found.replies:
         style = reply.style
         if style.sensitivity.value is not None and style.basis != "unvalidated":
-            telling = "" if said.tells(style.sensitivity) else ": whether replies follow the voice cannot be told"
+            if style.assignment.scripts < RATE.least:
+                few.append((f"{reply.condition}, replies to {style.styles} deliveries", style.assignment.scripts))
+                continue
             text = (
                 f"{reply.condition}: replies to {style.styles} deliveries of one script go to their own references in "
                 f"{said.percent(style.assignment)} of {style.squares} cases (chance {100 * style.chance:.0f} %), "
-                f"sensitivity {said.plain(style.sensitivity, 3)}{telling}."
+                f"sensitivity {said.plain(style.sensitivity, 3)}{said.not_significant(style.sensitivity)}."
             )
             lines.append(Sentence(text, reply.key))
-    return lines
+    return [*lines, *shortfall(RATE, few)]
 
 
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────

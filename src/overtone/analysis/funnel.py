@@ -7,7 +7,6 @@ These are associations within a run: what perfect hearing gives is measured inst
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
@@ -22,6 +21,7 @@ from overtone.analysis import said
 from overtone.analysis.cases_under import Names, Under
 from overtone.analysis.funnel_stages import DEFAULT, ORDER, Stages, Table, read_tables, signature
 from overtone.analysis.measures import Estimate, correct, estimate, from_interval
+from overtone.analysis.minimums import DIFFERENCE, LARGEST_LOSS, RATE, shortfall
 from overtone.analysis.reading import Reading
 from overtone.analysis.said import Sentence
 from overtone.schema import STYLES
@@ -68,6 +68,7 @@ class StageRow(Struct, frozen=True):
     through: Estimate  # reached, and every stage before that the run has; of cases with all of them
     step: Step | None
     cases: int = 0
+    onward: Estimate | None = None  # reached, of cases that came through all stages before; None where it is not known
 
 
 class Gain(Struct, frozen=True):
@@ -150,13 +151,18 @@ def _parted(chosen: _Chosen, stage: str) -> Iterator[tuple[str, _Rows]]:
 
 def sentences(found: Funnel) -> list[Sentence]:
     """What the funnel says overall, condition by condition."""
-    lines = [*_losses(said.headline(found.rows))]
+    losses = list(_losses(said.headline(found.rows)))
+    lines = [sentence for sentence in losses if sentence.key]
+    few: list[tuple[str, int]] = []  # what has too few scripts for a sentence
     told: set[tuple[str, str]] = set()  # what comes before the reply is the same whatever the prompt
     for row in said.headline(found.rows):
         given = row.condition if row.stage in TOLD else row.condition.partition("/")[2]
         if row.reached.value is None or (given, row.stage) in told:
             continue
         told.add((given, row.stage))
+        if row.reached.scripts < RATE.least:
+            few.append((f"{given}, {LABELS[row.stage]}", row.reached.scripts))
+            continue
         guessed = ""
         if row.corrected is not None:
             guessed = f", {said.percent(row.corrected)} corrected for guessing"
@@ -164,38 +170,50 @@ def sentences(found: Funnel) -> list[Sentence]:
         reached = f"{said.percent(row.reached)} of {row.cases} cases{often} {LABELS[row.stage]}"
         lines.append(Sentence(f"{given}: {reached}{guessed}{_lacking(row)}.", row.key))
         if row.step is not None and row.step.difference.value is not None:
-            lines.append(Sentence(f"{given}: {_say_step(row.stage, row.step)}", row.key))
-    for gain in said.headline(found.gains):
-        if gain.difference.value is not None:
-            telling = "" if said.tells(gain.difference) else "; whether telling the cue moves this cannot be told"
+            scripts = min(row.step.given.scripts, row.step.otherwise.scripts)
+            if scripts < RATE.least:
+                few.append((f"{given}, {LABELS[row.stage]} with and without “{LABELS[row.step.after]}”", scripts))
+            else:
+                lines.append(Sentence(f"{given}: {_say_step(row.stage, row.step)}", row.key))
+    lines += [sentence for sentence in losses if not sentence.key]
+    lines += shortfall(RATE, few)
+    gains = [gain for gain in said.headline(found.gains) if gain.difference.value is not None]
+    for gain in gains:
+        if gain.difference.scripts >= DIFFERENCE.least:
             text = (
                 f"{gain.condition} against {gain.base}: with the cue told, {said.percent(gain.told)} of replies "
                 f"{LABELS[gain.stage]}, without {said.percent(gain.untold)}, on the same {gain.difference.scored} "
-                f"cases: a difference of {said.points(gain.difference)}{telling}."
+                f"cases: a difference of {said.points(gain.difference)}{said.not_significant(gain.difference)}."
             )
             lines.append(Sentence(text, gain.key))
-    return lines
+    too_few = [gain for gain in gains if gain.difference.scripts < DIFFERENCE.least]
+    named = [(f"{g.condition} against {g.base}, {LABELS[g.stage]}", g.difference.scripts) for g in too_few]
+    return [*lines, *shortfall(DIFFERENCE, named)]
 
 
 def _losses(rows: Sequence[StageRow]) -> Iterator[Sentence]:
-    """The step that fewest of those who came so far get over, under the prompt that stands for a run."""
+    """The stage that fewest of those who came so far pass, under the prompt that stands for a run."""
     there = dict.fromkeys(row.condition for row in rows)
     prompts = [c for p in ("enhance", "basic", "zero") for c in (f"{p}/audio", f"{p}/transcript") if c in there]
     for condition in (prompts or [c for c in there if not c.startswith("oracle")])[:1]:
-        path = [row for row in rows if row.condition == condition and row.through.value is not None]
-        steps = [(_share(a.through, b.through), a, b) for a, b in itertools.pairwise(path) if a.through.value]
-        if steps:
-            _, before, lost = min(steps, key=lambda step: step[0])
-            text = (
-                f"{condition}: most is lost at the step to “{LABELS[lost.stage]}”. {said.percent(before.through)} of "
-                f"cases come through all stages to “{LABELS[before.stage]}”, {said.percent(lost.through)} through "
-                "this one as well."
-            )
-            yield Sentence(text, lost.key)
-
-
-def _share(before: Estimate, after: Estimate) -> float:
-    return (after.value or 0.0) / (before.value or 1.0)
+        stages = [(row, row.onward) for row in rows if row.condition == condition and row.onward is not None]
+        steps = [(row, onward) for row, onward in stages if onward.value is not None]
+        if len(steps) < 2:
+            continue
+        few = [(f"{condition}, {LABELS[row.stage]}", onward.scripts) for row, onward in steps]
+        if lacking := [(name, scripts) for name, scripts in few if scripts < LARGEST_LOSS.least]:
+            yield from shortfall(LARGEST_LOSS, [(f"where most is lost: {name}", n) for name, n in lacking])
+            continue
+        (lost, share), (second, other) = sorted(steps, key=lambda step: step[1].value or 0.0)[:2]
+        text = (
+            f"of the cases that came through all stages before, {said.percent(share)} of {share.scored} "
+            f"{LABELS[lost.stage]}; the next lowest share is {said.percent(other)} of {other.scored}, at "
+            f"“{LABELS[second.stage]}”"
+        )
+        if (share.high or 0.0) < (other.low or 0.0):
+            yield Sentence(f"{condition}: most is lost at “{LABELS[lost.stage]}”: {text}.", lost.key)
+        else:
+            yield Sentence(f"{condition}: no stage clearly loses most: {text}, and their intervals overlap.", lost.key)
 
 
 def _lacking(row: StageRow) -> str:
@@ -203,10 +221,10 @@ def _lacking(row: StageRow) -> str:
 
 
 def _say_step(stage: str, step: Step) -> str:
-    telling = "" if said.tells(step.difference) else ", so whether the two go together cannot be told"
     return (
         f"of cases that {LABELS[step.after]}, {said.percent(step.given)} also {LABELS[stage]}; of those that did not, "
-        f"{said.percent(step.otherwise)}: a difference of {said.points(step.difference)}{telling}."
+        f"{said.percent(step.otherwise)}: a difference of {said.points(step.difference)}"
+        f"{said.not_significant(step.difference)}."
     )
 
 
@@ -307,6 +325,7 @@ def _rows(table: Table) -> list[StageRow]:
     chosen = list(_selections(table))
     rates = _Rates(table, [one.rows for one in chosen])
     columns = [_column(table, at, rates) for at in range(len(ORDER))]
+    onward = [_onward(table, at, rates) for at in range(len(ORDER))]
     rows = []
     for number, one in enumerate(chosen):
         for at, stage in enumerate(ORDER):
@@ -328,6 +347,7 @@ def _rows(table: Table) -> list[StageRow]:
                     through=through[number],
                     step=steps[number] if steps else None,
                     cases=_distinct(table, one.rows, at),
+                    onward=onward[at][number] if onward[at] else None,
                 )
             )
     return rows
@@ -354,6 +374,15 @@ def _column(table: Table, at: int, rates: _Rates) -> tuple[list[Estimate], list[
         after = ORDER[here[-1]]
         steps = [Step(after, *three) for three in zip(given, otherwise, gaps, strict=True)]
     return rates.of(now), rates.of(through), steps
+
+
+def _onward(table: Table, at: int, rates: _Rates) -> list[Estimate]:
+    """How many of the cases that came through all stages before pass this one, in every selection; none where the run
+    does not have the stage."""
+    if not table.has[at]:
+        return []
+    came = (table.known[:, _before(table, at)] == 1).all(axis=1)
+    return rates.of(np.where(came, table.known[:, at], np.nan), rates.count(came))
 
 
 def _before(table: Table, at: int) -> list[int]:

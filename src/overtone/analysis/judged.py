@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from overtone.analysis.measures import Estimate, estimate
+from overtone.analysis.measures import Estimate, estimate, within
 from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer
 from overtone.schema import STYLES
@@ -218,7 +218,7 @@ def _implicit(
     scope = scope_of(quiet, both, found)
     rows = []
     for judge in ([PANEL] if len(both) > 1 else []) + both:
-        by = _paired(scope, lambda a: value(a, IMPLICIT, judge, both), lambda a: value(a, SPEECH, judge, both))  # noqa: B023
+        by = _paired(quiet, scope, lambda a: value(a, IMPLICIT, judge, both), lambda a: value(a, SPEECH, judge, both))  # noqa: B023
         rows.append(Difference(basis, "implicit", quiet, judge, quiet.label, plain.label, by))
     return rows
 
@@ -235,7 +235,7 @@ def _hearing(
         for model, labels in ways_of_hearing(key, names, signatures).items():
             ear, eye = f"{key}@{labels['audio']}", f"{key}@{labels['description']}"
             scope = scope_of(dimension, list(labels.values()), found)
-            by = _paired(scope, lambda a: a.value(ear), lambda a: a.value(eye))  # noqa: B023
+            by = _paired(dimension, scope, lambda a: a.value(ear), lambda a: a.value(eye))  # noqa: B023
             rows.append(Difference(basis, "hears", dimension, model, "hears the sound", "reads a description", by))
     return rows
 
@@ -252,13 +252,18 @@ def ways_of_hearing(key: str, names: Iterable[str], signatures: Mapping[str, str
 
 
 def _paired(
-    scope: Iterable[Answer], first: Callable[[Answer], float | None], second: Callable[[Answer], float | None]
+    dimension: Dimension,
+    scope: Iterable[Answer],
+    first: Callable[[Answer], float | None],
+    second: Callable[[Answer], float | None],
 ) -> Estimate:
     rows: list[tuple[float | None, str]] = []
     for answer in scope:
         a, b = first(answer), second(answer)
         rows.append((None if a is None or b is None else a - b, answer.item.group))
-    return estimate(rows)
+    if dimension.low is None or dimension.high is None:
+        return estimate(rows)
+    return within(estimate(rows), dimension.low - dimension.high, dimension.high - dimension.low)
 
 
 # ── what was left unanswered ────────────────────────────────────────────────────────────────────────────────────────

@@ -14,6 +14,7 @@ from msgspec import Struct
 from overtone.analysis import named, said
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import Estimate, Measure, from_interval, within
+from overtone.analysis.minimums import RATE, shortfall
 from overtone.analysis.published import COLUMNS, PublishedColumn, papers, published
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
@@ -149,10 +150,14 @@ def _by_task(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
 def sentences(found: Leaderboard) -> list[Sentence]:
     """Where each run stands, and whether that means anything."""
     told = []
+    few: list[tuple[str, int]] = []
     for board in found.boards:
         for place in board.places:
             entrant = place.entrant
             if entrant.run is None:
+                continue
+            if place.score.scripts < RATE.least:
+                few.append((f"{board.title}, the place of {entrant.name}", place.score.scripts))
                 continue
             cells = [entrant.cells[c] for c in board.columns]
             differs = list(dict.fromkeys(d for cell in cells for d in cell.differs))
@@ -164,7 +169,7 @@ def sentences(found: Leaderboard) -> list[Sentence]:
             )
             text += f"; not like for like: {'; '.join(differs)}." if differs else "."
             told.append(Sentence(text, f"{entrant.key}/{board.key}"))
-    return told
+    return [*told, *shortfall(RATE, few)]
 
 
 # ── rows ────────────────────────────────────────────────────────────────────────────────────────────────────────────

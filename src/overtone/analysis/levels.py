@@ -20,6 +20,7 @@ from overtone.analysis import named, said
 from overtone.analysis.cases_under import Names, Under
 from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Estimate, from_interval
+from overtone.analysis.minimums import CORRELATION, shortfall
 from overtone.analysis.published import COLUMNS, VARIANTS, papers, published
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
@@ -29,7 +30,8 @@ from overtone.stats import nested
 from overtone.stats.cluster import Interval
 
 SEED, DRAWS, MODEL_DRAWS = 5, 1000, 2000
-FEWEST, FEW = 8, 20  # models, and scripts: below the first no interval is given; of models below the second it is rough
+FEWEST = CORRELATION.least  # models, and scripts: below it there is no interval
+FEW = 20  # models: below it the interval is rough
 SIGNATURE = (
     f"levels|v1|pearson+spearman|within:centred-per-model|case:bca-by-script,spearman:linearised|"
     f"cue:bootstrap-error-by-script,atanh|model:bca-by-model|from:{FEWEST}|draws:{DRAWS},{MODEL_DRAWS}|seed:{SEED}"
@@ -141,30 +143,38 @@ def under(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio"
 def sentences(found: Levels) -> list[Sentence]:
     """The pairs that are spoken of, between models first, then within them."""
     told = []
+    few: list[tuple[str, int]] = []
     spoken = set(map(frozenset, PAIRS))
     for row in found.rows:
         if frozenset((row.first, row.second)) not in spoken or row.pearson.value is None:
             continue
         if (row.level, row.scope) in (("model", "between"), ("cue", "within"), ("case", "within")):
-            told.append(Sentence(_sentence(row), row.key))
-    return told
+            if row.pearson.scripts < CORRELATION.least:
+                subject = f"{_among(row)}, {named.short(row.first)} and {named.short(row.second)}"
+                few.append((subject, row.pearson.scripts))
+            else:
+                told.append(Sentence(_sentence(row), row.key))
+    return [*told, *shortfall(CORRELATION, few)]
 
 
-def _sentence(row: LevelRow) -> str:
-    first, second = named.short(row.first), named.short(row.second)
+def _among(row: LevelRow) -> str:
     where = {
         "model": f"Across {row.models} {'rows' if row.basis == 'published' else 'models'}",
         "cue": "From cue to cue within a model",
         "case": "From case to case within a model",
     }[row.level]
-    basis = {"unvalidated": " (cues not validated)", "published": " of the paper's table"}.get(row.basis, "")
+    return where + {"unvalidated": " (cues not validated)", "published": " of the paper's table"}.get(row.basis, "")
+
+
+def _sentence(row: LevelRow) -> str:
+    first, second = named.short(row.first), named.short(row.second)
     r = row.pearson
     number = f"r {said.plain(r)}, ρ {said.plain(row.spearman)}"
     if not said.tells(r):
-        verdict = "whether they go together cannot be told"
+        verdict = "no significant correlation"
     else:
         verdict = f"they go {'together' if (r.value or 0) > 0 else 'opposite ways'}"
-    return f"{where}{basis}, {first} and {second}: {verdict} ({number})."
+    return f"{_among(row)}, {first} and {second}: {verdict} ({number})."
 
 
 def _core(readings: Sequence[Reading], prompt: str, input: str) -> tuple[list[str], list[tuple[int, Answer]]]:
@@ -355,7 +365,7 @@ def _across(
         return none, none
     found = nested.across(a, b, [str(m) for m in models], seed=SEED, draws=MODEL_DRAWS)
     if different < FEWEST:
-        return _bare(found, asked, f"only {different} models: too few for an interval")
+        return _bare(found, asked, f"only {different} models: too few for an interval", different)
     note = f"{different} models: the interval is rough" if different < FEW else ""
     return _estimate(found[0], asked, note), _estimate(found[1], asked, note)
 
@@ -363,12 +373,13 @@ def _across(
 def _of_scripts(found: Sequence[Interval], scripts: int, asked: int, note: str = "") -> tuple[Estimate, Estimate]:
     """Two coefficients with intervals over scripts, where there are enough of these."""
     if scripts < FEWEST:
-        return _bare(found, asked, f"only {scripts} script{'s' if scripts != 1 else ''}: too few for an interval")
+        note = f"only {scripts} script{'s' if scripts != 1 else ''}: too few for an interval"
+        return _bare(found, asked, note, scripts)
     return _estimate(found[0], asked, note), _estimate(found[1], asked, note)
 
 
-def _bare(found: Sequence[Interval], asked: int, note: str) -> tuple[Estimate, Estimate]:
-    bare = [Interval(r.value, math.nan, math.nan, math.nan, r.rows, r.clusters) for r in found]
+def _bare(found: Sequence[Interval], asked: int, note: str, clusters: int) -> tuple[Estimate, Estimate]:
+    bare = [Interval(r.value, math.nan, math.nan, math.nan, r.rows, clusters) for r in found]
     return _estimate(bare[0], asked, note), _estimate(bare[1], asked, note)
 
 

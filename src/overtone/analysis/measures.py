@@ -69,7 +69,8 @@ def _ends(values: Sequence[float], good: float | None, bad: float | None) -> tup
 
 
 def within(e: Estimate, low: float, high: float) -> Estimate:
-    """With an interval that does not leave what is possible."""
+    """Cut the interval at the ends of what is possible. The true value lies within them, so the cut interval covers it
+    as often as the whole one does."""
     if e.low is None or e.high is None or (low <= e.low and e.high <= high):
         return e
     return msgspec.structs.replace(e, low=max(e.low, low), high=min(e.high, high))
@@ -108,8 +109,9 @@ def _or_none(x: float) -> float | None:
 class About(Struct, frozen=True):
     """How the scores of one name are shown and added up; judges' dimensions are described by their rubrics instead.
 
-    `low` and `high` are the ends of the scale, None where it is open. `corpus` scores of many replies are no means:
-    `analysis.corpus` computes them from the replies' details.
+    `low` and `high` are the ends of the scale, None where it is open. `least` is a floor of the values of a scale that
+    is open below: intervals end there, but a missing reply is not taken to be that bad. `corpus` scores of many replies
+    are not means: `analysis.corpus` computes them from the replies' details.
     """
 
     label: str
@@ -118,6 +120,7 @@ class About(Struct, frozen=True):
     low: float | None = 0.0
     high: float | None = 1.0
     kind: Literal["mean", "share", "corpus"] = "mean"  # share: of yes and no
+    least: float | None = None
 
     @property
     def shown(self) -> Literal["percent", "number"]:
@@ -127,6 +130,14 @@ class About(Struct, frozen=True):
     def length(self) -> float:
         """Of the scale; one without ends is taken as 1 long."""
         return 1.0 if self.low is None or self.high is None else self.high - self.low
+
+    def ends(self, values: Sequence[float]) -> tuple[float, float]:
+        """What an interval of these values may not leave: the scale, and what was seen, where that lies beyond it."""
+        low = self.least if self.low is None else self.low
+        return (
+            -math.inf if low is None else min([low, *values]),
+            math.inf if self.high is None else max([self.high, *values]),
+        )
 
     @property
     def digits(self) -> int:
@@ -150,7 +161,7 @@ METRICS: dict[str, About] = {
     "rouge_l": About("ROUGE-L"),
     "rouge_l_stemmed": About("ROUGE-L, stems"),
     "meteor": About("METEOR"),
-    "bertscore": About("BERTScore", low=None),
+    "bertscore": About("BERTScore", low=None, least=-1.0),  # of cosines
     "reply_words": About("Words", "words", "neither", 0.0, None),
     "reply_chars": About("Characters", "words", "neither", 0.0, None),
     "reply_distinct_1": About("Distinct words", better="neither", kind="corpus"),
@@ -185,11 +196,7 @@ METRICS: dict[str, About] = {
 def scale_of(metric: str, values: Sequence[float]) -> tuple[float, float]:
     """What an interval of a metric's scores may not leave: its scale and what was seen; nothing bounds a stranger's."""
     about = METRICS.get(metric)
-    low, high = (None, None) if about is None else (about.low, about.high)
-    return (
-        -math.inf if low is None else min([low, *values]),
-        math.inf if high is None else max([high, *values]),
-    )
+    return (-math.inf, math.inf) if about is None else about.ends(values)
 
 
 @dataclass(frozen=True)
@@ -227,11 +234,13 @@ class Measure:
 
     def ends(self, values: Sequence[float]) -> tuple[float, float]:
         """What an interval of these values may not leave."""
-        return _ends(values, self.good, self.bad)
+        closed = self.good is not None and self.bad is not None
+        return _ends(values, self.good, self.bad) if closed else self.about.ends(values)
 
     def estimate(self, answers: Iterable[Answer]) -> Estimate:
         rows = [(self.read(a), a.item.group) for a in answers if self.belongs(a.item)]
-        return estimate(rows, kind=self.kind, good=self.good, bad=self.bad)
+        made = estimate(rows, kind=self.kind, good=self.good, bad=self.bad)
+        return within(made, *self.ends([value for value, _ in rows if value is not None]))
 
     def side(self, rows: Sequence[tuple[float | None, str]], kind: Literal["mean", "proportion"] = "mean") -> Estimate:
         """One side of a comparison over rows (value, script). What is missing there is missing on purpose, so that it

@@ -12,7 +12,18 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 
 from overtone.analysis import corpus
-from overtone.analysis.measures import MEASURES, Estimate, chosen, estimate, from_interval, meant, picked, status
+from overtone.analysis.measures import (
+    MEASURES,
+    Estimate,
+    chosen,
+    estimate,
+    from_interval,
+    meant,
+    picked,
+    scale_of,
+    status,
+    within,
+)
 from overtone.analysis.reading import Answer
 from overtone.schema import STYLES
 from overtone.stats.detection import detect
@@ -209,12 +220,15 @@ def at_turn(answer: Answer, metric: str, turn: int) -> float | None:
 def _gap(metric: str, asked: list[Answer], turn: int) -> Estimate:
     steady = {(a.item.group, a.repeat): at_turn(a, metric, turn) for a in asked if a.item.style == "steady"}
     rows: list[tuple[float | None, str]] = []
+    seen: list[float] = []
     for answer in asked:
         key = (answer.item.group, answer.repeat)
         if answer.item.style == "changed" and key in steady:
             here, there = at_turn(answer, metric, turn), steady[key]
             rows.append((None if here is None or there is None else here - there, answer.item.group))
-    return estimate(rows)
+            seen += [value for value in (here, there) if value is not None]
+    low, high = scale_of(metric, seen)
+    return within(estimate(rows), low - high, high - low)
 
 
 # ── controls ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -19,6 +19,7 @@ from overtone.analysis import named, said
 from overtone.analysis.cases_under import Names, Under, unique
 from overtone.analysis.judged import by_status, replies_of
 from overtone.analysis.measures import Estimate, Measure, estimate, status
+from overtone.analysis.minimums import BEST_PROMPT, RATE, shortfall
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 
@@ -138,24 +139,36 @@ def under(reading: Reading, *, input: str = "audio") -> Iterator[Under]:
 def sentences(found: Prompts) -> list[Sentence]:
     """The best prompt by the paper's measures, and what was not done."""
     chosen = [choice for choice in found.choices if choice.by == found.choices[0].by]
-    told = [Sentence(_choice_sentence(choice), choice.key) for choice in chosen]
+    enough = [choice for choice in chosen if choice.fair[choice.by[0]].scripts >= BEST_PROMPT.least]
+    told = [Sentence(_choice_sentence(choice), choice.key) for choice in enough]
+    lacking = [(c, c.fair[c.by[0]].scripts) for c in chosen if c not in enough]
+    told += shortfall(BEST_PROMPT, ((f"the best prompt by {_by(choice)}", scripts) for choice, scripts in lacking))
+    few: list[tuple[str, int]] = []
     for row in found.failures:
         bad = {k: e for k, e in row.kinds.items() if e.value}
         if bad:
-            each = ", ".join(f"{KINDS[k]} {said.percent(e)}" for k, e in bad.items())
             what = {"converse": "replies", "choose": "answers to questions", "transcribe": "transcripts"}.get(row.task)
-            told.append(Sentence(f"Under {row.prompt}, of the {what or row.task}{_over(row.basis)}: {each}.", row.key))
-    return told
+            subject = f"Under {row.prompt}, of the {what or row.task}{_over(row.basis)}"
+            scripts = max(e.scripts for e in bad.values())
+            each = ", ".join(f"{KINDS[k]} {said.percent(e)}" for k, e in bad.items())
+            if scripts >= RATE.least:
+                told.append(Sentence(f"{subject}: {each}.", row.key))
+            else:
+                few.append((f"{row.prompt}, the rate of {', '.join(KINDS[k] for k in bad)}{_over(row.basis)}", scripts))
+    return [*told, *shortfall(RATE, few)]
+
+
+def _by(choice: Choice) -> str:
+    return " and ".join(named.short(n) for n in choice.by) + _over(choice.basis)
 
 
 def _choice_sentence(choice: Choice) -> str:
-    by = " and ".join(named.short(n) for n in choice.by)
     name = choice.by[0]
     first, second = choice.halves
     picked = f"{first} is chosen" if first == second else f"one half of the scripts chooses {first}, the other {second}"
     fair, flattered, gap = (d[name] for d in (choice.fair, choice.in_sample, choice.optimism))
     text = (
-        f"Best prompt by {by}{_over(choice.basis)}: {picked}; {named.short(name)} {named.told(name, fair)} on scripts "
+        f"Best prompt by {_by(choice)}: {picked}; {named.short(name)} {named.told(name, fair)} on scripts "
         f"that did not choose, {named.told(name, flattered)} chosen on the scripts shown"
     )
     if not gap.value:

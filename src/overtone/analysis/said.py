@@ -1,4 +1,4 @@
-"""Numbers within sentences: a rate, a difference in points, and whether there is a difference at all."""
+"""Numbers within sentences: a rate, a difference in points, and whether a difference is statistically significant."""
 
 from __future__ import annotations
 
@@ -52,8 +52,15 @@ def plain(e: Estimate, digits: int = 2) -> str:
 
 
 def tells(e: Estimate, null: float = 0.0) -> bool:
-    """Whether the interval excludes `null`: otherwise the difference cannot be told from none."""
+    """Return whether the 95 % interval excludes `null`."""
     return e.low is not None and e.high is not None and not e.low <= null <= e.high
+
+
+def not_significant(e: Estimate) -> str:
+    """Return what to add to a difference whose 95 % interval does not exclude 0; nothing elsewhere."""
+    if tells(e):
+        return ""
+    return ", which is not statistically significant" + ("" if e.low is None else " (the 95 % interval includes 0)")
 
 
 def p_value(p: float | None) -> str:

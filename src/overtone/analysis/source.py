@@ -17,6 +17,7 @@ from overtone import cues
 from overtone.analysis import named, said
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import Estimate, Measure
+from overtone.analysis.minimums import DIFFERENCE, shortfall
 from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
@@ -131,8 +132,9 @@ def under(readings: Reading | Sequence[Reading]) -> Iterator[Under]:
 
 
 def sentences(found: Sources) -> list[Sentence]:
-    """Every measure overall: on which source it is worse, or that this cannot be told."""
+    """Every measure overall: on which source it is worse, or that the difference is not significant."""
     told = []
+    few: list[tuple[str, int]] = []
     for row in found.rows:
         if row.by != "overall" or row.difference.value is None:
             continue
@@ -140,16 +142,19 @@ def sentences(found: Sources) -> list[Sentence]:
         gap = row.difference
         basis = " (cues not validated)" if row.basis == "unvalidated" else ""
         what = f"{named.short(row.measure)} under {row.condition}{basis}"
+        if gap.scripts < DIFFERENCE.least:
+            few.append((f"{what}, {first} against {second}", gap.scripts))
+            continue
         numbers = f"{named.told(row.measure, row.first)} on {first}, {named.told(row.measure, row.second)} on {second}"
         apart = named.told(row.measure, gap, difference=True)
         if not said.tells(gap):
-            text = f"{what}: {numbers}; whether they differ cannot be told, {apart}."
+            text = f"{what}: {numbers}; a difference of {apart}{said.not_significant(gap)}."
         else:
             lower = named.about(row.measure).better == "lower"
             worse = second if ((gap.value or 0.0) > 0) != lower else first
             text = f"{what}: {numbers}; worse on {worse} by {apart} ({first} less {second}, {gap.scripts} scripts)."
         told.append(Sentence(text, row.key))
-    return told
+    return [*told, *shortfall(DIFFERENCE, few)]
 
 
 def _shared(answers: Iterable[Answer], first: str, second: str) -> dict[str, list[tuple[Place, Answer]]]:

@@ -17,6 +17,7 @@ from overtone import cues
 from overtone.analysis import named, said
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import MEASURES, TIE, Estimate, Measure, correct, estimate, from_comparison
+from overtone.analysis.minimums import DIFFERENCE, RATE, shortfall
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.runs.selection import same_signature
@@ -121,20 +122,21 @@ def under(reading: Reading, others: Sequence[Reading] = (), *, deaf: Sequence[Re
 def sentences(found: TextOnly) -> list[Sentence]:
     """What is found overall."""
     lines = []
-    for row in said.headline(found.rows):
-        if row.difference.value is None:
+    compared = [row for row in said.headline(found.rows) if row.difference.value is not None]
+    for row in compared:
+        if row.difference.scripts < DIFFERENCE.least:
             continue
         audio, alone = named.told(row.measure, row.audio), named.told(row.measure, row.text)
         by = named.told(row.measure, row.difference, difference=True)
-        telling = "" if said.tells(row.difference) else "; whether the sound adds anything cannot be told"
-        p = said.and_p(row.p)
         text = (
             f"{row.prompt}: {row.label} is {audio} with the sound and {alone} with the words "
-            f"alone, on the same {row.difference.scored} items: a difference of {by}{p}{telling}."
+            f"alone, on the same {row.difference.scored} items: a difference of {by}{said.and_p(row.p)}"
+            f"{said.not_significant(row.difference)}."
         )
         lines.append(Sentence(text, row.key))
-    for left in said.headline(found.unsolved):
-        if left.accuracy.value is None:
+    unsolved = [left for left in said.headline(found.unsolved) if left.accuracy.value is not None]
+    for left in unsolved:
+        if left.accuracy.scripts < RATE.least:
             continue
         chance = "" if left.chance is None else f" (blind guessing: {100 * left.chance:.0f} %)"
         text = (
@@ -142,6 +144,10 @@ def sentences(found: TextOnly) -> list[Sentence]:
             f"{said.percent(left.accuracy)} of these are right{chance}."
         )
         lines.append(Sentence(text, left.key))
+    few = [(r, r.difference.scripts) for r in compared if r.difference.scripts < DIFFERENCE.least]
+    left_few = [(r, r.accuracy.scripts) for r in unsolved if r.accuracy.scripts < RATE.least]
+    lines += shortfall(DIFFERENCE, ((f"{row.prompt}, {row.label} with and without the sound", n) for row, n in few))
+    lines += shortfall(RATE, ((f"{left.label}, questions that no text-only run gets", n) for left, n in left_few))
     return lines
 
 

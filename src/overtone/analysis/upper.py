@@ -15,6 +15,7 @@ from overtone import cues
 from overtone.analysis import named, said
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import TIE, Estimate, Measure, from_interval
+from overtone.analysis.minimums import DIFFERENCE, shortfall
 from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
@@ -128,14 +129,18 @@ def under(readings: Reading | Sequence[Reading], *, input: str = "audio") -> Ite
 def sentences(found: Upper) -> list[Sentence]:
     """Every measure overall, and for how many cues the difference is told."""
     told = []
+    few: list[tuple[str, int]] = []
     for row in found.rows:
         if row.by == "overall" and row.gain.value is not None:
+            if row.gain.scripts < DIFFERENCE.least:
+                few.append((f"{named.short(row.measure)} with the cue told", row.gain.scripts))
+                continue
             told.append(Sentence(_sentence(row), row.key))
             if line := _by_cue(
                 row, [r for r in found.rows if r.by == "cue" and (r.basis, r.measure) == (row.basis, row.measure)]
             ):
                 told.append(Sentence(line, row.key))
-    return told
+    return [*told, *shortfall(DIFFERENCE, few)]
 
 
 def _sentence(row: UpperRow) -> str:
@@ -145,19 +150,19 @@ def _sentence(row: UpperRow) -> str:
         f"{named.short(name)}{basis} is {named.told(name, row.base)} and, told the cue in words, "
         f"{named.told(name, row.right)}: a difference of {named.told(name, row.gain, difference=True)}"
     )
-    if not said.tells(row.gain):
-        text += ", which cannot be told from none"
+    text += said.not_significant(row.gain)
     if row.survives is None or row.beyond is None:
         return f"{text}."
     text += f"; told a wrong cue the difference is {named.told(name, row.survives, difference=True)}"
     beyond = named.told(name, row.beyond, difference=True)
     if said.tells(row.beyond):
         return f"{text}; right against wrong cue: {beyond}."
-    return f"{text}; right against wrong cue: {beyond}, which cannot be told from none: the gain may be mere mention."
+    unclear = said.not_significant(row.beyond)
+    return f"{text}; right against wrong cue: {beyond}{unclear}: the gain may come from mentioning any cue."
 
 
 def _by_cue(row: UpperRow, cue_rows: Sequence[UpperRow]) -> str:
-    known = [r for r in cue_rows if r.gain.low is not None]
+    known = [r for r in cue_rows if r.gain.low is not None and r.gain.scripts >= DIFFERENCE.least]
     if len(known) < 2:
         return ""
     up, down = sum((r.gain.low or 0) > 0 for r in known), sum((r.gain.high or 0) < 0 for r in known)

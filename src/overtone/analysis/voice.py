@@ -5,6 +5,7 @@ Per condition over all clips and per style, so that a delivery that moves with t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from overtone.analysis import corpus
 from overtone.analysis.judged import by_status, replies_of
-from overtone.analysis.measures import METRICS, Estimate, estimate
+from overtone.analysis.measures import METRICS, Estimate, estimate, within
 from overtone.analysis.reading import Answer
 from overtone.schema import STYLES
 
@@ -23,7 +24,8 @@ QUALITY = (
 
 
 class Measured(Struct, frozen=True):
-    """A column: what is measured, in which unit, and which way is better. `detail` is read off expressiveness's."""
+    """A column: what is measured, in which unit, and which way is better. `detail` is read off expressiveness's; `ends`
+    are those of its scale, which its interval does not leave."""
 
     key: str
     label: str
@@ -32,6 +34,7 @@ class Measured(Struct, frozen=True):
     better: str = ""
     detail: str = ""
     digits: int = 2
+    ends: tuple[float, float] = (0.0, math.inf)
 
 
 DELIVERY = (
@@ -42,8 +45,8 @@ DELIVERY = (
     Measured("f0_hz", "Pitch", "Hz, median", detail="f0_hz", digits=0),
     Measured("f0_range_st", "Pitch range", "semitones", detail="f0_range_st", digits=1),
     Measured("rate_hz", "Rate", "syllables a second", detail="rate_hz"),
-    Measured("pause_share", "Pauses", "% of the time", "percent", detail="pause_share"),
-    Measured("level_dbfs", "Level", "dBFS", detail="level_dbfs", digits=1),
+    Measured("pause_share", "Pauses", "% of the time", "percent", detail="pause_share", ends=(0.0, 1.0)),
+    Measured("level_dbfs", "Level", "dBFS", detail="level_dbfs", digits=1, ends=(-math.inf, math.inf)),
 )
 COLUMNS = (
     *(Measured(name, METRICS[name].label, "1 to 5", "mos", "↑") for name in QUALITY),
@@ -80,7 +83,7 @@ def _measure(column: Measured, answers: Sequence[Answer]) -> Estimate | None:
         return corpus.over(column.key, answers)
     read = _detail(column.detail)
     rows = [(read(a), a.item.group) for a in answers]
-    return estimate(rows, kind="proportion" if column.key == "flat" else "mean")
+    return within(estimate(rows, kind="proportion" if column.key == "flat" else "mean"), *column.ends)
 
 
 def _detail(name: str) -> Callable[[Answer], float | None]:

@@ -1,9 +1,14 @@
-"""The standings in plain sentences: what was found, with its interval; "cannot be told" where it cannot."""
+"""The standings in plain sentences: what was found, with its interval, or what is missing for a conclusion."""
 
 from __future__ import annotations
 
 from overtone.analysis.measures import Estimate
+from overtone.analysis.minimums import SAME_ORDER, VOTES, shortfall
+from overtone.analysis.said import Sentence, p_value
 from overtone.arena.standings import Standing, Standings
+from overtone.stats.correlation import kendall_p
+
+LEVEL = 0.05
 
 
 def sentences(found: Standings) -> list[str]:
@@ -14,6 +19,9 @@ def sentences(found: Standings) -> list[str]:
         if standing.problem:
             said.append(f"{name}: no ratings: {standing.problem}.")
             continue
+        if standing.scripts < VOTES.least:
+            said += _texts(shortfall(VOTES, [(f"{name}, which run is best", standing.scripts)]))
+            continue
         best, *rest = standing.places
         top = [place.run for place in standing.places if place.places and place.places[0] == 1]
         if len(top) == 1 and best.rating is not None:
@@ -22,20 +30,25 @@ def sentences(found: Standings) -> list[str]:
                 f"({_points(best.rating)}; it wins {_share(best.won)} of its comparisons)."
             )
         else:
-            said.append(f"{name}: which of {_named(top)} is best cannot be told from {standing.votes} votes.")
+            said.append(f"{name}: {standing.votes} votes do not show which of {_named(top)} is best.")
         said += _leanings(name, standing)
     for a in found.agreements:
+        who = f"{a.first.capitalize()} and {a.second}"
         if a.tau.value is None:
-            said.append(f"Whether {a.first} and {a.second} rank alike cannot be told: {a.tau.note}.")
+            said.append(f"{who}: not enough data to compare their rankings: {a.tau.note}.")
             continue
-        tail = "whether they rank alike cannot be told"
-        if a.tau.low is not None and a.tau.low > 0:
-            tail = "they rank alike more than chance would"
-        elif a.tau.high is not None and a.tau.high < 0:
-            tail = "they rank in opposite order more than chance would"
+        if a.runs < SAME_ORDER.least:
+            said += _texts(shortfall(SAME_ORDER, [(f"whether {a.first} and {a.second} rank runs alike", a.runs)]))
+            continue
+        p = kendall_p(a.tau.value, a.runs)
+        tail = "no significant agreement or disagreement of their rankings"
+        if p <= LEVEL and a.tau.low is not None and a.tau.low > 0:
+            tail = "they rank the runs alike"
+        elif p <= LEVEL and a.tau.high is not None and a.tau.high < 0:
+            tail = "they rank the runs in opposite order"
         ends = "" if a.tau.low is None or a.tau.high is None else f" [{_signed(a.tau.low)} to {_signed(a.tau.high)}]"
         tau = f"Kendall's τ {_signed(a.tau.value)}{ends}"
-        said.append(f"{a.first.capitalize()} and {a.second}: {tau} over {a.runs} runs; {tail}.")
+        said.append(f"{who}: {tau} over {a.runs} runs, {p_value(p)} for unrelated rankings; {tail}.")
     return said
 
 
@@ -49,6 +62,10 @@ def _leanings(name: str, standing: Standing) -> list[str]:
         liked = words[key] if effect.value > 0 else other[key]
         said.append(f"{name}: votes lean towards {liked}, the runs held equal.")
     return said
+
+
+def _texts(found: list[Sentence]) -> list[str]:
+    return [sentence.text for sentence in found]
 
 
 def _points(e: Estimate) -> str:

@@ -75,8 +75,8 @@ def write_report(
     context = _context(readings, labels, corrected)
     context["warnings"] = [*missing, *context["warnings"]]
     linked = [reading for reading in readings if not has_own_tables(reading.benchmark)]  # their levels share scripts
-    source = Source(linked, labels[: len(linked)], arena=standings)
-    context["findings"] = sections(source, links) if linked else []
+    pictured = Source(linked, labels[: len(linked)], arena=standings)
+    context["findings"] = sections(pictured, links) if linked else []
     context["told"] = labels[: len(linked)] if len(linked) < len(labels) else []
     context["suites"] = _own_tables(readings, links)
     everybody = Source(readings, labels, arena=standings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
@@ -9,7 +10,7 @@ from overtone.analysis.agreeing import AgreementRow
 from overtone.analysis.alignment import Aligned
 from overtone.analysis.calibrated import Calibrated
 from overtone.analysis.judged import PANEL, Dimension, JudgedRow, Trouble
-from overtone.analysis.measures import METRICS, Estimate, from_interval
+from overtone.analysis.measures import METRICS, Estimate, from_interval, within
 from overtone.analysis.style import StyleRow
 from overtone.analysis.summary import ConditionSummary, Summary
 from overtone.analysis.voice import COLUMNS, Measured, VoiceRow
@@ -306,9 +307,12 @@ def calibrated(found: Sequence[Sequence[Calibrated]], summaries: Sequence[Summar
             d = known.get(row.dimension, Dimension(row.dimension, row.dimension))
             c = row.corrected
             about = {"condition": row.condition, "score": row.metric}
-            corrected = Estimate(c.value, c.low, c.high, c.labelled, c.rows)
+            scale = (-math.inf if d.low is None else d.low, math.inf if d.high is None else d.high)
+            ends = (min(scale[0], c.value), max(scale[1], c.value))  # a corrected mean may lie beyond its scale
+            corrected = within(Estimate(c.value, c.low, c.high, c.labelled, c.rows), *ends)
             judge, people = (
-                from_interval(part, part.low, part.high, part.rows) for part in (c.judge_only, c.human_only)
+                within(from_interval(part, part.low, part.high, part.rows), *ends)
+                for part in (c.judge_only, c.human_only)
             )
             lines.append(
                 Line(

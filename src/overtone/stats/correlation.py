@@ -6,6 +6,7 @@ clusters come from `bootstrap.clustered`.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -46,6 +47,20 @@ def kendall(a: Numbers, b: Numbers) -> float:
     opposite = _inversions(second[np.lexsort((second, first))])
     same_minus_opposite = pairs - tied_first - tied_second + tied_both - 2 * opposite
     return _bounded(same_minus_opposite / math.sqrt(pairs - tied_first) / math.sqrt(pairs - tied_second))
+
+
+def kendall_p(tau: float, rows: int) -> float:
+    """The two-sided probability that two unrelated orders of so many rows, without ties, have a τ at least this far
+    from 0. Exact: it counts the orders by their number of inversions."""
+    orders = [1]  # how many orders of one row have 0 inversions
+    for size in range(2, rows + 1):  # the next row passes 0 to size − 1 of those before it
+        sums = [0, *itertools.accumulate(orders), *[sum(orders)] * (size - 1)]
+        orders = [sums[k + 1] - sums[max(0, k + 1 - size)] for k in range(len(orders) + size - 1)]
+    pairs = rows * (rows - 1) // 2
+    extreme = sum(
+        count for inversions, count in enumerate(orders) if abs(1 - 2 * inversions / max(pairs, 1)) >= abs(tau) - 1e-9
+    )
+    return extreme / sum(orders)
 
 
 def partial(a: Numbers, b: Numbers, given: Sequence[Numbers] | Numbers | Array, *, ranked: bool = False) -> float:

@@ -99,7 +99,7 @@ def _subtitle(basis: str, between: bool) -> str:
     unsure = " Cues not validated." if basis == "unvalidated" else ""
     return (
         f"below the diagonal: Pearson’s r from case to case within a model.{upper} Bold: the 95 % interval excludes 0. "
-        f"Grey: without an interval. Hatched: cannot be told.{unsure}"
+        f"Grey: without an interval. Hatched: no number.{unsure}"
     )
 
 

@@ -1,0 +1,92 @@
+"""The least data that each kind of sentence needs, in one place, with the reason. Tables show every number they have;
+a sentence draws a conclusion, so below its minimum it says what is missing instead. `docs/findings/minimums.md` shows
+this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from overtone.analysis.said import Sentence
+
+MORE_SCRIPTS = (
+    "To add scripts, repeat the run's `overtone run` command with a larger --limit, or without one: it extends the run "
+    "and asks only what is new"
+)
+SHOWN = 4  # subjects that one sentence names
+
+
+class Minimum(Struct, frozen=True):
+    """What one kind of sentence needs: at least `least` of `unit`, because of `reason`. `supply` says how to get it."""
+
+    kind: str
+    least: int
+    unit: str
+    reason: str
+    supply: str = MORE_SCRIPTS
+
+
+RATE = Minimum(
+    "a rate or a mean, and a place among other rates by it",
+    10,
+    "scripts",
+    "with fewer, one script alone moves a rate by more than 10 points",
+)
+DIFFERENCE = Minimum(
+    "a difference on the same scripts",
+    6,
+    "scripts",
+    "with five, even a difference of the same sign on every script has p = 0.06 in a sign-flip test (2 of 32 patterns)",
+)
+LARGEST_LOSS = Minimum(
+    "the stage of the funnel that loses most",
+    20,
+    "scripts that came through all stages before, at each stage compared",
+    "with 19, the 95 % interval of a share can be 44 points wide, wider than stages usually differ",
+)
+BEST_PROMPT = Minimum(
+    "the best prompt, chosen on one half of the scripts and shown on the other",
+    20,
+    "scripts",
+    "each half needs the 10 scripts of a rate",
+)
+CORRELATION = Minimum(
+    "whether two measures rise together",
+    8,
+    "scripts, or models where models are compared",
+    "a bootstrap of fewer than eight has too few different samples for an interval (10 of three, 6,435 of eight)",
+    "Ask more scripts, or give runs of more models to `overtone analyze`",
+)
+SAME_ORDER = Minimum(
+    "whether two rankings of runs agree",
+    5,
+    "runs in both rankings",
+    "two unrelated rankings of four runs are equal or opposite in 2 of 24 cases, which is more than 5 %",
+    "Give more runs to `overtone arena`, and collect votes on them",
+)
+VOTES = Minimum(
+    "the best run of an arena, and what its votes lean towards",
+    10,
+    "scripts with votes",
+    "with fewer, one script alone moves a share of votes by more than 10 points",
+    "Draw more pairs with `overtone arena RUN... --pairs N`, and collect votes on them",
+)
+MINIMUMS = (RATE, DIFFERENCE, LARGEST_LOSS, BEST_PROMPT, CORRELATION, SAME_ORDER, VOTES)
+
+
+def shortfall(minimum: Minimum, lacking: Iterable[tuple[str, int]]) -> list[Sentence]:
+    """Say in one sentence for which subjects there is too little data, how much each has, what is needed and how to get
+    it; none where nothing lacks."""
+    found = list(dict.fromkeys(lacking))
+    if not found:
+        return []
+    named = [f"{subject} ({have:,} of {minimum.least})" for subject, have in found[:SHOWN]]
+    if len(found) > SHOWN:
+        named.append(f"{len(found) - SHOWN} more")
+    text = (
+        f"Not enough data for a sentence on: {'; '.join(named)}. It needs at least {minimum.least} {minimum.unit}: "
+        f"{minimum.reason}. {minimum.supply}."
+    )
+    return [Sentence(text)]

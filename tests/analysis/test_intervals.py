@@ -1,0 +1,91 @@
+"""No interval leaves the scale of its measure, however few scripts it is of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from overtone.analysis.measures import METRICS, Estimate
+from overtone.analysis.reading import Reading, open_run
+from overtone.analysis.summary import summarise_reading
+from overtone.report.results import RESULTS, result_tables
+from overtone.schema import Score
+from tests.analysis.small import Maker, item
+
+Detail = dict[str, float | int | str | None]
+CLOSED = {name: about for name, about in METRICS.items() if about.kind == "mean"}
+RUBRICS = (
+    '{"cspeechrel": {"label": "C4", "low": 1, "high": 5, "styles": ["target"]},'
+    ' "cspeechrel_implicit": {"label": "C4, implicit", "low": 1, "high": 5, "styles": ["target"]}}'
+)
+
+
+def extremes(folder: Path) -> Reading:
+    """Two scripts, at the two ends of every scale: an interval by Student's t is wider than any of them."""
+    run = Maker(folder)
+    run.store.set_meta({"rubrics": RUBRICS})
+    for number, script in enumerate(("s1", "s2")):
+        scores = []
+        for name, about in CLOSED.items():
+            low = about.least if about.low is None else about.low
+            ends = (0.3 if low is None else max(low, -0.5), 1.0 if about.high is None else about.high)
+            told: Detail = {"reply": "sad", "wanted": "sad" if number else "happy"} if "emoalign" in name else {}
+            scores.append(Score(name, f"{name}|v1", ends[number], "", told))
+        detail: Detail = {"pause_share": 0.9 * number, "f0_hz": 80.0 + 300 * number}
+        scores.append(Score("expressiveness", "expressiveness|v1", 3.0 * number, "", detail))
+        for judge in ("a", "b"):
+            scores.append(Score(f"cspeechrel@{judge}", f"cspeechrel@{judge}|v1", 1.0))
+            scores.append(Score(f"cspeechrel_implicit@{judge}", f"cspeechrel_implicit@{judge}|v1", 1.0 + 4 * number))
+        talk = item(f"c{number}", "converse", level=3, category="conversation", script=script)
+        run.answered(talk, "well", *scores, condition="enhance/audio", audio=b"RIFF" if number else b"RIFX")
+        run.choice(item(f"v{number}", "choose", script=script), "A" if number else "B")
+        run.transcript(item(f"t{number}", "transcribe", category="asr", script=script), 4 * number, 4)
+    return open_run(run.done(), light=True)
+
+
+@pytest.fixture(scope="module")
+def reading(tmp_path_factory: pytest.TempPathFactory) -> Reading:
+    return extremes(tmp_path_factory.mktemp("extremes") / "run")
+
+
+@pytest.fixture(scope="module")
+def measures(reading: Reading) -> dict[str, Estimate]:
+    found = summarise_reading(reading).conditions
+    return next(c.conversation.measures for c in found if c.conversation is not None)
+
+
+@pytest.mark.parametrize("name", sorted(CLOSED))
+def test_the_interval_of_a_metric_ends_with_its_scale(measures: dict[str, Estimate], name: str) -> None:
+    e, about = measures[name], CLOSED[name]
+    assert e.value is not None and e.low is not None and e.high is not None
+    low = about.least if about.low is None else about.low
+    assert low is None or e.low >= low
+    assert about.high is None or e.high <= about.high
+    assert e.low <= e.value <= e.high
+
+
+def test_the_interval_of_bertscore_ends_at_the_lowest_cosine(measures: dict[str, Estimate]) -> None:
+    e = measures["bertscore"]
+    assert (e.value, e.low, e.high) == (0.25, -1.0, 1.0)
+    assert (e.best, e.worst) == (None, None), "a missing reply is not taken to be that bad"
+
+
+def test_no_interval_of_any_table_leaves_its_scale(reading: Reading) -> None:
+    seen = 0
+    for name in RESULTS.keys() - {"headline", "published"}:
+        for table in result_tables(name, [reading]):
+            for line in table.lines:
+                for head, cell in zip(table.heads, line.cells, strict=True):
+                    e = cell.estimate
+                    if e is None or e.low is None or e.high is None:
+                        continue
+                    seen += 1
+                    place = (table.key, head, e)
+                    if cell.kind in ("percent", "points"):
+                        assert e.low >= -1 and (e.high <= 1 or "WER" in head), place
+                    elif table.key.startswith("judged") or "1 to 5" in head:
+                        assert 1 <= e.low <= e.high <= 5, place
+                    elif table.key == "differences":
+                        assert -4 <= e.low <= e.high <= 4, place
+    assert seen > 40
