@@ -107,10 +107,13 @@ def test_repeatability_counts_equal_answers_to_the_same_request() -> None:
     assert audits.repeatability(draws[:1], ["a", "b", "c", "d"], "d", ordered=True).value is None
 
 
-def test_with_one_group_there_is_a_value_and_no_claim() -> None:
+def test_with_few_groups_there_is_a_value_and_no_claim() -> None:
     found = audits.ties(CHOICES, CHOICES, ["one"] * N, "d")
     assert found.value == 0 and found.low is None and found.off is None
-    assert "one group only" in found.sentence
+    assert found.sentence.startswith("Not enough data for a sentence on: ties, d (1 of 10)")
+    first, groups = np.ones(N), [str(n % 9) for n in range(N)]
+    bias, _ = audits.position(first, groups, "d", turned=first, turned_groups=groups)
+    assert bias.value == 1 and bias.low is not None and bias.off is None, "nine groups are too few for a claim"
 
 
 def test_agreement_is_one_with_oneself_none_without_variation_and_near_nothing_by_chance() -> None:

@@ -19,12 +19,12 @@ from overtone.analysis import said
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.counterfactual_pairs import RENDERING, REPEAT, About, Moved, Still, gather
 from overtone.analysis.measures import Estimate, estimate, from_comparison, status
-from overtone.analysis.minimums import DIFFERENCE, RATE, shortfall
 from overtone.analysis.parts import Detection, detection, false_cues
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.analysis.style import StyleRow, by_size, square_of, style_rows
 from overtone.stats import multiple, paired
+from overtone.stats.minimums import DIFFERENCE, RATE
 
 SEED = 11
 DRAWS = 4000
@@ -216,7 +216,7 @@ def sentences(found: Counterfactual) -> list[Sentence]:
                 f"sensitivity {said.plain(style.sensitivity, 3)}{said.not_significant(style.sensitivity)}."
             )
             lines.append(Sentence(text, reply.key))
-    return [*lines, *shortfall(RATE, few)]
+    return [*lines, *said.shortfall(RATE, few)]
 
 
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -21,12 +21,12 @@ from overtone.analysis import said
 from overtone.analysis.cases_under import Names, Under
 from overtone.analysis.funnel_stages import DEFAULT, ORDER, Stages, Table, read_tables, signature
 from overtone.analysis.measures import Estimate, correct, estimate, from_interval
-from overtone.analysis.minimums import DIFFERENCE, LARGEST_LOSS, RATE, shortfall
 from overtone.analysis.reading import Reading
 from overtone.analysis.said import Sentence
 from overtone.schema import STYLES
 from overtone.stats import cluster
 from overtone.stats.many import Parts
+from overtone.stats.minimums import DIFFERENCE, LARGEST_LOSS, RATE
 
 _Values = npt.NDArray[np.float64]
 _Rows = npt.NDArray[np.intp]
@@ -176,7 +176,7 @@ def sentences(found: Funnel) -> list[Sentence]:
             else:
                 lines.append(Sentence(f"{given}: {_say_step(row.stage, row.step)}", row.key))
     lines += [sentence for sentence in losses if not sentence.key]
-    lines += shortfall(RATE, few)
+    lines += said.shortfall(RATE, few)
     gains = [gain for gain in said.headline(found.gains) if gain.difference.value is not None]
     for gain in gains:
         if gain.difference.scripts >= DIFFERENCE.least:
@@ -188,7 +188,7 @@ def sentences(found: Funnel) -> list[Sentence]:
             lines.append(Sentence(text, gain.key))
     too_few = [gain for gain in gains if gain.difference.scripts < DIFFERENCE.least]
     named = [(f"{g.condition} against {g.base}, {LABELS[g.stage]}", g.difference.scripts) for g in too_few]
-    return [*lines, *shortfall(DIFFERENCE, named)]
+    return [*lines, *said.shortfall(DIFFERENCE, named)]
 
 
 def _losses(rows: Sequence[StageRow]) -> Iterator[Sentence]:
@@ -202,7 +202,7 @@ def _losses(rows: Sequence[StageRow]) -> Iterator[Sentence]:
             continue
         few = [(f"{condition}, {LABELS[row.stage]}", onward.scripts) for row, onward in steps]
         if lacking := [(name, scripts) for name, scripts in few if scripts < LARGEST_LOSS.least]:
-            yield from shortfall(LARGEST_LOSS, [(f"where most is lost: {name}", n) for name, n in lacking])
+            yield from said.shortfall(LARGEST_LOSS, [(f"where most is lost: {name}", n) for name, n in lacking])
             continue
         (lost, share), (second, other) = sorted(steps, key=lambda step: step[1].value or 0.0)[:2]
         text = (

@@ -14,13 +14,13 @@ from msgspec import Struct
 from overtone.analysis import named, said
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import Estimate, Measure, from_interval, within
-from overtone.analysis.minimums import RATE, shortfall
 from overtone.analysis.published import COLUMNS, PublishedColumn, papers, published
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.analysis.standing import headline, prompt_notes, talk_condition
 from overtone.schema import STYLES
 from overtone.stats import cluster
+from overtone.stats.minimums import RATE
 
 SIGNATURE = "leaderboard|v1|lb1:mean(voice_accuracy,reasoning_accuracy)|lb2:ves|lb3:mean(c1,c4)|prompt:fixed"
 SCRIPTS = 1137  # of the paper's benchmark
@@ -169,7 +169,7 @@ def sentences(found: Leaderboard) -> list[Sentence]:
             )
             text += f"; not like for like: {'; '.join(differs)}." if differs else "."
             told.append(Sentence(text, f"{entrant.key}/{board.key}"))
-    return [*told, *shortfall(RATE, few)]
+    return [*told, *said.shortfall(RATE, few)]
 
 
 # ── rows ────────────────────────────────────────────────────────────────────────────────────────────────────────────

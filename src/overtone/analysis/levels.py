@@ -20,7 +20,6 @@ from overtone.analysis import named, said
 from overtone.analysis.cases_under import Names, Under
 from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Estimate, from_interval
-from overtone.analysis.minimums import CORRELATION, shortfall
 from overtone.analysis.published import COLUMNS, VARIANTS, papers, published
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
@@ -28,6 +27,7 @@ from overtone.analysis.standing import prompt_notes, talk_condition
 from overtone.schema import Item
 from overtone.stats import nested
 from overtone.stats.cluster import Interval
+from overtone.stats.minimums import CORRELATION
 
 SEED, DRAWS, MODEL_DRAWS = 5, 1000, 2000
 FEWEST = CORRELATION.least  # models, and scripts: below it there is no interval
@@ -154,7 +154,7 @@ def sentences(found: Levels) -> list[Sentence]:
                 few.append((subject, row.pearson.scripts))
             else:
                 told.append(Sentence(_sentence(row), row.key))
-    return [*told, *shortfall(CORRELATION, few)]
+    return [*told, *said.shortfall(CORRELATION, few)]
 
 
 def _among(row: LevelRow) -> str:

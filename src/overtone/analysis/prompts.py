@@ -19,9 +19,9 @@ from overtone.analysis import named, said
 from overtone.analysis.cases_under import Names, Under, unique
 from overtone.analysis.judged import by_status, replies_of
 from overtone.analysis.measures import Estimate, Measure, estimate, status
-from overtone.analysis.minimums import BEST_PROMPT, RATE, shortfall
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
+from overtone.stats.minimums import BEST_PROMPT, RATE
 
 SEED = 5
 SIGNATURE = f"prompts|v1|split:scripts-in-half|crossfit:2|choice:highest-mean,ties-to-the-plainer|seed:{SEED}"
@@ -142,7 +142,7 @@ def sentences(found: Prompts) -> list[Sentence]:
     enough = [choice for choice in chosen if choice.fair[choice.by[0]].scripts >= BEST_PROMPT.least]
     told = [Sentence(_choice_sentence(choice), choice.key) for choice in enough]
     lacking = [(c, c.fair[c.by[0]].scripts) for c in chosen if c not in enough]
-    told += shortfall(BEST_PROMPT, ((f"the best prompt by {_by(choice)}", scripts) for choice, scripts in lacking))
+    told += said.shortfall(BEST_PROMPT, ((f"the best prompt by {_by(choice)}", scripts) for choice, scripts in lacking))
     few: list[tuple[str, int]] = []
     for row in found.failures:
         bad = {k: e for k, e in row.kinds.items() if e.value}
@@ -155,7 +155,7 @@ def sentences(found: Prompts) -> list[Sentence]:
                 told.append(Sentence(f"{subject}: {each}.", row.key))
             else:
                 few.append((f"{row.prompt}, the rate of {', '.join(KINDS[k] for k in bad)}{_over(row.basis)}", scripts))
-    return [*told, *shortfall(RATE, few)]
+    return [*told, *said.shortfall(RATE, few)]
 
 
 def _by(choice: Choice) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
 from overtone.analysis.measures import Estimate
+from overtone.stats import minimums
+from overtone.stats.minimums import Minimum
 
 
 class Sentence(Struct, frozen=True):
@@ -16,6 +18,13 @@ class Sentence(Struct, frozen=True):
 
     text: str
     key: str = ""
+
+
+def shortfall(minimum: Minimum, lacking: Iterable[tuple[str, int]]) -> list[Sentence]:
+    """Return the sentence on subjects that have too little data, each as (subject, how much it has); none where there
+    are none. It speaks of no number, so it has no key."""
+    text = minimums.shortfall(minimum, lacking)
+    return [Sentence(text)] if text else []
 
 
 class _Row(Protocol):

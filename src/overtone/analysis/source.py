@@ -17,11 +17,11 @@ from overtone import cues
 from overtone.analysis import named, said
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import Estimate, Measure
-from overtone.analysis.minimums import DIFFERENCE, shortfall
 from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.schema import STYLES
+from overtone.stats.minimums import DIFFERENCE
 
 SIGNATURE = "source|v1|pairs:case-means|interval:student-by-script,within-the-scale|difference:first-less-second"
 FIRST = "synthesis"  # is compared with each other source
@@ -154,7 +154,7 @@ def sentences(found: Sources) -> list[Sentence]:
             worse = second if ((gap.value or 0.0) > 0) != lower else first
             text = f"{what}: {numbers}; worse on {worse} by {apart} ({first} less {second}, {gap.scripts} scripts)."
         told.append(Sentence(text, row.key))
-    return [*told, *shortfall(DIFFERENCE, few)]
+    return [*told, *said.shortfall(DIFFERENCE, few)]
 
 
 def _shared(answers: Iterable[Answer], first: str, second: str) -> dict[str, list[tuple[Place, Answer]]]:

@@ -17,12 +17,12 @@ from overtone import cues
 from overtone.analysis import named, said
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import MEASURES, TIE, Estimate, Measure, correct, estimate, from_comparison
-from overtone.analysis.minimums import DIFFERENCE, RATE, shortfall
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.runs.selection import same_signature
 from overtone.schema import STYLES, Item
 from overtone.stats import multiple, paired
+from overtone.stats.minimums import DIFFERENCE, RATE
 
 SEED = 13
 DRAWS = 4000
@@ -146,8 +146,10 @@ def sentences(found: TextOnly) -> list[Sentence]:
         lines.append(Sentence(text, left.key))
     few = [(r, r.difference.scripts) for r in compared if r.difference.scripts < DIFFERENCE.least]
     left_few = [(r, r.accuracy.scripts) for r in unsolved if r.accuracy.scripts < RATE.least]
-    lines += shortfall(DIFFERENCE, ((f"{row.prompt}, {row.label} with and without the sound", n) for row, n in few))
-    lines += shortfall(RATE, ((f"{left.label}, questions that no text-only run gets", n) for left, n in left_few))
+    lines += said.shortfall(
+        DIFFERENCE, ((f"{row.prompt}, {row.label} with and without the sound", n) for row, n in few)
+    )
+    lines += said.shortfall(RATE, ((f"{left.label}, questions that no text-only run gets", n) for left, n in left_few))
     return lines
 
 

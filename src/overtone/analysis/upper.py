@@ -15,11 +15,11 @@ from overtone import cues
 from overtone.analysis import named, said
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import TIE, Estimate, Measure, from_interval
-from overtone.analysis.minimums import DIFFERENCE, shortfall
 from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.stats import cluster
+from overtone.stats.minimums import DIFFERENCE
 
 SIGNATURE = (
     "upper|v1|conditions:enhance,oracle,oracle-false|clips:cued|pairs:case,repeat|complete:all-conditions-asked|"
@@ -140,7 +140,7 @@ def sentences(found: Upper) -> list[Sentence]:
                 row, [r for r in found.rows if r.by == "cue" and (r.basis, r.measure) == (row.basis, row.measure)]
             ):
                 told.append(Sentence(line, row.key))
-    return [*told, *shortfall(DIFFERENCE, few)]
+    return [*told, *said.shortfall(DIFFERENCE, few)]
 
 
 def _sentence(row: UpperRow) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from overtone.analysis.measures import Estimate
-from overtone.analysis.minimums import SAME_ORDER, VOTES, shortfall
-from overtone.analysis.said import Sentence, p_value
+from overtone.analysis.said import p_value
 from overtone.arena.standings import Standing, Standings
 from overtone.stats.correlation import kendall_p
+from overtone.stats.minimums import SAME_ORDER, VOTES, shortfall
 
 LEVEL = 0.05
 
@@ -20,7 +20,7 @@ def sentences(found: Standings) -> list[str]:
             said.append(f"{name}: no ratings: {standing.problem}.")
             continue
         if standing.scripts < VOTES.least:
-            said += _texts(shortfall(VOTES, [(f"{name}, which run is best", standing.scripts)]))
+            said.append(shortfall(VOTES, [(f"{name}, which run is best", standing.scripts)]))
             continue
         best, *rest = standing.places
         top = [place.run for place in standing.places if place.places and place.places[0] == 1]
@@ -38,7 +38,7 @@ def sentences(found: Standings) -> list[str]:
             said.append(f"{who}: not enough data to compare their rankings: {a.tau.note}.")
             continue
         if a.runs < SAME_ORDER.least:
-            said += _texts(shortfall(SAME_ORDER, [(f"whether {a.first} and {a.second} rank runs alike", a.runs)]))
+            said.append(shortfall(SAME_ORDER, [(f"whether {a.first} and {a.second} rank runs alike", a.runs)]))
             continue
         p = kendall_p(a.tau.value, a.runs)
         tail = "no significant agreement or disagreement of their rankings"
@@ -62,10 +62,6 @@ def _leanings(name: str, standing: Standing) -> list[str]:
         liked = words[key] if effect.value > 0 else other[key]
         said.append(f"{name}: votes lean towards {liked}, the runs held equal.")
     return said
-
-
-def _texts(found: list[Sentence]) -> list[str]:
-    return [sentence.text for sentence in found]
 
 
 def _points(e: Estimate) -> str:

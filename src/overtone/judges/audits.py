@@ -16,6 +16,7 @@ from overtone.judges.people import DRAWS, known
 from overtone.stats import agreement as krippendorff
 from overtone.stats import bootstrap, cluster, correlation
 from overtone.stats.cluster import Interval
+from overtone.stats.minimums import JUDGE_FAULT, shortfall
 
 Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
@@ -37,8 +38,8 @@ class Finding(Struct, frozen=True):
 
     @property
     def off(self) -> bool | None:
-        """Whether the interval leaves the ideal out; None where nothing can be said."""
-        if self.ideal is None or self.low is None or self.high is None:
+        """Whether the interval leaves the ideal out; None where there is too little data to say."""
+        if self.ideal is None or self.low is None or self.high is None or self.groups < JUDGE_FAULT.least:
             return None
         return not self.low <= self.ideal <= self.high
 
@@ -290,8 +291,6 @@ def _percent(share: Interval) -> str:
 
 def _by(found: Interval, ideal: float, above: str, below: str, neither: str) -> str:
     """Which sentence the interval allows."""
-    if math.isnan(found.low):
-        return "one group only, so nothing is known of the spread"
     return above if found.low > ideal else below if found.high < ideal else neither
 
 
@@ -304,4 +303,7 @@ def _finding(
     parts: Mapping[str, float | None] | None = None,
 ) -> Finding:
     numbers = known(found.value), known(found.low), known(found.high)
+    if found.clusters < JUDGE_FAULT.least:
+        subject = f"{audit}, {dimension}" if dimension else audit
+        sentence = shortfall(JUDGE_FAULT, [(subject, found.clusters)])
     return Finding(audit, dimension, *numbers, ideal, found.rows, found.clusters, sentence, dict(parts or {}))

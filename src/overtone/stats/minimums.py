@@ -9,8 +9,6 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from overtone.analysis.said import Sentence
-
 MORE_SCRIPTS = (
     "To add scripts, repeat the run's `overtone run` command with a larger --limit, or without one: it extends the run "
     "and asks only what is new"
@@ -73,20 +71,26 @@ VOTES = Minimum(
     "with fewer, one script alone moves a share of votes by more than 10 points",
     "Draw more pairs with `overtone arena RUN... --pairs N`, and collect votes on them",
 )
-MINIMUMS = (RATE, DIFFERENCE, LARGEST_LOSS, BEST_PROMPT, CORRELATION, SAME_ORDER, VOTES)
+JUDGE_FAULT = Minimum(
+    "a fault of a judge that an audit looks for",
+    10,
+    "scripts or groups of labelled replies",
+    "with fewer, one of them alone moves a share by more than 10 points",
+    "Label replies of more scripts, and repeat the `overtone judge validate` command",
+)
+MINIMUMS = (RATE, DIFFERENCE, LARGEST_LOSS, BEST_PROMPT, CORRELATION, SAME_ORDER, VOTES, JUDGE_FAULT)
 
 
-def shortfall(minimum: Minimum, lacking: Iterable[tuple[str, int]]) -> list[Sentence]:
-    """Say in one sentence for which subjects there is too little data, how much each has, what is needed and how to get
-    it; none where nothing lacks."""
+def shortfall(minimum: Minimum, lacking: Iterable[tuple[str, int]]) -> str:
+    """Say in one text for which subjects there is too little data, how much each has, what is needed and how to get it;
+    "" where nothing lacks."""
     found = list(dict.fromkeys(lacking))
     if not found:
-        return []
+        return ""
     named = [f"{subject} ({have:,} of {minimum.least})" for subject, have in found[:SHOWN]]
     if len(found) > SHOWN:
         named.append(f"{len(found) - SHOWN} more")
-    text = (
+    return (
         f"Not enough data for a sentence on: {'; '.join(named)}. It needs at least {minimum.least} {minimum.unit}: "
         f"{minimum.reason}. {minimum.supply}."
     )
-    return [Sentence(text)]
