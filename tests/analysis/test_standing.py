@@ -125,6 +125,17 @@ def plain(folder: Path) -> Path:
     return run.done()
 
 
+def test_findings_say_on_whose_clips_they_stand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = str(both(tmp_path / "run"))
+    assert main(["analyze", run, "--finding", "leaderboard"]) == 0
+    page = capsys.readouterr().out
+    assert "Over the clips of synthesis; --source chooses those of human, or all." in page
+    assert main(["analyze", run, "--finding", "leaderboard", "--source", "human"]) == 0
+    assert "Over the clips" not in capsys.readouterr().out
+    assert main(["analyze", run, "--finding", "source", "--source", "human"]) == 0
+    assert "on synthesis" in capsys.readouterr().out, "the comparison of sources reads them all"
+
+
 def test_compare_and_check_stand_on_the_source_that_was_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

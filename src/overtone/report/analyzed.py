@@ -13,7 +13,7 @@ from overtone.analysis.findings import FINDINGS, Finding, Settings
 from overtone.analysis.funnel import TOLD
 from overtone.analysis.reading import Reading
 from overtone.analysis.said import Sentence
-from overtone.analysis.standing import of_source, source_note
+from overtone.analysis.standing import of_source, over_headline
 from overtone.errors import UsageError
 from overtone.report import where
 from overtone.report.findings import breakdowns, joined, tables_of
@@ -99,8 +99,8 @@ def _states(readings: Sequence[Reading], labels: Sequence[str]) -> Iterator[str]
             what = [f"{n:,} {word}" for n, word in ((failed, "failed"), (pending, "not asked yet")) if n]
             more = "; the command that ran it goes on" if pending else ""
             yield f"{label}: of {len(reading.answers):,} asks {' and '.join(what)}{more}"
-        notes = [*reading.notes, source_note(reading)]
-        yield from (f"{label}: {note}" for note in notes if note)
+        (narrowed,) = over_headline([reading])
+        yield from (f"{label}: {note}" for note in narrowed.notes)
 
 
 def parts(found: Analyzed, by: str = "overall") -> list[Part]:
