@@ -84,7 +84,7 @@ def test_without_a_wrong_cue_the_gain_stands_alone_and_that_is_said(tmp_path: Pa
     found = upper(make(tmp_path, {"enhance": [1, 2], "oracle": [4, 5]}))
     row = found.row("cspeechrel")
     assert row is not None and row.gain.value == 3 and row.survives is None
-    assert "whether the gain survives a wrong cue cannot be told" in found.notes[0]
+    assert "it is not known whether a wrong cue gives the same gain" in found.notes[0]
 
 
 def test_the_told_replies_may_be_a_run_of_their_own(tmp_path: Path) -> None:

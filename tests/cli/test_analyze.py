@@ -166,7 +166,7 @@ def test_a_killed_run_is_told_of_as_far_as_it_came(tmp_path: Path, capsys: pytes
 
 def test_what_cannot_be_told_says_what_to_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, toy(tmp_path / "a"))
-    assert "Nothing can be told." in text
+    assert "Not enough data to answer this; the notes say what is missing" in text
     assert "run with --prompt enhance,oracle,oracle-false" in text
     assert "overtone score RUN --judge SPEC" in text
 

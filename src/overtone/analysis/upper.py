@@ -98,7 +98,8 @@ def _compared(
         return [], notes
     conditions = _conditions(asked, input)
     if len(conditions) < 3:
-        notes.append(f"Nothing was asked under {WRONG}/{input}: whether the gain survives a wrong cue cannot be told.")
+        unknown = "so it is not known whether a wrong cue gives the same gain"
+        notes.append(f"Nothing was asked under {WRONG}/{input}, {unknown}.")
     found = []
     for basis, part in by_basis(replies, lambda a: a.item.status):
         for name in (n for n in MEASURES if n in measures):

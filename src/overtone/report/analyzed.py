@@ -23,7 +23,7 @@ from overtone.report.html import run_labels
 from overtone.report.table import PartTable
 from overtone.report.written import make_console, markdown, plain, safe, to_terminal
 
-NOTHING = "Nothing can be told."
+NOTHING = "Not enough data to answer this; the notes say what is missing and what to run."
 ASK = "The cases under a number: --behind KEY; --format json has every number's key."
 
 

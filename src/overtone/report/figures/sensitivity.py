@@ -171,5 +171,5 @@ def _notes(answers: Parts, cued: Sequence[object]) -> list[str]:
             "control clips."
         )
     if answers and not cued:
-        notes.append("No false-cue questions: d′ cannot be told.")
+        notes.append("No false-cue questions were asked: there is no d′.")
     return notes
