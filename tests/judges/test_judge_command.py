@@ -137,7 +137,7 @@ def test_a_judge_that_answers_nothing_or_nobody_is_an_error_that_says_why(
     with JudgeServer(verdict=good) as server:
         server.always = "words"
         command = ["judge", "validate", server.spec(), "--labels", "labels.csv", "--rubric", "echomind"]
-        assert main(command) == 2
+        assert main(command) == 3
     err = capsys.readouterr().err
     assert "gave no verdict on 'cctxfit' for any of 6 labelled units" in err and "does not begin with {" in err
 
@@ -149,7 +149,7 @@ def test_a_budget_stops_cleanly_and_the_same_command_goes_on(home: Path, capsys:
         spec = server.spec("budget_requests=5")
         assert main(["judge", "validate", spec, *command]) == 4
         assert server.count == 5
-        assert "the same command goes on" in capsys.readouterr().out
+        assert "the same command resumes" in capsys.readouterr().out
         assert main(["judge", "validate", server.spec(), *command]) == 0
         assert server.count == 12
 

@@ -145,3 +145,22 @@ def test_proofs_lie_in_the_users_data_folder_and_a_damaged_one_is_named(
     path.write_text("{")
     with pytest.raises(DataError, match="is no record of a judge"):
         record.validated("openai:x|hears:audio|calls:together", ves)
+
+
+def test_a_judge_that_says_the_opposite_of_people_is_asked_whether_a_and_b_are_exchanged(tmp_path: Path) -> None:
+    lines = ["id,words,reply_a,reply_b,preference"]
+    lines += [f"{number},Hi,one {number},two {number},{'AB'[number % 2]}" for number in range(30)]
+    (tmp_path / "pairs.csv").write_text("\n".join(lines))
+    pairs = labels.read(tmp_path / "pairs.csv")
+    opposite = [_judgement(unit, "preference", "BA"[int(unit.id) % 2]) for unit in pairs.units.values()]
+    guessing = [_judgement(unit, "preference", "AABB"[int(unit.id) % 4]) for unit in pairs.units.values()]
+    told = _validated(pairs, "pair", "preference", opposite).notes
+    assert [note for note in told if note.startswith("warning: ") and note.endswith("are A and B exchanged?")]
+    assert not [note for note in _validated(pairs, "pair", "preference", guessing).notes if "exchanged" in note]
+
+
+def test_a_judge_whose_scale_runs_the_other_way_is_asked_so(spoken: labels.Labels) -> None:
+    rows = spoken.of("ves")
+    turned = [_judgement(u, "ves", 6 - int(float(rows[n]["1"].value))) for n, u in spoken.units.items()]
+    (note,) = [n for n in _validated(spoken, "ves", "ves", turned).notes if n.startswith("warning: ")]
+    assert note.endswith("does one of the two scales run the other way?")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from overtone.analysis.judged import Dimension, judges_of, replies_of, scope_of
+from overtone.analysis.judged import Dimension, judges_of, replies_of, scope_of, scored_names
 from overtone.analysis.measures import Estimate, from_interval
 from overtone.analysis.reading import Answer
 from overtone.stats import agreement, cluster, correlation, kappa
@@ -38,7 +38,7 @@ class AgreementRow(Struct, frozen=True):
 def agreements(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -> list[AgreementRow]:
     """Over all of a run's conditions together."""
     asked = replies_of(answers)
-    names = {name for a in asked for name in a.scores if "@" in name}
+    names = scored_names(asked)
     rows = []
     for key, dimension in dimensions.items():
         judges = judges_of(key, names)

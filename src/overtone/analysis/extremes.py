@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from overtone.analysis.judged import PANEL, SPEECH, Dimension, by_status, judges_of, replies_of, value
+from overtone.analysis.judged import PANEL, SPEECH, Dimension, by_status, judges_of, replies_of, scored_names, value
 from overtone.analysis.measures import METRICS
 from overtone.analysis.reading import Answer
 
@@ -53,7 +53,7 @@ def extremes(answers: Iterable[Answer], dimensions: Mapping[str, Dimension], sho
     """None where fewer than two replies can be ranked, or all are alike."""
     bases = by_status(replies_of(answers))
     asked = [a for a in bases[0][1] if a.answered] if bases else []
-    names = {name for a in asked for name in a.scores if "@" in name}
+    names = scored_names(asked)
     keys = [k for k in (*FIRST, *dimensions) if k in dimensions and judges_of(k, names)]
     if keys:
         first = dimensions[keys[0]]

@@ -2,14 +2,15 @@
 
 A judge's scores are named DIMENSION@LABEL. What a dimension is called, its scale and which clips it is asked about
 stands in the run's meta under "rubrics", written when the run was judged; where it is missing, the scores alone speak.
-The panel is the mean over judges, of replies that every judge gave a value.
+The panel is the mean over judges, of replies that every judge gave a value. A judge without a single value for a
+dimension is left out of it.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -109,6 +110,17 @@ def judges_of(key: str, names: Iterable[str]) -> list[str]:
     return sorted(label for name in names for found, at, label in [name.partition("@")] if at and found == key)
 
 
+def judge_names(answers: Iterable[Answer], signatures: Collection[str]) -> set[str]:
+    """The names of judges' scores that these replies have, as far as they are among the run's `signatures`: a judge
+    that gave no value in the whole run is not."""
+    return {name for a in answers for name in a.scores if "@" in name and name in signatures}
+
+
+def scored_names(answers: Iterable[Answer]) -> set[str]:
+    """The names of judges' scores that have a value for at least one of these replies."""
+    return {name for a in answers for name, score in a.scores.items() if "@" in name and score.value is not None}
+
+
 def value(answer: Answer, key: str, judge: str, judges: Sequence[str]) -> float | None:
     """A judge's value of a reply, or the panel's: the mean of all judges, None where one of them has none."""
     if judge:
@@ -149,7 +161,7 @@ def judged(
 ) -> list[JudgedRow]:
     """Every dimension by the panel, where several judges gave it, and by each judge."""
     asked = replies_of(answers)
-    names = {name for a in asked for name in a.scores if "@" in name}
+    names = judge_names(asked, signatures)
     rows = []
     for basis, found in by_status(asked):
         for key, dimension in dimensions.items():
@@ -200,7 +212,7 @@ def differences(
 ) -> list[Difference]:
     """What counting quiet use of the cue adds, and what a judge that hears says beyond one that reads a description."""
     asked = replies_of(answers)
-    names = {name for a in asked for name in a.scores if "@" in name}
+    names = judge_names(asked, signatures)
     rows = []
     for basis, found in by_status(asked):
         rows += _implicit(basis, found, dimensions, names)

@@ -179,7 +179,7 @@ def _looked_at(reading: Reading, only: Collection[str] | None = None) -> _Run:
     by_style: dict[str, set[str]] = {}
     for answer in reading.answers:
         if answer.scores and answer.item.task == "converse" and not answer.item.part:
-            by_style.setdefault(answer.item.style, set()).update(answer.scores)
+            by_style.setdefault(answer.item.style, set()).update(answer.scores.keys() - reading.silent)
     styles: dict[str, set[str]] = {}
     for style, names in by_style.items():
         for name in names if only is None else names & set(only):

@@ -9,7 +9,7 @@ import contextlib
 import gc
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -61,6 +61,7 @@ class Reading(Struct):
     audio_path: Callable[[str], Path]  # where a reply's sound lies; refuses a name that is not plain hex
     source: str = ""  # whose clips the user asked for, "all" for a pool of them; see `standing`
     measured_twice: dict[str, str] = {}  # metric → the note that says which of its measurements is shown
+    silent: frozenset[str] = frozenset()  # judges' scores without a single value: not among `signatures`
 
     @property
     def name(self) -> str:
@@ -104,7 +105,10 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
             answers[failure.ask].failure = failure
 
     selection = store.selection()
+    silent = {name for name in selection.shown if "@" in name}
     for ask_id, score in store.scores():
+        if score.value is not None:
+            silent.discard(score.metric)
         if ask_id in answers:
             answers[ask_id].scores[score.metric] = score
     for ask_id, turn, score in store.turn_scores():
@@ -115,12 +119,24 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
         store.meta(),
         store.events(),
         list(answers.values()),
-        selection.shown,
-        list(selection.notes.values()),
+        {name: signature for name, signature in selection.shown.items() if name not in silent},
+        [*selection.notes.values(), *_silent_notes(silent)],
         len(items),
         store.audio_path,
         measured_twice=selection.notes,
+        silent=frozenset(silent),
     )
+
+
+def _silent_notes(silent: Collection[str]) -> list[str]:
+    """Name the judges whose scores have no value at all; the numbers are made without them."""
+    labels = sorted({name.partition("@")[2] for name in silent})
+    by_judge = {label: sorted(n.partition("@")[0] for n in silent if n.partition("@")[2] == label) for label in labels}
+    return [
+        f"Judge {label} gave no verdict on {', '.join(keys)}. It is left out of the panel there; "
+        f"'overtone score RUN --forget {label}' removes it."
+        for label, keys in by_judge.items()
+    ]
 
 
 def _lightened(item: Item) -> Item:

@@ -206,7 +206,7 @@ def summarise_reading(reading: Reading) -> Summary:
         signatures=reading.signatures,
         notes=[*reading.notes, *warnings],
         agreement=agreements(answers, dimensions),
-        troubles=troubles(answers, dimensions),
+        troubles=troubles(answers, read_dimensions(reading.meta, {*reading.signatures, *reading.silent})),
         alignment=[found for m in EMOALIGN if (found := alignment(talks, m)) is not None],
         source_note=source_note(reading),
     )

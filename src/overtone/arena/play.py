@@ -58,8 +58,9 @@ async def _play(
             stack.push_async_callback(sitting.close)
         for part in _rounds(field, table, count, seed):
             await asyncio.gather(*(_vote(field, table, sitting, rubric, part, on_judged) for sitting in sittings))
-            if any(sitting.outcome.stopped for sitting in sittings):
-                break
+            stopped = [sitting.outcome.stopped for sitting in sittings]
+            if any(why not in ("", "unreadable") for why in stopped) or (stopped and all(stopped)):
+                break  # of several judges, the others go on without one whose verdicts cannot be read
         return {sitting.judge.label: sitting.outcome for sitting in sittings}
 
 

@@ -50,7 +50,7 @@ class Counter:
 
 def add_up(total: Outcome, outcome: Outcome) -> None:
     """Several sittings as one."""
-    for field in ("asked", "answered", "cached", "unread", "failed", "requests", "cost"):
+    for field in ("asked", "answered", "cached", "unread", "failed", "requests", "cost", "by_rule"):
         setattr(total, field, getattr(total, field) + getattr(outcome, field))
     total.stopped, total.detail = outcome.stopped or total.stopped, outcome.detail or total.detail
 
@@ -64,14 +64,17 @@ def finish(outcome: Outcome, written: Path) -> int:
             f"{outcome.answered} of {outcome.asked} verdicts, {outcome.cached} of them kept from before; "
             f"{outcome.unread} unread, {outcome.failed} failed; {outcome.requests} requests{cost}."
         )
+    if outcome.stopped == "unreadable":
+        print(f"Stopped: {shown(outcome.detail)}. Another model or format=schema in the judge's SPEC may help.")
+        return EXIT_FAILURES
     if outcome.stopped:
-        print(f"Stopped: {shown(outcome.detail)}; the same command goes on.")
+        print(f"Stopped: {shown(outcome.detail)}; the same command resumes.")
     if outcome.stopped == "budget":
         return EXIT_BUDGET
     if outcome.failed:
         print("The same command asks for what failed once more.")
         return EXIT_FAILURES
-    return EXIT_OK
+    return EXIT_FAILURES if outcome.asked and outcome.empty else EXIT_OK
 
 
 def remember(found: Validation, rubric: Rubric, identity: str) -> None:
@@ -114,7 +117,7 @@ def print_validation(found: Validation) -> None:
         mark = {None: " ", True: "!", False: "✓"}[finding.off]
         console.print(f"{mark} {safe(name)}: {safe(finding.sentence)}{_limits(finding.low, finding.high)}")
     for note in found.notes:
-        console.print(f"note: {safe(note)}")
+        console.print(safe(note) if note.startswith("warning: ") else f"note: {safe(note)}")
 
 
 def _limits(low: float | None, high: float | None) -> str:

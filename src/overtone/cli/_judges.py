@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
@@ -50,18 +51,33 @@ class Judging:
         return [j for j in self.judges if j.label not in self.outcomes or not self.outcomes[j.label].stopped]
 
     def lines(self) -> list[str]:
-        found = []
-        for label, o in self.outcomes.items():
-            line = f"judge {label}: {o.answered} verdicts, {o.unread} unreadable, {o.failed} missing"
-            line += f", {o.skipped} with nothing to judge" if o.skipped else ""
-            line += f"; {o.requests} requests" + (f", ${o.cost:.2f}" if o.cost else "")
-            if o.stopped:
-                line += f"; stopped ({o.stopped}): {shown(o.detail)}; 'overtone score RUN --judge …' goes on"
-            found.append(line)
-        return found
+        return [_line(label, outcome) for label, outcome in self.outcomes.items()]
+
+    def warn(self) -> None:
+        """Write to stderr which judges failed or gave no verdict: for a command that prints nothing else."""
+        for label, outcome in self.outcomes.items():
+            if outcome.stopped or outcome.failed or outcome.empty:
+                print(f"overtone: {_line(label, outcome)}", file=sys.stderr)
 
     @property
     def exit_code(self) -> int:
-        if any(o.stopped == "budget" for o in self.outcomes.values()):
+        outcomes = self.outcomes.values()
+        if any(o.stopped == "budget" for o in outcomes):
             return EXIT_BUDGET
-        return EXIT_FAILURES if any(o.failed or o.stopped for o in self.outcomes.values()) else EXIT_OK
+        return EXIT_FAILURES if any(o.failed or o.stopped or o.empty for o in outcomes) else EXIT_OK
+
+
+def _line(label: str, o: Outcome) -> str:
+    line = f"judge {label}: {o.answered} verdicts, {o.unread} unreadable, {o.failed} missing"
+    line += f", {o.skipped} with nothing to judge" if o.skipped else ""
+    line += f"; {o.requests} requests" + (f", ${o.cost:.2f}" if o.cost else "")
+    if o.stopped == "unreadable":
+        line += (
+            f"; stopped (unreadable): {shown(o.detail)}; try another model, or format=schema in its SPEC; "
+            f"'overtone score RUN --forget {label}' removes what it gave"
+        )
+    elif o.stopped:
+        line += f"; stopped ({o.stopped}): {shown(o.detail)}; 'overtone score RUN --judge …' resumes"
+    elif not o.asked and o.empty:
+        line += "; no reply of this run is one that its rubrics ask about"
+    return line

@@ -157,4 +157,5 @@ def _show(args: argparse.Namespace, result: Standings, outcomes: dict[str, Outco
         add_up(total, outcome)
     code = finish(total, written)
     unranked = result.electorates and all(standing.problem for standing in result.electorates)
-    return code or (EXIT_FAILURES if unranked else EXIT_OK)
+    silent = any(outcome.asked and outcome.empty for outcome in outcomes.values())
+    return code or (EXIT_FAILURES if unranked or silent else EXIT_OK)

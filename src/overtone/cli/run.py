@@ -98,6 +98,8 @@ def _one(settings: Settings, limiters: Limiters, *, verbose: bool, quiet: bool) 
 
         print_run(settings.folder)
         print("\n".join([*judging.lines(), _closing(settings, outcome)]))
+    else:
+        judging.warn()
     return _exit_code(outcome) or judging.exit_code
 
 

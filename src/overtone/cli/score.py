@@ -6,13 +6,20 @@ import argparse
 from pathlib import Path
 
 from overtone.cli._options import add_score_flags
-from overtone.errors import EXIT_OK
+from overtone.errors import EXIT_OK, UsageError
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run's folder")
     add_score_flags(parser)
-    parser.add_argument("--signatures", action="store_true", help="say what each number is signed with")
+    parser.add_argument(
+        "--forget",
+        metavar="JUDGE",
+        action="append",
+        default=[],
+        help="first remove the scores and verdicts of this judge or reader (its label or SPEC); repeatable",
+    )
+    parser.add_argument("--signatures", action="store_true", help="print the signature of each number")
     parser.add_argument("-q", "--quiet", action="store_true", help="no tables")
 
 
@@ -22,18 +29,37 @@ def main(args: argparse.Namespace) -> int:
     from overtone.scoring import score_run
     from overtone.spec import parse_spec
 
+    if args.forget:
+        _forget(args.runs, args.forget, quiet=args.quiet)
     worst = EXIT_OK
     for folder in args.runs:
         judging = Judging([parse_spec(text) for text in args.judge or ()])
-        given = score_run(folder, metrics=args.metric or (), judges=judging.judges, on_judge=judging.told)
-        if not args.quiet:
+        given = {}
+        if not args.forget or args.judge or args.metric:
+            given = score_run(folder, metrics=args.metric or (), judges=judging.judges, on_judge=judging.told)
+        if args.quiet:
+            judging.warn()
+        else:
             from overtone.report.terminal import print_run
 
             print_run(folder, signatures=args.signatures)
-            print(
-                "\n".join(
-                    [*judging.lines(), f"{shown(str(folder))}: {', '.join(f'{n} {c}' for n, c in given.items())}"]
-                )
-            )
+            counts = ", ".join(f"{n} {c}" for n, c in given.items())
+            print("\n".join([*judging.lines(), *([f"{shown(str(folder))}: {counts}"] if given else [])]))
         worst = max(worst, judging.exit_code)
     return worst
+
+
+def _forget(runs: list[Path], judges: list[str], *, quiet: bool) -> None:
+    """Remove what the judges left in the runs. A judge that none of the runs holds is an error."""
+    from overtone.judges.forget import forget
+    from overtone.paths import shown
+
+    for judge in judges:
+        removed = {folder: forget(folder, judge) for folder in runs}
+        if not any(one.scores or one.verdicts for one in removed.values()):
+            known = sorted({label for one in removed.values() for label in one.known})
+            held = f"; judges here: {', '.join(map(shown, known))}" if known else "; no judge has scored these replies"
+            raise UsageError(f"--forget {judge}: there is nothing by this judge to remove{held}")
+        for folder, one in removed.items():
+            if not quiet:
+                print(f"{shown(str(folder))}: {one.sentence}")

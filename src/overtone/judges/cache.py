@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -74,6 +75,18 @@ class Verdicts:
                 )
             except sqlite3.IntegrityError as error:
                 raise StoreError(f"{self.path}: {error}") from None
+
+    def forget(self, label: str, asked: Collection[tuple[str, str]]) -> int:
+        """Remove the verdicts of the judge with this label; returns how many. `asked` has (rubric, model) pairs that no
+        other judge of the run was asked by: verdicts of older versions, which name no label, are removed by them."""
+        ending = f" as {label}"
+        with clear_errors(self.path.parent):
+            count = self.db.execute(
+                "DELETE FROM verdicts WHERE substr(judge, -length(?)) = ?", (ending, ending)
+            ).rowcount
+            for pair in asked:
+                count += self.db.execute("DELETE FROM verdicts WHERE rubric = ? AND judge = ?", pair).rowcount
+        return count
 
     def usage(self) -> tuple[int, Usage]:
         """How many verdicts were paid for, and their tokens."""

@@ -61,6 +61,12 @@ class Heard(Struct, frozen=True):
     def passed(self) -> bool:
         return self.accuracy.low is not None and self.accuracy.low > CHANCE
 
+    @property
+    def below_chance(self) -> bool:
+        """Whether readable verdicts name the wrong recording far more often than chance would."""
+        high = self.accuracy.high
+        return high is not None and high < CHANCE - 0.1 and self.unread < 0.1 * self.verdicts
+
 
 class Test(Struct, frozen=True):
     """What one judge heard."""
@@ -204,7 +210,9 @@ def _share(key: str, right: str, judgement: Judgement) -> float | None:
 def sentence(test: Test) -> str:
     """What the test showed, in one line."""
     said = [f"{part.part} {100 * (part.accuracy.value or 0):.1f} % ({_range(part.accuracy)})" for part in test.parts]
-    return f"Known answers, chance 50 %: {', '.join(said)}; {'passed' if test.passed else 'not passed'}."
+    result = f"Known answers, chance 50 %: {', '.join(said)}; {'passed' if test.passed else 'not passed'}."
+    below = [part.part for part in test.parts if part.below_chance]
+    return result + (f" Far below chance in {' and '.join(below)}: are A and B exchanged?" if below else "")
 
 
 def _range(found: Measure) -> str:

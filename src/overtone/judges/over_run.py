@@ -118,6 +118,7 @@ class Bench:
                 return
             subject = msgspec.structs.replace(subject, texts=subject.texts | {"emotion": emotion}, felt_by=felt_by)
         if one.wordless is not None and not reply.text.strip():
+            sitting.outcome.by_rule += 1
             self._keep(reply, [_wordless(sitting.judge, one, d, subject.transcript) for d in asked])
             return
         judgement = await sitting.judgement(one, subject)

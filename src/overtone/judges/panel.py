@@ -31,6 +31,7 @@ from overtone.schema import UNKNOWN, Key, Message, Request, Sound
 _TWINS = {"reply_a": "reply_b", "reply_b": "reply_a", "a": "b", "b": "a"}
 _SWAPPED: dict[int | str, int | str] = {"A": "B", "B": "A"}
 _AGAIN = 1_000_003  # between the seeds of one question's attempts
+UNREADABLE = 20  # verdicts of one rubric in a row that cannot be read, after which no more are asked for
 Detail = dict[str, float | int | str | None]
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -44,6 +45,11 @@ class Draw(Struct, frozen=True):
     values: dict[str, int | str]
     reasons: dict[str, str]
     problem: str = ""
+
+
+def asked_as(judge: Judge) -> str:
+    """Return the name under which a judge's verdicts are kept: its model and its label."""
+    return f"{judge.identity} as {judge.label}"
 
 
 class Judgement(Struct, frozen=True):
@@ -80,7 +86,9 @@ class Judgement(Struct, frozen=True):
 
 class Outcome(Struct):
     """How a judge's work went. `asked` counts verdicts wanted; `cached` those that were paid for before; `skipped`
-    those for which there was nothing to put before the judge, such as the audio of a reply without any."""
+    those for which there was nothing to put before the judge, such as the audio of a reply without any; `by_rule`
+    counts replies that the rubric scores without asking. `stopped` is empty, or budget, interrupted, fatal or
+    unreadable."""
 
     asked: int = 0
     answered: int = 0
@@ -92,6 +100,12 @@ class Outcome(Struct):
     cost: float = 0.0
     stopped: str = ""
     detail: str = ""
+    by_rule: int = 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether the judge was of no use at all: not one verdict, and no reply that was scored by rule."""
+        return not self.answered and not self.by_rule
 
 
 class Sitting:
@@ -119,6 +133,7 @@ class Sitting:
         self._limiters = limiters
         self._price = price_of(judge.spec)
         self._rate = judge.spec.typed_audio_rate()
+        self._unreadable: dict[str, int] = {}  # rubric → how many of its verdicts in a row could not be read
         if judge.policy.budget_usd is not None and self._price is None:
             raise UsageError(
                 f"the price of {judge.identity} is not known; "
@@ -171,7 +186,7 @@ class Sitting:
                     return f"the judge did not answer: {failure}"
                 except Stopped:
                     self.outcome.failed += 1
-                    return f"not judged: {self.outcome.detail or self.outcome.stopped}"
+                    return f"not judged: {self._why_stopped(rubric)}"
             elif not attempt:
                 self.outcome.cached += 1
             try:
@@ -180,9 +195,31 @@ class Sitting:
                 problem = str(unread)
                 continue
             self.outcome.answered += 1
+            if not self._gave_up(rubric):
+                self._unreadable[rubric.name] = 0
             return verdict.values, verdict.reasons
         self.outcome.unread += 1
+        self._count_unreadable(rubric)
         return problem
+
+    def _count_unreadable(self, rubric: Rubric) -> None:
+        """Stop asking by a rubric whose verdicts cannot be read. Verdicts kept from before count too, so that the same
+        command does not pay for another twenty."""
+        if self._gave_up(rubric):
+            return
+        self._unreadable[rubric.name] = self._unreadable.get(rubric.name, 0) + 1
+        if self._gave_up(rubric):
+            self._log(f"judge {self.judge.label}: {self._why_stopped(rubric)}")
+            if not self.outcome.stopped:
+                self.outcome.stopped, self.outcome.detail = "unreadable", self._why_stopped(rubric)
+
+    def _gave_up(self, rubric: Rubric) -> bool:
+        return self._unreadable.get(rubric.name, 0) >= UNREADABLE
+
+    def _why_stopped(self, rubric: Rubric) -> str:
+        if not self._gave_up(rubric):
+            return self.outcome.detail or self.outcome.stopped
+        return f"{UNREADABLE} verdicts in a row by the rubric {rubric.name} could not be read"
 
     def _key(self, messages: Sequence[Message], repeat: int, attempt: int) -> str:
         parts = [(m.role, [p if isinstance(p, str) else {"sha256": p.sha256} for p in m.parts]) for m in messages]
@@ -204,7 +241,7 @@ class Sitting:
         repeat: int,
         attempt: int,
     ) -> str:
-        if self.outcome.stopped:
+        if self.outcome.stopped not in ("", "unreadable") or self._gave_up(rubric):
             raise Stopped
         asker = await self.open()
         request = Request(
@@ -223,9 +260,10 @@ class Sitting:
         finally:
             told = asker.outcome
             self.outcome.requests, self.outcome.cost = told.requests, told.cost
-            self.outcome.stopped, self.outcome.detail = told.stopped, told.detail
+            if told.stopped:
+                self.outcome.stopped, self.outcome.detail = told.stopped, told.detail
         asker.outcome.answered += 1
-        self.verdicts.put(subject.id, key, self.judge.identity, rubric.identity, reply, attempts)
+        self.verdicts.put(subject.id, key, asked_as(self.judge), rubric.identity, reply, attempts)
         return reply.text
 
     async def open(self) -> Asker:

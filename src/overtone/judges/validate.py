@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from overtone.errors import DataError
+from overtone.errors import EXIT_FAILURES, DataError
 from overtone.judges import audits
 from overtone.judges.audits import Finding
 from overtone.judges.labelled import People, people, settled
@@ -23,7 +23,14 @@ from overtone.stats import kappa
 
 Array = npt.NDArray[np.float64]
 BAR = 0.4  # the lower end of α's interval from which on a judge counts as agreeing with people
+BELOW_CHANCE = -0.2  # α from which on agreement is far below chance, where its whole interval lies below 0
 JUDGED = 0.9  # the least share of labelled units with a verdict: agreement on a readable few proves nothing
+
+
+class NoVerdicts(DataError):
+    """A judge that gave no verdict at all on what people labelled."""
+
+    exit_code = EXIT_FAILURES
 
 
 class Confusion(Struct, frozen=True):
@@ -108,13 +115,13 @@ def validate(
         found = people(labels, dimensions[dimension.key], dimension, list(by_unit))
         board, unjudged, undecided = _board(dimension, found, by_unit)
         if not len(board.human):
-            raise DataError(_nothing(judge, dimension, found, by_unit))
+            raise (NoVerdicts if found.units else DataError)(_nothing(judge, dimension, found, by_unit))
         boards.append(board)
         reports.append(_agreed(board, dimensions[dimension.key], unjudged, undecided, seed, draws))
         findings += _audits(board, labels, identity, seed)
     findings.insert(0, _halo(boards, seed))
     groups = {group for board in boards for group in board.groups}
-    notes = list(labels.notes)
+    notes = [*filter(None, map(_exchanged, reports)), *labels.notes]
     if len(groups) < 2:
         notes.append("all units are of one group: nothing is known of the spread, so no interval is given")
     return Validation(
@@ -131,6 +138,25 @@ def validate(
         findings,
         notes,
         passed={report.key: report.passed for report in reports},
+    )
+
+
+def _exchanged(report: Agreed) -> str:
+    """A warning where people and the judge say the opposite of each other, which wrong labels explain better than a
+    judge that cannot judge; "" where they do not."""
+    alpha = report.agreement["alpha"]
+    if alpha.value is None or alpha.high is None or alpha.value > BELOW_CHANCE or alpha.high >= 0:
+        return ""
+    words = [value for value in report.confusion.values if value != "tie"]
+    if report.ordered:
+        cause = "does one of the two scales run the other way?"
+    elif len(words) == 2:
+        cause = f"are {words[1]} and {words[0]} exchanged?"
+    else:
+        cause = "do the verdicts belong to these units?"
+    return (
+        f"warning: on {report.key} the judge agrees with people far less than chance would (α {alpha.value:.2f}, "
+        f"95 % interval {alpha.low:.2f} to {alpha.high:.2f}): {cause}"
     )
 
 

@@ -105,7 +105,7 @@ class Under:
         key, condition = told["rubric"], told.get("condition", "")
         if condition not in self._names:
             every = judged.replies_of(self.asked(told))
-            self._names[condition] = {name for a in every for name in a.scores if "@" in name}
+            self._names[condition] = judged.judge_names(every, self.reading.signatures)
         judges = judged.judges_of(key, self._names[condition])
         found = self.replies(told) if condition else judged.replies_of(self.asked(told))
         scope = judged.scope_of(self._dimensions[key], judges, found)
@@ -176,7 +176,7 @@ def _judged(under: Under, told: Fields) -> list[Answer]:
 
 def _differing(under: Under, told: Fields) -> list[Answer]:
     scope, _ = under.scope(told)
-    names = {name for a in judged.replies_of(under.asked(told)) for name in a.scores if "@" in name}
+    names = judged.judge_names(judged.replies_of(under.asked(told)), under.reading.signatures)
     if told["kind"] == "hears":
         ways = judged.ways_of_hearing(told["rubric"], names, under.reading.signatures)[told["judge"]]
         return _valued(scope, *(f"{told['rubric']}@{ways[way]}" for way in ("audio", "description")))

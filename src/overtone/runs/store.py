@@ -323,6 +323,32 @@ class Store(Rows):
         if True in [record(history, metric, signature, named) for metric, signature in new]:
             self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (ASKED, _encode(history).decode()))
 
+    def judge_labels(self) -> list[str]:
+        """The labels of the judges and readers that scored replies."""
+        with reading(self.folder):
+            sql = "SELECT DISTINCT s.metric, t.text FROM scores s JOIN signatures t ON t.id = s.signature"
+            rows = list(select(self.db, tuple[str, str], sql))
+        judges = {metric.partition("@")[2] for metric, _ in rows if "@" in metric}
+        readers = {text.partition("|reader:")[2].partition("|")[0] for _, text in rows if "|reader:" in text}
+        return sorted(judges | readers)
+
+    def remove_judge(self, label: str) -> tuple[set[str], int, int]:
+        """Remove the scores of the judge or reader with this label. Returns their signatures, how many scores were
+        removed, and of how many replies."""
+        theirs = (
+            "(instr(metric, '@') > 0 AND substr(metric, instr(metric, '@') + 1) = ?1) "
+            "OR signature IN (SELECT id FROM signatures WHERE instr(text, '|reader:' || ?1 || '|') > 0)"
+        )
+        with reading(self.folder):
+            self._begin()
+            sql = f"SELECT text FROM signatures WHERE id IN (SELECT signature FROM scores WHERE {theirs})"
+            signatures = {text for (text,) in select(self.db, tuple[str], sql, (label,))}
+            sql = f"SELECT count(*), count(DISTINCT kind || ' ' || subject) FROM scores WHERE {theirs}"
+            ((scores, replies),) = select(self.db, tuple[int, int], sql, (label,))
+            self.db.execute(f"DELETE FROM scores WHERE {theirs}", (label,))
+            self.commit()
+        return signatures, scores, replies
+
     def _signature(self, text: str) -> int:
         if text not in self._signatures:
             self.db.execute("INSERT OR IGNORE INTO signatures (text) VALUES (?)", (text,))

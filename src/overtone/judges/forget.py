@@ -1,0 +1,74 @@
+"""Removes what one judge or reader left in a run: its scores, its verdicts, and what the run says about it.
+
+Afterwards the run is as if it had never been asked. Asking it again pays for every verdict again.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from overtone.judges.cache import Verdicts
+from overtone.judges.over_run import FILE
+from overtone.judges.policy import parse_judge
+from overtone.paths import shown
+from overtone.runs.store import Store
+
+_ASKED_BY = re.compile(r"\|rubric:([^|]*)\|judge:(.*?)\|temperature:")  # in the signature of a judge's score
+
+
+class Forgotten(Struct, frozen=True):
+    """What was removed, and `known`: the judges and readers that the run held before."""
+
+    label: str
+    scores: int
+    replies: int
+    verdicts: int
+    known: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        if not self.scores and not self.verdicts:
+            return f"there is nothing by {self.label!r} in this run"
+        return (
+            f"removed {self.scores:,} scores of {self.replies:,} replies and {self.verdicts:,} verdicts by {self.label}"
+        )
+
+
+def forget(folder: Path, judge: str) -> Forgotten:
+    """Remove a judge or a reader, named by its label or its SPEC, from a run. Returns what was removed, if anything."""
+    label = parse_judge(judge).label if ":" in judge or "?" in judge else judge
+    Store.read(folder).close()  # a folder that is not a run is an error, not a new run
+    with Store.create(folder) as store:
+        known = store.judge_labels()
+        signatures, scores, replies = store.remove_judge(label)
+        store.set_meta(_without(store, label))
+        kept = {_ASKED_BY.search(text) for text in store.selection().shown.values()}
+        others = {match.groups() for match in kept if match}
+        asked = {match.groups() for text in signatures if (match := _ASKED_BY.search(text))}
+        verdicts = 0
+        if (folder / FILE).is_file():
+            with Verdicts(folder / FILE) as cache:
+                verdicts = cache.forget(label, asked - others)
+    return Forgotten(shown(label), scores, replies, verdicts, tuple(known))
+
+
+def _without(store: Store, label: str) -> dict[str, str]:
+    """The run's descriptions of rubrics and of its reader, without this judge."""
+    meta, found = store.meta(), {}
+    with suppress(msgspec.MsgspecError, RecursionError):  # a stranger's run may hold anything there
+        about = msgspec.json.decode(meta.get("rubrics", "") or "{}", type=dict[str, dict[str, object]])
+        for key, entry in list(about.items()):
+            marks = entry.get("unvalidated")
+            if isinstance(marks, dict) and marks.pop(label, None) is not None and not marks:
+                del about[key]
+        found["rubrics"] = msgspec.json.encode(about).decode()
+    with suppress(msgspec.MsgspecError, RecursionError):
+        readers = msgspec.json.decode(meta.get("readers", "") or "{}", type=dict[str, object])
+        readers.pop(label, None)
+        found["readers"] = msgspec.json.encode(readers).decode()
+    return found
