@@ -74,38 +74,46 @@ def run(
     model: str,
     out: str | Path | None = None,
     judges: Sequence[str] = (),
+    reader: str | None = None,
     **settings: Any,
 ) -> Run:
     """Ask `model` (a SPEC) the items of `benchmark` and score the replies; returns the run, open.
 
-    `judges` are SPECs of models that judge the replies. `settings` are the flags of `overtone run` with underscores:
+    `judges` are SPECs of models that judge the replies; `reader` is the SPEC of a model that reads the answers to
+    questions which the rules cannot read. `settings` are the flags of `overtone run` with underscores:
     levels, prompt, limit, metrics, … A run that is there already goes on: what is answered is not asked again. Raises
     OvertoneError; failures of single items are values of the run.
     """
-    from overtone.scoring import check
+    from overtone.scoring import check, check_reader
 
-    unknown = settings.keys() - {f for f in Settings.__struct_fields__ if f not in ("judges", "plugins")}
+    unknown = settings.keys() - {f for f in Settings.__struct_fields__ if f not in ("judges", "reader", "plugins")}
     for name in sorted(unknown):
         raise UsageError(f"run() has no setting {name!r}{suggest(name, Settings.__struct_fields__)}")
     flags = {"benchmark": benchmark, "data": str(data), "model": [model], "out": str(out) if out else None, **settings}
-    (found,) = resolve({**flags, "judge": list(judges)}, None, os.environ)
+    (found,) = resolve({**flags, "judge": list(judges), "reader": reader}, None, os.environ)
     check(found.metrics, found.judges)
+    check_reader(found.reader)
     outcome: Outcome = wait(execute(found))
     if not outcome.stopped:
-        score(found.folder, metrics=found.metrics, judges=judges)
+        score(found.folder, metrics=found.metrics, judges=judges, reader=str(found.reader) if found.reader else None)
     return Run(found.folder)
 
 
-def score(folder: str | Path, *, metrics: Sequence[str] = (), judges: Sequence[str] = ()) -> dict[str, int]:
+def score(
+    folder: str | Path, *, metrics: Sequence[str] = (), judges: Sequence[str] = (), reader: str | None = None
+) -> dict[str, int]:
     """Recompute a run's scores from its stored replies; returns how many each metric gave.
 
-    `metrics` names those computed on request; `judges` are SPECs of models that judge the replies. A verdict that was
-    paid for is not asked for again.
+    `metrics` names those computed on request; `judges` are SPECs of models that judge the replies; `reader` is the SPEC
+    of a model that reads the answers to questions which the rules cannot read. A verdict that was paid for is not asked
+    for again.
     """
     from overtone.judges.policy import parse_judge
-    from overtone.scoring import score_run
+    from overtone.scoring import check_reader, score_run
+    from overtone.spec import parse_spec
 
-    return score_run(Path(folder), metrics=metrics, judges=[parse_judge(text) for text in judges])
+    chosen = check_reader(parse_spec(reader) if reader else None)
+    return score_run(Path(folder), metrics=metrics, judges=[parse_judge(text) for text in judges], reader=chosen)
 
 
 def open_run(folder: str | Path) -> Run:

@@ -21,6 +21,7 @@ from overtone.spec import Spec, parse_spec, suggest
 if TYPE_CHECKING:
     from overtone.judges.panel import Outcome
     from overtone.judges.policy import Judge
+    from overtone.judges.read_run import Readout
     from overtone.runs.limiter import Limiters
 
 PAGE = 256
@@ -34,15 +35,18 @@ def score_run(
     again: bool = True,
     metrics: Sequence[str] = (),
     judges: Sequence[Judge] = (),
+    reader: Judge | None = None,
     limiters: Limiters | None = None,
     on_metric: Callable[[str, int], None] | None = None,
     on_judge: Callable[[str, Outcome], None] | None = None,
+    on_reader: Callable[[str, Readout], None] | None = None,
 ) -> dict[str, int]:
     """Score every reply of a run; returns how many scores each metric and judge gave.
 
     `metrics` names those that are computed on request, each as `name` or `name?key=value`. With `again` false, replies
-    that already hold a value with the metric's present signature are passed over. Judges come last; what they have been
-    paid for before is not asked again. `limiters` are the command's own.
+    that already hold a value with the metric's present signature are passed over. The reader, which reads the answers
+    to questions that the rules cannot, and the judges come last; what they have been paid for before is not asked
+    again. `limiters` are the command's own.
     """
     given: dict[str, int] = {}
     chosen = load_metrics(metrics)
@@ -54,6 +58,19 @@ def score_run(
             given[name] = _score_with(store, metric, again, siblings, named=name in by_name)
             if on_metric:
                 on_metric(name, given[name])
+        if reader is not None:
+            from overtone.judges.read_run import read_run
+            from overtone.metrics.choice import SIGNATURE
+
+            readout = wait(read_run(store, reader, SIGNATURE, log=log.info, limiters=limiters))
+            given[f"reader {reader.label}"] = readout.read
+            if on_reader:
+                on_reader(reader.label, readout)
+        elif store.meta().get("readers"):
+            from overtone.judges.read_run import carry
+            from overtone.metrics.choice import SIGNATURE
+
+            carry(store, SIGNATURE)
         if judges:
             from overtone.judges.over_run import judge_run
 
@@ -68,21 +85,38 @@ def check(metrics: Sequence[str], judges: Sequence[Spec]) -> list[Judge]:
     """The judges these SPECs stand for. A wrong name, option or rubric is an error now, not after the run."""
     from overtone.judges import rubric
     from overtone.judges.over_run import check_suits
-    from overtone.judges.policy import KEYS, judge_of
+    from overtone.judges.policy import judge_of
 
     if metrics:
         load_metrics(metrics)
     found = [judge_of(spec) for spec in judges]
     for judge in found:
-        module = registry.find("models", judge.spec.kind)
-        try:
-            module.load(judge.spec)
-        except UsageError as error:
-            hint = f"; a judge's own keys: {', '.join(KEYS)}" if "unknown key" in str(error) else ""
-            raise UsageError(f"{error}{hint}") from None
+        _check_model(judge)
         for name in judge.rubrics:
             check_suits(rubric.load(name))
     return found
+
+
+def check_reader(spec: Spec | None) -> Judge | None:
+    """The reader this SPEC stands for. A wrong name or option is an error now, not after the run."""
+    if spec is None:
+        return None
+    from overtone.judges.reader import reader_of
+
+    reader = reader_of(spec)
+    _check_model(reader)
+    return reader
+
+
+def _check_model(judge: Judge) -> None:
+    from overtone.judges.policy import KEYS
+
+    module = registry.find("models", judge.spec.kind)
+    try:
+        module.load(judge.spec)
+    except UsageError as error:
+        hint = f"; a judge's own keys: {', '.join(KEYS)}" if "unknown key" in str(error) else ""
+        raise UsageError(f"{error}{hint}") from None
 
 
 def load_metrics(asked: Sequence[str]) -> dict[str, Metric]:

@@ -44,6 +44,7 @@ from overtone.analysis.parts import (
     dialogue,
     wrong,
 )
+from overtone.analysis.readers import ReaderShare, reader_shares
 from overtone.analysis.reading import Answer, Reading, read
 from overtone.analysis.standing import by_condition, source_note
 from overtone.analysis.style import StyleRow, style_rows
@@ -175,6 +176,7 @@ class Summary(Struct, frozen=True):
     troubles: list[Trouble] = []  # of judges
     alignment: list[Alignment] = []  # of the emotions heard in replies with those wanted
     source_note: str = ""  # on whose clips the headline is, where the run has several sources
+    readers: list[ReaderShare] = []  # under each condition, where a model read what the rules could not
 
 
 def summarise(store: Store) -> Summary:
@@ -209,6 +211,7 @@ def summarise_reading(reading: Reading) -> Summary:
         troubles=troubles(answers, read_dimensions(reading.meta, {*reading.signatures, *reading.silent})),
         alignment=[found for m in EMOALIGN if (found := alignment(talks, m)) is not None],
         source_note=source_note(reading),
+        readers=reader_shares(reading),
     )
 
 

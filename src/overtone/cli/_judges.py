@@ -1,4 +1,4 @@
-"""Judges on the command line: made from their SPECs, put beside a run, and what became of each in one line."""
+"""Judges and the reader on the command line: made from their SPECs, put beside a run, and how each did in one line."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from overtone.paths import shown
 if TYPE_CHECKING:
     from overtone.judges.panel import Outcome
     from overtone.judges.policy import Judge
+    from overtone.judges.read_run import Readout
     from overtone.runs.limiter import Limiters
     from overtone.runs.store import Store
     from overtone.spec import Spec
 
 
 class Judging:
-    """The judges of one command. `told` hears how each fared."""
+    """The judges and the reader of one command. `told` and `read` receive how each did."""
 
-    def __init__(self, specs: Sequence[Spec]) -> None:
-        from overtone.scoring import check
+    def __init__(self, specs: Sequence[Spec], reader: Spec | None = None) -> None:
+        from overtone.scoring import check, check_reader
 
         self.judges = check((), specs)
+        self.reader = check_reader(reader)
         self.outcomes: dict[str, Outcome] = {}
+        self.readouts: dict[str, Readout] = {}
 
     def beside(self, limiters: Limiters) -> Callable[[Store], AbstractAsyncContextManager[Any]] | None:
         """What a run is given so that its replies are judged as they come."""
@@ -45,26 +48,58 @@ class Judging:
             outcome.cost += self.outcomes[label].cost
         self.outcomes[label] = outcome
 
+    def read(self, label: str, readout: Readout) -> None:
+        """The reader has gone over the run."""
+        self.readouts[label] = readout
+
     @property
     def unstopped(self) -> list[Judge]:
         """Those that may be asked more: no budget is spent twice, and nobody who is gone is called again."""
         return [j for j in self.judges if j.label not in self.outcomes or not self.outcomes[j.label].stopped]
 
     def lines(self) -> list[str]:
-        return [_line(label, outcome) for label, outcome in self.outcomes.items()]
+        read = [_reader_line(label, readout) for label, readout in self.readouts.items()]
+        return read + [_line(label, outcome) for label, outcome in self.outcomes.items()]
 
     def warn(self) -> None:
-        """Write to stderr which judges failed or gave no verdict: for a command that prints nothing else."""
+        """Write to stderr which judges and readers failed or gave no verdict: for a command that prints no tables."""
+        for label, readout in self.readouts.items():
+            if _reader_failed(readout):
+                print(f"overtone: {_reader_line(label, readout)}", file=sys.stderr)
         for label, outcome in self.outcomes.items():
             if outcome.stopped or outcome.failed or outcome.empty:
                 print(f"overtone: {_line(label, outcome)}", file=sys.stderr)
 
     @property
     def exit_code(self) -> int:
-        outcomes = self.outcomes.values()
-        if any(o.stopped == "budget" for o in outcomes):
+        outcomes, readouts = self.outcomes.values(), self.readouts.values()
+        if any(o.stopped == "budget" for o in (*outcomes, *(r.outcome for r in readouts))):
             return EXIT_BUDGET
-        return EXIT_FAILURES if any(o.failed or o.stopped or o.empty for o in outcomes) else EXIT_OK
+        failed = any(o.failed or o.stopped or o.empty for o in outcomes) or any(map(_reader_failed, readouts))
+        return EXIT_FAILURES if failed else EXIT_OK
+
+
+def _reader_failed(readout: Readout) -> bool:
+    silent = readout.unparsed > 0 and not (readout.read or readout.none)
+    return bool(silent or readout.outcome.failed or readout.outcome.stopped)
+
+
+def _reader_line(label: str, r: Readout) -> str:
+    from overtone.judges.reader import PRECISION, RECALL
+
+    if not r.unparsed:
+        return f"reader {label}: not asked, the rules read all {r.replies:,} answers"
+    line = f"reader {label}: {r.read:,} of {r.replies:,} answers read, {r.none:,} without a choice, {r.left:,} not read"
+    line += f"; {r.outcome.requests:,} requests" + (f", ${r.outcome.cost:.2f}" if r.outcome.cost else "")
+    if r.refused and r.checked is not None:
+        line += f"; not used: {r.checked.sentence}, at least {PRECISION:.2f} and {RECALL:.2f} are needed"
+    elif r.checked is not None:
+        line += f"; {r.checked.sentence}"
+    elif r.left:
+        line += "; its check is not complete, so nothing was read"
+    if r.outcome.stopped:
+        line += f"; stopped ({r.outcome.stopped}): {shown(r.outcome.detail)}"
+    return line + ("; the same command resumes" if r.left and not r.refused else "")
 
 
 def _line(label: str, o: Outcome) -> str:

@@ -55,6 +55,9 @@ def add_score_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--judge", metavar="SPEC", action="append", help="have a model judge the replies, e.g. openai:NAME; repeatable"
     )
+    parser.add_argument(
+        "--reader", metavar="SPEC", help="have a model read the multiple-choice answers that the rules cannot read"
+    )
 
 
 def settings_of(args: argparse.Namespace) -> list[Settings]:
@@ -66,7 +69,7 @@ def asked_of(args: argparse.Namespace) -> tuple[list[Settings], Path | None]:
     """The same, and where their report goes, if one is wanted. Plug-ins are taken in here, if they may be."""
     from overtone import registry
     from overtone.runs.settings import read_run_file, report_file, resolve
-    from overtone.scoring import check
+    from overtone.scoring import check, check_reader
 
     flags = {k: v for k, v in vars(args).items() if k not in ("what", "trust")}
     file = None
@@ -90,6 +93,7 @@ def asked_of(args: argparse.Namespace) -> tuple[list[Settings], Path | None]:
         registry.find("benchmarks", run.benchmark)
         registry.find("models", run.model.kind)
         check(run.metrics, run.judges)
+        check_reader(run.reader)
         wanted = run.model.options.get("trust_remote_code", "no").lower() not in ("no", "0", "false", "off")
         if wanted and not args.trust:  # the worker asks for OVERTONE_TRUST_REMOTE_CODE as well
             raise UsageError(f"{run.model}: running a checkpoint's own code needs --trust")

@@ -67,6 +67,13 @@ def main(args: argparse.Namespace) -> int:
                 count = export(store, args.format, out)
         except OSError as error:
             raise StoreError(f"cannot write {out}: {error.strerror}") from None
+        read = "readers" in store.meta()
+    if read:
+        from overtone.analysis.readers import reader_shares, sentences
+        from overtone.analysis.reading import open_run
+
+        for sentence in sentences(reader_shares(open_run(run, light=True))):
+            print(shown(sentence))
     print(f"{count} rows → {shown(str(out))}")
     return EXIT_OK
 

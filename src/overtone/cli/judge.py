@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The five sub-commands and their flags."""
+    """The sub-commands and their flags."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     validate = actions.add_parser("validate", help="agreement with people's labels, and what a judge gets wrong")
     questions = actions.add_parser("questions", help="three steps or five? sound or a description of it?")
@@ -36,6 +36,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     hear.add_argument("judges", metavar="JUDGE", nargs="+", help="one judge, or two to be compared")
     hear.add_argument("--data", metavar="DIR", type=Path, required=True, help="a folder in RAVDESS's layout")
     hear.add_argument("--compare", action="store_true", help="the same judge by ear and by a measured description")
+    reader = actions.add_parser("reader", help="a reader of multiple-choice replies, on replies of known meaning")
+    reader.add_argument("reader", metavar="SPEC", help="a reader's SPEC, as --reader takes it")
+    reader.add_argument("--out", metavar="DIR", type=Path, help="verdicts (judges/LABEL)")
     for action in (validate, questions, hear):
         action.add_argument("--repeats", metavar="N", type=int, help="ask everything N times")
         action.add_argument(
@@ -54,9 +57,8 @@ def main(args: argparse.Namespace) -> int:
         for name in ("limit", "repeats"):
             if getattr(args, name) is not None and getattr(args, name) < 1:
                 raise UsageError(f"--{name} must be at least 1")
-    return {"validate": _validate, "questions": _questions, "hear": _hear, "list": _list, "show": _show}[args.action](
-        args
-    )
+    actions = {"validate": _validate, "questions": _questions, "hear": _hear, "reader": _reader}
+    return {**actions, "list": _list, "show": _show}[args.action](args)
 
 
 def _validate(args: argparse.Namespace) -> int:
@@ -308,6 +310,38 @@ def _questions(args: argparse.Namespace) -> int:
     (out / "questions.json").write_bytes(msgspec.json.format(msgspec.json.encode(found)))
     print_answers(found, skipped)
     return finish(total, out / "questions.json")
+
+
+def _reader(args: argparse.Namespace) -> int:
+    """Have a reader read the known replies, as `--reader` does before it is first used."""
+    import asyncio
+
+    from overtone.cli._judge import finish
+    from overtone.errors import EXIT_FAILURES
+    from overtone.judges.cache import Verdicts
+    from overtone.judges.panel import Sitting
+    from overtone.judges.reader import PRECISION, RECALL, Checked, check
+    from overtone.paths import shown
+    from overtone.scoring import check_reader
+    from overtone.spec import parse_spec
+
+    reader = check_reader(parse_spec(args.reader))
+    assert reader is not None
+    out = args.out or Path("judges") / reader.label
+
+    async def ask() -> tuple[Checked | None, Outcome]:
+        with Verdicts(out / "verdicts.db") as verdicts:
+            sitting = Sitting(reader, verdicts)
+            try:
+                return await check(sitting), sitting.outcome
+            finally:
+                await sitting.close()
+
+    checked, outcome = asyncio.run(ask())
+    if checked is not None:
+        verdict = "can be used" if checked.passed else f"not used below {PRECISION:.2f} and {RECALL:.2f}"
+        print(f"{shown(reader.label)}: {checked.sentence}; {verdict}")
+    return finish(outcome, out / "verdicts.db") or (EXIT_OK if checked and checked.passed else EXIT_FAILURES)
 
 
 def _list(args: argparse.Namespace) -> int:

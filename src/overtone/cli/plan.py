@@ -53,7 +53,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _shown(settings: Settings, plan: Plan) -> str:
-    from overtone.scoring import check
+    from overtone.scoring import check, check_reader
 
     tasks = ", ".join(f"{task} {count:,}" for task, count in plan.by_task.items())
     if plan.usd is None:
@@ -73,6 +73,8 @@ def _shown(settings: Settings, plan: Plan) -> str:
         f"  price        {price}",
         f"  time         {_time(plan.seconds[0])} to {_time(plan.seconds[1])} at {settings.max_connections} at once",
     ]
+    if reader := check_reader(settings.reader):
+        lines.append(_read(reader, plan.by_task))
     lines += [_judged(judge, plan.by_task, settings.benchmark) for judge in check((), settings.judges)]
     for name, budget, need in (
         ("--budget-requests", settings.budget_requests, plan.requests),
@@ -81,6 +83,15 @@ def _shown(settings: Settings, plan: Plan) -> str:
         if budget is not None and need is not None and need > budget:
             lines.append(f"  {name} {budget:g} would stop this run before its end")
     return "\n".join([*lines, *(f"  warning: {w}" for w in plan.warnings)])
+
+
+def _read(reader: Judge, replies: Mapping[str, int]) -> str:
+    """How often a reader will be asked at most: the rules read most answers."""
+    from overtone.judges.reader import kept_check, known_replies
+
+    first = 0 if kept_check(reader) else len(known_replies()) * reader.policy.repeats
+    most = replies.get("choose", 0) * reader.policy.repeats
+    return f"  reader       {reader.label}: up to {most:,} requests" + (f" and {first} to check it" if first else "")
 
 
 def _judged(judge: Judge, replies: Mapping[str, int], benchmark: str) -> str:

@@ -79,7 +79,7 @@ def _one(settings: Settings, limiters: Limiters, *, verbose: bool, quiet: bool) 
     from overtone.runs.session import Hooks, execute
     from overtone.scoring import score_run
 
-    judging = Judging(settings.judges)
+    judging = Judging(settings.judges, settings.reader)
     with Display(settings, verbose=verbose, quiet=quiet) as display:
         beside = judging.beside(limiters)
         hooks = Hooks(display.start, display.update, signals=True, limiters=limiters, beside=beside)
@@ -90,8 +90,10 @@ def _one(settings: Settings, limiters: Limiters, *, verbose: bool, quiet: bool) 
         again=False,
         metrics=settings.metrics,
         judges=judges,
+        reader=judging.reader if outcome.stopped != "interrupted" else None,
         limiters=limiters,
         on_judge=judging.told,
+        on_reader=judging.read,
     )
     if not quiet:
         from overtone.report.terminal import print_run

@@ -33,10 +33,18 @@ def main(args: argparse.Namespace) -> int:
         _forget(args.runs, args.forget, quiet=args.quiet)
     worst = EXIT_OK
     for folder in args.runs:
-        judging = Judging([parse_spec(text) for text in args.judge or ()])
+        reader = parse_spec(args.reader) if args.reader else None
+        judging = Judging([parse_spec(text) for text in args.judge or ()], reader)
         given = {}
-        if not args.forget or args.judge or args.metric:
-            given = score_run(folder, metrics=args.metric or (), judges=judging.judges, on_judge=judging.told)
+        if not args.forget or args.judge or args.metric or args.reader:
+            given = score_run(
+                folder,
+                metrics=args.metric or (),
+                judges=judging.judges,
+                reader=judging.reader,
+                on_judge=judging.told,
+                on_reader=judging.read,
+            )
         if args.quiet:
             judging.warn()
         else:

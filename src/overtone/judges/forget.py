@@ -6,6 +6,7 @@ Afterwards the run is as if it had never been asked. Asking it again pays for ev
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -47,14 +48,17 @@ def forget(folder: Path, judge: str) -> Forgotten:
         known = store.judge_labels()
         signatures, scores, replies = store.remove_judge(label)
         store.set_meta(_without(store, label))
-        kept = {_ASKED_BY.search(text) for text in store.selection().shown.values()}
-        others = {match.groups() for match in kept if match}
-        asked = {match.groups() for text in signatures if (match := _ASKED_BY.search(text))}
+        asked, others = (_asked_by(texts) for texts in (signatures, store.selection().shown.values()))
         verdicts = 0
         if (folder / FILE).is_file():
             with Verdicts(folder / FILE) as cache:
                 verdicts = cache.forget(label, asked - others)
     return Forgotten(shown(label), scores, replies, verdicts, tuple(known))
+
+
+def _asked_by(signatures: Iterable[str]) -> set[tuple[str, str]]:
+    """The rubric and the model behind each signature of a judge's score."""
+    return {(match[1], match[2]) for text in signatures if (match := _ASKED_BY.search(text))}
 
 
 def _without(store: Store, label: str) -> dict[str, str]:

@@ -188,6 +188,8 @@ def _wordless(judge: Judge, one: Rubric, d: rubric.Dimension, transcript: bool) 
 
 def check_suits(one: Rubric) -> None:
     """UsageError for a rubric that asks for more than a run's replies offer."""
+    if not one.tasks:
+        raise UsageError(f"the rubric {one.name} cannot judge the replies of a run: it is for --reader")
     lacking = [name for name in one.shows if name not in TEXTS] + [name for name in one.hears if name not in SOUNDS]
     compares = one.subject == "pair" and not one.against
     if compares or lacking:

@@ -34,6 +34,7 @@ class Record(Struct, frozen=True):
     sentence: str
     at: str
     version: int = VERSION
+    numbers: dict[str, float] = {}  # what was measured, where it is not the agreement with people
 
 
 def folder() -> Path:
@@ -50,7 +51,15 @@ def identity(judge: Judge, rubric: Rubric) -> str:
     return f"{judge.identity}|hears:{hears}|calls:{judge.policy.calls}"
 
 
-def write(identity: str, rubric: Rubric | None, dimensions: tuple[str, ...], sentence: str, *, how: str) -> Path:
+def write(
+    identity: str,
+    rubric: Rubric | None,
+    dimensions: tuple[str, ...],
+    sentence: str,
+    *,
+    how: str,
+    numbers: dict[str, float] | None = None,
+) -> Path:
     """Keep a proof, in place of an older one of the same kind. Without a rubric it holds for all that hear."""
     name = rubric.name if rubric else ""
     record = Record(
@@ -61,6 +70,7 @@ def write(identity: str, rubric: Rubric | None, dimensions: tuple[str, ...], sen
         dimensions,
         sentence,
         dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        numbers=numbers or {},
     )
     path = _path(identity, name, record.sha256, how)
     write_whole(path, msgspec.json.format(msgspec.json.encode(record)))
@@ -70,6 +80,11 @@ def write(identity: str, rubric: Rubric | None, dimensions: tuple[str, ...], sen
 def forget(identity: str, rubric: Rubric | None, *, how: str) -> None:
     """A later measurement that failed takes the proof back."""
     _path(identity, rubric.name if rubric else "", rubric.sha256 if rubric else "", how).unlink(missing_ok=True)
+
+
+def kept(identity: str, rubric: Rubric, *, how: str) -> Record | None:
+    """The record of this kind, None without one."""
+    return _read(_path(identity, rubric.name, rubric.sha256, how))
 
 
 def validated(judge_identity: str, rubric: Rubric) -> Record | None:

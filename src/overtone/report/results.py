@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overtone.analysis.measures import MEASURES, Estimate
+from overtone.analysis.readers import reader_shares, sentences
 from overtone.analysis.reading import Reading
 from overtone.analysis.standing import source_note
 from overtone.analysis.summary import ConditionSummary, Conversation, Summary, TaskRow, summarise_reading
@@ -190,9 +191,15 @@ def _with_hint(table: PartTable, notes: Sequence[str]) -> PartTable:
 def _annotated(table: PartTable, readings: Sequence[Reading]) -> PartTable:
     if not any(reading.measured_twice for reading in readings):
         return table
+    read = [" ".join(sentences(reader_shares(reading))) for reading in readings]  # what a model read, by run
+    if table.key.startswith("suite-"):  # a benchmark's own columns do not say which metric they read
+        runs = dict.fromkeys(line.run for line in table.lines if line.run is not None)
+        return replace(table, hint=" ".join(filter(None, (table.hint, *(read[run] for run in runs)))))
     lines = []
     for line in table.lines:
-        notes = readings[line.run].measured_twice if line.run is not None else {}
+        notes = dict(readings[line.run].measured_twice) if line.run is not None else {}
+        if line.run is not None and read[line.run]:
+            notes["accuracy"] = f"{read[line.run]} {notes.get('accuracy', '')}".strip()
         cells = tuple(replace(c, notes=(*c.notes, *_measurement_notes(c, notes))) for c in line.cells)
         lines.append(replace(line, cells=cells))
     return replace(table, lines=tuple(lines))

@@ -10,6 +10,7 @@ import msgspec
 
 from overtone.analysis.alignment import METRICS as EMOALIGN
 from overtone.analysis.measures import METRICS, About, Estimate
+from overtone.analysis.readers import sentences
 from overtone.analysis.summary import CUES, ConditionSummary, Conversation, Row, Summary
 from overtone.analysis.voice import COLUMNS as VOICE
 from overtone.report.apart import NOT_VALIDATED, apart, bases, wrong_answers
@@ -60,7 +61,11 @@ def tables(runs: list[Run]) -> dict[str, Any]:
     return {
         "columns": HEARING,
         "hearing": [(run, c.condition, over, measures) for run, c in pairs for over, measures in hearing(c)],
-        "bases": [*_source_notes(summaries), *bases([(run["label"], c) for run, c in pairs])],
+        "bases": [
+            *_source_notes(summaries),
+            *bases([(run["label"], c) for run, c in pairs]),
+            *_read_by_model(runs),
+        ],
         "apart": apart(numbered),
         "wrong": wrong_answers(numbered),
         "talk": talk,
@@ -86,6 +91,12 @@ def tables(runs: list[Run]) -> dict[str, Any]:
 
 def _source_notes(summaries: list[Summary]) -> list[str]:
     return list(dict.fromkeys(summary.source_note for summary in summaries if summary.source_note))
+
+
+def _read_by_model(runs: list[Run]) -> list[str]:
+    """The share of answers that a model read, for every run that has some; named where there are several runs."""
+    told = [(run["label"], sentence) for run in runs for sentence in sentences(run["summary"].readers)]
+    return [f"{label}: {sentence}" if len(runs) > 1 else sentence for label, sentence in told]
 
 
 def talk_columns(found: Iterable[Conversation]) -> list[TalkColumn]:

@@ -12,6 +12,7 @@ from typing import IO
 from rich.console import Console
 
 from overtone.analysis.cases import Asked, CaseView, Said
+from overtone.analysis.readers import sentences
 from overtone.analysis.reading import open_run
 from overtone.analysis.summary import Summary, summarise_reading
 from overtone.paths import shown
@@ -131,7 +132,8 @@ def _verdict(said: Said) -> str:
 def _headline(console: Console, summary: Summary) -> None:
     pairs = [(0, c) for c in summary.conditions]
     to_terminal(console, [hearing_table(pairs)], hints=True)
-    for sentence in filter(None, (summary.source_note, *bases([(c.condition, c) for c in summary.conditions]))):
+    notes = (summary.source_note, *bases([(c.condition, c) for c in summary.conditions]), *sentences(summary.readers))
+    for sentence in filter(None, notes):
         console.print(safe(sentence))
     to_terminal(console, [conversation_table(pairs, brief=True)])
 

@@ -72,6 +72,7 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
                 "attempts": reply.attempts if reply else (failure.attempts if failure else 0),
                 "input_tokens": reply.usage.input_tokens if reply else 0,
                 "output_tokens": reply.usage.output_tokens if reply else 0,
+                "read_by": next((str(s.detail.get("read_by") or "rules") for s in given if s.metric == "accuracy"), ""),
                 "scores": {s.metric: s.value for s in given},
                 "signatures": sorted({s.signature for s in given}),
             }

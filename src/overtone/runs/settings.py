@@ -45,6 +45,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     seed: int | None = None
     fsync: bool = False
     metrics: tuple[str, ...] = ()  # computed on request only, each as name or name?key=value
+    reader: Spec | None = None  # of multiple-choice replies that the rules cannot read
     judges: tuple[Spec, ...] = ()
     plugins: tuple[str, ...] = ()
 
@@ -93,8 +94,8 @@ class RunFile(Struct, frozen=True):
         found = [f"run plug-in {p}" for p in self.run.get("plugins", ())]
         for table in (self.run, *self.benchmarks):  # an option can name weights or code to be loaded
             found += [f"compute {metric}" for metric in _words(table.get("metrics", ())) if "?" in metric]
-        for table in (*self.models, *self.judges):
-            spec = parse_spec(table["spec"])
+        readers = [table["reader"] for table in (self.run, *self.benchmarks) if "reader" in table]
+        for spec in map(parse_spec, [*(table["spec"] for table in (*self.models, *self.judges)), *readers]):
             if spec.kind in ("command", "worker"):
                 found.append(f"run {spec}")
             elif variable := spec.options.get("api_key_env"):
@@ -137,7 +138,7 @@ def _check_keys(path: Path, table: str, found: Any, known: tuple[str, ...]) -> N
     for key, value in found.items():
         if key.replace("-", "_") not in known:
             raise UsageError(f"{path}: unknown key {key!r} in {table}{suggest(key, known)}; known: {', '.join(known)}")
-        if key in ("spec", "name", "data", "out", "report") and not (isinstance(value, str) and value):
+        if key in ("spec", "name", "data", "out", "report", "reader") and not (isinstance(value, str) and value):
             raise UsageError(f"{path}: {key} in {table} must be a text in quotes, not {value!r:.60}")
         if key == "plugins" and not (isinstance(value, list) and all(isinstance(v, str) and v for v in value)):
             raise UsageError(f'{path}: plugins must be a list of files, like ["my_metric.py"], not {value!r:.60}')
@@ -202,6 +203,8 @@ def _settings(name: str, spec: Spec, judges: tuple[Spec, ...], merged: dict[str,
             merged[key] = _words(merged[key])
     if "levels" in merged:
         merged["levels"] = tuple(_whole("levels", v) for v in merged["levels"])
+    if merged.get("reader"):
+        merged["reader"] = msgspec.to_builtins(parse_spec(merged["reader"]))
     if "all" in merged.get("prompt", ()):
         merged["prompt"] = PROMPTS
     try:
