@@ -275,6 +275,27 @@ def test_a_reader_is_forgotten_like_a_judge(run: Path) -> None:
         assert server.count == asked + 16
 
 
+def test_the_rules_own_number_is_shown_again_by_name(run: Path) -> None:
+    rules = accuracy(run)
+    with JudgeServer(verdict=good) as server:
+        score(run, "--reader", server.spec())
+        score(run)
+        assert accuracy(run) != rules, "a plain scoring does not take the reader's measurement away"
+        score(run, "--metric", "choice")
+        assert accuracy(run) == rules
+        asked = server.count
+        score(run, "--reader", server.spec())
+        assert accuracy(run) != rules and server.count == asked
+
+
+def test_a_plan_counts_what_the_reader_may_be_asked(
+    made: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--data", str(made[0]), "--model", "openai:any", "--levels", "1", "--reader", "openai:gpt-4o?repeats=2"]
+    assert main(["plan", "echomind", *flags]) == 0
+    assert "reader       gpt-4o: up to 48 requests and 132 to check it" in capsys.readouterr().out
+
+
 def test_several_draws_must_agree_by_more_than_half(run: Path) -> None:
     def wavering(asked: Asked) -> Verdict:
         text = reply_in(asked)
