@@ -202,3 +202,13 @@ def test_dialogues_take_no_part_since_each_run_has_had_its_own(tmp_path: Path) -
             store.commit()
         both.append(folder)
     assert [case.group for case in field.read(both).cases] == ["synthesis/s0", "synthesis/s0"]
+
+
+def test_a_judge_that_cannot_be_read_does_not_end_the_voting_of_the_others(tmp_path: Path) -> None:
+    found = field.read(runs(tmp_path, WORTHS, scripts=20))
+    with Table(tmp_path / "arena") as table, JudgeServer(verdict=by_worth) as server, JudgeServer() as mute:
+        mute.always = "words"
+        judges = [parse_judge(server.spec()), parse_judge(mute.spec("again=0&connections=1", name="mute"))]
+        outcomes = play(found, table, judges, PAIR, 80)
+    assert outcomes["scripted"].answered == 160, "both orders of all pairs, also of those after the first round"
+    assert outcomes["mute"].stopped == "unreadable" and mute.count == 20
