@@ -42,10 +42,13 @@ def test_a_real_model_judges_a_run_and_every_verdict_is_a_value_or_has_a_reason(
         f"openai:smollm2?base_url={url}&rubrics={tmp_path}/short.toml&max_tokens=40&again=0&connections=1&timeout=240"
     )
     code = main(["score", str(out), "-q", "--judge", spec])
-    assert code == 0, "an unreadable verdict is no failure of the command"
     with Store.read(out) as store:
         found = [score for _, score in store.scores() if score.metric == "fits@smollm2"]
     assert len(found) == 4
+    readable = any(score.value is not None for score in found)
+    assert code == (0 if readable else 3), (
+        "an unreadable verdict is no failure of the command, no verdict at all is one"
+    )
     for score in found:
         assert "|judge:openai:smollm2|" in score.signature and "|rubric:short.1." in score.signature
         if score.value is None:
@@ -58,6 +61,6 @@ def test_a_real_model_judges_a_run_and_every_verdict_is_a_value_or_has_a_reason(
     assert all(text and model == "SmolLM2-135M-Instruct" and b"output_tokens" in usage for text, model, usage in rows)
     del server  # nobody listens now
     copy = Path(shutil.copytree(out, tmp_path / "copy"))
-    assert main(["score", str(copy), "-q", "--judge", spec]) == 0, "every verdict was paid for"
+    assert main(["score", str(copy), "-q", "--judge", spec]) == code, "every verdict was paid for"
     with Store.read(copy) as store:
         assert [score for _, score in store.scores() if score.metric == "fits@smollm2"] == found

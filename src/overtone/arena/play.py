@@ -13,7 +13,7 @@ from overtone.arena.table import VERDICTS, Table, Vote
 from overtone.errors import UsageError
 from overtone.judges import record
 from overtone.judges.cache import Verdicts
-from overtone.judges.panel import Judgement, Outcome, Sitting
+from overtone.judges.panel import Judgement, Outcome, Sitting, each
 from overtone.judges.policy import Judge
 from overtone.judges.rubric import Rubric
 from overtone.stats.votes import Votes, votes
@@ -113,7 +113,6 @@ async def _vote(
     on_judged: Callable[[str, int], None],
 ) -> None:
     """One judge's votes on the pairs of a round, each kept as it comes."""
-    todo = iter(part)
 
     async def one(pair: Pair) -> None:
         subject = await asyncio.to_thread(field.subject, pair, rubric)  # it may have to be transcribed
@@ -121,14 +120,7 @@ async def _vote(
         table.keep(_votes(pair, sitting.judge, rubric, judgement))
         on_judged(sitting.judge.label, 1)
 
-    async def work() -> None:
-        for pair in todo:
-            await one(pair)
-
-    first = next(todo, None)
-    if first is not None:
-        await one(first)  # alone: a wrong key costs one request
-        await asyncio.gather(*(work() for _ in range(sitting.judge.policy.connections)))
+    await each(one, part, sitting.judge.policy.connections)
 
 
 def _votes(pair: Pair, judge: Judge, rubric: Rubric, judgement: Judgement) -> Iterator[Vote]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -32,6 +33,7 @@ _TWINS = {"reply_a": "reply_b", "reply_b": "reply_a", "a": "b", "b": "a"}
 _SWAPPED: dict[int | str, int | str] = {"A": "B", "B": "A"}
 _AGAIN = 1_000_003  # between the seeds of one question's attempts
 UNREADABLE = 20  # verdicts of one rubric in a row that cannot be read, after which no more are asked for
+T = TypeVar("T")
 Detail = dict[str, float | int | str | None]
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -410,6 +412,21 @@ def _text(rubric: Rubric, transcript: bool) -> str:
 # ── many subjects ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+async def each(work: Callable[[T], Awaitable[None]], things: Iterable[T], connections: int) -> None:
+    """Do the work on everything: on the first thing alone, so that a wrong key costs one request, then several at a
+    time."""
+    todo = iter(things)
+
+    async def worker() -> None:
+        for thing in todo:
+            await work(thing)
+
+    for thing in todo:
+        await work(thing)
+        break
+    await asyncio.gather(*(worker() for _ in range(connections)))
+
+
 async def ask(
     judge: Judge,
     rubric: Rubric,
@@ -422,21 +439,14 @@ async def ask(
     """Judge all subjects, as many at once as the policy has connections; a judgement is handed over as it is made."""
     with Verdicts(cache) as verdicts:
         sitting = Sitting(judge, verdicts, log=log)
-        todo = iter(subjects)
 
-        async def work() -> None:
-            for subject in todo:
-                judgement = await sitting.judgement(rubric, subject)
-                if on_judgement:
-                    on_judgement(judgement)
+        async def one(subject: Subject) -> None:
+            judgement = await sitting.judgement(rubric, subject)
+            if on_judgement:
+                on_judgement(judgement)
 
         try:
-            first = next(todo, None)
-            if first is not None:
-                judgement = await sitting.judgement(rubric, first)  # alone: a wrong key costs one request
-                if on_judgement:
-                    on_judgement(judgement)
-                await asyncio.gather(*(work() for _ in range(judge.policy.connections)))
+            await each(one, subjects, judge.policy.connections)
         finally:
             await sitting.close()
         return sitting.outcome

@@ -16,7 +16,7 @@ from msgspec import Struct
 from overtone.judges import reader as reading
 from overtone.judges.cache import Verdicts
 from overtone.judges.over_run import FILE
-from overtone.judges.panel import Detail, Outcome, Sitting
+from overtone.judges.panel import Detail, Outcome, Sitting, each
 from overtone.judges.policy import Judge
 from overtone.judges.reader import NONE, Checked
 from overtone.runs.asking import Policy as Retries
@@ -170,7 +170,7 @@ async def _read(store: Store, sitting: Sitting, unparsed: dict[int, _Unparsed], 
         store.add_scores([(found.ask.id, row)])
         store.commit()
 
-    await reading.each(one, unparsed.values(), sitting.judge.policy.connections)
+    await each(one, unparsed.values(), sitting.judge.policy.connections)
 
 
 def _describe(store: Store, reader: Judge, checked: Checked | None) -> None:

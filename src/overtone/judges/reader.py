@@ -6,13 +6,11 @@ set of replies whose meaning is known (`reader_set.jsonl`), of which some choose
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +18,7 @@ from msgspec import Struct
 from overtone.errors import UsageError
 from overtone.judges import record, rubric
 from overtone.judges.groups import shuffled
-from overtone.judges.panel import Judgement, Sitting
+from overtone.judges.panel import Judgement, Sitting, each
 from overtone.judges.policy import Judge, judge_of
 from overtone.judges.rubric import Rubric
 from overtone.judges.subject import Subject
@@ -33,7 +31,6 @@ NONE = "none"
 SET = Path(__file__).with_name("reader_set.jsonl")
 PRECISION, RECALL = 0.95, 0.5  # what a reader must reach on the set before it is used
 _NOT_ITS_KEYS = ("rubrics", "hears", "calls", "swap", "least")
-T = TypeVar("T")
 
 
 def reader_of(spec: Spec) -> Judge:
@@ -94,21 +91,6 @@ def _settled(judgement: Judgement) -> Reading:
     answer, count = Counter(str(draw.values[key]) for draw in draws).most_common(1)[0]
     why = next(draw.reasons.get(key, "") for draw in draws if draw.values[key] == answer)
     return Reading(answer if 2 * count > len(draws) else NONE, why)
-
-
-async def each(work: Callable[[T], Awaitable[None]], things: Iterable[T], connections: int) -> None:
-    """Do the work on everything: on the first thing alone, so that a wrong key costs one request, then several at a
-    time."""
-    todo = iter(things)
-
-    async def worker() -> None:
-        for thing in todo:
-            await work(thing)
-
-    for thing in todo:
-        await work(thing)
-        break
-    await asyncio.gather(*(worker() for _ in range(connections)))
 
 
 # ── whether it can be trusted ───────────────────────────────────────────────────────────────────────────────────────
