@@ -105,10 +105,8 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
             answers[failure.ask].failure = failure
 
     selection = store.selection()
-    silent = {name for name in selection.shown if "@" in name}
+    silent = store.silent_judges()
     for ask_id, score in store.scores():
-        if score.value is not None:
-            silent.discard(score.metric)
         if ask_id in answers:
             answers[ask_id].scores[score.metric] = score
     for ask_id, turn, score in store.turn_scores():
@@ -124,7 +122,7 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
         len(items),
         store.audio_path,
         measured_twice=selection.notes,
-        silent=frozenset(silent),
+        silent=silent,
     )
 
 

@@ -222,6 +222,15 @@ class Rows:
         )
         return {r[0] for r in found}
 
+    def silent_judges(self) -> frozenset[str]:
+        """The names of judges' scores (QUESTION@LABEL) that have no value for any reply."""
+        sql = (
+            "SELECT metric FROM scores WHERE kind = 'reply' AND instr(metric, '@') > 0 "
+            "GROUP BY metric HAVING count(value) = 0"
+        )
+        with reading(self.folder):
+            return frozenset(name for (name,) in select(self.db, tuple[str], sql))
+
     def scored_metrics(self) -> list[str]:
         """The names of all metrics that scored replies."""
         with reading(self.folder):
