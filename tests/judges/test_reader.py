@@ -191,6 +191,11 @@ def test_the_share_stands_beside_the_headline_in_terminal_report_tables_and_expo
     assert all(words in told for words in (share, both, check))
     (found,) = reader_shares(open_run(run, light=True))
     assert (found.scored, found.read, found.none, found.left) == (24, 8, 8, 0)
+    number = next(number for number, text in texts(run).items() if text == "Pure rage.")
+    with Store.read(run) as store:
+        case = next(ask.item.case for ask, _ in store.asks() if ask.id == number)
+    main(["case", str(run), case])
+    assert "reader: B: because of how it reads" in capsys.readouterr().out
     page = tmp_path / "report.html"
     write_report([run], page)
     assert share in " ".join(page.read_text().split())

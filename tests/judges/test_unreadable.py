@@ -17,6 +17,7 @@ from overtone.judges.cache import Verdicts
 from overtone.judges.forget import forget
 from overtone.judges.over_run import FILE
 from overtone.judges.panel import UNREADABLE
+from overtone.report.html import write_report
 from overtone.runs.store import Store
 from tests.judges.helpers import reply, sit
 from tests.judges.server import JudgeServer
@@ -62,6 +63,8 @@ def test_a_judge_without_a_verdict_is_left_out_of_the_panel_and_named(
     capsys.readouterr()
     main(["score", str(finished)])
     assert "Judge mute gave no verdict" in capsys.readouterr().out
+    write_report([finished], finished / "report.html")
+    assert "Judge mute gave no verdict" in (finished / "report.html").read_text()
 
 
 def _judged(folder: Path) -> list:

@@ -125,7 +125,7 @@ def said(answer: Answer) -> Said:
             {name: score.value for name, score in answer.earlier.get(turn, {}).items()}
             for turn in range(len(answer.item.turns) - 1)
         ),
-        why={name: _why(score) for name, score in answer.scores.items() if "@" in name},
+        why={name: _why(score) for name, score in answer.scores.items() if "@" in name or "reader" in score.detail},
         latency=sum(reply.latency for reply in replies),
         refused=any(reply.refused for reply in replies),
         notes=tuple(dict.fromkeys(note for reply in replies for note in reply.notes)),
@@ -134,4 +134,7 @@ def said(answer: Answer) -> Said:
 
 
 def _why(score: Score) -> str:
+    """What a judge gave as its reason, or what a reader made of an answer that the rules could not read."""
+    if "reader" in score.detail:
+        return ": ".join(str(part) for part in ("reader", score.detail["reader"], score.detail.get("why")) if part)
     return str(score.detail.get("why") or "") if score.value is not None else score.reason

@@ -130,16 +130,14 @@ def _unparsed(store: Store, scores: dict[int, Score]) -> Iterator[_Unparsed]:
 def _fill(store: Store, ending: str, scores: dict[int, Score], unparsed: dict[int, _Unparsed]) -> None:
     """Give every reply a row of the measurement whose signatures end like this, as the rules read it; a row that the
     reader filled before stays."""
-    held = {(ask, score.signature) for ask, score in store.scores(every=True) if score.metric == METRIC}
-    rows = []
-    for ask, score in scores.items():
-        signature = score.signature + ending
-        if ask not in unparsed:
-            rows.append((ask, _row(signature, score, {"read_by": "rules"})))
-        elif (ask, signature) not in held:
-            rows.append((ask, _row(signature, score, {"read_by": "rules", "reader": "not asked"})))
-    for start in range(0, len(rows), PAGE):
-        store.add_scores(rows[start : start + PAGE])
+    held = {ask for ask, s in store.scores(every=True) if s.metric == METRIC and s.signature.endswith(ending)}
+    missing = [ask for ask, score in scores.items() if ask not in held]
+    for start in range(0, len(missing), PAGE):
+        rows = []
+        for ask in missing[start : start + PAGE]:
+            more: Detail = {"read_by": "rules", **({"reader": "not asked"} if ask in unparsed else {})}
+            rows.append((ask, _row(scores[ask].signature + ending, scores[ask], more)))
+        store.add_scores(rows)
     store.commit()
 
 
