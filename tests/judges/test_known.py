@@ -14,8 +14,9 @@ from overtone.cli import main
 from overtone.errors import DataError
 from overtone.judges import known, record, rubric
 from overtone.judges.panel import Draw, Judgement
-from tests.judges.server import JudgeServer
+from tests.judges.server import JudgeServer, Verdict
 from tests.judges.voices import always, ears, recordings
+from tests.servers import Asked
 
 
 @pytest.fixture
@@ -108,6 +109,23 @@ def test_a_judge_that_always_says_the_first_is_at_chance_and_loses_its_proof(fol
     assert result["passed"] == [False]
     assert [(part["accuracy"]["value"], part["first_place"]) for part in parts] == [(0.5, 1.0), (0.5, 1.0)]
     assert record.validated(f"{identity}|calls:together", rubric.load("ves")) is None
+
+
+def test_a_judge_that_always_names_the_wrong_recording_is_asked_whether_a_and_b_are_exchanged(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right = ears(folder)
+
+    def wrong(asked: Asked) -> Verdict:
+        return {key: {"A": "B", "B": "A"}[str(value)] for key, value in right(asked).items()}
+
+    command = ["--data", str(folder), "--limit", "30", "--out"]
+    with JudgeServer(verdict=wrong) as server:
+        main(["judge", "hear", server.spec(), *command, "out"])
+        assert "are A and B exchanged?" in " ".join(capsys.readouterr().out.split())
+        server.always = "words"
+        assert main(["judge", "hear", server.spec(name="mute"), *command, "other"]) == 3
+        assert "exchanged" not in capsys.readouterr().out
 
 
 def test_ears_and_a_description_are_compared_on_the_same_pairs(

@@ -30,7 +30,7 @@ def main(args: argparse.Namespace) -> int:
     from overtone.spec import parse_spec
 
     if args.forget:
-        _forget(args.runs, args.forget, quiet=args.quiet)
+        _forget(args.runs, args.forget)
     worst = EXIT_OK
     for folder in args.runs:
         reader = parse_spec(args.reader) if args.reader else None
@@ -57,8 +57,8 @@ def main(args: argparse.Namespace) -> int:
     return worst
 
 
-def _forget(runs: list[Path], judges: list[str], *, quiet: bool) -> None:
-    """Remove what the judges left in the runs. A judge that none of the runs holds is an error."""
+def _forget(runs: list[Path], judges: list[str]) -> None:
+    """Remove what the judges left in the runs, and print what that was. A judge that no run holds is an error."""
     from overtone.judges.forget import forget
     from overtone.paths import shown
 
@@ -69,5 +69,4 @@ def _forget(runs: list[Path], judges: list[str], *, quiet: bool) -> None:
             held = f"; judges here: {', '.join(map(shown, known))}" if known else "; no judge has scored these replies"
             raise UsageError(f"--forget {judge}: there is nothing by this judge to remove{held}")
         for folder, one in removed.items():
-            if not quiet:
-                print(f"{shown(str(folder))}: {one.sentence}")
+            print(f"{shown(str(folder))}: {one.sentence}")

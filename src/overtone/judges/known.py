@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from overtone.errors import DataError
-from overtone.judges.panel import Judgement
+from overtone.judges.panel import Judgement, NoVerdicts
 from overtone.judges.people import Measure, measure
 from overtone.judges.rubric import Rubric
 from overtone.judges.subject import Subject
@@ -175,7 +175,7 @@ def heard(part: str, rubric: Rubric, drawn: Sequence[Pair], judgements: Sequence
     if not right or unread == len(right):
         problems = [d.problem for j in judgements for d in j.draws if d.problem]
         why = f": {shown(problems[0][:300])}" if problems else ""
-        raise DataError(f"the judge answered none of the {part} test's {len(drawn)} pairs{why}")
+        raise NoVerdicts(f"the judge answered none of the {part} test's {len(drawn)} pairs{why}")
     by_emotion = {}
     for emotion in sorted(set(emotions)):
         rows = [place for place, name in enumerate(emotions) if name == emotion]

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from overtone import registry
 from overtone.audio import load_sound
-from overtone.errors import DataError, ModelFailure, UsageError
+from overtone.errors import EXIT_FAILURES, DataError, ModelFailure, UsageError
 from overtone.judges import describe
 from overtone.judges.cache import Verdicts
 from overtone.judges.contract import Contract, Unread
@@ -36,6 +36,12 @@ UNREADABLE = 20  # verdicts of one rubric in a row that cannot be read, after wh
 T = TypeVar("T")
 Detail = dict[str, float | int | str | None]
 _encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class NoVerdicts(DataError):
+    """A judge gave no verdict at all where it was to be measured."""
+
+    exit_code = EXIT_FAILURES
 
 
 class Draw(Struct, frozen=True):

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from overtone.errors import EXIT_FAILURES, DataError
+from overtone.errors import DataError
 from overtone.judges import audits
 from overtone.judges.audits import Finding
 from overtone.judges.labelled import People, people, settled
-from overtone.judges.panel import Judgement
+from overtone.judges.panel import Judgement, NoVerdicts
 from overtone.judges.people import DRAWS, Ceiling, Measure, agreement, ceiling, placed
 from overtone.judges.rubric import Dimension, Rubric
 from overtone.judges.voices import family, lengths, pair_lengths, same_words
@@ -25,12 +25,6 @@ Array = npt.NDArray[np.float64]
 BAR = 0.4  # the lower end of α's interval from which on a judge counts as agreeing with people
 BELOW_CHANCE = -0.2  # α from which on agreement is far below chance, where its whole interval lies below 0
 JUDGED = 0.9  # the least share of labelled units with a verdict: agreement on a readable few proves nothing
-
-
-class NoVerdicts(DataError):
-    """A judge that gave no verdict at all on what people labelled."""
-
-    exit_code = EXIT_FAILURES
 
 
 class Confusion(Struct, frozen=True):
