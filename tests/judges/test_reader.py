@@ -251,6 +251,16 @@ def test_a_server_that_dies_loses_nothing_and_the_same_command_resumes(run: Path
     assert sum(one.value or 0.0 for one in accuracy(run).values()) == 8
 
 
+def test_a_reading_outlives_its_verdict(run: Path) -> None:
+    with JudgeServer(verdict=good) as server:
+        score(run, "--reader", server.spec())
+        before = accuracy(run)
+        (run / over_run.FILE).unlink()
+        server.always = "400"
+        assert score(run, "--reader", server.spec()) == 3
+    assert accuracy(run) == before
+
+
 def test_replies_that_come_later_join_the_measurement_without_a_call(made: tuple[Path, Path], tmp_path: Path) -> None:
     data, out = made[0], tmp_path / "grown"
     with (
@@ -350,6 +360,16 @@ def test_what_a_reader_cannot_be_told_is_an_error_before_the_run(capsys: pytest.
     assert "a reader has no key 'hears'" in capsys.readouterr().err
     assert main(["run", "echomind", "--data", ".", "--model", "cascade", "--judge", "openai:x?rubrics=reader"]) == 2
     assert "it is for --reader" in capsys.readouterr().err
+
+
+def test_a_reader_without_its_key_is_an_error_before_the_model_is_asked(
+    made: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with OpenAIServer() as model:
+        assert ask(made[0], tmp_path / "new", model, "--reader", "openai:gpt-4o") == 2
+        assert model.count == 0
+    assert "OPENAI_API_KEY" in capsys.readouterr().err
 
 
 def test_judge_reader_measures_a_reader_and_keeps_the_result(

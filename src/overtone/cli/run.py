@@ -80,6 +80,7 @@ def _one(settings: Settings, limiters: Limiters, *, verbose: bool, quiet: bool) 
     from overtone.scoring import score_run
 
     judging = Judging(settings.judges, settings.reader)
+    asyncio.run(judging.try_reader())
     with Display(settings, verbose=verbose, quiet=quiet) as display:
         beside = judging.beside(limiters)
         hooks = Hooks(display.start, display.update, signals=True, limiters=limiters, beside=beside)

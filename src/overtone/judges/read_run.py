@@ -32,8 +32,8 @@ _READ = "|reader:"
 
 
 class Readout(Struct):
-    """How a reader's work went: of `replies` answers to questions, the rules could not read `unparsed`. `left` counts
-    those of them that the reader has no word on."""
+    """How a reader's work went: of `replies` answers to questions, the rules could not read `unparsed`. Of these the
+    reader read `read`, found no choice in `none`, and did not read `left`."""
 
     replies: int = 0
     unparsed: int = 0
@@ -85,8 +85,9 @@ async def read_run(
                     return result
                 sitting.outcome = result.outcome = _spent(sitting.outcome)
             _describe(store, reader, result.checked)
-            _fill(store, reading.signature(reader, ""), scores, unparsed)
-            await _read(store, sitting, unparsed, result)
+            ending = reading.signature(reader, "")
+            read_before = _fill(store, ending, scores, unparsed)
+            await _read(store, sitting, ending, unparsed, read_before, result)
         finally:
             await sitting.close()
     return result
@@ -116,8 +117,8 @@ def _scores(store: Store, rules: str) -> dict[int, Score]:
 
 
 def _unparsed(store: Store, scores: dict[int, Score]) -> Iterator[_Unparsed]:
-    """The replies with words that the rules could not read as one of the options. The endpoint's own word that it
-    refused stands."""
+    """The replies with words that the rules could not read as one of the options, without those that the endpoint
+    itself marked as refused."""
     for ask, turn, text, _, _, refused in store.answered():
         score = scores.get(ask.id)
         if score is None or score.value is None or refused or turn < len(ask.item.turns) - 1:
@@ -127,10 +128,16 @@ def _unparsed(store: Store, scores: dict[int, Score]) -> Iterator[_Unparsed]:
             yield _Unparsed(ask, turn, words, score)
 
 
-def _fill(store: Store, ending: str, scores: dict[int, Score], unparsed: dict[int, _Unparsed]) -> None:
-    """Give every reply a row of the measurement whose signatures end like this, as the rules read it; a row that the
-    reader filled before stays."""
-    held = {ask for ask, s in store.scores(every=True) if s.metric == METRIC and s.signature.endswith(ending)}
+def _fill(store: Store, ending: str, scores: dict[int, Score], unparsed: dict[int, _Unparsed]) -> set[int]:
+    """Give every reply without one a row of the measurement whose signatures end like this, as the rules read it.
+    Returns the asks whose replies the reader has read before."""
+    held: set[int] = set()
+    read: set[int] = set()
+    for ask, score in store.scores(every=True):
+        if score.metric == METRIC and score.signature.endswith(ending):
+            held.add(ask)
+            if score.detail.get("rule") == "reader" or score.detail.get("reader") == NONE:
+                read.add(ask)
     missing = [ask for ask, score in scores.items() if ask not in held]
     for start in range(0, len(missing), PAGE):
         rows = []
@@ -139,6 +146,7 @@ def _fill(store: Store, ending: str, scores: dict[int, Score], unparsed: dict[in
             rows.append((ask, _row(scores[ask].signature + ending, scores[ask], more)))
         store.add_scores(rows)
     store.commit()
+    return read
 
 
 def _row(signature: str, score: Score, more: Detail, value: float | None = None) -> Score:
@@ -146,15 +154,24 @@ def _row(signature: str, score: Score, more: Detail, value: float | None = None)
     return Score(METRIC, signature, found, score.reason, {**score.detail, **more})
 
 
-async def _read(store: Store, sitting: Sitting, unparsed: dict[int, _Unparsed], result: Readout) -> None:
+async def _read(
+    store: Store,
+    sitting: Sitting,
+    ending: str,
+    unparsed: dict[int, _Unparsed],
+    read_before: set[int],
+    result: Readout,
+) -> None:
     async def one(found: _Unparsed) -> None:
         item, score = found.ask.item, found.rules
         key = found.ask.key(found.turn)
         name = f"read {key.item}|{key.condition}|{key.repeat}|{key.turn}"
         read = await reading.read(sitting, name, item.id, item.options, found.text)
-        signature = reading.signature(sitting.judge, score.signature)
+        signature = score.signature + ending
         if not read.answer:
             result.left += 1
+            if found.ask.id in read_before:  # its verdict was lost, what it said is still stored
+                return
             row = _row(signature, score, {"read_by": "rules", "reader": read.problem})
         elif read.answer == NONE:
             result.none += 1

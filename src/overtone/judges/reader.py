@@ -1,7 +1,7 @@
 """A model that reads multiple-choice replies which the rules cannot read: what it is shown, and how it is checked.
 
-It sees the options and the reply, never the question, the clip or the right answer. Before its word counts, it reads a
-set of replies whose meaning is known (`reader_set.jsonl`), of which some choose an option and some do not.
+It sees the options and the reply, never the question, the clip or the right answer. Before it is used, it reads a set
+of replies whose meaning is known (`reader_set.jsonl`), of which some choose an option and some do not.
 """
 
 from __future__ import annotations
@@ -41,12 +41,17 @@ def reader_of(spec: Spec) -> Judge:
     return msgspec.structs.replace(judge_of(spec), rubrics=(RUBRIC,))
 
 
+@cache
+def _rubric() -> Rubric:
+    return rubric.load(RUBRIC)
+
+
 def signature(reader: Judge, rules: str) -> str:
-    """Return the signature of accuracy with a reader: that of the rules, and what the reader's word depends on."""
+    """Return the signature of accuracy with a reader: that of the rules, and what the reader's answers depend on."""
     policy = reader.policy
     temperature = "model" if policy.temperature is None else f"{policy.temperature:g}"
     return (
-        f"{rules}|reader:{reader.label}|model:{reader.identity}|rubric:{rubric.load(RUBRIC).identity}"
+        f"{rules}|reader:{reader.label}|model:{reader.identity}|rubric:{_rubric().identity}"
         f"|temperature:{temperature}|seed:{'none' if policy.seed is None else policy.seed}"
         f"|repeats:{policy.repeats}|format:{policy.format}"
     )
@@ -56,7 +61,7 @@ def signature(reader: Judge, rules: str) -> str:
 
 
 class Reading(Struct, frozen=True):
-    """What the reader made of a reply: a letter, `none`, or "" with the problem why there is no word of it."""
+    """What the reader made of a reply: a letter, `none`, or "" with the problem that kept it from being read."""
 
     answer: str
     why: str = ""
@@ -75,7 +80,7 @@ async def read(sitting: Sitting, name: str, item: str, options: Sequence[Option]
 @cache
 def _with_menu(letters: tuple[str, ...]) -> Rubric:
     """The rubric, with these letters and `none` as the answers it allows."""
-    found = rubric.load(RUBRIC)
+    found = _rubric()
     menu = {letter: float(place) for place, letter in enumerate((NONE, *letters))}
     (asked,) = found.dimensions
     asked = msgspec.structs.replace(asked, choices=(*letters, NONE), values=menu)
@@ -84,7 +89,7 @@ def _with_menu(letters: tuple[str, ...]) -> Rubric:
 
 def _settled(judgement: Judgement) -> Reading:
     """The answer of more than half of the draws; `none` where no answer has that many."""
-    (key,) = (dimension.key for dimension in rubric.load(RUBRIC).dimensions)
+    (key,) = (dimension.key for dimension in _rubric().dimensions)
     draws = [draw for draw in judgement.draws if key in draw.values]
     if not draws:
         return Reading("", problem="; ".join(dict.fromkeys(draw.problem for draw in judgement.draws)))
@@ -143,13 +148,13 @@ def _how() -> str:
 
 def kept_check(reader: Judge) -> Checked | None:
     """The result of an earlier check of this reader on this machine, None without one."""
-    found = record.kept(_identity(reader), rubric.load(RUBRIC), how=_how())
+    found = record.kept(_identity(reader), _rubric(), how=_how())
     return None if found is None else msgspec.convert(found.numbers, Checked, strict=False)
 
 
 def _identity(reader: Judge) -> str:
     policy = reader.policy
-    return f"{record.identity(reader, rubric.load(RUBRIC))}|format:{policy.format}|repeats:{policy.repeats}"
+    return f"{record.identity(reader, _rubric())}|format:{policy.format}|repeats:{policy.repeats}"
 
 
 async def check(sitting: Sitting) -> Checked | None:
@@ -177,7 +182,7 @@ async def check(sitting: Sitting) -> Checked | None:
         said=sum(answer != NONE for answer, _ in said),
         right=sum(answer == meant != NONE for answer, meant in said),
     )
-    found = rubric.load(RUBRIC)
+    found = _rubric()
     sentence = checked.sentence + ("" if checked.passed else "; not good enough to be used")
     keys = tuple(dimension.key for dimension in found.dimensions)
     numbers = {key: float(value) for key, value in msgspec.structs.asdict(checked).items()}
