@@ -13,7 +13,7 @@ from pathlib import Path
 
 from overtone.build.script import read_set
 from overtone.embedded.language import identity
-from overtone.embedded.serve import start
+from overtone.embedded.serve import serving
 from overtone.judges import rubric
 from overtone.judges.panel import judged
 from overtone.judges.policy import parse_judge
@@ -37,7 +37,11 @@ def subjects() -> list[Subject]:
 
 
 def main() -> None:
-    server, url = start()
+    with serving() as url:
+        _measure(url)
+
+
+def _measure(url: str) -> None:
     form = sys.argv[1] if len(sys.argv) > 1 else "text"
     options = f"max_tokens=300&again=0&connections=1&timeout=300&format={form}"
     judge = parse_judge(f"openai:smollm2?base_url={url}&{options}")
@@ -59,7 +63,6 @@ def main() -> None:
                     mean = sum(apart) / len(apart)
                     print(f"  {dimension.key}: fitting reply less neutral reply {mean:+.2f} in {len(apart)} pairs")
     print(f"{read} of {asked} verdicts can be read")
-    del server
 
 
 if __name__ == "__main__":

@@ -29,6 +29,19 @@ def without_keys(text: str, key: str) -> str:
     return _KEYS.sub(lambda m: f"{m[1] or ''}…", " ".join(text.split()))
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine itself, by its name or address alone: nothing is looked up."""
+    import ipaddress  # not where every command starts
+
+    name = host.strip("[]").lower().removesuffix(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
 def executable(name: str, where: str) -> Path:
     """The program a SPEC names, a path or a name on the search path; `where` begins the error for one there is not."""
     given = Path(name).expanduser()

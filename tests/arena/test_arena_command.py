@@ -105,14 +105,14 @@ def test_without_runs_only_votes_can_be_ranked(tmp_path: Path, capsys: Capture) 
 
 @pytest.mark.local
 def test_a_real_model_votes_and_every_vote_is_one_or_is_counted_as_unread(tmp_path: Path) -> None:
-    from overtone.embedded.serve import start
+    from overtone.embedded.serve import serving
 
     names = [str(path) for path in runs(tmp_path, {"one": 1, "two": 2}, scripts=2)]
     Path("short.toml").write_text(SHORT, encoding="utf-8")
-    server, url = start()
-    spec = f"openai:smollm2?base_url={url}&max_tokens=40&again=0&connections=1&timeout=240&format=schema"
-    code = main(["arena", *names, "--judge", spec, "--pairs", "2", "--rubric", "short.toml", "--export-votes", "v.csv"])
-    del server
+    with serving() as url:
+        spec = f"openai:smollm2?base_url={url}&max_tokens=40&again=0&connections=1&timeout=240&format=schema"
+        words = ["--judge", spec, "--pairs", "2", "--rubric", "short.toml", "--export-votes", "v.csv"]
+        code = main(["arena", *names, *words])
     assert code in (EXIT_OK, EXIT_FAILURES), "four verdicts of a weak judge may not rank anybody"
     with Path("v.csv").open(newline="") as file:
         votes = list(csv.DictReader(file))

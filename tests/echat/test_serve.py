@@ -9,6 +9,7 @@ import io
 import json
 import re
 import struct
+import sys
 import threading
 import time
 import wave
@@ -27,7 +28,8 @@ from overtone.echat.net.decode import Sampling
 from overtone.echat.talk import serve, wire
 from overtone.echat.talk.answer import open_answerer
 from overtone.echat.talk.manner import Manner
-from overtone.errors import UsageError
+from overtone.errors import MissingExtra, UsageError
+from overtone.guard import MAX_BODY, Guard, bound
 from overtone.models import openai
 from overtone.schema import Key, Message, Request
 from overtone.spec import parse_spec
@@ -39,7 +41,7 @@ MANNER = Manner(think="", interleave=True, max_text=14, max_speech=60, speech=Sa
 class Running:
     """A server in a thread of this process."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, token: str = "") -> None:
         self.answerer = open_answerer(folder, MANNER, device="cpu")
         self.url = ""
         self.steps = 0
@@ -67,7 +69,7 @@ class Running:
         def run() -> None:
             asyncio.set_event_loop(self.loop)
             self.task = self.loop.create_task(
-                serve.serve(self.answerer, serve.bound("127.0.0.1", 0), "echat", 4, ready)
+                serve.serve(self.answerer, bound("127.0.0.1", 0), "echat", 4, ready, Guard(token=token))
             )
             with contextlib.suppress(asyncio.CancelledError):
                 self.loop.run_until_complete(self.task)
@@ -110,6 +112,7 @@ def body(*parts: Any, **more: Any) -> dict[str, Any]:
     return {"model": "echat", "messages": [{"role": "user", "content": list(parts) or [said()]}], **more}
 
 
+JSON = {"Content-Type": "application/json"}
 SPOKEN = {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}}
 STREAMED = {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "pcm16"}, "stream": True}
 
@@ -355,6 +358,12 @@ async def test_a_run_can_talk_to_it(server: Running) -> None:
         (body(temperature=3), 400, "between 0 and 2"),
         (body(n=2), 400, "n must be 1"),
         (body(tools=[{"type": "function"}]), 400, "tools is not supported"),
+        (body(stop="."), 400, "stop is not supported"),
+        (body(stop=["."]), 400, "stop is not supported"),
+        (body(frequency_penalty=0.5), 400, "frequency_penalty is not supported"),
+        (body(presence_penalty=-1), 400, "presence_penalty is not supported"),
+        (body(logit_bias={"50256": -100}), 400, "logit_bias is not supported"),
+        (body(web_search_options={}), 400, "web_search_options is not supported"),
     ],
 )
 async def test_what_cannot_be_answered_is_told_in_openais_form(
@@ -365,6 +374,13 @@ async def test_what_cannot_be_answered_is_told_in_openais_form(
     assert set(answer["error"]) == {"message", "type", "param", "code"}
     assert answer["error"]["type"] == "invalid_request_error"
     assert re.search(message, answer["error"]["message"]), answer
+
+
+async def test_keys_that_ask_for_nothing_are_let_pass(server: Running) -> None:
+    nothing = {"stop": None, "logit_bias": {}, "frequency_penalty": 0, "presence_penalty": 0.0, "tools": []}
+    status, _ = await post(server, body(**nothing, response_format={"type": "text"}, logprobs=False))
+    assert status == 200
+    assert (await post(server, body(stop=[])))[0] == 200
 
 
 BAD_NUMBERS = ("NaN", "Infinity", "-1", "1e999", "1" + 400 * "0", "1" + 5000 * "0", "true", '"1"', "[1]", "{}")
@@ -378,7 +394,7 @@ async def test_what_is_no_number_or_too_much_is_told(server: Running, key: str) 
             if (key, value) == ("top_p", "0.5"):
                 continue
             told = f'{text[:-1]}, "{key}": {value}}}'
-            async with session.post(f"{server.url}/chat/completions", data=told) as answer:
+            async with session.post(f"{server.url}/chat/completions", data=told, headers=JSON) as answer:
                 assert answer.status == 400, (key, value)
                 assert (await answer.json())["error"]["message"]
 
@@ -403,7 +419,7 @@ async def test_other_paths_large_bodies_and_a_crowd_are_refused(
     assert (await post(server, {}, "/embeddings"))[0] == 404
     async with aiohttp.ClientSession() as session:
         url = f"{server.url}/chat/completions"
-        async with session.post(url, data=b"x" * (serve.MAX_BODY + 10)) as answer:
+        async with session.post(url, data=b"x" * (MAX_BODY + 10), headers=JSON) as answer:
             assert answer.status == 413 and "send less sound" in (await answer.json())["error"]["message"]
     monkeypatch.setattr(serve, "MAX_WAITING", 0)
     async with aiohttp.ClientSession() as session, session.post(url, json=body()) as answer:
@@ -437,6 +453,32 @@ async def test_a_request_that_breaks_the_model_is_told_and_the_next_is_answered(
     assert (await post(server, body()))[0] == 200
 
 
+async def test_a_package_that_is_missing_is_the_servers_fault(
+    server: Running, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(*args: Any, **more: Any) -> Any:
+        raise MissingExtra("the package 'pyworld' is not installed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(server.answerer.tokens, "decode", missing)
+        status, answer = await post(server, body(**SPOKEN))
+        assert status == 500 and answer["error"]["type"] == "server_error"
+        *_, last = await events(server, body(**STREAMED))
+        assert last["error"]["type"] == "server_error"
+    assert "pyworld" in capsys.readouterr().err
+    assert (await post(server, body(**SPOKEN)))[0] == 200
+
+
+def test_a_package_that_is_missing_is_found_before_the_server_listens(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyworld", None)
+    assert main(["serve", str(tiny), "--port", "0"]) == 2
+    told = capsys.readouterr()
+    assert "the package 'pyworld' is not installed" in told.err and "overtone setup local" in told.err
+    assert "answers at" not in told.out
+
+
 async def test_what_is_under_way_when_the_server_stops_is_not_answered_as_if_it_was_whole(tiny: Path) -> None:
     running = Running(tiny)
     running.answerer.manner = Manner(think="", interleave=True, max_text=2000, max_speech=1500)
@@ -460,6 +502,30 @@ async def test_a_stream_that_the_server_stops_ends_with_an_error(tiny: Path) -> 
     *pieces, last = await stream
     assert "the server is stopping" in last["error"]["message"]
     assert pieces and {piece["choices"][0]["finish_reason"] for piece in pieces} == {None}
+
+
+async def test_a_stranger_and_a_web_page_get_nothing(tiny: Path) -> None:
+    token = "a-token-of-some-length"
+    running = Running(tiny, token)
+    url = f"{running.url}/chat/completions"
+    right = {"Authorization": f"Bearer {token}"}
+    told = json.dumps(body(max_tokens=1)).encode()
+    try:
+        async with aiohttp.ClientSession() as session:
+            for headers, wanted in (
+                (JSON, 401),
+                ({**JSON, "Authorization": "Bearer a-token-of-some-lengtH"}, 401),
+                ({**JSON, **right, "Host": "attacker.example"}, 403),
+                ({"Content-Type": "text/plain", **right}, 415),
+                ({**JSON, **right}, 200),
+            ):
+                async with session.post(url, data=told, headers=headers) as answer:
+                    assert answer.status == wanted
+                    assert set(await answer.json()) >= ({"error"} if wanted != 200 else {"choices"})
+            async with session.get(f"{running.url}/models") as answer:
+                assert answer.status == 401
+    finally:
+        running.stop()
 
 
 async def test_what_a_reader_should_know_is_noted(server: Running) -> None:
@@ -492,11 +558,11 @@ def test_spoken_replies_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch
 def test_a_taken_port_is_told_before_the_model_is_loaded(server: Running) -> None:
     port = int(server.url.split(":")[2].split("/")[0])
     with pytest.raises(UsageError, match=f"cannot listen on 127.0.0.1:{port}"):
-        serve.bound("127.0.0.1", port).listen()
+        bound("127.0.0.1", port).listen()
     with pytest.raises(UsageError, match="no port 99999"):
-        serve.bound("127.0.0.1", 99999)
+        bound("127.0.0.1", 99999)
     with pytest.raises(UsageError, match="cannot listen on"):
-        serve.bound("192.0.2.1", 0)
+        bound("192.0.2.1", 0)
 
 
 def test_the_command_tells_what_is_wrong(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -512,6 +578,8 @@ def test_the_command_tells_what_is_wrong(tiny: Path, tmp_path: Path, capsys: pyt
         ([str(tiny), "--max-speech", "600", "--port", "0"], "the model has 4096 positions"),
         ([str(tiny), "--max-speech", "155", "--port", "0"], "lower max_tokens or max_speech"),
         ([str(tiny), "--device", "tpu", "--port", "0"], "device must be"),
+        ([str(tiny), "--token-file", str(tmp_path / "nowhere")], "--token-file"),
+        ([str(tiny), "--host", "0.0.0.0", "--port", "0", "--device", "tpu"], "warning: anybody who can reach 0.0.0.0"),
     ):
         assert main(["serve", *arguments]) == 2
         assert wrong in capsys.readouterr().err

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from overtone.cli import main
-from overtone.embedded.serve import start
+from overtone.embedded.serve import serving
 from overtone.judges.over_run import FILE
 from overtone.runs.store import Store
 from tests.servers import OpenAIServer
@@ -37,11 +37,10 @@ def test_a_real_model_judges_a_run_and_every_verdict_is_a_value_or_has_a_reason(
         flags = ["--data", str(small), "--out", str(out), "--model", f"openai:any?base_url={model.base_url}"]
         assert main(["run", "echomind", "--levels", "3", "--limit", "4", "-q", *flags]) == 0
     (tmp_path / "short.toml").write_text(SHORT, encoding="utf-8")
-    server, url = start()
-    spec = (
-        f"openai:smollm2?base_url={url}&rubrics={tmp_path}/short.toml&max_tokens=40&again=0&connections=1&timeout=240"
-    )
-    code = main(["score", str(out), "-q", "--judge", spec])
+    with serving() as url:
+        options = f"rubrics={tmp_path}/short.toml&max_tokens=40&again=0&connections=1&timeout=240"
+        spec = f"openai:smollm2?base_url={url}&{options}"
+        code = main(["score", str(out), "-q", "--judge", spec])
     with Store.read(out) as store:
         found = [score for _, score in store.scores() if score.metric == "fits@smollm2"]
     assert len(found) == 4
@@ -59,7 +58,7 @@ def test_a_real_model_judges_a_run_and_every_verdict_is_a_value_or_has_a_reason(
         rows = db.execute("SELECT text, model, usage FROM verdicts").fetchall()
     assert len(rows) == 4
     assert all(text and model == "SmolLM2-135M-Instruct" and b"output_tokens" in usage for text, model, usage in rows)
-    del server  # nobody listens now
+    # nobody listens any more
     copy = Path(shutil.copytree(out, tmp_path / "copy"))
     assert main(["score", str(copy), "-q", "--judge", spec]) == code, "every verdict was paid for"
     with Store.read(copy) as store:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
+import sys
 from pathlib import Path
 
 from overtone.errors import EXIT_OK, MissingExtra
@@ -13,9 +14,14 @@ from overtone.paths import shown
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The checkpoint, and where and how it answers."""
+    parser.epilog = "example: overtone serve runs/mini --host 0.0.0.0 --token-file token.txt"
     parser.add_argument("checkpoint", metavar="CHECKPOINT", type=Path, help="its folder, or that of a training run")
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1: this machine only)")
     parser.add_argument("--port", metavar="N", type=int, default=8000, help="0 picks a free one (8000)")
+    parser.add_argument("--allow-host", metavar="NAME", action="append", default=[],
+                        help="name that clients may use for this server, besides addresses; repeatable")  # fmt: skip
+    parser.add_argument("--token-file", metavar="FILE", type=Path,
+                        help="file with the token that clients must send (default: OVERTONE_TOKEN)")  # fmt: skip
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (auto)")
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "int8"), default="",
                         help="of the language model (bfloat16 on a GPU, else float32; int8: a fast CPU)")  # fmt: skip
@@ -43,21 +49,28 @@ def main(args: argparse.Namespace) -> int:
         raise MissingExtra("torch is not installed; run \"pip install 'overtone[train]'\"") from None
     from overtone.echat.talk.answer import open_answerer
     from overtone.echat.talk.manner import manner_of
-    from overtone.echat.talk.serve import bound, serve
+    from overtone.echat.talk.serve import serve
+    from overtone.guard import TOKEN_VARIABLE, Guard, bound, exposure, read_token
 
     if args.threads:
         torch.set_num_threads(args.threads)
+    token = read_token(args.token_file)
+    guard = Guard([args.host, *args.allow_host], token)
     taken = bound(args.host, args.port)
+    if warning := exposure(taken, token):
+        print(f"overtone: warning: {warning}", file=sys.stderr)
     print(f"loading {shown(str(folder))} …", flush=True)
     answerer = open_answerer(folder, manner_of(vars(args)), device=args.device, dtype=args.dtype)
+    answerer.check_speech()
 
     def ready(url: str) -> None:
         print(f"{args.name} answers at {url}; stop it with Ctrl-C. For example:", flush=True)
-        print(f"  overtone run echomind --model 'openai:{args.name}?base_url={url}'", flush=True)
+        key = f"&api_key_env={TOKEN_VARIABLE}" if token else ""
+        print(f"  overtone run echomind --model 'openai:{args.name}?base_url={url}{key}'", flush=True)
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stopped either way, it closes its connections
     try:
-        asyncio.run(serve(answerer, taken, args.name, args.batch, ready))
+        asyncio.run(serve(answerer, taken, args.name, args.batch, ready, guard))
     except KeyboardInterrupt:
         print("stopped", flush=True)
     return EXIT_OK

@@ -85,7 +85,7 @@ class LanguageModel:
             engine = self._free.pop() if self._free else None
             self._loaded += engine is None
         try:
-            engine = engine or _load()
+            engine = engine or hidden_engine()
         except BaseException:
             with self._changed:
                 self._loaded -= 1
@@ -119,29 +119,20 @@ def identity() -> str:
     return f"SmolLM2-135M-Instruct-Q4_1@{digest.hexdigest()[:12]}+xllamacpp@{version('xllamacpp')}"
 
 
-def _load() -> Any:
-    """One engine. The library insists on listening somewhere: it gets a socket file in a private folder, with a
-    random key, and the file is removed as soon as it is there, so that nobody can reach it and no port is open."""
-    path()  # what is missing is said before anything is made
-    with tempfile.TemporaryDirectory(prefix="ot-", dir="/tmp" if len(tempfile.gettempdir()) > 60 else None) as folder:
-        return engine([f"{folder}/s.sock"], keys=[secrets.token_hex(16)])
-
-
-def engine(hosts: list[str], port: int = 0, keys: Sequence[str] = ()) -> Any:
-    """An engine of the library that listens at `hosts`, one chat at a time, each from the start."""
-    model = path()
+def hidden_engine() -> Any:
+    """One engine, one chat at a time, each from the start. The library insists on listening somewhere: it gets a socket
+    file in a private folder, with a random key, and the file is removed as soon as it is there, so that nobody can
+    reach it and no port is open."""
+    model = path()  # what is missing is said before anything is made
     require("xllamacpp", "runs the offline language model")
     import xllamacpp
 
     params = xllamacpp.CommonParams()
     params.model.path = str(model)
-    params.hostnames = hosts
-    params.port = port
-    params.api_keys = list(keys)
+    params.port = 0
+    params.api_keys = [secrets.token_hex(16)]
     params.model_alias = {NAME}  # otherwise answers name the file with its path on this machine
     params.ui = params.endpoint_slots = params.cors_credentials = False
-    params.cors_origins = "http://127.0.0.1"  # no web page may ask it
-    params.cors_origins_explicit = True
     params.verbosity = -1
     params.n_ctx = CONTEXT
     params.n_parallel = 1
@@ -150,10 +141,12 @@ def engine(hosts: list[str], port: int = 0, keys: Sequence[str] = ()) -> Any:
     params.cache_ram_mib = 0
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.cpuparams.poll = params.cpuparams_batch.poll = 0
-    try:
-        return xllamacpp.Server(params)
-    except (RuntimeError, ValueError) as error:
-        raise OvertoneError(f"the language model {model} cannot be loaded: {error}") from error
+    with tempfile.TemporaryDirectory(prefix="ot-", dir="/tmp" if len(tempfile.gettempdir()) > 60 else None) as folder:
+        params.hostnames = [f"{folder}/s.sock"]
+        try:
+            return xllamacpp.Server(params)
+        except (RuntimeError, ValueError) as error:
+            raise OvertoneError(f"the language model {model} cannot be loaded: {error}") from error
 
 
 def _plain(text: str) -> str:

@@ -97,6 +97,10 @@ class Answerer:
         # A thought before interleaved speech is left out where it was not taught, unless it is asked for.
         self.interleaved_think = self.think if taught.interleaved_thoughts or manner.think else ""
 
+    def check_speech(self) -> None:
+        """Speak a few tokens, so that a missing package is an error now and not of the first request for speech."""
+        self._sound((self.tokens.quiet or 0,) * 5, "neutral")
+
     def answer(self, many: Sequence[Asked], go_on: Callable[[int], bool] = lambda number: True) -> list[Answer]:
         """Answer all, those that are alike together. What cannot be heard raises AudioError, what is too much
         TooLong: check with `lay` first, one by one. Where `go_on` says no of one, by its number, it goes no further."""

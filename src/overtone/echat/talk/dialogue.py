@@ -21,6 +21,10 @@ LOUDEST = 2.0**31  # of a sample, where 1 is full scale: some files hold whole n
 Floats = NDArray[np.float32]
 
 
+class Unanswerable(UsageError):
+    """A request whose messages leave nothing to answer."""
+
+
 class Message(Struct, frozen=True):
     """One message: texts, sounds (16 kHz), and of the assistant's speech the codes."""
 
@@ -60,7 +64,7 @@ class Dialogue(Struct, frozen=True):
 
 def read(messages: Sequence[Message], longest: float, encode: Callable[[Floats], tuple[int, ...]]) -> Dialogue:
     """The dialogue in some messages, their sounds cut to `longest` seconds; `encode` makes codes of an earlier reply's
-    sound. Raises UsageError where there is nothing to answer."""
+    sound. Raises Unanswerable where there is nothing to answer."""
     system: list[str] = []
     turns: list[Turn] = []
     notes: list[str] = []
@@ -82,9 +86,9 @@ def read(messages: Sequence[Message], longest: float, encode: Callable[[Floats],
             user = turns.pop() if turns and not turns[-1].answered else Turn()
             turns.append(Turn(user.text, user.wave, " ".join(texts), spoken, True))
     if not turns or turns[-1].answered:
-        raise UsageError("the last message must be the user's: there is nothing to answer")
+        raise Unanswerable("the last message must be the user's: there is nothing to answer")
     if not turns[-1].text and turns[-1].wave is None:
-        raise UsageError("the user's last message has neither text nor sound")
+        raise Unanswerable("the user's last message has neither text nor sound")
     return Dialogue("\n".join(system), turns, notes)
 
 

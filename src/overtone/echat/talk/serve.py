@@ -17,18 +17,16 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 from aiohttp import web
 
 from overtone.echat.talk import wire
 from overtone.echat.talk.answer import Answer, Answerer, Piece, TooLong
-from overtone.echat.talk.dialogue import Asked
-from overtone.echat.talk.wire import Problem
-from overtone.errors import OvertoneError, UsageError
+from overtone.echat.talk.dialogue import Asked, Unanswerable
+from overtone.errors import AudioError
+from overtone.guard import MAX_BODY, Guard, Problem, json_response, listening, middlewares, read_json
 
-MAX_BODY = 32 << 20  # bytes
 MAX_WAITING = 32
-RETRY_AFTER = 2  # seconds
+REQUEST_ERRORS = (AudioError, TooLong, Unanswerable)  # the client's fault; every other error is the server's
 
 
 @dataclass(eq=False)
@@ -133,7 +131,7 @@ class Engine:
             try:
                 self.answerer.lay(job.asked)
                 fit.append(job)
-            except OvertoneError as error:
+            except REQUEST_ERRORS as error:
                 job.put(error)
         if not fit:
             return
@@ -148,20 +146,20 @@ class Engine:
                 job.put(piece)
             if self._over:
                 job.put(_stopping())
-        except OvertoneError as error:
+        except REQUEST_ERRORS as error:
             job.put(error)
 
 
 class Server:
     """The routes."""
 
-    def __init__(self, engine: Engine, name: str) -> None:
-        self.engine, self.name = engine, name
+    def __init__(self, engine: Engine, name: str, guard: Guard) -> None:
+        self.engine, self.name, self.guard = engine, name, guard
         self.memory = wire.Memory()
         self.began = int(time.time())
 
     def app(self) -> web.Application:
-        app = web.Application(client_max_size=MAX_BODY, middlewares=[_told])
+        app = web.Application(client_max_size=MAX_BODY, middlewares=middlewares(self.guard))
         app.add_routes(
             [
                 web.get("/health", self.health),
@@ -173,18 +171,18 @@ class Server:
         return app
 
     async def health(self, request: web.Request) -> web.Response:
-        return _json({"status": "ok", "waiting": self.engine.waiting})
+        return json_response({"status": "ok", "waiting": self.engine.waiting})
 
     async def models(self, request: web.Request) -> web.Response:
-        return _json({"object": "list", "data": [self._described()]})
+        return json_response({"object": "list", "data": [self._described()]})
 
     async def model(self, request: web.Request) -> web.Response:
         if request.match_info["name"] != self.name:
             raise Problem(404, f"this server has the model {self.name!r} alone", code="model_not_found")
-        return _json(self._described())
+        return json_response(self._described())
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
-        body = wire.parse(await request.read(), self.name)
+        body = wire.parse(await read_json(request), self.name)
         self.engine.check()  # before a sound is unpacked
         asked = await asyncio.to_thread(wire.asked, body, self.memory)
         job = Job(asked, bool(body.stream), asyncio.get_running_loop())
@@ -193,7 +191,7 @@ class Server:
         try:
             first = _checked(await job.out.get())
             if isinstance(first, Answer):
-                return _json(self._completion(head, body, first))
+                return json_response(self._completion(head, body, first))
             return await self._streamed(request, head, body, job, first)
         finally:
             self.engine.leave(job)  # answered, or nobody is left to answer to
@@ -230,8 +228,8 @@ class Server:
                     await out.write(wire.chunk(head, delta))
                 if piece.whole is not None:
                     await self._end(out, head, body, name, piece.whole)
-        except (OvertoneError, Problem) as error:  # the status is sent already
-            await out.write(wire.event(_problem(error).json()))
+        except Problem as problem:  # the status is sent already
+            await out.write(wire.event(problem.json()))
         await out.write(b"data: [DONE]\n\n")
         await out.write_eof()
         return out
@@ -286,7 +284,7 @@ def _problem(error: Exception) -> Problem:
         return error
     if isinstance(error, TooLong):
         return Problem(400, str(error), code="context_length_exceeded", param="messages")
-    if isinstance(error, OvertoneError):
+    if isinstance(error, REQUEST_ERRORS):
         return Problem(400, str(error), param="messages")
     return Problem(500, f"the model failed ({type(error).__name__}); the server's log tells more")
 
@@ -300,55 +298,14 @@ def _counts(answer: Answer) -> dict[str, int]:
     return {"heard": answer.heard, "heard_sound": answer.heard_sound, "said": answer.said, "spoken": spoken}
 
 
-def _json(told: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
-    body = msgspec.json.encode(told)
-    return web.Response(body=body, status=status, content_type="application/json", headers=headers)
-
-
-@web.middleware
-async def _told(request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
-    """Errors in OpenAI's form."""
-    try:
-        return await handler(request)  # type: ignore[no-any-return]
-    except Problem as problem:
-        later = {"Retry-After": str(RETRY_AFTER)} if problem.status == 503 else None
-        return _json(problem.json(), problem.status, later)
-    except web.HTTPRequestEntityTooLarge:
-        return _json(Problem(413, f"the body is over {MAX_BODY >> 20} MB; send less sound").json(), 413)
-    except web.RequestPayloadError:  # such as no gzip where gzip was promised
-        return _json(Problem(400, "the body cannot be read: it is not in the form its headers tell").json(), 400)
-    except web.HTTPException as error:
-        what = Problem(error.status, f"{request.method} {request.path}: {error.reason}")
-        return _json(what.json(), error.status)
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """A socket of that address, taken before the model is loaded; it does not listen yet."""
-    if not 0 <= port <= 65_535:
-        raise UsageError(f"there is no port {port}; choose one up to 65535")
-    try:
-        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        taken = socket.socket(family, kind, proto)
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.bind(address)
-    except OSError as error:
-        told = error.strerror or error
-        raise UsageError(f"cannot listen on {host}:{port} ({told}); choose another with --port or --host") from None
-    return taken
-
-
-async def serve(answerer: Answerer, taken: socket.socket, name: str, batch: int, ready: Callable[[str], None]) -> None:
-    """Answer until cancelled. `ready` gets the base URL once requests are taken."""
+async def serve(
+    answerer: Answerer, taken: socket.socket, name: str, batch: int, ready: Callable[[str], None], guard: Guard
+) -> None:
+    """Answer those whom `guard` lets in until cancelled. `ready` gets the base URL once requests are taken."""
     engine = Engine(answerer, batch)
-    # A handler whose client has gone is cancelled: that is how a stream learns of it.
-    app = Server(engine, name).app()
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=2)
-    await runner.setup()
-    try:
-        await web.SockSite(runner, taken).start()
-        host, port = taken.getsockname()[:2]
-        ready(f"http://{f'[{host}]' if ':' in host else host}:{port}/v1")
-        await asyncio.Event().wait()
-    finally:
-        engine.close()
-        await runner.cleanup()
+    async with listening(Server(engine, name, guard).app(), taken) as url:
+        try:
+            ready(url)
+            await asyncio.Event().wait()
+        finally:
+            engine.close()  # before its connections are closed: what waits is told that the server stops

@@ -13,34 +13,33 @@ from uuid import uuid4
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 
 from overtone import audio
 from overtone.echat.net.config import RATE as HEARD
 from overtone.echat.talk.aloud import RATE
 from overtone.echat.talk.dialogue import Asked, Floats, Message, to_wave
 from overtone.errors import AudioError
+from overtone.guard import Problem
 from overtone.paths import shown
 
 FORMATS = ("wav", "pcm16")  # pcm16: 24 kHz, mono, little-endian
 MAX_SECONDS = 600.0  # of sound in one request: a few kilobytes may hold hours of silence
 REMEMBERED = 256  # spoken replies that a later request may name
 EXPIRES = 3600  # seconds
-_REFUSED = ("tools", "functions", "response_format", "logprobs", "prediction", "web_search_options")
+_REFUSED: dict[str, tuple[object, ...]] = {  # keys that would change the answer, and their values that would not
+    "tools": (None, []),
+    "functions": (None, []),
+    "response_format": (None, {"type": "text"}),
+    "logprobs": (None, False),
+    "prediction": (None,),
+    "web_search_options": (None,),
+    "stop": (None, [], ""),
+    "logit_bias": (None, {}),
+    "frequency_penalty": (None, 0),
+    "presence_penalty": (None, 0),
+}
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-
-
-class Problem(Exception):
-    """What is answered instead of a completion."""
-
-    def __init__(self, status: int, message: str, *, code: str = "", param: str = "") -> None:
-        super().__init__(message)
-        self.status, self.code, self.param = status, code, param
-
-    def json(self) -> dict[str, Any]:
-        kind = "invalid_request_error" if self.status < 500 else "server_error"
-        told = {"message": str(self), "type": kind, "param": self.param or None, "code": self.code or None}
-        return {"error": told}
 
 
 class _Data(Struct):
@@ -92,12 +91,16 @@ class Body(Struct):
     max_completion_tokens: int | None = None
     seed: int | None = None
     n: int | None = None
-    tools: msgspec.Raw | UnsetType = UNSET
-    functions: msgspec.Raw | UnsetType = UNSET
-    response_format: msgspec.Raw | UnsetType = UNSET
-    logprobs: msgspec.Raw | UnsetType = UNSET
-    prediction: msgspec.Raw | UnsetType = UNSET
-    web_search_options: msgspec.Raw | UnsetType = UNSET
+    tools: Any = UNSET
+    functions: Any = UNSET
+    response_format: Any = UNSET
+    logprobs: Any = UNSET
+    prediction: Any = UNSET
+    web_search_options: Any = UNSET
+    stop: Any = UNSET
+    logit_bias: Any = UNSET
+    frequency_penalty: Any = UNSET
+    presence_penalty: Any = UNSET
 
     @property
     def speech(self) -> bool:
@@ -136,9 +139,8 @@ def parse(data: bytes, served: str) -> Body:
     if body.model != served:
         message = f"there is no model {shown(body.model[:100])!r} here; this server has {served!r}"
         raise Problem(404, message, code="model_not_found", param="model")
-    for key in _REFUSED:
-        raw = getattr(body, key)
-        if raw is not UNSET and bytes(raw) not in (b"null", b"[]", b"false", b'{"type":"text"}', b'{"type": "text"}'):
+    for key, harmless in _REFUSED.items():
+        if (value := getattr(body, key)) is not UNSET and value not in harmless:
             raise Problem(400, f"{key} is not supported by this model; leave it out", param=key)
     _check(body)
     return body

@@ -51,6 +51,8 @@ class Engine:
             device=str(options.get("device") or "auto"),
             dtype=str(options.get("dtype") or ""),
         )
+        if options.get("speech") != "no":
+            self.answerer.check_speech()
         device = str(next(self.answerer.model.parameters()).device)
         parameters = sum(part.parameters for part in checkpoint.index(Path(options["checkpoint"])).parts.values())
         return {

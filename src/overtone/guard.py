@@ -1,0 +1,285 @@
+"""What every server of Overtone checks before it answers, and the limits on connections, headers, bodies and waiting.
+
+aiohttp limits neither the number of connections nor the time that a client takes for its first headers, for its body or
+to read its answer. The connections made here do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import logging
+import os
+import re
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from overtone.errors import DataError, UsageError
+from overtone.paths import read_plain, shown
+from overtone.safety import is_loopback
+
+MAX_BODY = 32 << 20  # bytes
+MAX_CONNECTIONS = 128
+HEADER_SECONDS = 10.0  # from the connection to the end of the first request's headers
+BODY_SECONDS = 60.0
+STALL_SECONDS = 60.0  # without the client reading any of its answer
+IDLE_SECONDS = 30.0  # between two requests, the second one's headers included
+RETRY_AFTER = 2  # seconds
+MIN_TOKEN = 16  # characters
+TOKEN_VARIABLE = "OVERTONE_TOKEN"
+OPEN_PATHS = frozenset({"/health"})  # answered without a token
+
+_log = logging.getLogger(__name__)
+_quiet = logging.getLogger(f"{__name__}.requests")  # aiohttp's: a traceback for each malformed request
+_quiet.disabled = True
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Problem(Exception):
+    """An error that is answered in OpenAI's form."""
+
+    def __init__(self, status: int, message: str, *, code: str = "", param: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code, self.param = status, code, param
+
+    def json(self) -> dict[str, Any]:
+        kind = "invalid_request_error" if self.status < 500 else "server_error"
+        told = {"message": str(self), "type": kind, "param": self.param or None, "code": self.code or None}
+        return {"error": told}
+
+    def response(self) -> web.Response:
+        headers = {}
+        if self.status == 503:
+            headers["Retry-After"] = str(RETRY_AFTER)
+        if self.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        return json_response(self.json(), self.status, headers)
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    """A value as a JSON answer."""
+    body = msgspec.json.encode(value)
+    return web.Response(body=body, status=status, content_type="application/json", headers=headers)
+
+
+# ── what is checked ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Guard:
+    """Who may ask. `hosts` are names that clients may call this server by; addresses and localhost are always right.
+
+    A web page whose name its owner points at this machine (DNS rebinding) asks under that name and is refused. A page
+    cannot send a JSON body to another origin without a permission that is never given.
+    """
+
+    def __init__(self, hosts: Iterable[str] = (), token: str = "") -> None:
+        self._hosts = frozenset(_without_port(host) for host in hosts)
+        self._token = token.encode()
+
+    def check(self, request: web.Request) -> None:
+        """Raise Problem for a request that is not meant for this server or does not carry its token."""
+        names = request.headers.getall("Host", [])
+        if len(names) != 1 or not self._is_ours(_without_port(names[0])):
+            called = shown(", ".join(names)[:100])
+            advice = "start the server with --allow-host NAME if that is its name"
+            raise Problem(403, f"this server is not called {called!r}; {advice}", code="wrong_host")
+        if self._token and request.path not in OPEN_PATHS and not self._has_token(request):
+            raise Problem(401, "send this server's token as 'Authorization: Bearer TOKEN'", code="invalid_api_key")
+
+    def _is_ours(self, name: str) -> bool:
+        if name in self._hosts or name == "localhost" or name.endswith(".localhost"):
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True  # no page can have an address of this machine as its own name
+
+    def _has_token(self, request: web.Request) -> bool:
+        given = request.headers.getall("Authorization", [])
+        scheme, _, value = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+        sent = value.strip().encode("utf-8", "surrogateescape")
+        return scheme.lower() == "bearer" and hmac.compare_digest(sent, self._token)
+
+
+def _without_port(host: str) -> str:
+    """The name or address in a Host header: in lower case, without port, brackets and final dot."""
+    match = re.fullmatch(r"\[([^\[\]]*)\](?::\d*)?|([^:\[\]]*)(?::\d*)?", host.strip())
+    return (match[1] or match[2] or "").lower().removesuffix(".") if match else host.lower()
+
+
+def read_token(file: Path | None, environ: Mapping[str, str] = os.environ) -> str:
+    """The server's token, from a file or else from OVERTONE_TOKEN; "" where neither is given."""
+    if file is not None:
+        try:
+            token, origin = read_plain(file.expanduser(), 1 << 16).decode("utf-8", "replace").strip(), shown(str(file))
+        except DataError as error:
+            raise UsageError(f"--token-file: {error}") from None
+    else:
+        token, origin = environ.get(TOKEN_VARIABLE, "").strip(), TOKEN_VARIABLE
+        if not token:
+            return ""
+    if len(token) < MIN_TOKEN or not (token.isascii() and token.isprintable() and " " not in token):
+        raise UsageError(
+            f"{origin} does not hold a usable token: it needs at least {MIN_TOKEN} printable ASCII characters without "
+            "spaces, e.g. from 'openssl rand -hex 32'"
+        )
+    return token
+
+
+def exposure(taken: socket.socket, token: str) -> str:
+    """A warning for a server that others can reach and that asks them for no token; "" where there is none to give."""
+    host = str(taken.getsockname()[0])
+    if token or is_loopback(host):
+        return ""
+    return (
+        f"anybody who can reach {host} can use this server; give it a token with --token-file FILE or {TOKEN_VARIABLE}"
+    )
+
+
+async def read_json(request: web.Request) -> bytes:
+    """The bytes of a request's JSON body. Raises Problem for another content type and for a body too large or slow."""
+    if request.content_type != "application/json":
+        raise Problem(415, "send the body as JSON, with 'Content-Type: application/json'", code="not_json")
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await request.read()
+    except TimeoutError:
+        raise Problem(408, f"the body did not arrive within {BODY_SECONDS:g} s", code="slow_body") from None
+
+
+def middlewares(guard: Guard) -> list[Any]:
+    """Errors in OpenAI's form, and the guard's checks before any handler."""
+
+    @web.middleware
+    async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except Problem as problem:
+            answer = problem.response()
+        except web.HTTPRequestEntityTooLarge:
+            answer = Problem(413, f"the body is over {MAX_BODY >> 20} MB; send less sound").response()
+        except web.RequestPayloadError:  # such as no gzip where gzip was promised
+            answer = Problem(400, "the body cannot be read: it is not in the form its headers tell").response()
+        except web.HTTPException as error:
+            answer = Problem(error.status, f"{request.method} {shown(request.path)}: {error.reason}").response()
+            if "Allow" in error.headers:
+                answer.headers["Allow"] = error.headers["Allow"]
+        except Exception as error:  # noqa: BLE001 - whatever it is, the server goes on
+            _log.exception("%s %s failed", request.method, shown(request.path))
+            answer = Problem(500, f"the server failed ({type(error).__name__}); the server's log tells more").response()
+        if request.body_exists and not request.content.at_eof():
+            answer.force_close()  # the rest of a refused body is not waited for
+        return answer
+
+    @web.middleware
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if isinstance(request.protocol, _Connection):
+            request.protocol.has_request()
+        guard.check(request)
+        return await handler(request)
+
+    return [answer_errors, check]
+
+
+# ── connections ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Connection(web.RequestHandler):
+    """A connection that is closed when its first headers or its client's reading take too long."""
+
+    __slots__ = ("_deadline", "_others", "_stall")
+
+    def __init__(self, others: set[_Connection], *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._others = others
+        self._deadline: asyncio.TimerHandle | None = None
+        self._stall: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._others.add(self)
+        super().connection_made(transport)
+        self._deadline = asyncio.get_running_loop().call_later(HEADER_SECONDS, transport.close)
+
+    def has_request(self) -> None:
+        """The headers have come. Between later requests aiohttp's own limit holds."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self.transport is not None:
+            self._stall = asyncio.get_running_loop().call_later(STALL_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._stall is not None:
+            self._stall.cancel()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._others.discard(self)
+        for timer in (self._deadline, self._stall):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+
+class _Refused(asyncio.Protocol):
+    """One connection too many: it is told so and closed."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        body = msgspec.json.encode(Problem(503, "too many connections; try again later", code="overloaded").json())
+        head = f"HTTP/1.1 503 Service Unavailable\r\nRetry-After: {RETRY_AFTER}\r\nConnection: close\r\n"
+        kind = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        assert isinstance(transport, asyncio.WriteTransport)
+        transport.write((head + kind).encode() + body)
+        transport.close()
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket of that address, taken before anything is loaded; it does not listen yet. Raises UsageError."""
+    if not 0 <= port <= 65_535:
+        raise UsageError(f"there is no port {port}; choose one up to 65535")
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        taken = socket.socket(family, kind, proto)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(address)
+    except OSError as error:
+        told = error.strerror or error
+        raise UsageError(f"cannot listen on {host}:{port} ({told}); choose another with --port or --host") from None
+    return taken
+
+
+@contextlib.asynccontextmanager
+async def listening(app: web.Application, taken: socket.socket) -> AsyncIterator[str]:
+    """Answer requests on a bound socket while this is entered, which gives the base URL.
+
+    A handler whose client has gone is cancelled: that is how a stream learns of it.
+    """
+    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=2)
+    await runner.setup()
+    loop = asyncio.get_running_loop()
+    connections: set[_Connection] = set()
+
+    def accept() -> asyncio.Protocol:
+        if len(connections) >= MAX_CONNECTIONS:
+            return _Refused()
+        limits = {"keepalive_timeout": IDLE_SECONDS, "access_log": None, "logger": _quiet}
+        return _Connection(connections, runner.server, loop=loop, **limits)
+
+    server = await loop.create_server(accept, sock=taken, backlog=MAX_CONNECTIONS)
+    try:
+        host, port = taken.getsockname()[:2]
+        yield f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
+    finally:
+        server.close()
+        await runner.cleanup()
