@@ -21,6 +21,12 @@ settings.register_profile("unhurried", deadline=None)  # a busy machine is no fa
 settings.load_profile("unhurried")
 
 
+@pytest.fixture(autouse=True)
+def own_config(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test trusts files for itself alone, not for whoever runs it."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real data that is no part of the project; the test skips where it is absent."""

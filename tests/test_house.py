@@ -41,13 +41,14 @@ ECHAT_MAY: dict[str, set[str]] = {  # and within echat, room by room
     "exam": {"data", "speech", "net", "learn"},
     "talk": {"data", "speech", "net", "learn"},
 }
-GROUND = {"cues", "schema", "errors", "paths", "spec", "version", "registry", "safety", "suite", "guard"}
+GROUND = {"cues", "schema", "errors", "paths", "spec", "version", "registry", "safety", "suite", "guard", "trust"}
 GROUND_MAY = {
     "suite": {"schema"},
     "registry": {"errors", "spec"},
     "spec": {"errors"},
     "paths": {"errors"},
     "safety": {"errors"},
+    "trust": {"errors", "paths"},
     "guard": {"errors", "paths", "safety"},
 }
 EXCEPTIONS = {

@@ -72,7 +72,7 @@ def find(room: str, name: str) -> ModuleType:
 
 
 def load_plugin(path: Path) -> None:
-    """Take a plug-in file in. The caller has made sure that the user trusts it: this runs its code."""
+    """Load a plug-in file. This runs its code: the caller has made sure that the user trusts it."""
     if not path.is_file():
         raise UsageError(f"plug-in {path} does not exist")
     name = path.stem.replace("_", "-").lower()
@@ -96,7 +96,8 @@ def _imported(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(found)
     sys.modules[found.name] = module  # before it runs: dataclasses and pickles look their module up by name
     try:
-        found.loader.exec_module(module)
+        # Not by the loader, which would run __pycache__ in place of the file that the user has read.
+        exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)
     except Exception as error:
         del sys.modules[found.name]
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]

@@ -43,12 +43,15 @@ def is_loopback(host: str) -> bool:
 
 
 def executable(name: str, where: str) -> Path:
-    """The program a SPEC names, a path or a name on the search path; `where` begins the error for one there is not."""
+    """The program that a SPEC names: a name on the search path, or else a path; `where` begins the error for neither.
+
+    The search path comes first, so that a file in the working directory cannot stand in for a program of the machine.
+    """
+    if "/" not in name and (installed := shutil.which(name)):
+        return Path(installed)
     given = Path(name).expanduser()
     if given.is_file():
         path = given.resolve()
-    elif "/" not in name and (found := shutil.which(name)):
-        return Path(found)
     else:
         raise UsageError(f"{where}: there is no program {name!r}; give the path of a script or executable")
     if path.suffix != ".py" and not os.access(path, os.X_OK):

@@ -141,28 +141,6 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(small: Path, tmp_path: Path)
         assert server.count == 18
 
 
-def test_a_run_file_from_elsewhere_may_not_run_programs_unless_trusted(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    elsewhere, here = tmp_path / "elsewhere", tmp_path / "here"
-    elsewhere.mkdir()
-    here.mkdir()
-    mark = tmp_path / "ran"
-    (elsewhere / "plugin.py").write_text(f"open({str(mark)!r}, 'w')\nROOM = 'metrics'\ndef load(): ...\n")
-    run_file = elsewhere / "run.toml"
-    run_file.write_text(
-        f'[run]\nplugins = ["plugin.py"]\n[[model]]\nspec = "cascade"\n[[benchmark]]\nname = "nope"\ndata = "{small}"\n'
-    )
-    monkeypatch.chdir(here)
-    assert main(["run", str(run_file)]) == 2
-    assert "give --trust" in capsys.readouterr().err
-    assert not mark.exists()
-    link = here / "run.toml"
-    link.symlink_to(run_file)
-    assert main(["run", str(link)]) == 2
-    assert not mark.exists(), "a link does not bring a file home"
-
-
 def test_plan_asks_nothing_and_counts_what_is_left(
     small: Path, server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,6 +35,7 @@ def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_examples(clips: Path, out: Path, *more: str) -> int:
+    assert main(["trust", "examples/run.toml"]) == 0
     return main(["run", "examples/run.toml", "--data", str(clips), "--out", str(out), "-q", *more])
 
 
@@ -115,7 +116,7 @@ def test_a_metric_can_be_added_to_a_run_that_was_made_without_it(
     file.write_text(file.read_text().replace(', "my_metric.py"', ""))
     run = tmp_path / "run"
     words = ["run", str(file), "--data", str(clips), "--out", str(run), "--model", "my-model:longest", "-q"]
-    assert main(words) == 2, "a run file from elsewhere brings no plug-ins"
+    assert main(words) == 2, "a run file that is not trusted brings no plug-ins"
     assert main([*words, "--trust"]) == 0
     with Store.read(run) as store:
         assert not scores(store, "apologies")
@@ -215,7 +216,7 @@ def test_two_plug_ins_of_one_name_in_a_run_file_are_refused(
         shutil.copy(EXAMPLES / "my_metric.py", tmp_path / folder)
     (tmp_path / "run.toml").write_text('[run]\nplugins = ["a/my_metric.py", "b/my_metric.py"]\n')
     monkeypatch.chdir(tmp_path)
-    assert main(["run", "run.toml"]) == 2
+    assert main(["run", "run.toml", "--trust"]) == 2
     assert "two plug-ins are called 'my_metric'" in capsys.readouterr().err
 
 

@@ -46,7 +46,7 @@ def main(dry_run: bool) -> int:
         return EXIT_OK
     if not python.exists():
         print(f"Making {folder} …", flush=True)
-        if subprocess.run([sys.executable, "-m", "venv", str(folder)], check=False).returncode:
+        if subprocess.run([sys.executable, "-P", "-m", "venv", str(folder)], check=False).returncode:
             raise OvertoneError(
                 f"{folder} could not be made (the message is above); on Debian: apt install python3-venv"
             )
@@ -73,7 +73,7 @@ def _install(python: Path, missing: dict[str, str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         wanted = Path(folder) / "measures.lock"
         wanted.write_text("".join(missing.values()), "utf-8")
-        command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        command = [str(python), "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         if subprocess.run([*command, "--no-deps", "--require-hashes", "-r", str(wanted)], check=False).returncode == 0:
             return
     raise OvertoneError(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from overtone.errors import UsageError
 
 if TYPE_CHECKING:
-    from overtone.runs.settings import Settings
+    from overtone.runs.settings import RunFile, Settings
 
 
 def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
@@ -43,7 +44,9 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
     parser.add_argument("--seed", type=int, metavar="N", help="sent to the model; repeat r is asked with N + r")
     parser.add_argument("--fsync", action="store_const", const=True, help="survive power loss too, more slowly")
     parser.add_argument(
-        "--trust", action="store_true", help="allow a run file from elsewhere to run programs and use keys"
+        "--trust",
+        action="store_true",
+        help="let the run file run code and use keys this time; 'overtone trust FILE.toml' remembers it",
     )
 
 
@@ -60,41 +63,83 @@ def add_score_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def settings_of(args: argparse.Namespace) -> list[Settings]:
-    """The runs that the command line asks for."""
-    return asked_of(args)[0]
+def planned_of(args: argparse.Namespace) -> tuple[list[Settings], str]:
+    """The runs that the command line would make, and a note where their run file is not trusted yet.
+
+    Plug-ins of such a file are refused. Nothing else that it names is loaded or started: a plan needs none of it.
+    """
+    from overtone.runs.settings import resolve
+
+    flags, file = _given(args)
+    note = "" if file is None or args.trust else untrusted(file)
+    if file is not None:
+        _load_plugins(file, note)
+    runs = resolve(flags, file, os.environ)
+    for run in runs:
+        _check(run, args, metrics=not note)
+    return runs, note
 
 
 def asked_of(args: argparse.Namespace) -> tuple[list[Settings], Path | None]:
-    """The same, and where their report goes, if one is wanted. Plug-ins are taken in here, if they may be."""
-    from overtone import registry
-    from overtone.runs.settings import read_run_file, report_file, resolve
-    from overtone.scoring import check, check_reader
+    """The runs that the command line asks for, and where their report goes, if one is wanted. Plug-ins are loaded here,
+    if they may be."""
+    from overtone.runs.settings import report_file, resolve
 
-    flags = {k: v for k, v in vars(args).items() if k not in ("what", "trust")}
-    file = None
-    if args.what.endswith(".toml") or Path(args.what).is_file():
-        file = read_run_file(Path(args.what))
-        elsewhere = not file.path.resolve().is_relative_to(Path.cwd().resolve())
-        if elsewhere and not args.trust and (found := file.needs_trust()):
-            raise UsageError(
-                f"{file.path} lies outside the working directory and would {', '.join(found)}; "
-                "read it, then give --trust"
-            )
-        names = [plugin.stem for plugin in file.plugins]
-        for plugin in file.plugins:
-            if names.count(plugin.stem) > 1:
-                raise UsageError(f"{file.path}: two plug-ins are called {plugin.stem!r}; rename one of them")
-            registry.load_plugin(plugin)
-    else:
-        flags["benchmark"] = args.what
+    flags, file = _given(args)
+    if file is not None:
+        if not args.trust and (note := untrusted(file)):
+            raise UsageError(note)
+        _load_plugins(file)
     runs = resolve(flags, file, os.environ)
     for run in runs:
-        registry.find("benchmarks", run.benchmark)
-        registry.find("models", run.model.kind)
-        check(run.metrics, run.judges)
-        check_reader(run.reader)
-        wanted = run.model.options.get("trust_remote_code", "no").lower() not in ("no", "0", "false", "off")
-        if wanted and not args.trust:  # the worker asks for OVERTONE_TRUST_REMOTE_CODE as well
-            raise UsageError(f"{run.model}: running a checkpoint's own code needs --trust")
+        _check(run, args)
     return runs, report_file(getattr(args, "report", None), file, os.environ)
+
+
+def untrusted(file: RunFile) -> str:
+    """Why a run file may not do what it asks for, and the command that allows it; "" where it may."""
+    from overtone import trust
+    from overtone.paths import shown
+
+    reasons = file.needs_trust()
+    problem = trust.problem(file.path, file.sha256, file.code()) if reasons else ""
+    if not problem:
+        return ""
+    would = shown("; ".join(reasons))
+    command = shown(f"overtone trust {shlex.quote(str(file.path))}")
+    return f"{problem}. It would: {would}. Read it, then run '{command}', or give --trust for this time only"
+
+
+def _given(args: argparse.Namespace) -> tuple[dict[str, Any], RunFile | None]:
+    from overtone.runs.settings import read_run_file
+
+    flags = {k: v for k, v in vars(args).items() if k not in ("what", "trust")}
+    if args.what.endswith(".toml") or Path(args.what).is_file():
+        return flags, read_run_file(Path(args.what))
+    return flags | {"benchmark": args.what}, None
+
+
+def _load_plugins(file: RunFile, note: str = "") -> None:
+    from overtone import registry
+
+    if file.plugins and note:
+        raise UsageError(note)
+    names = [plugin.stem for plugin in file.plugins]
+    for plugin in file.plugins:
+        if names.count(plugin.stem) > 1:
+            raise UsageError(f"{file.path}: two plug-ins are called {plugin.stem!r}; rename one of them")
+        registry.load_plugin(plugin)
+
+
+def _check(run: Settings, args: argparse.Namespace, metrics: bool = True) -> None:
+    """Raise UsageError for a name or option that does not exist, before anything is asked."""
+    from overtone import registry
+    from overtone.scoring import check, check_reader
+
+    registry.find("benchmarks", run.benchmark)
+    registry.find("models", run.model.kind)
+    check(run.metrics if metrics else (), run.judges)
+    check_reader(run.reader)
+    wanted = run.model.options.get("trust_remote_code", "no").lower() not in ("no", "0", "false", "off")
+    if wanted and not args.trust:  # the worker asks for OVERTONE_TRUST_REMOTE_CODE as well
+        raise UsageError(f"{run.model}: running a checkpoint's own code needs --trust")

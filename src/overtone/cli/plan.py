@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overtone.cli._options import add_run_flags, settings_of
+from overtone.cli._options import add_run_flags, planned_of
 from overtone.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
@@ -47,8 +47,11 @@ def main(args: argparse.Namespace) -> int:
         raise UsageError(
             "which benchmark? name one, e.g. 'overtone plan echomind …', or a run file; or give --detect X"
         )
-    for settings in settings_of(args):
+    runs, note = planned_of(args)
+    for settings in runs:
         print(_shown(settings, make_plan(settings)))
+    if note:
+        print(f"not trusted: {note}")
     return EXIT_OK
 
 
@@ -142,7 +145,7 @@ def _items(args: argparse.Namespace) -> list[Item]:
 
     if args.model is None and not args.what.endswith(".toml"):
         args.model = ["cascade"]  # any: nothing is asked of it
-    settings = settings_of(args)[0]
+    settings = planned_of(args)[0][0]
     return [item for item, _ in planned(settings, load_benchmark(settings))]
 
 

@@ -74,7 +74,7 @@ def main(args: argparse.Namespace) -> int:
         return _measures_setup.main(args.dry_run)
     pinned = pins(lock())
     missing = [part for part in PARTS if _installed(part) != pinned[part.distribution]]
-    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--require-hashes", "-r", str(lock())]
+    command = [sys.executable, "-P", "-m", "pip", "install", "--no-deps", "--require-hashes", "-r", str(lock())]
     if args.dry_run:
         for part in PARTS:
             print(f"{'would install' if part in missing else 'installed':<14}{_line(part, pinned[part.distribution])}")
@@ -120,7 +120,7 @@ def _installed(part: Part) -> str:
 
 def _prove(part: Part) -> None:
     """Use the package in a process of its own: a native library that cannot run here must not take us with it."""
-    done = subprocess.run([sys.executable, "-c", part.proof], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-P", "-c", part.proof], capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
         raise OvertoneError(f"{part.distribution} was installed but does not work here: {last}")

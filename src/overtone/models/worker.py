@@ -359,15 +359,14 @@ def _find_program(spec: Spec) -> Path:
 
 
 def _find_python(spec: Spec, given: str) -> Path:
-    """The interpreter: python=, OVERTONE_WORKER_PYTHON, or .venv-worker here or beside the running environment."""
+    """The interpreter: python=, OVERTONE_WORKER_PYTHON, or .venv-worker beside the running environment. Not one in the
+    working directory: that may be somebody else's download."""
     chosen = given or os.environ.get("OVERTONE_WORKER_PYTHON", "")
-    here = (Path.cwd(), Path(sys.prefix).parent)
-    tried = [Path(chosen).expanduser()] if chosen else [folder / ".venv-worker/bin/python" for folder in here]
-    for path in tried:
-        if path.is_file() and os.access(path, os.X_OK):
-            return path.absolute()  # not resolved: a virtual environment is found through its own link
+    path = Path(chosen).expanduser() if chosen else Path(sys.prefix).parent / ".venv-worker/bin/python"
+    if path.is_file() and os.access(path, os.X_OK):
+        return path.absolute()  # not resolved: a virtual environment is found through its own link
     raise UsageError(
-        f"{spec}: no Python for the worker at {' or '.join(map(str, tried))}; make a virtual environment with "
+        f"{spec}: no Python for the worker at {path}; make a virtual environment with "
         f"{WORKERS / 'requirements.txt'} and name its interpreter with python=PATH or OVERTONE_WORKER_PYTHON"
     )
 

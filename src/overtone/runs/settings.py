@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -80,6 +81,7 @@ class RunFile(Struct, frozen=True):
     """A run file, read but not yet brought together with flags."""
 
     path: Path
+    sha256: str  # of its bytes
     run: dict[str, Any]
     models: tuple[dict[str, Any], ...]
     benchmarks: tuple[dict[str, Any], ...]
@@ -94,19 +96,39 @@ class RunFile(Struct, frozen=True):
         found = [f"run plug-in {p}" for p in self.run.get("plugins", ())]
         for table in (self.run, *self.benchmarks):  # an option can name weights or code to be loaded
             found += [f"compute {metric}" for metric in _words(table.get("metrics", ())) if "?" in metric]
-        readers = [table["reader"] for table in (self.run, *self.benchmarks) if "reader" in table]
-        for spec in map(parse_spec, [*(table["spec"] for table in (*self.models, *self.judges)), *readers]):
-            if spec.kind in ("command", "worker"):
+        for spec in self._specs():
+            if spec.kind in ("command", "worker") or "python" in spec.options:
                 found.append(f"run {spec}")
-            elif variable := spec.options.get("api_key_env"):
+            if variable := spec.options.get("api_key_env"):
                 found.append(f"send ${variable} to {spec.options.get('base_url', spec.kind)}")
         return found
+
+    def code(self) -> list[Path]:
+        """The files that `needs_trust` is about, where they can be named: plug-ins, and what programs are started with.
+
+        A program that is found by its name alone, on the search path, is the machine's and not the file's.
+        """
+        found = list(self.plugins)
+        for spec in self._specs():
+            names = [spec.options["python"]] if "python" in spec.options else []
+            if spec.kind == "command":
+                names += [] if shutil.which(spec.name) and "/" not in spec.name else [spec.name]
+                names += [word for word in spec.options.get("args", "").split() if Path(word).is_file()]
+            elif spec.kind == "worker" and spec.name.endswith(".py"):
+                names.append(spec.name)
+            found += [Path(name).expanduser() for name in names]
+        return found
+
+    def _specs(self) -> list[Spec]:
+        readers = [table["reader"] for table in (self.run, *self.benchmarks) if "reader" in table]
+        return [parse_spec(text) for text in (*(t["spec"] for t in (*self.models, *self.judges)), *readers)]
 
 
 def read_run_file(path: Path) -> RunFile:
     """Read a run file; unknown tables and keys are errors with a suggestion."""
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
+        tree = tomllib.loads(data.decode("utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read run file {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -129,7 +151,7 @@ def read_run_file(path: Path) -> RunFile:
             if keys[0] not in table:
                 raise UsageError(f"{path}: a [[{name}]] has no {keys[0]}")
         lists[name] = tuple(found)
-    return RunFile(path, run, lists["model"], lists["benchmark"], lists["judge"])
+    return RunFile(path, hashlib.sha256(data).hexdigest(), run, lists["model"], lists["benchmark"], lists["judge"])
 
 
 def _check_keys(path: Path, table: str, found: Any, known: tuple[str, ...]) -> None:

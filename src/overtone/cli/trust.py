@@ -1,0 +1,81 @@
+"""Trust a run file that runs code or uses a key, until it or the code it names changes; list or remove trust."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from overtone.errors import EXIT_OK, EXIT_USAGE, UsageError
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", metavar="FILE.toml", nargs="*", type=Path, help="a run file that you have read")
+    parser.add_argument("--list", action="store_true", help="list the trusted files and whether they have changed")
+    parser.add_argument(
+        "--remove", metavar="FILE.toml", type=Path, action="append", help="trust it no longer; repeatable"
+    )
+    parser.epilog = "example: overtone trust evening.toml"
+
+
+def main(args: argparse.Namespace) -> int:
+    if sum(map(bool, (args.files, args.list, args.remove))) != 1:
+        raise UsageError("name a run file, or give --list or --remove FILE.toml")
+    if args.list:
+        return _list()
+    if args.remove:
+        return _remove(args.remove)
+    for path in args.files:
+        _trust(path)
+    return EXIT_OK
+
+
+def _trust(path: Path) -> None:
+    from overtone import trust
+    from overtone.paths import shown
+    from overtone.runs.settings import read_run_file
+
+    if path.suffix == ".py":
+        raise UsageError(
+            f"{path} is not a run file; trust the run file that names it, or name it yourself in OVERTONE_PLUGINS"
+        )
+    file = read_run_file(path)
+    reasons = file.needs_trust()
+    if not reasons:
+        print(f"{shown(str(path))} runs no code and uses no key that it names: it needs no trust")
+        return
+    entry = trust.remember(path, file.sha256, file.code())
+    print(f"trusted: {shown(str(path.resolve()))}, which will")
+    for reason in reasons:
+        print(f"  {shown(reason)}")
+    if entry.files:
+        print("until it changes, or one of these does:")
+        for name, digest in entry.files.items():
+            print(f"  {digest[:12]}  {shown(name)}")
+
+
+def _list() -> int:
+    from overtone import trust
+    from overtone.paths import shown
+
+    known = trust.read()
+    if not known:
+        print(f"no file is trusted ({shown(str(trust.list_path()))})")
+    for name, entry in sorted(known.items()):
+        print(f"{trust.state(name, entry):<9}  {shown(name)}")
+    return EXIT_OK
+
+
+def _remove(files: list[Path]) -> int:
+    import sys
+
+    from overtone import trust
+    from overtone.paths import shown
+
+    code = EXIT_OK
+    for path in files:
+        if trust.forget(path):
+            print(f"no longer trusted: {shown(str(path.resolve()))}")
+        else:
+            print(f"overtone: {shown(str(path))} was not trusted; see 'overtone trust --list'", file=sys.stderr)
+            code = EXIT_USAGE
+    return code
