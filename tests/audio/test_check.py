@@ -41,7 +41,7 @@ def test_a_clean_folder_has_no_findings(tmp_path: Path) -> None:
     [
         (b"", "error", "empty"),
         (wav(b""), "error", "empty"),
-        (b"no sound at all", "error", "unreadable"),
+        (b"no sound at all", "error", "foreign"),
         (sound()[:30], "error", "truncated"),
         (sound()[:3000], "error", "truncated"),
         (wav(bytes(8000)), "error", "silent"),

@@ -1,4 +1,4 @@
-"""Read any sound file as mono float32 at its own rate or a wanted one, with limits that hold before memory is taken."""
+"""Read a sound file as mono float32 at its own rate or a wanted one, with limits that hold before memory is taken."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from overtone.audio._kind import KINDS, media_type
 from overtone.audio._wav import AGAIN, Fault, Wav, check_shape, is_wav, parse_wav, wav_samples
 
 Samples: TypeAlias = npt.NDArray[np.float32]
 
 MAX_SECONDS = 600.0
 MAX_BYTES = 200_000_000
+_FORMATS = ("WAV", "WAVEX", "FLAC", "OGG", "MP3")  # libsndfile's names
 _BLOCK = 1 << 16  # frames decoded at once, so that a false length costs one block
 
 
@@ -30,10 +32,10 @@ def read(
 ) -> tuple[Samples, int]:
     """The file's samples, mono, full scale ±1, and their rate; resampled to `rate` when that is given.
 
-    WAV in every common form, also with streaming or too large sizes in its header; FLAC, MP3, Ogg and Opus through
-    libsndfile. Raises AudioError, which names the file and the fault, for what is missing, empty, not a sound,
-    truncated, not finite, longer than `max_seconds`, or larger than `max_bytes` as a file or decoded. `name` is what
-    errors call the file in place of its path.
+    WAV in every common form, also with streaming or too large sizes in its header; FLAC, Ogg (Vorbis, Opus) and MP3
+    through libsndfile. No other format is opened. Raises AudioError, which names the file and the fault, for what is
+    missing, empty, not a sound, truncated, not finite, longer than `max_seconds`, or larger than `max_bytes` as a file
+    or decoded. `name` is what errors call the file in place of its path.
     """
     called = name or str(path)
     data = read_bytes(path, max_bytes, called)
@@ -112,6 +114,10 @@ def _too_large(name: str, size: int, limit: int) -> Fault:
     return Fault(name, "too-long", f"{size / 1e6:.1f} MB is too large (limit {limit / 1e6:g} MB)", "cut the sound")
 
 
+def _foreign(name: str) -> Fault:
+    return Fault(name, "foreign", f"it is not a sound file in {KINDS}", "convert it, or leave it out")
+
+
 class _Tape(io.BytesIO):
     """Bytes whose position stays when libsndfile, misled by a broken file, seeks before their beginning."""
 
@@ -125,8 +131,12 @@ class _Tape(io.BytesIO):
 def _decode_other(data: bytes, wav: Wav | None, max_seconds: float, max_bytes: int, name: str) -> tuple[Samples, int]:
     import soundfile
 
+    if not media_type(io.BytesIO(data)):
+        raise _foreign(name)
     try:
         with soundfile.SoundFile(_Tape(data)) as file:
+            if file.format not in _FORMATS:  # what follows a tag may look otherwise to libsndfile
+                raise _foreign(name)
             rate, claim = int(file.samplerate), int(file.frames)
             check_shape(file.channels, rate, name)
             if claim < 1 << 62:  # libsndfile's word for "unknown" lies above
@@ -134,7 +144,7 @@ def _decode_other(data: bytes, wav: Wav | None, max_seconds: float, max_bytes: i
             samples = _decode_blocks(file, rate, max_seconds, max_bytes, name)
             exact = file.format == "FLAC"  # for MP3 and Ogg the length is an estimate
     except soundfile.LibsndfileError as error:
-        what = "its samples cannot be decoded" if wav is not None else "it is not a sound file, or is truncated"
+        what = "its samples cannot be decoded" if wav is not None else "it is damaged or truncated"
         raise Fault(name, "unreadable", f"{what} ({str(error.error_string).strip()})", AGAIN) from None
     if not len(samples):
         raise Fault(name, "empty", "it holds no samples", AGAIN)

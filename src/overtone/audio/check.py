@@ -128,6 +128,7 @@ def _listen(root: Path, name: str) -> _Heard:
 _ADVICE = {
     "missing": "check the data folder and its download",
     "too-long": "cut it, or leave it out",
+    "foreign": "convert it to WAV or FLAC, or leave it out",
     "wrong-rate": "make it again at 16000 Hz or more",
 }
 
