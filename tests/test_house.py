@@ -25,7 +25,7 @@ MAY: dict[str, set[str]] = {  # room → the rooms it may import; every room may
     "judges": {"audio", "embedded", "stats", "labels", "runs", "models", "tasks"},
     "labels": set(),  # what people said: judges and analysis read it
     "analysis": {"stats", "runs", "labels"},
-    "report": {"analysis", "arena", "runs", "benchmarks"},
+    "report": {"analysis", "arena", "audio", "runs", "benchmarks"},
     "build": {"audio", "embedded", "stats", "metrics"},  # its gates measure word errors as a run does
     "workers": set(),
     "echat": {"audio", "embedded", "build", "metrics"},  # counts word errors as a run does

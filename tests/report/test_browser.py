@@ -30,7 +30,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_run(home / "b", scripts=40, root=home / "data", seed=5, skill=0.4, model="openai:other", repeats=2)
     )
     write_report(runs, home / "linked.html")
-    write_report(runs[:1], home / "embedded.html", embed_audio=True)
+    write_report(runs[:1], home / "embedded.html", embed_audio=True, data=[home / "data"])
     return home
 
 

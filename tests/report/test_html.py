@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -125,7 +126,7 @@ def test_the_index_and_the_chunks_agree(made: tuple[Path, Path]) -> None:
 
 def test_embedded_sounds_are_the_files_and_nothing_else(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", scripts=2, root=tmp_path / "data")
-    page = Page(write_report([run], tmp_path / "r.html", embed_audio=True))
+    page = Page(write_report([run], tmp_path / "r.html", embed_audio=True, data=[tmp_path / "data"]))
     blocks = {a["id"]: (a["data-type"], text) for _, a, text in page.blocks if a.get("type") == "text/plain"}
     assert len(blocks) > 6
     kind, text = blocks["m0"]
@@ -138,7 +139,7 @@ def test_too_much_sound_is_refused_with_advice(tmp_path: Path, monkeypatch: pyte
     run = make_run(tmp_path / "run", scripts=2, root=tmp_path / "data")
     monkeypatch.setattr(media, "EMBED_LIMIT", 50_000)
     with pytest.raises(UsageError, match="leave out --embed-audio"):
-        write_report([run], tmp_path / "r.html", embed_audio=True)
+        write_report([run], tmp_path / "r.html", embed_audio=True, data=[tmp_path / "data"])
     assert not (tmp_path / "r.html").exists()
 
 
@@ -148,7 +149,7 @@ def test_a_strangers_run_cannot_reach_outside_its_data(tmp_path: Path, path: str
     (tmp_path / "data").mkdir()
     (tmp_path / "data/link.wav").symlink_to(tmp_path / "secret.wav")
     run = _run_with_clip(tmp_path, path)
-    html = write_report([run], tmp_path / "r.html", embed_audio=True).read_text()
+    html = write_report([run], tmp_path / "r.html", embed_audio=True, data=[tmp_path / "data"]).read_text()
     assert 'type="text/plain"' not in html
     assert base64.b64encode(tone(300)).decode()[:200] not in html
 
@@ -159,8 +160,55 @@ def test_only_sounds_are_embedded(tmp_path: Path) -> None:
     (tmp_path / "data/id_rsa").write_bytes(tone(300))
     for name in ("key.wav", "id_rsa"):
         run = _run_with_clip(tmp_path, name)
-        html = write_report([run], tmp_path / "r.html", embed_audio=True).read_text()
+        html = write_report([run], tmp_path / "r.html", embed_audio=True, data=[tmp_path / "data"]).read_text()
         assert 'type="text/plain"' not in html
+
+
+def _embedded(page: Path) -> set[str]:
+    """The media types of the sounds inside a report."""
+    return set(re.findall(r'data-type="(audio/[a-z]+)"', page.read_text()))
+
+
+@pytest.mark.parametrize("place", ["data", ".", "elsewhere", "home", "root", "temporary"])
+def test_clips_are_embedded_only_from_the_working_directory_or_a_folder_that_is_named(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "home"
+    recordings = home / "recordings"
+    recordings.mkdir(parents=True)
+    (recordings / "private.wav").write_bytes(tone(300))
+    run = _run_with_clip(tmp_path, "private.wav", root=recordings)  # a stranger's run that names a folder of ours
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    (tmp_path / "elsewhere").mkdir()
+    folders = {"data": recordings, ".": recordings, "elsewhere": tmp_path / "elsewhere", "home": home, "root": "/"}
+    monkeypatch.chdir(folders.get(place, tmp_path))
+    out = tmp_path / "r.html"
+    words = ["report", str(run), "--embed-audio", "-o", str(out)]
+    assert overtone(words) == 0
+    told = capsys.readouterr().err
+    if place in ("data", "."):
+        assert _embedded(out) == {"audio/wav"} and not told
+        return
+    assert not _embedded(out)
+    assert f"--data {recordings}" in told and "are not in this report" in out.read_text()
+    for folder, wanted in ((tmp_path / "elsewhere", set()), (recordings, {"audio/wav"}), (home, {"audio/wav"})):
+        assert overtone([*words, "--data", str(folder)]) == 0
+        assert _embedded(out) == wanted
+
+
+def test_a_link_does_not_bring_a_data_folder_into_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "recordings").mkdir()
+    (tmp_path / "recordings/private.wav").write_bytes(tone(300))
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "data").symlink_to(tmp_path / "recordings")
+    monkeypatch.chdir(here)
+    for root in (here / "data", here / "../recordings", here / "data/../recordings"):
+        run = _run_with_clip(tmp_path, "private.wav", root=root)
+        assert not _embedded(write_report([run], tmp_path / "r.html", embed_audio=True))
 
 
 def test_a_hostile_audio_name_is_not_followed(tmp_path: Path) -> None:
@@ -172,12 +220,12 @@ def test_a_hostile_audio_name_is_not_followed(tmp_path: Path) -> None:
     assert not re.search(r'"au":\["[^!"]', html)
 
 
-def _run_with_clip(home: Path, path: str) -> Path:
-    folder = home / f"run-{abs(hash(path))}"
+def _run_with_clip(home: Path, path: str, root: Path | None = None) -> Path:
+    folder = home / f"run-{abs(hash((path, root)))}"
     turn = Turn(Clip(path), "words")
     one = Item("i", "toy", 3, "converse", "conversation", "synthesis/s/target", "synthesis/s", "target", (turn,))
     with Store.create(folder) as store:
-        store.set_meta({"benchmark": "toy", "model": "x", "root": str(home / "data")})
+        store.set_meta({"benchmark": "toy", "model": "x", "root": str(root or home / "data")})
         store.plan([(one, ["zero/audio"])], 1)
     return folder
 

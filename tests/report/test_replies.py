@@ -131,7 +131,7 @@ def test_a_case_in_the_terminal_has_the_judges_reasons(home: Path) -> None:
 
 
 def test_the_sounds_of_the_cards_are_inside_a_report_that_embeds_them(home: Path, tmp_path: Path) -> None:
-    page = Page(write_report([home / "run", home / "run"], tmp_path / "r.html", embed_audio=True))
+    page = Page(write_report([home / "run", home / "run"], tmp_path / "r.html", embed_audio=True, data=[home]))
     blocks = {str(a["id"]): text for _, a, text in page.blocks if a.get("id")}
     sounds = [sound for card in msgspec.json.decode(blocks["index"])["ends"] for sound in card if sound]
     assert len(sounds) > 20 and all(sound[0] == "#" and sound[1:] in blocks for sound in sounds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from overtone.cli._findings import add_source
 
@@ -19,6 +20,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--embed-audio",
         action="store_true",
         help="put the clips and spoken replies into the file, so that it can be sent on alone (up to 200 MiB of sound)",
+    )
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="with --embed-audio: embed clips from this folder too, not only from the working directory; repeatable",
     )
     parser.add_argument(
         "--calibrated",
@@ -41,7 +49,15 @@ def main(args: argparse.Namespace) -> int:
     default = runs[0] / "report.html" if len(runs) == 1 else Path("report.html")
     labels = Path(args.calibrated) if args.calibrated else None
     arena = Path(args.arena) if args.arena else None
-    file = Path(args.output) if args.output else default
-    out = write_report(runs, file, args.embed_audio, labels, arena, source=args.source)
+    out = write_report(
+        runs,
+        Path(args.output) if args.output else default,
+        args.embed_audio,
+        labels,
+        arena,
+        source=args.source,
+        data=[Path(folder).expanduser() for folder in args.data],
+        warn=lambda text: print(f"overtone: {shown(text)}", file=sys.stderr),
+    )
     print(shown(str(out)))
     return EXIT_OK

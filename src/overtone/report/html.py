@@ -11,7 +11,7 @@ import datetime as dt
 import hashlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -53,12 +53,15 @@ def write_report(
     arena: Path | None = None,
     missing: Sequence[str] = (),
     source: str = "",
+    data: Sequence[Path] = (),
+    warn: Callable[[str], None] = lambda text: None,
 ) -> Path:
     """Write the report of `runs` to `out` and return it. Nothing is left behind when it fails.
 
     `calibrated` is a file of people's labels; judges' means corrected by them are shown beside the judges' own. `arena`
     is a folder of `overtone arena`, whose standings are shown too. `missing` says which runs are not in it, and why.
     `source` narrows the report to the clips of one source, or pools those of all sources with "all".
+    Clips are embedded from data folders in the working directory or in `data`; `warn` is told which runs' are not.
     """
     if not runs:
         raise UsageError("name at least one run folder")
@@ -67,13 +70,15 @@ def write_report(
     readings = sorted((open_run(folder) for folder in runs), key=lambda r: has_own_tables(r.benchmark))
     check_source(readings, source)
     readings = [of_source(reading, source) for reading in readings]
-    media = Media(out, embed_audio)
+    media = Media(out, embed_audio, data)
     labels = run_labels(readings)
     corrected = [calibrated_means(reading, calibrated) for reading in readings] if calibrated else []
     index, chunks = pack(readings, labels, media)
     links = Links(readings, [row[0] for row in index["cases"]], corrected)
     context = _context(readings, labels, corrected)
-    context["warnings"] = [*missing, *context["warnings"]]
+    context["warnings"] = [*missing, *media.notes(), *context["warnings"]]
+    for note in media.notes():
+        warn(note)
     linked = [reading for reading in readings if not has_own_tables(reading.benchmark)]  # their levels share scripts
     pictured = Source(linked, labels[: len(linked)], arena=standings)
     context["findings"] = sections(pictured, links) if linked else []

@@ -1,40 +1,38 @@
 """The sounds of a report: as links relative to the file, or inside it.
 
 Run folders come from strangers. A clip's path must stay inside the data folder, a reply's name must be plain hex, and
-only what begins like a sound is ever put into a report, so that no run can make its reader publish another file.
+only what begins like a sound is ever put into a report. The data folder itself is named by the run: clips are put into
+a report only where it lies in the working directory or in a folder that the user names, so that no run can make its
+reader publish other recordings.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from overtone.analysis.reading import Reading
+from overtone.audio import media_type
 from overtone.errors import DataError, OvertoneError, UsageError
-from overtone.paths import inside
+from overtone.paths import inside, shown
 
 EMBED_LIMIT = 200 * 2**20  # bytes of sound; a third more as base64, which is about what browsers open at ease
-_MAGIC = {b"RIFF": "audio/wav", b"fLaC": "audio/flac", b"OggS": "audio/ogg", b"ID3": "audio/mpeg"}
-_SUFFIXES = {".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".m4a"}
-
-
-def sound_type(head: bytes) -> str:
-    """The media type of what begins so, or nothing when it is no sound we know."""
-    if head[:4] == b"RIFF" and head[8:12] != b"WAVE":
-        return ""
-    if len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0:
-        return "audio/mpeg"
-    return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
+_SUFFIXES = {".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"}
 
 
 class Media:
     """Turns sounds into what the page plays: a relative URL, or `#m<n>` of a block inside the report."""
 
-    def __init__(self, out: Path, embed: bool) -> None:
+    def __init__(self, out: Path, embed: bool, data: Sequence[Path] = ()) -> None:
         self.home = out.resolve().parent
         self.embed = embed
+        self.left_out: dict[str, Path] = {}  # runs whose clips are not embedded, and their data folders
+        self._folders = [folder.resolve() for folder in (*_narrow(Path.cwd()), *data)]
         self.size = 0
         self.blocks: list[tuple[str, Path]] = []  # media type, file
         self._known: dict[Path, str] = {}
@@ -43,11 +41,28 @@ class Media:
         """The clip's URL, or `!reason` where it cannot be played."""
         if reading.root is None:
             return "!the run does not say where its clips lie"
+        if self.embed and not self._may_embed(reading.root):
+            self.left_out[reading.name] = reading.root
+            return "!not embedded: the data folder is outside the working directory, and --data does not name it"
         try:
             path = inside(reading.root, relative)
         except DataError as error:
             return f"!{error}"
         return self._use(path)
+
+    def notes(self) -> list[str]:
+        """A sentence for each run whose clips were left out."""
+        return [
+            f"The clips of {name} are not in this report: its data folder {shown(str(root))} lies outside the working "
+            f"directory. If you mean to pass these recordings on, write the report again with --data {shown(str(root))}"
+            for name, root in self.left_out.items()
+        ]
+
+    def _may_embed(self, root: Path) -> bool:
+        try:
+            return any(root.resolve().is_relative_to(folder) for folder in self._folders)
+        except (OSError, RuntimeError, ValueError):  # a loop of links, a null byte
+            return False
 
     def reply(self, reading: Reading, name: str) -> str:
         """A reply's sound, by its name in the run's store."""
@@ -69,7 +84,7 @@ class Media:
             if path.exists() and not path.is_file():  # opening a pipe would wait for ever
                 return "!not a plain file"
             with path.open("rb") as file:
-                kind = sound_type(file.read(16))
+                kind = media_type(file)
                 size = os.fstat(file.fileno()).st_size
         except OSError:
             return "!the file was not there when this report was written"
@@ -93,3 +108,14 @@ class Media:
         """Media type and base64 of an embedded sound."""
         kind, path = self.blocks[number]
         return kind, base64.b64encode(path.read_bytes()).decode("ascii")
+
+
+def _narrow(folder: Path) -> list[Path]:
+    """The working directory, where it says something about whose recordings lie in it: not the root, the folder for
+    temporary files, the home folder, or one above it."""
+    here = folder.resolve()
+    wide = [Path(here.anchor), Path(tempfile.gettempdir()).resolve()]
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        home = Path.home().resolve()
+        wide += [home, *home.parents]
+    return [] if here in wide else [here]
