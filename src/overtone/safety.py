@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from overtone.errors import UsageError
 
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)  # of an environment variable
+INSECURE_VARIABLE = "OVERTONE_INSECURE"
 SECRET_CHARS = 12  # a shorter value is often a word too
 _KEYS = re.compile(r"(?i)(bearer\s+)[^\s\"',}]+|\b(sk-|AIza|hf_|xai-|gsk_)[\w*.\-]{4,}")
 
@@ -40,6 +44,43 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+def read_key(variable: str) -> str:
+    """The key in the environment, "" when unset. A key that cannot be a header is refused without being shown."""
+    key = os.environ.get(variable, "").strip()
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageError(f"the environment variable {variable} holds no usable key: it has spaces or odd characters")
+    return key
+
+
+def check_key_route(url: str, who: str) -> None:
+    """Refuse to send a key to another machine over plain http, unless the user has allowed it; `who` begins the error.
+
+    Everybody on the way could read the key. Allowed by --insecure, or by OVERTONE_INSECURE=yes.
+    """
+    parts = urlsplit(url)
+    allowed = os.environ.get(INSECURE_VARIABLE, "").lower() in ("1", "yes", "true")
+    if parts.scheme != "https" and not is_loopback(parts.hostname or "") and not allowed:
+        raise UsageError(
+            f"{who}: the key would go to {parts.hostname} over plain http, readable on the way; use https, or give "
+            "--insecure if you trust every network in between"
+        )
+
+
+@contextlib.contextmanager
+def insecure(allowed: bool) -> Iterator[None]:
+    """Allow keys over plain http meanwhile, also in processes that are started."""
+    before = os.environ.get(INSECURE_VARIABLE)
+    if allowed:
+        os.environ[INSECURE_VARIABLE] = "yes"
+    try:
+        yield
+    finally:
+        if allowed and before is None:
+            del os.environ[INSECURE_VARIABLE]
+        elif allowed and before is not None:
+            os.environ[INSECURE_VARIABLE] = before
 
 
 def executable(name: str, where: str) -> Path:

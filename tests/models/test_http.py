@@ -22,7 +22,6 @@ from overtone.models.http import (
     endpoint_url,
     problem_of,
     proxy_for,
-    read_key,
     retry_after,
 )
 from tests.servers import OpenAIServer
@@ -305,15 +304,6 @@ async def test_a_proxy_is_really_used_and_its_password_never_shown(
     with pytest.raises(UsageError) as error:
         await post("http://model.example/v1")
     assert "hunter2" not in str(error.value)
-
-
-def test_a_key_that_cannot_be_a_header_is_refused_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BAD_KEY", "topsecret\nX-Evil: 1")
-    with pytest.raises(UsageError) as error:
-        read_key("BAD_KEY")
-    assert "BAD_KEY" in str(error.value) and "topsecret" not in str(error.value)
-    monkeypatch.setenv("BAD_KEY", "  fine\n")
-    assert read_key("BAD_KEY") == "fine"
 
 
 def test_a_query_of_the_base_url_stays_behind_the_path() -> None:

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from overtone.errors import DataError
 from overtone.paths import shown
+from overtone.safety import check_key_route, read_key
 from overtone.spec import check_url
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ class Host:
         self.session, self.repo, self.pause = session, repo, pause
         self.endpoint = self.address(self.endpoint_name, self.home)
         self.revision = quote(revision or self.newest, safe="")
-        token = os.environ.get(self.token_name, "").strip()
+        token = read_key(self.token_name)
+        if token:
+            check_key_route(self.endpoint, self.token_name)
         # On a redirect to another host aiohttp drops this header by itself.
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
 

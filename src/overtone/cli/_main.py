@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from overtone import registry
 from overtone.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, OvertoneError
 from overtone.paths import shown, shown_lines
+from overtone.safety import insecure
 from overtone.spec import suggest
 from overtone.version import __version__
 
@@ -47,7 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         module = registry.find("cli", words[0])
         parser = _Parser(prog=f"overtone {words[0]}", description=commands[words[0]], allow_abbrev=False)
         module.add(parser)
-        return int(module.main(parser.parse_args(words[1:])))
+        args = parser.parse_args(words[1:])
+        with insecure(getattr(args, "insecure", False)):
+            return int(module.main(args))
     except OvertoneError as error:
         print(f"overtone: {shown_lines(str(error))}", file=sys.stderr)
         return error.exit_code

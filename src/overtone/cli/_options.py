@@ -61,6 +61,13 @@ def add_score_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reader", metavar="SPEC", help="have a model read the multiple-choice answers that the rules cannot read"
     )
+    add_insecure_flag(parser)
+
+
+def add_insecure_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--insecure", action="store_true", help="allow keys to be sent to other machines over plain http (default: no)"
+    )
 
 
 def planned_of(args: argparse.Namespace) -> tuple[list[Settings], str]:

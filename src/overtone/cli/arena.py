@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from overtone.cli._options import add_insecure_flag
 from overtone.errors import EXIT_FAILURES, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--export", metavar="FILE", type=Path, help="the pairs for people, blind: .csv or .jsonl")
     parser.add_argument("--export-votes", metavar="FILE", type=Path, help="all votes: .csv or .jsonl")
     parser.add_argument("--behind", metavar="KEY", help="list the cases under a number of standings.json")
+    add_insecure_flag(parser)
 
 
 def main(args: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from overtone.cli import _build_echat
 from overtone.cli._build_echat import refuse
+from overtone.cli._options import add_insecure_flag
 from overtone.errors import EXIT_OK, UsageError
 from overtone.paths import shown
 
@@ -38,6 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--voice", metavar="SPEC", action="append", default=[],
         help="espeak (default), flite, festival, openai:MODEL, command:…, recordings:DIR; several join into one cast",
     )  # fmt: skip
+    add_insecure_flag(parser)
     parser.add_argument("--sounds", metavar="DIR", default="", help="real sounds in ESC-50, FSD50K or AudioCaps layout")
     parser.add_argument(
         "--only", metavar="CUE,…", default="",

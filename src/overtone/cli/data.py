@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from overtone.cli._options import add_insecure_flag
 from overtone.errors import EXIT_OK, EXIT_REQUIREMENT
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     fetch.add_argument("--out", metavar="DIR", type=Path, help="where to put it (default: data/BENCHMARK)")
     fetch.add_argument("--revision", metavar="REV", default="", help="branch, tag or commit (default: the newest)")
     fetch.add_argument("--accept", action="store_true", help="accept the licence, which is shown first")
+    for action in (check, fetch):
+        add_insecure_flag(action)
 
 
 def main(args: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from overtone.cli._options import add_insecure_flag
 from overtone.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         )
         action.add_argument("--out", metavar="DIR", type=Path, help="verdicts and results (judges/LABEL)")
         action.add_argument("--seed", metavar="N", type=int, default=0, help="of what is drawn (0)")
+        add_insecure_flag(action)
     actions.add_parser("list", help="the rubrics, and which judges are validated for them")
     show = actions.add_parser("show", help="what a judge is told by a rubric")
     show.add_argument("rubric", metavar="RUBRIC", help="a rubric's name or .toml file")

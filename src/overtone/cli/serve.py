@@ -66,7 +66,8 @@ def main(args: argparse.Namespace) -> int:
     def ready(url: str) -> None:
         print(f"{args.name} answers at {url}; stop it with Ctrl-C. For example:", flush=True)
         key = f"&api_key_env={TOKEN_VARIABLE}" if token else ""
-        print(f"  overtone run echomind --model 'openai:{args.name}?base_url={url}{key}'", flush=True)
+        here = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+        print(f"  overtone run echomind --model 'openai:{args.name}?base_url={here}{key}'", flush=True)
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stopped either way, it closes its connections
     try:

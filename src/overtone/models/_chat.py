@@ -9,7 +9,8 @@ import msgspec
 from yarl import URL
 
 from overtone.errors import ModelFailure, UsageError
-from overtone.models.http import DEFAULT_TIMEOUT, Endpoint, generation, origin, read_key
+from overtone.models.http import DEFAULT_TIMEOUT, Endpoint, generation, origin
+from overtone.safety import check_key_route, read_key
 from overtone.schema import Reply, Request
 from overtone.spec import Spec, check_url
 
@@ -102,6 +103,7 @@ class ChatModel:
         if not self._variable:
             return ""
         if key := read_key(self._variable):
+            check_key_route(str(self.base), str(self.spec))
             return key
         raise UsageError(
             f"{self.spec}: the environment variable {self._variable} is not set; put the endpoint's key there, "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
 import re
 import socket
 import time
@@ -19,7 +18,7 @@ from multidict import CIMultiDict, istr
 from yarl import URL
 
 from overtone.errors import ModelFailure, UsageError
-from overtone.safety import SECRET_CHARS, without_keys
+from overtone.safety import SECRET_CHARS, is_loopback, without_keys
 from overtone.spec import Spec
 
 MAX_RESPONSE_BYTES = 64 * 2**20
@@ -31,7 +30,6 @@ CONNECT_TIMEOUT = 30.0
 # uvicorn (vLLM, sglang) closes an idle connection after 5 s; reusing one at that very moment fails the request.
 KEEP_ALIVE = 4.0
 DETAIL_CHARS = 300
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class _Body(aiohttp.BytesPayload):
@@ -47,14 +45,6 @@ class _Problem(msgspec.Struct):
     code: str | int | None = None
 
 
-def read_key(variable: str) -> str:
-    """The key in the environment, "" when unset. A key that cannot be a header is refused without being shown."""
-    key = os.environ.get(variable, "").strip()
-    if key and not (key.isascii() and key.isprintable() and " " not in key):
-        raise UsageError(f"the environment variable {variable} holds no usable key: it has spaces or odd characters")
-    return key
-
-
 def origin(url: URL) -> tuple[str, str, int | None]:
     """Scheme, host and port: where a key may go."""
     return url.scheme, (url.host or "").lower(), url.port
@@ -63,7 +53,7 @@ def origin(url: URL) -> tuple[str, str, int | None]:
 def proxy_for(url: URL) -> str | None:
     """The proxy HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a URL. A loopback address is never proxied."""
     host = url.host or ""
-    if host in _LOOPBACK or host.startswith("127.") or host.endswith(".localhost"):
+    if is_loopback(host):
         return None
     proxy = getproxies().get(url.scheme)
     if not proxy or proxy_bypass(f"{host}:{url.port}"):

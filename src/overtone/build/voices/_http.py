@@ -4,7 +4,6 @@ no event loop. The key goes to the named host only; redirects are refused."""
 from __future__ import annotations
 
 import http.client
-import os
 import re
 import time
 import urllib.error
@@ -17,9 +16,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from overtone.build.voices._records import VoiceError
-from overtone.errors import UsageError
 from overtone.paths import shown
-from overtone.safety import without_keys
+from overtone.safety import is_loopback, without_keys
 
 MAX_BYTES = 64 * 2**20
 RETRIES = 4  # after the first attempt
@@ -37,22 +35,13 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def read_key(variable: str) -> str:
-    """The key in the environment, "" when unset. A key that cannot be a header is refused without being shown."""
-    key = os.environ.get(variable, "").strip()
-    if key and not (key.isascii() and key.isprintable() and " " not in key):
-        raise UsageError(f"the environment variable {variable} holds no usable key: it has spaces or odd characters")
-    return key
-
-
 def post(url: str, body: Any, *, key: str, timeout: float, who: str, wait: float = 1.0) -> bytes:
     """The bytes of a 2xx answer. Overload and time-outs are tried again, `Retry-After` kept; else VoiceError."""
     data = msgspec.json.encode(body)
     headers = {"Content-Type": "application/json", "Accept": "audio/*, application/json"}
     if key:
         headers["Authorization"] = f"Bearer {key}"
-    local = (urlsplit(url).hostname or "") in ("localhost", "127.0.0.1", "::1")
-    proxies = urllib.request.ProxyHandler({} if local else None)
+    proxies = urllib.request.ProxyHandler({} if is_loopback(urlsplit(url).hostname or "") else None)
     opener = urllib.request.build_opener(_Stay, proxies)
     where = shown(urlsplit(url)._replace(query="", fragment="").geturl())
     for attempt in range(RETRIES + 1):

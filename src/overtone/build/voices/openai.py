@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from overtone import audio
 from overtone.audio import Samples
-from overtone.build.voices._http import post, read_key, redacted
+from overtone.build.voices._http import post, redacted
 from overtone.build.voices._programs import sounding
 from overtone.build.voices._records import (
     PACE,
@@ -28,6 +28,7 @@ from overtone.build.voices._records import (
 )
 from overtone.build.voices.instructions import PLAIN, spoken_instructions
 from overtone.errors import AudioError, UsageError
+from overtone.safety import check_key_route, read_key
 from overtone.spec import Spec, check_url, suggest
 
 DEFAULT_BASE = "https://api.openai.com/v1"
@@ -113,6 +114,8 @@ class OpenAI(Synthesiser):
         key = read_key(self._variable) if self._variable else ""
         if self._variable and not key:
             raise UsageError(f"{self._who}: the environment variable {self._variable} is not set; put the key there")
+        if key:
+            check_key_route(self._url, self._who)
         return key
 
 
