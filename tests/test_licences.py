@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
+from email.message import Message
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from overtone.build.licence import Ingredient, derive
+from scripts.lock_core import closure, plain
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "overtone"
@@ -41,6 +46,80 @@ def test_every_component_is_in_the_table_where_it_belongs() -> None:
     assert {name: table.get(name, ("", "missing"))[1].startswith(use) for name, use in wanted.items()} == dict.fromkeys(
         wanted, True
     )
+
+
+FAMILIES = {  # how metadata without an expression names a licence, and what the table then holds
+    "Apache": "Apache-2.0",
+    "BSD": "BSD",
+    "MIT": "MIT",
+    "MPL": "MPL-2.0",
+    "Mozilla": "MPL-2.0",
+    "ISC": "ISC",
+    "PSF": "PSF",
+    "Python Software Foundation": "PSF",
+    "GNU General Public License v3": "GPL-3.0",
+    "GPL": "GPL",
+}
+
+
+def _stated(package: Distribution) -> list[str]:
+    """What a package's metadata says of its licence, as words that the table must hold; [] where it says nothing."""
+    if expression := package.metadata.get("License-Expression"):
+        return re.findall(r"[\w.+-]+-[\w.+-]+|MIT|Zlib|0BSD|ISC", expression)
+    text = package.metadata.get("License") or ""
+    classifiers = package.metadata.get_all("Classifier") or []
+    texts = [c.split("::")[-1] for c in classifiers if c.startswith("License ::") and "approved" not in c]
+    if not texts and len(text) < 60:
+        texts = [text]
+    return [word for text in texts for name, word in FAMILIES.items() if re.search(rf"\b{name}\b", text)][:1]
+
+
+def _missing(names: Iterable[str], installed: dict[str, Distribution]) -> list[str]:
+    """Rows that the table lacks or has wrong."""
+    table = {plain(name): licence for name, (licence, _) in _table().items()}
+    out = []
+    for name in sorted(closure(names, installed)):
+        words = _stated(installed[name]) if name in installed else []
+        if name not in table or not all(word.lower() in table[name].lower() for word in words):
+            out.append(f"{name}: {table.get(name, 'missing')}, stated {words}")
+    return out
+
+
+def test_all_that_the_core_its_extras_and_the_tests_install_is_in_the_table() -> None:
+    installed = {plain(one.name): one for one in distributions()}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = _names(project["dependencies"])
+    for extra in ("export", "figures", "dev"):
+        wanted |= _names(project["optional-dependencies"][extra])
+    assert not _missing(wanted, installed)
+    assert not _missing(_names(_lines(SOURCE / "embedded/local.lock")), {})  # installed without their dependencies
+
+
+def test_all_that_training_and_measuring_install_is_in_the_table() -> None:
+    folders = list((ROOT / ".venv-worker").glob("lib/*/site-packages"))
+    if not folders:
+        pytest.skip("the workers' environment .venv-worker is not there")
+    installed = {plain(one.name): one for one in distributions(path=[str(folders[0])])}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert not _missing(_names(project["optional-dependencies"]["train"]), installed)
+    assert not _missing(_names(_lines(SOURCE / "workers/measures.lock")), {})
+
+
+def test_what_metadata_says_is_understood() -> None:
+    for fields, words in (
+        ({"License-Expression": "Apache-2.0 AND CNRI-Python"}, ["Apache-2.0", "CNRI-Python"]),
+        ({"License-Expression": "MIT OR Apache-2.0"}, ["MIT", "Apache-2.0"]),
+        ({"License": "BSD 3-Clause License"}, ["BSD"]),
+        ({"Classifier": "License :: OSI Approved :: GNU General Public License v3 (GPLv3)"}, ["GPL-3.0"]),
+    ):
+        assert _stated(SimpleNamespace(metadata=_metadata(fields))) == words  # type: ignore[arg-type]
+
+
+def _metadata(fields: dict[str, str]) -> Message:
+    message = Message()
+    for name, value in fields.items():
+        message[name] = value
+    return message
 
 
 def test_the_core_holds_nothing_viral_or_non_commercial() -> None:

@@ -20,7 +20,7 @@ from tests.docs.markdown import Block, anchors, blocks, links, spans
 from tests.metrics.refresh import SIGNATURES
 
 DOCS = sorted((REPOSITORY / "docs").rglob("*.md"))
-PAGES = [*DOCS, REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md"]
+PAGES = [*DOCS, *(REPOSITORY / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md"))]
 SHOWN = [EXAMPLES / name for name in ("clips.csv", "my_benchmark.py", "my_model.py", "my_metric.py")]
 
 
