@@ -89,7 +89,7 @@ class Guard:
         names = request.headers.getall("Host", [])
         if len(names) != 1 or not self._is_ours(_without_port(names[0])):
             called = shown(", ".join(names)[:100])
-            advice = "start the server with --allow-host NAME if that is its name"
+            advice = "use its address or localhost, or allow the name with --allow-host of 'overtone serve'"
             raise Problem(403, f"this server is not called {called!r}; {advice}", code="wrong_host")
         if self._token and request.path not in OPEN_PATHS and not self._has_token(request):
             raise Problem(401, "send this server's token as 'Authorization: Bearer TOKEN'", code="invalid_api_key")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from importlib import util
+from pathlib import Path
 
 import pytest
 
-from overtone.cli import main, setup
+from overtone.cli import _measures_setup, main, setup
 from overtone.errors import EXIT_OK, EXIT_USAGE
 
 
@@ -59,3 +60,13 @@ def _pip_works(run):  # type: ignore[no-untyped-def]
         return run([command[0], "-c", ""], check=False) if "pip" in command else run(command, **kwargs)
 
     return fake
+
+
+def test_a_module_in_the_working_directory_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "colorsys.py").write_text("open('ran', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    setup._prove(setup.Part("any", "MIT", "", "import colorsys; colorsys.rgb_to_hsv"))
+    assert not (tmp_path / "ran").exists()
+    for module in (setup, _measures_setup):
+        text = Path(module.__file__).read_text("utf-8")
+        assert not re.findall(r'(?:executable|python\)), "-[mc]"', text), "Python is started without -P or -I"

@@ -228,6 +228,14 @@ def test_a_plug_in_that_the_user_names_in_the_environment_runs(
     assert download.ran
 
 
+def test_a_file_with_the_name_of_a_benchmark_does_not_stand_in_for_it(
+    download: Download, small: Path, capsys: Capture
+) -> None:
+    download.file.rename(download.folder / "echomind")
+    assert main(["plan", "echomind", "--data", str(small), "--model", "cascade"]) == 0
+    assert "echomind · cascade" in capsys.readouterr().out and not download.ran
+
+
 def test_the_working_directory_brings_no_program_and_no_interpreter(
     download: Download, monkeypatch: pytest.MonkeyPatch
 ) -> None:

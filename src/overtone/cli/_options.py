@@ -118,10 +118,12 @@ def untrusted(file: RunFile) -> str:
 
 
 def _given(args: argparse.Namespace) -> tuple[dict[str, Any], RunFile | None]:
+    from overtone import registry
     from overtone.runs.settings import read_run_file
 
     flags = {k: v for k, v in vars(args).items() if k not in ("what", "trust")}
-    if args.what.endswith(".toml") or Path(args.what).is_file():
+    is_name = args.what in registry.builtins("benchmarks")  # a file here cannot stand in for a benchmark
+    if args.what.endswith(".toml") or (Path(args.what).is_file() and not is_name):
         return flags, read_run_file(Path(args.what))
     return flags | {"benchmark": args.what}, None
 
