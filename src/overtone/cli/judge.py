@@ -40,6 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     reader = actions.add_parser("reader", help="a reader of multiple-choice replies, on replies of known meaning")
     reader.add_argument("reader", metavar="SPEC", help="a reader's SPEC, as --reader takes it")
     reader.add_argument("--out", metavar="DIR", type=Path, help="verdicts (judges/LABEL)")
+    add_insecure_flag(reader)
     for action in (validate, questions, hear):
         action.add_argument("--repeats", metavar="N", type=int, help="ask everything N times")
         action.add_argument(
