@@ -41,7 +41,20 @@ ECHAT_MAY: dict[str, set[str]] = {  # and within echat, room by room
     "exam": {"data", "speech", "net", "learn"},
     "talk": {"data", "speech", "net", "learn"},
 }
-GROUND = {"cues", "schema", "errors", "paths", "spec", "version", "registry", "safety", "suite", "guard", "trust"}
+GROUND = {
+    "cues",
+    "schema",
+    "errors",
+    "languages",
+    "paths",
+    "spec",
+    "version",
+    "registry",
+    "safety",
+    "suite",
+    "guard",
+    "trust",
+}
 GROUND_MAY = {
     "suite": {"schema"},
     "registry": {"errors", "spec"},

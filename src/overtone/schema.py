@@ -82,7 +82,7 @@ class Item(Struct, frozen=True, omit_defaults=True):
     # Of the clip's cue: validated or unvalidated; UNKNOWN where the benchmark's files do not say which cue it carries;
     # else "".
     status: str = ""
-    language: str = ""  # of the words and the reply: en, zh, …, mul (several); "" where the benchmark does not say
+    language: str = ""  # BCP-47 tag of the words and the reply: en, zh, …, mul (several); "": see `overtone.languages`
 
 
 class Condition(Struct, frozen=True, omit_defaults=True):

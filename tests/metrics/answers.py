@@ -6,7 +6,14 @@ from overtone.metrics import Answered
 from overtone.schema import Item, Key, Option
 
 
-def item(task: str, *, references: tuple[str, ...] = (), options: tuple[str, ...] = (), gold: str = "") -> Item:
+def item(
+    task: str,
+    *,
+    references: tuple[str, ...] = (),
+    options: tuple[str, ...] = (),
+    gold: str = "",
+    language: str = "en",
+) -> Item:
     provenance = ("target", "alternative", "words", "harmful")
     return Item(
         id="b/s/1",
@@ -21,6 +28,7 @@ def item(task: str, *, references: tuple[str, ...] = (), options: tuple[str, ...
         references=references,
         options=tuple(Option("ABCD"[i], text, provenance[i]) for i, text in enumerate(options)),
         gold=gold,
+        language=language,
     )
 
 

@@ -56,7 +56,7 @@ def test_each_token_takes_its_best_match_and_markers_have_no_weight(embedder: Mo
 
 
 def test_the_signature_says_which_layer_and_that_values_are_raw(embedder: ModuleType) -> None:
-    expected = f"bertscore|v1|f1|layer:{LAYER}|idf:no|rescaled:no|tokens:512|model:known-states"
+    expected = f"bertscore|v2|f1|layer:{LAYER}|idf:no|rescaled:no|tokens:512|model:known-states"
     assert one("a", "b").signature == expected
 
 

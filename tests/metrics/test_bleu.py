@@ -93,8 +93,10 @@ def test_each_turn_of_a_dialogue_is_compared_with_its_own_reference() -> None:
 
 def test_a_score_says_how_it_was_computed() -> None:
     both = scores("a", "a")
-    assert both["bleu"].signature == "bleu|v1|n:4|smooth:method1|tok:like-nltk-3.10|case:lower|empty:0"
-    assert both["bleu_corpus"].signature.startswith("bleu_corpus|v1|n:4|smooth:exp|tok:13a|case:mixed")
+    assert both["bleu"].signature == (
+        "bleu|v2|n:4|smooth:method1|tok:like-nltk-3.10,other=13a,unspaced=char|case:lower|empty:0"
+    )
+    assert both["bleu_corpus"].signature.startswith("bleu_corpus|v2|n:4|smooth:exp|tok:13a,unspaced=char|case:mixed")
 
 
 def test_only_conversation_is_scored() -> None:

@@ -115,7 +115,7 @@ def test_a_synonym_and_a_stem_count_as_matches(small_wordnet: Path) -> None:
     score = load().score([answered(of, "they started the car")])[0][0]
     assert score.detail == {"matches": 4, "chunks": 1, "reply_words": 4, "reference_words": 4}
     assert score.value == pytest.approx(1 - 0.5 / 64)
-    assert score.signature.startswith("meteor|v1|alpha:0.9|beta:3|gamma:0.5|")
+    assert score.signature.startswith("meteor|v2|alpha:0.9|beta:3|gamma:0.5|")
     assert score.signature.endswith(f"|wordnet:{wordnet().identity}")
 
 

@@ -35,7 +35,7 @@ def test_the_value_is_the_cosine_with_the_first_reference(embedder: ModuleType) 
     of = item("converse", references=("same", "far"))
     rows = load().score([answered(of, text) for text in ("same", "near", "far", " near\n")])
     assert [row[0].value for row in rows] == pytest.approx([1.0, 0.6, 0.0, 0.6])
-    assert rows[0][0].signature == "semsim|v1|cosine|embedder:known-vectors"
+    assert rows[0][0].signature == "semsim|v2|cosine|lang:en|embedder:known-vectors"
 
 
 def test_an_empty_reply_has_zero_and_no_reference_is_unscored(embedder: ModuleType) -> None:

@@ -11,7 +11,7 @@ import pytest
 import overtone.build
 from overtone.errors import UsageError
 from overtone.metrics import Answered
-from overtone.metrics.templates import PATTERNS, described, ends, load
+from overtone.metrics.templates import PATTERNS, described, load, phrases, split
 from overtone.schema import Item, Key, Score, Turn
 
 TOPICS = (
@@ -29,10 +29,17 @@ TOPICS = (
 
 
 def answered(
-    place: int, text: str, *, group: str = "", condition: str = "enhance/audio", benchmark: str = "aeq"
+    place: int,
+    text: str,
+    *,
+    group: str = "",
+    condition: str = "enhance/audio",
+    benchmark: str = "aeq",
+    language: str = "en",
 ) -> Answered:
     name = f"{benchmark}/{place}"
     item = Item(name, benchmark, 3, "converse", "context", name, group or f"g{place}", "", (Turn(None),))
+    item = msgspec.structs.replace(item, language=language)
     return Answered(Key(name, condition), item, text)
 
 
@@ -47,12 +54,66 @@ def plain(count: int, first: int = 0) -> list[Answered]:
     return [answered(n, f"word{n} alpha{n} and then beta{n} gamma{n} end{n}") for n in range(first, first + count)]
 
 
-def test_ends_are_three_to_five_words_without_marks_and_case() -> None:
-    assert ends("I'm SO sorry, to hear — that!") == (
-        ["i'm so sorry", "i'm so sorry to", "i'm so sorry to hear"],
-        ["to hear that", "sorry to hear that", "so sorry to hear that"],
-    )
-    assert ends("I’m so sorry")[0] == ["i'm so sorry"] and ends("Oh no") == ([], [])
+def test_phrases_are_three_to_five_words_without_marks_and_case() -> None:
+    opening = ["i'm so sorry", "i'm so sorry to", "i'm so sorry to hear"]
+    assert phrases("I'm SO sorry, to hear — that!") == {
+        "opening": [opening],
+        "ending": [["to hear that", "sorry to hear that", "so sorry to hear that"]],
+        "sentence": [opening],
+        "closing": [],
+    }
+    assert phrases("I’m so sorry")["opening"] == [["i'm so sorry"]]
+    assert not any(phrases("Oh no").values())
+
+
+def test_every_sentence_has_an_opening_and_the_last_long_enough_one_is_the_closing() -> None:
+    found = phrases("Dr. Lee is here. But you know, it helps!\n\nShall we go now? Okay?")
+    assert [sentence[0] for sentence in found["sentence"]] == ["dr lee is", "but you know", "shall we go"]
+    assert found["closing"] == [["shall we go", "shall we go now"]]
+
+
+def test_a_set_phrase_inside_every_reply_is_found_wherever_its_sentence_stands() -> None:
+    """The example of AEQ-Bench's paper: all replies differ, but each has a sentence that begins "But you know"."""
+    inside = [
+        answered(n, f"Word{n} alpha{n} beta{n}. But you know, {TOPICS[n]} will mend. Gamma{n} delta{n} end{n}.")
+        for n in range(10)
+    ]
+    tails = [answered(n, f"Word{n} alpha{n} beta{n}! But you know, thing{n} will mend soon{n}.") for n in range(10)]
+    for replies, closing in ((inside, 0.0), (tails, 1.0)):
+        found = scored(replies)
+        assert [s["template_opening"].value for s in found] == [0.0] * 10
+        assert [s["template_ending"].value for s in found] == [0.0] * 10
+        assert [s["template_sentence"].value for s in found] == [1.0] * 10
+        assert found[0]["template_sentence"].detail["template"] == "but you know"
+        assert [s["template_closing"].value for s in found] == [closing] * 10
+
+
+def test_a_reply_counts_once_however_often_it_repeats_a_phrase() -> None:
+    loop = answered(0, "But you know, yes. " * 50)
+    assert scored([loop, *plain(40, 1)])[0]["template_sentence"].value == 0.0
+
+
+def test_a_reply_of_one_sentence_has_no_closing() -> None:
+    (one,) = scored([answered(0, "Let us see what can be done.")])
+    assert one["template_closing"].value is None and "fewer than two sentences" in one["template_closing"].reason
+
+
+def test_chinese_phrases_are_characters_and_its_marks_end_sentences() -> None:
+    assert [s for s in split("你好。我很抱歉！真的", "zh") if s] == ["你好", "我很抱歉", "真的"]
+    assert [p[0] for p in phrases("我很抱歉听到这个。不过你知道，会好的。", "zh")["sentence"]] == [
+        "我很抱歉",
+        "不过你知",
+    ]
+    replies = [answered(n, f"第{n}件事真的不容易{n}。不过你知道，{n}天以后会好的。", language="zh") for n in range(8)]
+    found = scored(replies)
+    assert [s["template_closing"].value for s in found] == [1.0] * 8
+    assert found[0]["template_closing"].detail["template"] == "不过你知道"
+    assert found[0]["analytic"].value is None and "English" in found[0]["analytic"].reason
+
+
+def test_spanish_marks_part_sentences_and_belong_to_no_phrase() -> None:
+    found = phrases("¿Qué te pasó ayer? ¡No me digas eso!", "es")["sentence"]
+    assert [sentence[0] for sentence in found] == ["qué te pasó", "no me digas"]
 
 
 def test_an_opening_that_five_of_a_hundred_share_is_a_template_and_four_are_none() -> None:

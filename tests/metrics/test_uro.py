@@ -14,9 +14,8 @@ import pytest
 from overtone.embedded.emotion import Emotion
 from overtone.errors import UsageError
 from overtone.metrics import Answered
-from overtone.metrics._recogniser import units
 from overtone.metrics.emoalign import Sound
-from overtone.metrics.uro import Uro, load, rates
+from overtone.metrics.uro import Uro, load, rates, units
 from overtone.schema import Item, Score, Turn
 from tests.metrics.speech import spoken
 

@@ -23,4 +23,4 @@ def test_a_changed_source_with_an_unchanged_version_is_caught() -> None:
 def test_a_changed_version_asks_for_a_new_stamp() -> None:
     stamp = now("wer")
     assert "changed; run" in drifted("wer", Stamp(("wer|v0",), stamp.sources), stamp)
-    assert SOURCES["wer"][1] == "metrics/normalise.py"
+    assert "metrics/normalise.py" in SOURCES["wer"]

@@ -115,8 +115,8 @@ def test_a_plain_transcript_is_not_flagged(text: str) -> None:
 
 def test_signatures_name_the_normaliser() -> None:
     first, second = load().score([answered(item("transcribe", references=("a",)), "a")])[0]
-    assert first.signature.startswith("wer|v1|norm:english-1")
-    assert second.signature.startswith("wer_raw|v1|norm:none")
+    assert first.signature.startswith("wer|v2|norm:english-2,other=basic-1|split:space,unspaced=char")
+    assert second.signature.startswith("wer_raw|v2|norm:none|split:jiwer,unspaced=char")
 
 
 def test_only_transcription_is_scored() -> None:

@@ -170,6 +170,8 @@ METRICS: dict[str, About] = {
     "consistency_wer": About("Voice against text, WER", better="lower", high=None, kind="corpus"),
     "template_opening": About("Template openings", better="lower", kind="share"),
     "template_ending": About("Template endings", better="lower", kind="share"),
+    "template_closing": About("Template last sentences", better="lower", kind="share"),
+    "template_sentence": About("Templates anywhere", better="lower", kind="share"),
     "analytic": About("Descriptions in place of replies", better="lower", kind="share"),
     "expressiveness": About("Expressiveness", "plain", "neither", 0.0, None),
     "prosody_fit": About("Fit to the reference delivery"),

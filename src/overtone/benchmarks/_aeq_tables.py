@@ -177,6 +177,11 @@ SUITE = Suite(
                        help="first three words shared by 5 % of the replies or more"),
                 Column("ending", "Template endings", "template_ending", REPLIES, better="lower",
                        help="last three words shared by 5 % of the replies or more"),
+                Column("closing", "Template last sentences", "template_closing", REPLIES, better="lower",
+                       help="first three words of the last of several sentences, shared by 5 % of the replies or more: "
+                       "a set tail such as “But you know, …”"),
+                Column("sentence", "Templates anywhere", "template_sentence", REPLIES, better="lower",
+                       help="first three words of any sentence, shared by 5 % of the replies or more"),
                 Column("analytic", "Descriptions", "analytic", REPLIES, better="lower",
                        help="speaks about the recording instead of to the person"),
                 Column("flat", "Flat delivery", "expressiveness.flat", REPLIES, better="lower",

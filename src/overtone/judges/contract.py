@@ -5,6 +5,7 @@ judge is given, and it alone reads the answer: whatever does not fit is unread, 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -97,8 +98,8 @@ def _refuse_doubles(body: str) -> None:
     is flat, so that every string before a colon is one of its keys; a key may be spelt with escapes."""
     keys = [match[1] for match in _STRING.finditer(body) if match[2]]
     spelt = [msgspec.json.decode(f'"{key}"', type=str) if "\\" in key else key for key in keys]
-    if doubled := [key for key in spelt if spelt.count(key) > 1]:
-        raise Unread(f"{doubled[0]!r} is answered twice")
+    if doubled := next((key for key, times in Counter(spelt).items() if times > 1), None):
+        raise Unread(f"{doubled!r} is answered twice")
 
 
 def _plain(message: str, dimensions: Sequence[Dimension]) -> str:

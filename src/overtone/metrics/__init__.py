@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from msgspec import Struct
 
 from overtone.errors import AudioError
+from overtone.languages import language_of
 from overtone.paths import inside
 from overtone.schema import Item, Key, Score
 
@@ -44,6 +45,12 @@ class Answered(Struct, frozen=True):
         """The reference transcript or reply to this turn; "" where there is none."""
         given = self.item.turns[self.key.turn].reference if self.key.turn < len(self.item.turns) else ""
         return given or (self.item.references[0] if self.item.references else "")
+
+    @property
+    def language(self) -> str:
+        """The primary language of the reply: what the item says, else what the script of its texts suggests."""
+        words = self.item.turns[self.key.turn].words if self.key.turn < len(self.item.turns) else ""
+        return language_of(self.item.language, self.reference or words)
 
     @property
     def reference_audio(self) -> str:

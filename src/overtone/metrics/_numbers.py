@@ -43,7 +43,7 @@ WORDS = frozenset(
 )
 _DIGITS = re.compile(r"\d+(\.\d+)?")
 _HALF = re.compile(r"\band\s+a\s+half\b")
-_TOO_LONG = 4000  # digits; Python refuses to convert longer ones, so they stay as they are
+_TOO_LONG = 4000  # digits; Python refuses to convert longer ones, so they stay as they are, and none is strung longer
 
 
 def words_to_digits(text: str) -> str:
@@ -101,6 +101,8 @@ class _Walk:
             if skip:
                 skip = False
                 continue
+            if isinstance(self.value, str) and len(self.value) > _TOO_LONG:
+                yield from self._flush()
             before = self.words[i - 1] if i else None
             after = self.words[i + 1] if i + 1 < len(self.words) else None
             bare = word[1:] if word[0] in PREFIXES else word

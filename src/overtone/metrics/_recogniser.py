@@ -5,12 +5,11 @@ A metric's option `recogniser` is "" for ours, which hears English alone, or a f
 
 from __future__ import annotations
 
-import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from overtone.errors import OvertoneError
-from overtone.metrics.normalise import english
+from overtone.languages import SEVERAL, primary
 
 if TYPE_CHECKING:
     from overtone.audio import Samples
@@ -39,7 +38,7 @@ class Embedded:
     def transcribe(self, samples: Samples, rate: int, language: str = "") -> str:
         from overtone.embedded.recogniser import transcribe
 
-        if language not in ("", "en"):
+        if primary(language) not in ("", "en"):
             raise OvertoneError(
                 f"the offline recogniser hears English alone, and this reply is in {language!r}; "
                 "name a Whisper model: recogniser=openai/whisper-large-v3"
@@ -83,15 +82,8 @@ class Whisper:
 
         helper = self._started()
         x = np.ascontiguousarray(resample(samples, rate, int(helper.facts["rate"])), np.float32)
-        return str(helper.call({"language": "" if language == "mul" else language}, [x.tobytes()])["texts"][0])
-
-
-def units(text: str, language: str) -> list[str]:
-    """What is compared of a text: normalised English words, or the letters of Chinese, without marks."""
-    if language != "zh":
-        return english(text).split()
-    kept = "".join(c for c in text if unicodedata.category(c)[0] not in "PS")
-    return list(kept.replace("  ", " ").strip().lower())
+        spoken = "" if primary(language) in SEVERAL else primary(language)
+        return str(helper.call({"language": spoken}, [x.tobytes()])["texts"][0])
 
 
 def recogniser_of(model: str) -> Recogniser:

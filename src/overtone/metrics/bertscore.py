@@ -8,7 +8,8 @@ reference is unscored, and so is everything where the embedder is not installed.
 
 `bertscore?model=FOLDER_OR_HUB_ID&layer=N` reads with another model, in the measuring environment, and `rescale=FILE`
 takes a baseline off: a table of the library (LAYER,P,R,F). Values of other models, layers or baselines (EchoMind:
-bert-base-uncased, rescaled) are not comparable.
+bert-base-uncased, rescaled) are not comparable. MiniLM and the other English models of `ENGLISH` leave items in other
+languages unscored; a model that this module does not know is trusted with every language.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from numpy.typing import NDArray
 from overtone.errors import OvertoneError, UsageError
 from overtone.metrics import Answered
 from overtone.metrics._helper import Helper
+from overtone.metrics._limits import english_only
 from overtone.schema import Item, Score
 
-VERSION = 1
+VERSION = 2
 LAYER = 6  # the last of MiniLM's six
 LONGEST = 512  # tokens; what the tokenizer of these weights says, and the library therefore reads
 NAME = f"bertscore|v{VERSION}|f1|layer:{LAYER}|idf:no|rescaled:no|tokens:{LONGEST}"
@@ -34,6 +36,8 @@ LAYERS = {  # of models often used for it, the layer the bert_score library read
     "bert-base-uncased": 9, "bert-large-uncased": 18, "bert-base-multilingual-cased": 9, "roberta-base": 10,
     "roberta-large": 17, "distilbert-base-uncased": 5, "deberta-large-mnli": 18, "deberta-xlarge-mnli": 40,
 }  # fmt: skip
+MULTILINGUAL = frozenset({"bert-base-multilingual-cased"})
+ENGLISH = frozenset({"all-MiniLM-L6-v2", *LAYERS}) - MULTILINGUAL
 
 States = NDArray[np.float32]
 
@@ -123,21 +127,38 @@ class BertScore:
     name = "bertscore"
     version = VERSION
 
-    def __init__(self, layer: int = LAYER, baseline: Baseline | None = None, helper: Helper | None = None) -> None:
-        self._layer, self._baseline, self._helper = layer, baseline or Baseline(), helper
+    def __init__(
+        self,
+        layer: int = LAYER,
+        baseline: Baseline | None = None,
+        helper: Helper | None = None,
+        model: str = "all-MiniLM-L6-v2",
+    ) -> None:
+        self._layer, self._baseline, self._helper, self._model = layer, baseline or Baseline(), helper, model
 
     def applies(self, item: Item) -> bool:
         return item.task == "converse"
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        pairs = [(a.text.strip(), a.reference.strip()) for a in answered]
+        foreign = [english_only(self._model, a.language) if self._model in ENGLISH else "" for a in answered]
+        pairs = [
+            ("", "") if reason else (a.text.strip(), a.reference.strip())
+            for a, reason in zip(answered, foreign, strict=True)
+        ]
         try:
             rows, model, longest = self._match([pair for pair in pairs if pair[1]])
         except OvertoneError as problem:  # not installed, or it died: these replies' reason, not the end of the others
             signature = self._signature("missing", LONGEST)
             return [[Score("bertscore", signature, None, str(problem))] for _ in answered]
         found, signature = iter(rows), self._signature(model, longest)
-        return [[_score(signature, next(found) if reference else None, self._baseline)] for _, reference in pairs]
+        return [
+            [
+                Score("bertscore", signature, None, reason)
+                if reason
+                else _score(signature, next(found) if reference else None, self._baseline)
+            ]
+            for (_, reference), reason in zip(pairs, foreign, strict=True)
+        ]
 
     def _match(self, pairs: list[tuple[str, str]]) -> tuple[list[Match], str, int]:
         """The raw matches, what read the texts, and how many tokens of each it reads at most."""
@@ -188,4 +209,4 @@ def load(*, model: str = "", layer: str = "", rescale: str = "") -> BertScore:
     if not here and (folder.is_absolute() or model.startswith((".", "~")) or model.count("/") > 1):
         raise UsageError(f"bertscore?model={model}: no such folder")
     options = {"model": str(folder.absolute()) if here else model, "layer": chosen}
-    return BertScore(chosen, baseline, Helper("bertscore", options, hub=not here))
+    return BertScore(chosen, baseline, Helper("bertscore", options, hub=not here), folder.name)

@@ -3,7 +3,8 @@
 `bleu` is NLTK's sentence BLEU-4 (uniform weights, smoothing method 1) of lower-cased text; its mean over replies is
 EchoMind's number. `bleu_corpus` holds what sacreBLEU counts (13a tokens, case kept, exponential smoothing): the score
 of many replies comes from the sums of their details and is no mean; the value of one is that of a corpus of one. Both
-lie in 0…1. An empty reply has 0; an item without a reference is unscored.
+lie in 0…1. An empty reply has 0; an item without a reference is unscored. Texts in languages other than English are
+split into 13a tokens for both; those in languages without spaces between words into characters, as sacreBLEU's `char`.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from overtone.languages import DEFAULT, is_unspaced
 from overtone.metrics import Answered
 from overtone.metrics._treebank import NAME as TOKENS
 from overtone.metrics._treebank import words
 from overtone.schema import Item, Score
 from overtone.stats.summed import bleu, brevity
 
-VERSION = 1
-SENTENCE = f"bleu|v{VERSION}|n:4|smooth:method1|tok:{TOKENS}|case:lower|empty:0"
-CORPUS = f"bleu_corpus|v{VERSION}|n:4|smooth:exp|tok:13a|case:mixed|eff:no|like:sacrebleu-2.6"
+VERSION = 2
+SENTENCE = f"bleu|v{VERSION}|n:4|smooth:method1|tok:{TOKENS},other=13a,unspaced=char|case:lower|empty:0"
+CORPUS = f"bleu_corpus|v{VERSION}|n:4|smooth:exp|tok:13a,unspaced=char|case:mixed|eff:no|like:sacrebleu-2.6"
 ORDERS = 4
 EPSILON = 0.1  # what smoothing method 1 puts where no n-gram matches
 
@@ -81,6 +83,11 @@ def tokens_13a(text: str) -> list[str]:
     return _DASH.sub(r"\1 \2 ", text).split()
 
 
+def tokens(text: str, language: str) -> list[str]:
+    """What `bleu_corpus` counts of a text: 13a tokens, or characters where a language has no spaces between words."""
+    return list("".join(text.split())) if is_unspaced(language) else tokens_13a(text)
+
+
 class Bleu:
     """Scores every reply of a conversation twice: `bleu` and `bleu_corpus`."""
 
@@ -96,8 +103,10 @@ class Bleu:
     def _one(self, a: Answered) -> list[Score]:
         if not a.reference.strip():
             return [Score(name, s, None, "no reference") for name, s in (("bleu", SENTENCE), ("bleu_corpus", CORPUS))]
-        one = count(words(a.text.lower()), words(a.reference.lower()))
-        many = count(tokens_13a(a.text), tokens_13a(a.reference))
+        language = a.language
+        lower = [text.lower() for text in (a.text, a.reference)]
+        one = count(*(words(text) if language == DEFAULT else tokens(text, language) for text in lower))
+        many = count(*(tokens(text, language) for text in (a.text, a.reference)))
         alone = bleu(many.reply, many.reference, many.correct, many.total)
         return [
             Score("bleu", SENTENCE, sentence_bleu(one), "", one.detail()),

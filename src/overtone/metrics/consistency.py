@@ -3,7 +3,8 @@
 The text is the reference, the embedded recogniser's transcript the hypothesis, both normalised; 0 is word for word, and
 lower is better. The recogniser makes errors of its own on perfect speech, so compare models, not one model with 0.
 Counts are kept, so that a corpus's rate is a quotient of sums. Audio without a word has 1. A reply without audio, or
-without text to compare it with, is unscored; so is everything where the recogniser is not installed. The option
+without text to compare it with, is unscored; so is everything where the recogniser is not installed, and a text longer
+than the cap. In languages without spaces between words it is the character error rate. The option
 `recogniser=FOLDER_OR_ID` takes a Whisper in the measuring environment, which hears other languages too.
 """
 
@@ -12,15 +13,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from overtone.errors import OvertoneError
+from overtone.languages import DEFAULT
 from overtone.metrics import Answered
-from overtone.metrics._recogniser import Recogniser, recogniser_of, units
-from overtone.metrics.normalise import NAME as NORMALISER
-from overtone.metrics.wer import align
+from overtone.metrics._limits import LIMIT, too_long
+from overtone.metrics._recogniser import Recogniser, recogniser_of
+from overtone.metrics.normalise import units
+from overtone.metrics.wer import NORMALISED_BY, align
 from overtone.schema import Item, Score
 
-VERSION = 1
+VERSION = 2
 ON_REQUEST = True  # it recognises the speech of every reply
-NAME = f"consistency_wer|v{VERSION}|norm:{NORMALISER}|split:space|empty:1"
+NAME = f"consistency_wer|v{VERSION}|{NORMALISED_BY}|empty:1|{LIMIT}"
 
 
 class Consistency:
@@ -43,13 +46,17 @@ class Consistency:
 def _score(a: Answered, signature: str, recogniser: Recogniser) -> Score:
     try:
         samples, rate = a.sound()
-        words = units(a.text, a.item.language)
+        words = units(a.text, a.language)
         if not words:
             return Score("consistency_wer", signature, None, "the reply has no words")
-        heard = recogniser.transcribe(samples, rate, a.item.language)
+        known = "" if a.language == DEFAULT else a.language  # English may be a guess: leave it to the recogniser
+        heard = recogniser.transcribe(samples, rate, a.item.language or known)
     except OvertoneError as error:  # no sound, or no recogniser: one reply's reason, never the end of the others
         return Score("consistency_wer", signature, None, str(error))
-    found = align(words, units(heard, a.item.language))
+    transcript = units(heard, a.language)
+    if reason := too_long(words, transcript):
+        return Score("consistency_wer", signature, None, reason)
+    found = align(words, transcript)
     detail: dict[str, float | int | str | None] = {
         "hits": found.hits,
         "substitutions": found.substitutions,

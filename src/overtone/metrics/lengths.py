@@ -2,7 +2,8 @@
 
 `reply_distinct_1` and `_2` of one reply are its different words (pairs of neighbours) ÷ all of them. That of many
 replies counts a word that two of them share once: it comes from the hashes in their details. It falls as replies are
-added, so compare equal numbers of replies only. A reply too short to have any is unscored.
+added, so compare equal numbers of replies only. A reply too short to have any is unscored. In languages without spaces
+between words `reply_words` is unscored, and distinctness is that of characters.
 """
 
 from __future__ import annotations
@@ -12,21 +13,24 @@ import hashlib
 import re
 from collections.abc import Sequence
 
+from overtone.languages import DEFAULT, is_unspaced
 from overtone.metrics import Answered
+from overtone.metrics.normalise import plain_units
 from overtone.schema import Item, Score
 
-VERSION = 1
+VERSION = 2
 WORDS = f"reply_words|v{VERSION}|words:letters"
 CHARS = f"reply_chars|v{VERSION}|trim:yes"
-DISTINCT = tuple(f"reply_distinct_{n}|v{VERSION}|words:letters|case:lower" for n in (1, 2))
+DISTINCT = tuple(f"reply_distinct_{n}|v{VERSION}|words:letters,unspaced=char|case:lower" for n in (1, 2))
 BYTES = 5  # of a hash: in a million different word pairs, about one shares its hash with another
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
-def words(text: str) -> list[str]:
-    """Runs of letters and digits, in lower case; an apostrophe or hyphen inside a word belongs to it."""
-    return _WORD.findall(text.lower())
+def words(text: str, language: str = DEFAULT) -> list[str]:
+    """English: runs of letters and digits, in lower case; an apostrophe or hyphen inside a word belongs to it. Other
+    languages: what stands between spaces and marks, or the characters where words have no spaces between them."""
+    return _WORD.findall(text.lower()) if language == DEFAULT else plain_units(text, language)
 
 
 class Lengths:
@@ -39,21 +43,24 @@ class Lengths:
         return item.task == "converse"
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        return [self._one(a.text) for a in answered]
+        return [self._one(a.text, a.language) for a in answered]
 
-    def _one(self, text: str) -> list[Score]:
-        found = words(text)
+    def _one(self, text: str, language: str = DEFAULT) -> list[Score]:
+        found = words(text, language)
+        uncounted = is_unspaced(language)
         return [
-            Score("reply_words", WORDS, float(len(found))),
+            Score("reply_words", WORDS, None, f"text in {language!r} has no spaces between words; see reply_chars")
+            if uncounted
+            else Score("reply_words", WORDS, float(len(found))),
             Score("reply_chars", CHARS, float(len(text.strip()))),
-            *(_distinct(found, n) for n in (1, 2)),
+            *(_distinct(found, n, "characters" if uncounted else "words") for n in (1, 2)),
         ]
 
 
-def _distinct(found: list[str], n: int) -> Score:
+def _distinct(found: list[str], n: int, unit: str) -> Score:
     grams = [" ".join(found[i : i + n]) for i in range(len(found) - n + 1)]
     if not grams:
-        return Score(f"reply_distinct_{n}", DISTINCT[n - 1], None, f"fewer than {n} words")
+        return Score(f"reply_distinct_{n}", DISTINCT[n - 1], None, f"fewer than {n} {unit}")
     different = sorted({hashlib.blake2b(gram.encode(), digest_size=BYTES).digest() for gram in grams})
     hashes = base64.b64encode(b"".join(different)).decode()
     detail: dict[str, float | int | str | None] = {"different": len(different), "total": len(grams), "hashes": hashes}

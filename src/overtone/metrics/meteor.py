@@ -2,7 +2,8 @@
 
 Lower-cased words between spaces, as EchoMind splits them (punctuation stays on its word). Where WordNet is not
 installed, or broken, a reply is unscored, with the command that installs it: matching without synonyms is another
-metric. An empty reply has 0; an item without a reference is unscored.
+metric. Stems and synonyms are English, so an item in another language is unscored. An empty reply has 0; an item
+without a reference is unscored, and so is a text longer than the cap.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ from msgspec import Struct
 from overtone.embedded.wordnet import WordNet, wordnet
 from overtone.errors import DataError, MissingExtra
 from overtone.metrics import Answered
+from overtone.metrics._limits import LIMIT, english_only, too_long
 from overtone.metrics._porter import NAME as STEMMER
 from overtone.metrics._porter import stem
 from overtone.schema import Item, Score
 
-VERSION = 1
+VERSION = 2
 ALPHA, BETA, GAMMA = 0.9, 3.0, 0.5
-NAME = f"meteor|v{VERSION}|alpha:{ALPHA}|beta:{BETA:g}|gamma:{GAMMA}|split:space|case:lower|stem:{STEMMER}"
+NAME = (
+    f"meteor|v{VERSION}|alpha:{ALPHA}|beta:{BETA:g}|gamma:{GAMMA}|split:space|case:lower|stem:{STEMMER}|lang:en|{LIMIT}"
+)
 
 Words = list[tuple[int, str]]  # place in the text, and word
 
@@ -97,7 +101,10 @@ def _score(a: Answered, signature: str, known: WordNet) -> Score:
     reference = a.reference.lower().split()
     if not reference:
         return Score("meteor", signature, None, "no reference")
-    found = align(a.text.lower().split(), reference, known.synonyms)
+    reply = a.text.lower().split()
+    if reason := english_only("METEOR's WordNet", a.language) or too_long(reply, reference):
+        return Score("meteor", signature, None, reason)
+    found = align(reply, reference, known.synonyms)
     detail = {
         "matches": found.matches,
         "chunks": found.chunks,

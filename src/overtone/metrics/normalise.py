@@ -1,7 +1,9 @@
-"""English text made comparable before words are counted, equal in behaviour to Whisper's English normaliser.
+"""Text made comparable before words or characters are counted.
 
-Lower case; bracketed remarks, fillers, symbols and diacritics gone; contractions, titles and numbers written one way;
-British spelling made American. `NAME` is its version: it changes whenever any output does.
+`english` behaves like Whisper's English normaliser: lower case; no bracketed remarks, fillers, symbols or diacritics;
+contractions, titles and numbers written one way; British spelling made American. `basic` is for every other language
+and behaves like Whisper's basic normaliser with its marks preserved: lower case, no bracketed remarks, no symbols.
+`NAME` and `BASIC` are their versions: each changes whenever any of its output does.
 """
 
 from __future__ import annotations
@@ -11,9 +13,11 @@ import unicodedata
 from functools import cache
 from pathlib import Path
 
+from overtone.languages import DEFAULT, is_unspaced
 from overtone.metrics._numbers import words_to_digits
 
-NAME = "english-1"
+NAME = "english-2"
+BASIC = "basic-1"
 _DATA = Path(__file__).parent / "data" / "spelling.tsv"
 _KEPT = ".%$¢€£"  # symbols that may belong to a number
 _BRACKETS = re.compile(r"[<\[][^>\]]*[>\]]")
@@ -116,7 +120,18 @@ class _Symbols(dict[int, str]):
         return out
 
 
+class _Spaces(dict[int, str]):
+    """A `str.translate` table filled as characters are met: symbols and punctuation become spaces, marks stay."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        out = " " if unicodedata.category(char)[0] in "SP" else char
+        self[code] = out
+        return out
+
+
 _SYMBOLS = _Symbols()
+_SPACES = _Spaces()
 
 
 @cache
@@ -125,16 +140,27 @@ def _spelling() -> dict[str, str]:
     return dict(line.split("\t") for line in lines if not line.startswith("#"))
 
 
+def without_remarks(text: str) -> str:
+    """Remove bracketed remarks: `[laughs]`, `<unk>`, `(sighs)`. A bracket that is never closed stays.
+
+    Nothing is searched beyond the last closing bracket, so that many unclosed ones do not take quadratic time.
+    """
+    if "[" in text or "<" in text:
+        last = max(text.rfind(">"), text.rfind("]")) + 1
+        text = _BRACKETS.sub("", text[:last]) + text[last:]
+    if "(" in text:
+        last = text.rfind(")") + 1
+        text = _PARENTHESES.sub("", text[:last]) + text[last:]
+    return text
+
+
 def english(text: str) -> str:
     """The text as Whisper's English normaliser would write it. Words are what `split()` then yields."""
     s = text.lower()
-    if "[" in s or "<" in s:
-        s = _BRACKETS.sub("", s)
-    if "(" in s:
-        s = _PARENTHESES.sub("", s)
+    s = without_remarks(s)
     s = _FILLERS.sub("", s)
     if "'" in s:
-        s = re.sub(r"\s+'", "'", s)
+        s = re.sub(r"(?<!\s)\s+'", "'", s)
         s = _CONTRACTED_RE.sub(lambda m: _CONTRACTED[m[0]], s)
     s = _WORDS_RE.sub(lambda m: _WORDS[m[0]], s)
     if "'" in s:
@@ -153,3 +179,28 @@ def english(text: str) -> str:
     if "%" in s:
         s = re.sub(r"([^0-9])%", r"\1 ", s)
     return _SPACE.sub(" ", s)
+
+
+def plain(text: str) -> str:
+    """Lower-case text without symbols and punctuation, in compatibility form (NFKC). Accents and vowel signs stay."""
+    return unicodedata.normalize("NFKC", text).lower().translate(_SPACES)
+
+
+def basic(text: str) -> str:
+    """The text as Whisper's basic normaliser would write it, with marks preserved; remarks in （full-width） too."""
+    return plain(without_remarks(unicodedata.normalize("NFKC", text)))
+
+
+def units(text: str, language: str) -> list[str]:
+    """What is compared of a text in a language: normalised words, or normalised characters where it has no spaces."""
+    return english(text).split() if language == DEFAULT else _split(basic(text), language)
+
+
+def plain_units(text: str, language: str) -> list[str]:
+    """Like `units`, with the remarks in brackets, for a language other than English."""
+    return _split(plain(text), language)
+
+
+def _split(text: str, language: str) -> list[str]:
+    words = text.split()
+    return list("".join(words)) if is_unspaced(language) else words

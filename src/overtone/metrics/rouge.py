@@ -1,8 +1,9 @@
 """ROUGE-L of a reply: how much of it and of its reference is one common sequence of words, as rouge_score counts it.
 
 `rouge_l` compares words as they are; EchoMind does not say whether it stems them, so this is rouge_score's own default.
-`rouge_l_stemmed` compares stems. Words are runs of a-z and 0-9 in lower case: text in other scripts has none. A reply
-without words has 0; an item without a reference is unscored.
+`rouge_l_stemmed` compares stems. English words are runs of a-z and 0-9 in lower case. In other languages words are what
+stands between spaces and marks, in languages without spaces the characters; there are no stems, so `rouge_l_stemmed` is
+unscored. A reply without words has 0; an item without a reference is unscored, and so is a text longer than the cap.
 """
 
 from __future__ import annotations
@@ -12,21 +13,24 @@ from collections.abc import Sequence
 
 from rapidfuzz.distance import LCSseq
 
+from overtone.languages import DEFAULT
 from overtone.metrics import Answered
+from overtone.metrics._limits import LIMIT, english_only, too_long
 from overtone.metrics._porter import NAME as STEMMER
 from overtone.metrics._porter import stem
+from overtone.metrics.normalise import plain_units
 from overtone.schema import Item, Score
 
-VERSION = 1
-PLAIN = f"rouge_l|v{VERSION}|f1|tok:a-z0-9|stem:no|like:rouge_score-0.1.2"
-STEMMED = f"rouge_l_stemmed|v{VERSION}|f1|tok:a-z0-9|stem:{STEMMER}|like:rouge_score-0.1.2"
+VERSION = 2
+PLAIN = f"rouge_l|v{VERSION}|f1|tok:a-z0-9,other=letters,unspaced=char|stem:no|like:rouge_score-0.1.2|{LIMIT}"
+STEMMED = f"rouge_l_stemmed|v{VERSION}|f1|tok:a-z0-9|stem:{STEMMER}|lang:en|like:rouge_score-0.1.2|{LIMIT}"
 
 _WORD = re.compile(r"[a-z0-9]+")
 
 
-def words(text: str) -> list[str]:
-    """The words rouge_score sees."""
-    return _WORD.findall(text.lower())
+def words(text: str, language: str = DEFAULT) -> list[str]:
+    """The words rouge_score sees, or what stands for them in another language."""
+    return _WORD.findall(text.lower()) if language == DEFAULT else plain_units(text, language)
 
 
 def stems(found: Sequence[str]) -> list[str]:
@@ -57,7 +61,12 @@ class RougeL:
         if not a.reference.strip():
             both = (("rouge_l", PLAIN), ("rouge_l_stemmed", STEMMED))
             return [Score(name, signature, None, "no reference") for name, signature in both]
-        reply, reference = words(a.text), words(a.reference)
+        language = a.language
+        reply, reference = words(a.text, language), words(a.reference, language)
+        if reason := too_long(reply, reference):
+            return [Score("rouge_l", PLAIN, None, reason), Score("rouge_l_stemmed", STEMMED, None, reason)]
+        if reason := english_only("the stemmer", language):
+            return [_score("rouge_l", PLAIN, reply, reference), Score("rouge_l_stemmed", STEMMED, None, reason)]
         return [
             _score("rouge_l", PLAIN, reply, reference),
             _score("rouge_l_stemmed", STEMMED, stems(reply), stems(reference)),

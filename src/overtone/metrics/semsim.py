@@ -2,7 +2,8 @@
 
 The embedder is the offline MiniLM, named in the signature (EchoMind's own numbers come from another embedder and are
 not comparable). The value is the plain cosine, 1 for the same meaning, about 0 for unrelated ones. An empty reply says
-nothing and has 0; an item without a reference is unscored; so is everything where the embedder is not installed.
+nothing and has 0; an item without a reference is unscored; so is everything where the embedder is not installed, and
+an item in another language, because the embedder knows English alone.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from numpy.typing import NDArray
 
 from overtone.errors import MissingExtra
 from overtone.metrics import Answered
+from overtone.metrics._limits import english_only
 from overtone.schema import Item, Score
 
-VERSION = 1
-NAME = f"semsim|v{VERSION}|cosine"
+VERSION = 2
+NAME = f"semsim|v{VERSION}|cosine|lang:en"
+EMBEDDER = "the embedder all-MiniLM-L6-v2"
 
 
 class SemanticSimilarity:
@@ -32,7 +35,11 @@ class SemanticSimilarity:
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         from overtone.embedded.embedder import identity
 
-        pairs = [(a.text.strip(), a.reference.strip()) for a in answered]
+        foreign = [english_only(EMBEDDER, a.language) for a in answered]
+        pairs = [
+            ("", "") if reason else (a.text.strip(), a.reference.strip())
+            for a, reason in zip(answered, foreign, strict=True)
+        ]
         texts = sorted({text for reply, reference in pairs if reply and reference for text in (reply, reference)})
         try:
             signature = f"{NAME}|embedder:{identity()}"
@@ -40,8 +47,10 @@ class SemanticSimilarity:
         except MissingExtra as missing:
             return [[Score("semsim", f"{NAME}|embedder:missing", None, str(missing))] for _ in answered]
         out: list[list[Score]] = []
-        for reply, reference in pairs:
-            if not reference:
+        for (reply, reference), reason in zip(pairs, foreign, strict=True):
+            if reason:
+                out.append([Score("semsim", signature, None, reason)])
+            elif not reference:
                 out.append([Score("semsim", signature, None, "no reference")])
             elif not reply:
                 out.append([Score("semsim", signature, 0.0, "", {"empty": 1})])

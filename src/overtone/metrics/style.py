@@ -3,7 +3,7 @@
 The similarities are cosines of sentence embeddings by the offline MiniLM. `style_margin` of one reply is for looking at
 that reply, never a headline: a reference that suits everything attracts every reply. What replies owe to the voice is
 worked out over a whole script, from the similarities in the detail: see `overtone.analysis.style`. None of it compares
-with a model's judgement of speech relevance.
+with a model's judgement of speech relevance. The embedder knows English alone: other items are unscored.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from overtone.errors import MissingExtra
 from overtone.metrics import Answered
-from overtone.metrics.semsim import vectors
+from overtone.metrics._limits import english_only
+from overtone.metrics.semsim import EMBEDDER, vectors
 from overtone.schema import Item, Score
 
-VERSION = 1
-NAME = f"style_margin|v{VERSION}|cosine"
+VERSION = 2
+NAME = f"style_margin|v{VERSION}|cosine|lang:en"
 STYLES = ("target", "alternative", "neutral")
 
 
@@ -35,7 +36,11 @@ class Style:
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         from overtone.embedded.embedder import identity
 
-        given = [(a.text.strip(), {s: r for s in STYLES if (r := a.siblings.get(s, "").strip())}) for a in answered]
+        foreign = [english_only(EMBEDDER, a.language) for a in answered]
+        given = [
+            ("", {}) if reason else (a.text.strip(), {s: r for s in STYLES if (r := a.siblings.get(s, "").strip())})
+            for a, reason in zip(answered, foreign, strict=True)
+        ]
         texts = sorted({t for reply, siblings in given if reply for t in (reply, *siblings.values())})
         try:
             signature = f"{NAME}|embedder:{identity()}"
@@ -43,8 +48,14 @@ class Style:
         except MissingExtra as missing:
             return [[Score("style_margin", f"{NAME}|embedder:missing", None, str(missing))] for _ in answered]
         return [
-            [_margin(a.item.style, {s: _cosine(at, reply, r) for s, r in siblings.items()}, signature, not reply)]
-            for a, (reply, siblings) in zip(answered, given, strict=True)
+            [
+                Score("style_margin", signature, None, reason)
+                if reason
+                else _margin(
+                    a.item.style, {s: _cosine(at, reply, r) for s, r in siblings.items()}, signature, not reply
+                )
+            ]
+            for a, (reply, siblings), reason in zip(answered, given, foreign, strict=True)
         ]
 
 

@@ -1,36 +1,52 @@
-"""Replies out of a mould: openings and endings that many replies of a run share, and descriptions in place of replies.
+"""Set phrases in replies: openings and endings that many replies of a run share, and descriptions in place of replies.
 
-`template_opening` is 1 where the first WORDS words of a reply (in lower case, without marks) open at least SHARE of the
-replies asked under the same condition, in at least LEAST groups of variants; `template_ending` is the same of the last
-words. The detail names the longest such opening, up to LONGEST words. It takes all replies of a run to know them, so
-these scores are made anew whenever a run is scored.
+An opening is the first WORDS words of a sentence, in lower case and without marks. It is a template where at least
+SHARE of the replies under the same condition have it, in at least LEAST groups of variants. Three places are counted:
+
+- `template_opening`: the first sentence of the reply;
+- `template_closing`: its last sentence, where it has several (a tail such as "But you know, …");
+- `template_sentence`: any of its sentences.
+
+`template_ending` is the same of the last WORDS words of a reply. Each is 1 or 0, and the detail names the longest
+template, up to LONGEST words. In languages without spaces between words characters are counted instead. It takes all
+replies of a run to know the templates, so these scores are computed anew whenever a run is scored.
 
 `analytic` is 1 where a reply speaks about the recording or its speaker ("the speaker sounds tired", "the audio conveys
-…") instead of to the person: a short list of patterns, each with what it must and must not match in the tests.
+…") instead of to the person: a short list of English patterns, each with what it must and must not match in the tests.
+Replies in other languages are unscored.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from overtone.errors import UsageError
+from overtone.languages import DEFAULT, is_unspaced
 from overtone.metrics import Answered
+from overtone.metrics._limits import english_only
+from overtone.metrics._sentences import sentences
 from overtone.metrics.lengths import words
 from overtone.schema import Item, Score
 
-VERSION = 1
+VERSION = 2
 WORDS, LONGEST = 3, 5
+CHARS, LONGEST_CHARS = 4, 8  # about as much, in characters of a language without spaces
 SHARE, LEAST = 0.05, 5
-OPENING, ENDING = (
-    f"template_{end}|v{VERSION}|words:{WORDS}-{LONGEST}|share:{SHARE:g}|least:{LEAST}|of:condition"
-    for end in ("opening", "ending")
-)
+PLACES = ("opening", "ending", "sentence", "closing")
+SIGNATURES = {
+    place: f"template_{place}|v{VERSION}|words:{WORDS}-{LONGEST},unspaced={CHARS}-{LONGEST_CHARS}|share:{SHARE:g}"
+    f"|least:{LEAST}|of:condition"
+    for place in PLACES
+}
 ANALYTIC = f"analytic|v{VERSION}|patterns:en"
 BENCHMARKS = ("aeq",)
 
-_START = r"(?:\A|(?<=[.!?:;,\n])|(?<=[\"“*]))\s*"  # of a sentence or a part of one
+_SPACE = re.compile(r"\s+")
+# Of languages other than English. A run of marks is tried once, from its start.
+_SENTENCE_END = re.compile(r"(?<![.!?…؟।])[.!?…؟।]++[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*")
+_START = r"(?:\A|(?<=[.!?:;,\n])|(?<=[\"“*]))\s?"  # of a sentence or a part of one; white space is single here
 _SOUND = (
     r"(?:audio(?: (?:clip|recording|file|sample))?|recording|(?:sound|voice|speech) (?:clip|sample|recording)|clip)"
 )
@@ -70,65 +86,91 @@ _PATTERNS = tuple((name, re.compile(pattern, re.I)) for name, pattern in PATTERN
 
 def described(text: str) -> str:
     """Which pattern of a description a reply matches, by name; "" for a reply that speaks to somebody."""
-    plain = text.replace("’", "'")
+    plain = _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", text.replace("’", "'"))
     return next((name for name, pattern in _PATTERNS if pattern.search(plain)), "")
 
 
-def ends(text: str) -> tuple[list[str], list[str]]:
-    """The openings and the endings of a reply, from WORDS to LONGEST words; none of a shorter one."""
-    found = words(text.replace("’", "'"))
-    sizes = range(WORDS, min(LONGEST, len(found)) + 1)
-    return [" ".join(found[:n]) for n in sizes], [" ".join(found[-n:]) for n in sizes]
+def split(text: str, language: str = DEFAULT) -> list[str]:
+    """The sentences of a reply. A line break ends one too."""
+    found: list[str] = []
+    for line in text.lower().splitlines():
+        found += sentences(line) if language == DEFAULT else _SENTENCE_END.sub("\n", line).split("\n")
+    return found
+
+
+def phrases(text: str, language: str = DEFAULT) -> Mapping[str, list[list[str]]]:
+    """Place → what may be a template there: for each sentence that counts its phrases, the shortest first."""
+    text = text.replace("’", "'")
+    least, most = (CHARS, LONGEST_CHARS) if is_unspaced(language) else (WORDS, LONGEST)
+    join = "" if is_unspaced(language) else " "
+    every = words(text, language)
+    parts = [found for sentence in split(text, language) if len(found := words(sentence, language)) >= least]
+    openings = [[join.join(part[:n]) for n in range(least, min(most, len(part)) + 1)] for part in parts]
+    endings = [join.join(every[-n:]) for n in range(least, min(most, len(every)) + 1)]
+    whole = [join.join(every[:n]) for n in range(least, min(most, len(every)) + 1)]
+    return {
+        "opening": [whole] if whole else [],
+        "ending": [endings] if endings else [],
+        "sentence": openings,
+        "closing": openings[-1:] if len(openings) > 1 else [],
+    }
 
 
 class Templates:
-    """Scores replies of conversations: `template_opening`, `template_ending`, `analytic`. `survey` comes first."""
+    """Scores replies of conversations: `template_` with each of PLACES, and `analytic`. `survey` comes first."""
 
     name = "templates"
     version = VERSION
 
     def __init__(self, everywhere: bool) -> None:
         self._everywhere = everywhere
-        self._shared: dict[tuple[str, str], frozenset[str]] = {}  # (condition, opening or ending) → the templates
+        self._shared: dict[tuple[str, str], frozenset[str]] = {}  # (condition, place) → the templates
 
     def applies(self, item: Item) -> bool:
         return item.task == "converse" and (self._everywhere or item.benchmark in BENCHMARKS)
 
     def survey(self, answered: Iterable[Answered]) -> None:
-        """Look at every reply of the run: which openings and endings are templates?"""
+        """Look at every reply of the run: which phrases are templates, and where?"""
         counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         groups: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         replies: Counter[str] = Counter()
         for a in answered:
             replies[a.key.condition] += 1
-            for which, found in zip(("opening", "ending"), ends(a.text), strict=True):
-                counts[a.key.condition, which].update(found)
-                for one in found:
-                    groups[a.key.condition, which, one].add(a.item.group)
+            for place, found in phrases(a.text, a.language).items():
+                once = {phrase for sentence in found for phrase in sentence}  # a reply counts once
+                counts[a.key.condition, place].update(once)
+                for phrase in once:
+                    known = groups[a.key.condition, place, phrase]
+                    if len(known) < LEAST:
+                        known.add(a.item.group)
         self._shared = {
-            (condition, which): frozenset(
-                one
-                for one, often in counted.items()
-                if often >= SHARE * replies[condition] and len(groups[condition, which, one]) >= LEAST
+            (condition, place): frozenset(
+                phrase
+                for phrase, often in counted.items()
+                if often >= SHARE * replies[condition] and len(groups[condition, place, phrase]) >= LEAST
             )
-            for (condition, which), counted in counts.items()
+            for (condition, place), counted in counts.items()
         }
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         return [list(self._one(a)) for a in answered]
 
     def _one(self, a: Answered) -> Iterator[Score]:
-        named = zip(("opening", "ending"), (OPENING, ENDING), ends(a.text), strict=True)
-        for which, signature, found in named:
+        language = a.language
+        fewer = f"fewer than {CHARS} characters" if is_unspaced(language) else f"fewer than {WORDS} words"
+        for place, found in phrases(a.text, language).items():
+            name, signature = f"template_{place}", SIGNATURES[place]
             if not found:
-                yield Score(f"template_{which}", signature, None, f"fewer than {WORDS} words")
+                why = f"fewer than two sentences, without those of {fewer}" if place == "closing" else fewer
+                yield Score(name, signature, None, why)
                 continue
-            shared = self._shared.get((a.key.condition, which), frozenset())
-            longest = next((one for one in reversed(found) if one in shared), "")
-            yield Score(
-                f"template_{which}", signature, float(bool(longest)), "", {"template": longest, which: found[-1]}
-            )
-        if not a.text.strip():
+            shared = self._shared.get((a.key.condition, place), frozenset())
+            templates = [phrase for sentence in found for phrase in sentence if phrase in shared]
+            longest = max(templates, key=len, default="")
+            yield Score(name, signature, float(bool(longest)), "", {"template": longest, place: found[0][-1]})
+        if reason := english_only("the list of patterns", language):
+            yield Score("analytic", ANALYTIC, None, reason)
+        elif not a.text.strip():
             yield Score("analytic", ANALYTIC, None, "the reply has no words")
         else:
             matched = described(a.text)

@@ -12,18 +12,21 @@ Options: `predictor`, `model` and `hub` as of emoalign, and `recogniser` as of c
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 from overtone.errors import OvertoneError
 from overtone.metrics import Answered
-from overtone.metrics._recogniser import Recogniser, recogniser_of, units
+from overtone.metrics._limits import LIMIT, too_long
+from overtone.metrics._recogniser import Recogniser, recogniser_of
 from overtone.metrics.emoalign import LABELS, Predictor, predictor_of
 from overtone.metrics.normalise import NAME as NORMALISER
+from overtone.metrics.normalise import english
 from overtone.metrics.wer import align
 from overtone.schema import Item, Score
 
-VERSION = 2
-_WER = f"norm:{NORMALISER}/letters|split:space/letters|empty:1"
+VERSION = 3
+_WER = f"norm:{NORMALISER}/letters|split:space/letters|empty:1|{LIMIT}"
 REPEAT = f"uro_repeat|v{VERSION}|{_WER}|per:reply|ok:0.5"
 EMOTION = f"uro_emotion|v{VERSION}|{_WER}|per:reply|most:1"
 WER = f"uro_wer|v{VERSION}|{_WER}|per:reference"
@@ -64,6 +67,8 @@ class Uro:
             likely = self._likely(a) if speaks else None
         except OvertoneError as error:  # no recogniser or predictor: one reply's reason, never the end of the others
             return [Score(name, signature, None, str(error)) for name, signature in names]
+        if reason := too_long(*(units(text, a.item.language) for text in (said, a.reference))):
+            return [Score(name, signature, None, reason) for name, signature in names]
         theirs, ours = rates(said, a.reference, a.item.language)
         usual = Score(*names[1], ours, "", {"transcript": said})
         if speaks and _wanted(a.item) not in LABELS:
@@ -92,6 +97,14 @@ def rates(said: str, wanted: str, language: str) -> tuple[float, float]:
     where there is nothing to divide by."""
     one, other = (units(text, language) for text in (said, wanted))
     return align(one, other).rate if one else 1.0, align(other, one).rate if other else 1.0
+
+
+def units(text: str, language: str) -> list[str]:
+    """What URO-Bench compares of a text: normalised English words, or the letters of Chinese, without marks."""
+    if language != "zh":
+        return english(text).split()
+    kept = "".join(c for c in text if unicodedata.category(c)[0] not in "PS")
+    return list(kept.replace("  ", " ").strip().lower())
 
 
 def load(

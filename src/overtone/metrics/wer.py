@@ -1,33 +1,37 @@
-"""Word error rate of a transcript: as EchoMind computes it (raw) and after Whisper's English normalisation.
+"""Error rate of a transcript: as EchoMind computes it (raw) and after normalisation as Whisper's authors do it.
 
 `wer_raw` compares the texts as they are, split into words as jiwer splits them; its mean over utterances is
 EchoMind's number. `wer` compares normalised words and keeps the counts, so that a corpus's rate is a quotient of sums
-and nothing is aligned twice. An empty transcript is all deletions (1.0); an empty reference leaves nothing to divide
-by and is unscored. No wrapper around a transcript ("Sure, here is …") is stripped: the words are the model's; `wrapped`
-flags such a reply, so that its share can be reported.
+and nothing is aligned twice. In languages without spaces between words both count characters: the character error rate
+(CER), with `"unit": "character"` in the detail. An empty transcript is all deletions (1.0); an empty reference leaves
+nothing to divide by and is unscored, and so is a text longer than the cap. No wrapper around a transcript ("Sure, here
+is …") is stripped: the words are the model's; `wrapped` flags such a reply, so that its share can be reported.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from rapidfuzz.distance import Levenshtein
 
+from overtone.languages import is_unspaced
 from overtone.metrics import Answered
+from overtone.metrics._limits import LIMIT, too_long
+from overtone.metrics.normalise import BASIC, units
 from overtone.metrics.normalise import NAME as NORMALISER
-from overtone.metrics.normalise import english
 from overtone.schema import Item, Score
 
-VERSION = 1
-RAW = f"wer_raw|v{VERSION}|norm:none|split:jiwer|empty:1"
-NORMALISED = f"wer|v{VERSION}|norm:{NORMALISER}|split:space|empty:1|unwrap:no"
+VERSION = 2
+NORMALISED_BY = f"norm:{NORMALISER},other={BASIC}|split:space,unspaced=char"
+RAW = f"wer_raw|v{VERSION}|norm:none|split:jiwer,unspaced=char|empty:1|{LIMIT}"
+NORMALISED = f"wer|v{VERSION}|{NORMALISED_BY}|empty:1|unwrap:no|{LIMIT}"
 
 WRAPPER = re.compile(
     r"^\W*(?:sure|certainly|of course|okay|ok|here)\b.{0,60}?\b(?:transcri\w+|text|speech|words?)\b.{0,40}?:"
     r"|^\W*(?:the\s+)?(?:audio|speech|spoken|transcri\w+|text|speaker|person|man|woman|voice)\b[^.:\"'“”]{0,60}?"
-    r"(?:\b(?:is|says?|said|reads?|goes|states?|content|text)\b|:)\s*:?\s*[\"'“‘<\[]"
+    r"(?:\b(?:is|says?|said|reads?|goes|states?|content|text)\b|:)\s*(?::\s*)?[\"'“‘<\[]"
     r"|^\W*transcri(?:pt|ption)\w*\s*:"
     r"|^\s*[\"“'‘«].*[\"”'’»]\s*$",
     re.I | re.S,
@@ -80,6 +84,11 @@ def raw_words(text: str) -> list[str]:
     return [w for w in _RUN.sub(" ", text).strip().split(" ") if w]
 
 
+def raw_units(text: str, language: str) -> list[str]:
+    """The words of unnormalised text, or its characters as jiwer's CER sees them, where words have no spaces."""
+    return list(text.strip()) if is_unspaced(language) else raw_words(text)
+
+
 class WordErrorRate:
     """Scores every reply to a transcription item twice: `wer` and `wer_raw`."""
 
@@ -94,16 +103,23 @@ class WordErrorRate:
 
     def _one(self, a: Answered) -> list[Score]:
         reference = a.item.references[0] if a.item.references else ""
-        wrapped = int(bool(WRAPPER.search(a.text)))
+        more: dict[str, int | str] = {"wrapped": int(bool(WRAPPER.search(a.text)))}
+        language = a.language
+        if is_unspaced(language):
+            more["unit"] = "character"
         return [
-            _score("wer", NORMALISED, english(reference).split(), english(a.text).split(), wrapped),
-            _score("wer_raw", RAW, raw_words(reference), raw_words(a.text), wrapped),
+            _score("wer", NORMALISED, units(reference, language), units(a.text, language), more),
+            _score("wer_raw", RAW, raw_units(reference, language), raw_units(a.text, language), more),
         ]
 
 
-def _score(metric: str, signature: str, reference: list[str], transcript: list[str], wrapped: int) -> Score:
+def _score(
+    metric: str, signature: str, reference: list[str], transcript: list[str], more: Mapping[str, int | str]
+) -> Score:
     if not reference:
         return Score(metric, signature, None, "empty reference")
+    if reason := too_long(transcript, reference):
+        return Score(metric, signature, None, reason)
     found = align(reference, transcript)
     counts: dict[str, float | int | str | None] = {
         "hits": found.hits,
@@ -111,7 +127,7 @@ def _score(metric: str, signature: str, reference: list[str], transcript: list[s
         "deletions": found.deletions,
         "insertions": found.insertions,
         "reference_words": found.reference_words,
-        "wrapped": wrapped,
+        **more,
     }
     return Score(metric, signature, found.rate, "", counts)
 

@@ -258,7 +258,9 @@ def problem_of(body: bytes) -> _Problem:
     try:
         found = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _Problem(message=re.sub(r"<[^>]*>", " ", body.decode("utf-8", "replace")))
+        text = body.decode("utf-8", "replace")
+        last = text.rfind(">") + 1  # beyond it no tag is closed: searching there would take quadratic time
+        return _Problem(message=re.sub(r"<[^>]*>", " ", text[:last]) + text[last:])
     if isinstance(found, list) and found:
         found = found[0]
     inner = found.get("error", found) if isinstance(found, dict) else found

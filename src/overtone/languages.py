@@ -1,0 +1,69 @@
+"""Languages by BCP-47 tag: which are written without spaces between words, and what to assume where no tag is given."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+DEFAULT = "en"
+SEVERAL = ("mul", "und")  # several languages; not known
+UNSPACED = frozenset(
+    {"zh", "cmn", "yue", "wuu", "nan", "hak", "gan", "hsn", "cdo", "lzh", "ja", "th", "lo", "km", "my", "bo", "dz"}
+)
+
+_TAG = re.compile(r"[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{1,8})*")
+_SCRIPTS = {  # how the Unicode name of a letter begins → the language that the script suggests
+    "CJK": "zh",
+    "HIRAGANA": "ja",
+    "KATAKANA": "ja",
+    "THAI": "th",
+    "LAO": "lo",
+    "KHMER": "km",
+    "MYANMAR": "my",
+    "TIBETAN": "bo",
+    "HANGUL": "ko",
+    "LATIN": "",
+}
+_SAMPLE = 1000  # characters of a text that its script is judged by
+
+
+def is_tag(text: str) -> bool:
+    """Whether a text has the form of a BCP-47 tag: `de`, `zh`, `zh-Hant`, `en-US`."""
+    return _TAG.fullmatch(text) is not None
+
+
+def primary(tag: str) -> str:
+    """Return the primary language of a tag in lower case: `zh` of `zh-Hant`."""
+    return re.split("[-_]", tag.strip().lower(), maxsplit=1)[0]
+
+
+def is_unspaced(language: str) -> bool:
+    """Whether a language is written without spaces between words, so that characters are counted instead."""
+    return primary(language) in UNSPACED
+
+
+def language_of(tag: str, text: str) -> str:
+    """Return the primary language of a text: the one that its tag names, else the one that its script suggests.
+
+    Without a tag a text in Latin letters is taken as English, so a set in German or Spanish has to say so. A script
+    that several languages share and that has spaces (Cyrillic, Arabic, …) gives `und`: spaced, and not English.
+    """
+    stated = primary(tag)
+    if stated and stated not in SEVERAL:
+        return stated
+    return _suggested(text) or stated or DEFAULT
+
+
+def _suggested(text: str) -> str:
+    """The language that most letters of a text suggest; "" for Latin letters, or none."""
+    if text.isascii():
+        return ""
+    counts: dict[str, int] = {}
+    for char in text[:_SAMPLE]:
+        if char.isalpha():
+            script = unicodedata.name(char, "").partition(" ")[0].partition("-")[0]
+            language = _SCRIPTS.get(script, "und")
+            counts[language] = counts.get(language, 0) + 1
+    if "ja" in counts and "zh" in counts:  # kana beside Chinese characters: Japanese
+        counts["ja"] += counts.pop("zh")
+    return max(counts, key=lambda language: counts[language], default="")
