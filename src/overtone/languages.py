@@ -24,6 +24,20 @@ _SCRIPTS = {  # how the Unicode name of a letter begins → the language that th
     "HANGUL": "ko",
     "LATIN": "",
 }
+_NAMES = {
+    "english": "en",
+    "chinese": "zh",
+    "mandarin": "zh",
+    "cantonese": "yue",
+    "japanese": "ja",
+    "korean": "ko",
+    "thai": "th",
+    "german": "de",
+    "spanish": "es",
+    "french": "fr",
+    "italian": "it",
+    "russian": "ru",
+}
 _SAMPLE = 1000  # characters of a text that its script is judged by
 
 
@@ -33,8 +47,9 @@ def is_tag(text: str) -> bool:
 
 
 def primary(tag: str) -> str:
-    """Return the primary language of a tag in lower case: `zh` of `zh-Hant`."""
-    return re.split("[-_]", tag.strip().lower(), maxsplit=1)[0]
+    """Return the primary language of a tag in lower case: `zh` of `zh-Hant`. Common English names are known too."""
+    first = re.split("[-_]", tag.strip().lower(), maxsplit=1)[0]
+    return _NAMES.get(first, first)
 
 
 def is_unspaced(language: str) -> bool:
@@ -52,6 +67,13 @@ def language_of(tag: str, text: str) -> str:
     if stated and stated not in SEVERAL:
         return stated
     return _suggested(text) or stated or DEFAULT
+
+
+def count_words(text: str) -> int:
+    """Return how many words a text has: what stands between spaces, or its letters and digits in a script without."""
+    if is_unspaced(language_of("", text)):
+        return sum(map(str.isalnum, text))
+    return len(text.split())
 
 
 def _suggested(text: str) -> str:

@@ -58,6 +58,21 @@ def test_a_status_is_that_of_the_cue_the_clip_carries(tmp_path: Path) -> None:
     assert found["synthesis/d1/changed"] == "validated"
 
 
+def test_a_row_may_say_its_language_and_its_questions_have_the_same(tmp_path: Path) -> None:
+    home = write_built(tmp_path) / "data_synthesis"
+    scripts = msgspec.json.decode((home / "script_info_synthesis.json").read_bytes())
+    dialogues = msgspec.json.decode((home / "dialogues.json").read_bytes())
+    put_json(home / "script_info_synthesis.json", [scripts[0] | {"language": "zh-Hans"}, *scripts[1:]])
+    put_json(home / "dialogues.json", [dialogues[0] | {"language": "German"}])
+    found = items(load(tmp_path))
+    assert {i.language for i in found if i.group == "synthesis/s1"} == {"zh"}
+    assert {i.language for i in found if i.group == "synthesis/s2"} == {""}
+    assert {i.language for i in found if i.part == "dialogue"} == {"de"}
+    put_json(home / "script_info_synthesis.json", [scripts[0] | {"language": "mostly German"}])
+    with pytest.raises(DataError, match="not a BCP-47 tag"):
+        load(tmp_path)
+
+
 @pytest.mark.parametrize("status", [None, {}])
 def test_a_set_that_marks_no_cue_has_no_status(tmp_path: Path, status: dict[str, str] | None) -> None:
     assert {i.status for i in items(load(write_built(tmp_path, status)))} == {""}

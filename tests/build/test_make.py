@@ -172,9 +172,19 @@ def test_own_scripts_go_the_same_way(tmp_path: Path) -> None:
     assert {i.category for i in items} >= {"asr", "emotion", "coarse", "consistency", "conversation", "false-cue"}
 
 
+def test_a_script_file_says_its_language_and_the_items_have_it(tmp_path: Path) -> None:
+    scripts = _own(tmp_path / "mine.jsonl", words="Der Zug kommt heute um neun an.", language="de")
+    with pytest.raises(UsageError, match="the gates read and hear English, and there are texts in de: add --no-gates"):
+        build(str(scripts), tmp_path / "out", jobs=1)
+    build(str(scripts), tmp_path / "out", jobs=1, gates=False)
+    items = list(load(tmp_path / "out").items(frozenset({1, 2, 3}), frozenset(STYLES), "all"))
+    assert {i.language for i in items} == {"de"}
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
+        ({"language": "not a tag"}, "BCP-47"),
         ({"id": "../../etc/passwd"}, "an id is letters"),
         ({"topic": "a/b"}, "a topic is one word"),
         ({"words": "two\nlines"}, "printable"),

@@ -31,6 +31,15 @@ def test_a_broken_script_is_refused_by_name(tmp_path: Path, old: str, new: str, 
         read_scripts(broken)
 
 
+def test_a_file_says_the_language_of_the_scripts_that_do_not_say_their_own(tmp_path: Path) -> None:
+    text = (HERE / "open" / "01_speakers.toml").read_text("utf-8")
+    first, second = text.split("[[script]]\n", 2)[1:]
+    own = tmp_path / "scripts.toml"
+    own.write_text(f'language = "es"\n[[script]]\n{first}[[script]]\nlanguage = "ja"\n{second}', "utf-8")
+    languages = [script.language for script in read_scripts(own)]
+    assert languages[:3] == ["es", "ja", "es"]
+
+
 def test_an_unknown_set_is_named_with_the_nearest() -> None:
     with pytest.raises(DataError, match="did you mean 'open'"):
         read_set("opne")

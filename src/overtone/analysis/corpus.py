@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from overtone.analysis.measures import METRICS, Estimate, estimate, from_interval, scale_of, within
 from overtone.analysis.reading import Answer
+from overtone.languages import count_words
 from overtone.schema import Score
 from overtone.stats import cluster, summed
 
@@ -120,7 +121,7 @@ def corpus_wer(answers: Iterable[Answer]) -> Estimate:
             continue
         asked += 1
         if (found := counts(answer)) is None:
-            open_words += len((answer.item.references or ("",))[0].split())
+            open_words += count_words((answer.item.references or ("",))[0])
             continue
         errors.append(sum(found[name] for name in ERRORS))
         words.append(found["reference_words"])

@@ -9,12 +9,14 @@ import contextlib
 import gc
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct, field
 
+from overtone.languages import is_unspaced, language_of
 from overtone.runs.store import ANSWERED, FAILED, Failure, Store, StoredReply
 from overtone.schema import Item, Option, Score, Turn
 
@@ -86,10 +88,13 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
     shared: dict[Item, Item] = {}
     answers = {}
     items = set()
+    languages: Counter[str] = Counter()
     last: Item | None = None
     for ask, state in store.asks(case=case):
         if last is not ask.item:
             last = item = ask.item
+            if last.id not in items and last.task != "choose":
+                languages[language_of(last.language, _sample(last))] += 1
             items.add(last.id)
             content = hash(last)
             if light:
@@ -118,7 +123,7 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
         store.events(),
         list(answers.values()),
         {name: signature for name, signature in selection.shown.items() if name not in silent},
-        [*selection.notes.values(), *_silent_notes(silent)],
+        [*selection.notes.values(), *_silent_notes(silent), *_of_languages(languages)],
         len(items),
         store.audio_path,
         measured_twice=selection.notes,
@@ -135,6 +140,26 @@ def _silent_notes(silent: Collection[str]) -> list[str]:
         f"'overtone score RUN --forget {label}' removes it."
         for label, keys in by_judge.items()
     ]
+
+
+def _sample(item: Item) -> str:
+    """A text that an item's language shows in, where the item does not say it."""
+    texts = (*(turn.reference for turn in item.turns), *item.references, *(turn.words for turn in item.turns))
+    return next(filter(None, texts), "")
+
+
+def _of_languages(languages: Counter[str]) -> list[str]:
+    """What a reader must know about the texts: characters are counted in some languages, words in others."""
+    unspaced = sorted(language for language in languages if is_unspaced(language))
+    if not unspaced:
+        return []
+    counts = ", ".join(f"{language} {number:,}" for language, number in languages.most_common())
+    note = (
+        f"Items by language: {counts}. For {', '.join(unspaced)}, which is written without spaces between words, WER, "
+        "BLEU, ROUGE-L and the other text metrics count characters (WER is then a character error rate)"
+    )
+    mixed = "; a mean over several languages mixes the two: compare language by language"
+    return [f"{note}{mixed if len(languages) > len(unspaced) else ''}."]
 
 
 def _lightened(item: Item) -> Item:

@@ -49,6 +49,7 @@ from overtone.analysis.reading import Answer, Reading, read
 from overtone.analysis.standing import by_condition, source_note
 from overtone.analysis.style import StyleRow, style_rows
 from overtone.analysis.voice import VoiceRow, spoken
+from overtone.languages import count_words
 from overtone.runs.store import Store
 from overtone.schema import STYLES, remarks
 
@@ -322,7 +323,7 @@ def _conversation(answers: list[Answer]) -> Conversation | None:
     return Conversation(
         asked=len(answers),
         replies=sum(a.answered for a in answers),
-        words=float(np.mean([len(reply.text.split()) for reply in replies])) if replies else None,
+        words=float(np.mean([count_words(reply.text) for reply in replies])) if replies else None,
         with_audio=sum(a.answered and any(reply.audio for reply in a.replies) for a in answers),
         latency_median=float(np.median(latencies)) if replies else None,
         latency_p95=float(np.percentile(latencies, 95)) if replies else None,

@@ -21,6 +21,7 @@ from overtone.judges.over_run import replies
 from overtone.judges.rubric import Rubric
 from overtone.judges.subject import Subject
 from overtone.judges.transcripts import transcript
+from overtone.languages import count_words
 from overtone.paths import inside, shown
 from overtone.runs.store import Store
 from overtone.schema import Item
@@ -43,7 +44,7 @@ class Entry(Struct, frozen=True):
 
     @property
     def words(self) -> int | None:
-        return len(self.reply.text.split()) if self.reply.text.strip() else None
+        return count_words(self.reply.text) if self.reply.text.strip() else None
 
     @property
     def seconds(self) -> float | None:

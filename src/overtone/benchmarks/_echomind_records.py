@@ -29,6 +29,7 @@ class Script(Struct, frozen=True):
     styles: dict[str, Spoken] = {}
     part: str = ""  # of the benchmark, as an item's
     control_of: str = "neutral"  # the style that a clip in style control renders once more
+    language: str = ""  # as an item's
 
     def cues(self, style: str) -> tuple[str, str, str, str]:
         """Slug and text of the cue a clip in `style` carries, then of the one that oracle-false names for it."""

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from overtone.errors import DataError
+from overtone.languages import is_tag, primary
 from overtone.paths import inside, read_plain, shown
 
 Fields = dict[str, Any]
@@ -78,6 +79,14 @@ def text(fields: Fields, keys: Sequence[str], where: str) -> str:
         if found := str(value).strip():
             return found
     return ""
+
+
+def language(fields: Fields, where: str) -> str:
+    """The primary language that a row's `language` or `lang` names, by BCP-47 tag or English name; "" where missing."""
+    stated = text(fields, ("language", "lang"), where)
+    if stated and not is_tag(stated):
+        raise DataError(f"{where}: the language {shown(stated)!r} is not a BCP-47 tag such as de or zh")
+    return primary(stated)
 
 
 def kind_of(value: object) -> str:

@@ -16,10 +16,11 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from overtone.benchmarks._echat_labels import KEYS, KINDS, Label, label, wanted
-from overtone.benchmarks._files import Fields, kind_of, lowered, read_objects, read_rows, text
+from overtone.benchmarks._files import Fields, kind_of, language, lowered, read_objects, read_rows, text
 from overtone.benchmarks._recordings import Recordings
 from overtone.benchmarks.open import read_statuses
 from overtone.errors import DataError
+from overtone.languages import language_of
 from overtone.paths import inside, read_plain, shown
 from overtone.schema import Clip, Item, Turn
 from overtone.suite import Column, Facts, Groups, Headline, Published, Reduce, Release, Scored, Suite
@@ -34,7 +35,6 @@ OPEN = "echat_eval.json"
 _NAMED = {"emo": "emotion", "sex": "gender", "caption": "event", "sound": "event"} | {c: c for c in CATEGORIES}
 _THOUGHT = "<think end>"
 _TAG = re.compile(r"\s*<([^<>]{1,20})>\s*")
-_HAN = re.compile(r"[\u4e00-\u9fff]")
 _SMALL = 1_000_000  # bytes of one file of a shard
 NOT_COMPARABLE = (
     "the dimensions, their weights, the judge's prompt and what extracted the reply's emotion are not published: the "
@@ -280,7 +280,7 @@ class EchatEval(Recordings):
             references=(reply,) if reply else (),
             reference_audio=self._reference(reply_wav, path, where),
             status=next((s for s in ("unvalidated", "", "validated") if s in sure), ""),  # the weakest decides
-            language="zh" if _HAN.search(words) else "en",
+            language=language(extra, where) or language(fields, where) or language_of("", words),
         )
 
     def _reference(self, named: str, path: Path, where: str) -> str:

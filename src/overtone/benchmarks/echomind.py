@@ -11,7 +11,7 @@ import msgspec
 from overtone.benchmarks import _echomind_fields as read
 from overtone.benchmarks._echomind_files import KINDS, Source, find_sources, read_prompts
 from overtone.benchmarks._echomind_records import Question, Script, Spoken
-from overtone.benchmarks._files import Fields, Sounds, Warnings, read_objects, text
+from overtone.benchmarks._files import Fields, Sounds, Warnings, language, read_objects, text
 from overtone.cues import find_cue
 from overtone.errors import DataError
 from overtone.paths import shown
@@ -137,6 +137,7 @@ class EchoMind:
             other_cue=other_cue,
             other_cue_text=other_cue_text,
             status=self._status(cue),
+            language=script.language,
             **rest,
         )
 
@@ -186,6 +187,7 @@ class EchoMind:
             case_id, words, topic, cue, cue_text, other, other_text, dimension_of(cue_text), styles,
             part=self._part("script", fields, where),
             control_of=_control_of(fields, where),
+            language=language(fields, where),
         )  # fmt: skip
 
     def _spoken(self, clip: str, told: Fields, style: Style, source: Source, where: str) -> Spoken:

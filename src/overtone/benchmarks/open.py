@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from overtone.benchmarks import _echomind_fields as read
 from overtone.benchmarks._echomind_files import Source
-from overtone.benchmarks._files import Fields, read_objects, text
+from overtone.benchmarks._files import Fields, language, read_objects, text
 from overtone.benchmarks.echomind import LAYOUT, EchoMind, dimension_of
 from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
@@ -60,6 +60,7 @@ class Dialogue(Struct, frozen=True):
     topic: str
     turns: tuple[Turn, ...]
     other_cue: str  # that the other variant's second turn carries, or this one's first
+    language: str = ""  # as an item's
 
 
 class Open(EchoMind):
@@ -101,6 +102,7 @@ class Open(EchoMind):
             part="dialogue",
             # The weakest of its cues decides: a reply can show no more than what was to be heard.
             status=next((s for s in ("unvalidated", "", "validated") if s in found), ""),
+            language=d.language,
         )
 
     def _status(self, cue: str) -> str:
@@ -133,7 +135,9 @@ class Open(EchoMind):
             if not isinstance(variants, dict) or not variants:
                 raise DataError(f"{where}: 'variants' must hold changed or steady, each a list of turns")
             if case_id:
-                yield from self._variants(source, case_id, text(fields, ("topic",), where), variants, where)
+                tag = language(fields, where)
+                for one in self._variants(source, case_id, text(fields, ("topic",), where), variants, where):
+                    yield msgspec.structs.replace(one, language=tag)
 
     def _variants(
         self, source: Source, case_id: str, topic: str, variants: dict[str, Any], where: str

@@ -23,6 +23,7 @@ from overtone.build.script import Collection, Script, read_collection
 from overtone.build.spoken import Said, Source, Work, ready, speak, sweep
 from overtone.build.texts import write_texts
 from overtone.errors import UsageError
+from overtone.languages import DEFAULT
 from overtone.paths import shown
 from overtone.spec import suggest
 from overtone.version import __version__
@@ -59,6 +60,12 @@ def build(
     collection = _chosen(whole, only, per_cue)
     if release and (only or per_cue or not gates):
         raise UsageError("a release is the whole set with all its gates: leave --only, --per-cue and --no-gates out")
+    foreign = [language for language in collection.languages if language != DEFAULT]
+    if gates and foreign:
+        raise UsageError(
+            f"the gates read and hear English, and there are texts in {', '.join(foreign)}: add --no-gates, choose "
+            "voices that speak the language, and review the clips by ear"
+        )
     ready(options)
     before = open_folder(out, whole.name)
     sweep(out)

@@ -12,6 +12,7 @@ from msgspec import Struct
 from overtone.build.voices import ROLES
 from overtone.cues import BY_SLUG, REASONING, Cue
 from overtone.errors import DataError
+from overtone.languages import DEFAULT, is_tag, primary
 from overtone.paths import read_plain, shown
 from overtone.schema import STYLES, Style
 from overtone.spec import suggest
@@ -60,6 +61,7 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
     reasoning: tuple[Reasoning, ...] = ()
     manner: dict[str, str] = {}  # style → which kind of its cue, one of MANNERS
     says: str = ""  # of a conflict script: the cue its words state; the target's voice says otherwise
+    language: str = ""  # BCP-47 tag of its words and replies; "" is English
 
     @property
     def styles(self) -> tuple[Style, ...]:
@@ -114,6 +116,7 @@ class Dialogue(Struct, frozen=True, forbid_unknown_fields=True):
     turn: tuple[DialogueTurn, DialogueTurn]
     steady_reply: str
     steady_style: str
+    language: str = ""  # as a script's
 
 
 class Collection(Struct, frozen=True):
@@ -129,10 +132,16 @@ class Collection(Struct, frozen=True):
     def everything(self) -> list[Script | Dialogue]:
         return [*self.scripts, *self.conflicts, *self.dialogues]
 
+    @property
+    def languages(self) -> list[str]:
+        """The primary languages of its texts, sorted."""
+        return sorted({primary(one.language) or DEFAULT for one in self.everything})
+
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
     script: tuple[Script, ...] = ()
     dialogue: tuple[Dialogue, ...] = ()
+    language: str = ""  # of those that do not say their own
 
 
 HERE = Path(__file__).parent
@@ -206,7 +215,13 @@ def read_files(*paths: Path) -> tuple[tuple[Script, ...], tuple[Dialogue, ...]]:
 
 def _read_toml(path: Path) -> _File:
     try:
-        return msgspec.convert(tomllib.loads(read_plain(path, MAX_BYTES).decode("utf-8")), _File)
+        read = msgspec.convert(tomllib.loads(read_plain(path, MAX_BYTES).decode("utf-8")), _File)
+        replace = msgspec.structs.replace
+        return replace(
+            read,
+            script=tuple(replace(one, language=one.language or read.language) for one in read.script),
+            dialogue=tuple(replace(one, language=one.language or read.language) for one in read.dialogue),
+        )
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise DataError(f"{shown(path.name)}: cannot be read as scripts: {error}") from error
 
@@ -239,6 +254,8 @@ def _name_problem(one: Script | Dialogue, seen: set[str]) -> str:
     for words in (one.words,) if isinstance(one, Script) else [t.words for t in one.turn]:
         if not words.strip() or len(words) > LONGEST or not words.isprintable():
             return f"its words must be 1 to {LONGEST} printable characters on one line"
+    if one.language and not is_tag(one.language):
+        return f"a language is a BCP-47 tag such as de or zh, not {shown(one.language)!r}"
     if one.voice not in ROLES:
         return f"no voice {shown(one.voice)!r}{suggest(one.voice, ROLES)}; there is: {', '.join(ROLES)}"
     return ""

@@ -55,6 +55,8 @@ def _script_info(script: Script, checked: Sifted) -> dict[str, Any]:
         "topic": script.topic,
         "speak_A": script.words,
     }
+    if script.language:
+        info["language"] = script.language
     if script.says:
         info |= {"part": "conflict", "says": script.says}
     for style in script.styles if script.says else (*script.styles, "control"):
@@ -94,7 +96,8 @@ def _dialogue_info(dialogue: Dialogue) -> dict[str, Any]:
         for name, (turn, style, words, cue, reply, voice) in turns.items()
     }
     variants = {style: [told["first"], told[style]] for style in ("changed", "steady")}
-    return {"case_id": dialogue.id, "topic": dialogue.topic, "variants": variants}
+    told_language = {"language": dialogue.language} if dialogue.language else {}
+    return {"case_id": dialogue.id, "topic": dialogue.topic, **told_language, "variants": variants}
 
 
 def _question_info(q: Question) -> dict[str, Any]:

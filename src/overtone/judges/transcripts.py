@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from overtone.errors import OvertoneError
+from overtone.languages import primary
 from overtone.runs.store import Store
 
 OURS = "moonshine"  # how the name of the package's own recogniser begins
@@ -25,7 +26,7 @@ class Transcripts:
             self._written = written(self.store)
         if (ask, turn) in self._written:
             return self._written[ask, turn]
-        if language not in ("", "en"):
+        if primary(language) not in ("", "en"):
             raise OvertoneError(
                 f"the offline recogniser hears English alone, and this reply is in {language!r}; score the run with "
                 "--metric 'consistency?recogniser=openai/whisper-large-v3' first, which writes down what it hears"

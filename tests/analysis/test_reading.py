@@ -1,0 +1,57 @@
+"""A run read into memory: what a reader is told about the languages of its texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from overtone.analysis.corpus import corpus_wer
+from overtone.analysis.reading import open_run
+from overtone.schema import Item
+from overtone.scoring import score_run
+from tests.analysis.small import Maker, item
+
+CHINESE, WRONG = "今天天气真的非常好呀", "今天天气真的非常坏呀"
+
+
+def spoken(name: str, words: str, language: str = "") -> Item:
+    return item(name, "transcribe", category="asr", script=name, references=(words,), language=language)
+
+
+def test_a_run_in_chinese_is_scored_by_characters_and_says_so(tmp_path: Path) -> None:
+    made = Maker(tmp_path / "run")
+    made.answered(spoken("one", CHINESE, "zh"), WRONG)
+    made.answered(spoken("two", CHINESE), CHINESE)  # known by its script
+    made.failed(spoken("three", CHINESE, "zh"))
+    made.store.close()
+    score_run(tmp_path / "run")
+    for light in (False, True):
+        reading = open_run(tmp_path / "run", light=light)
+        assert [a.value("wer") for a in reading.answers] == [0.1, 0.0, None]
+        (note,) = [note for note in reading.notes if "language" in note]
+        assert note.startswith("Items by language: zh 3. For zh, which is written without spaces")
+        assert "mixes" not in note
+        rate = corpus_wer(reading.answers)
+        assert rate.value == 1 / 20 and rate.worst == 11 / 30, "a missing transcript counts its ten characters"
+
+
+def test_a_mean_over_languages_with_and_without_spaces_is_flagged(tmp_path: Path) -> None:
+    made = Maker(tmp_path / "run")
+    made.answered(spoken("one", CHINESE, "zh"), WRONG)
+    made.answered(spoken("two", "the cat sat down"), "the cat sat")
+    made.store.close()
+    score_run(tmp_path / "run")
+    reading = open_run(tmp_path / "run")
+    (note,) = [note for note in reading.notes if "language" in note]
+    assert "zh 1, en 1" in note and "compare language by language" in note
+    assert set(reading.signatures) >= {"wer", "wer_raw"} and not reading.measured_twice
+    assert [a.value("wer") for a in reading.answers] == [0.1, 0.25]
+
+
+def test_a_run_in_languages_with_spaces_has_no_such_note(tmp_path: Path) -> None:
+    made = Maker(tmp_path / "run")
+    made.answered(spoken("one", "schön gut", "de"), "schon gut")
+    made.store.close()
+    score_run(tmp_path / "run")
+    reading = open_run(tmp_path / "run")
+    assert [a.value("wer") for a in reading.answers] == [0.5]
+    assert not [note for note in reading.notes if "language" in note]
