@@ -12,7 +12,7 @@ import itertools
 import random
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import pytest
@@ -115,6 +115,7 @@ SEEDS = (
     *("transcript", "sure ", "here is the text ", "a'", "a-", "a_", "don't ", "n't ", "'s ", "1st ", "q1. ", "```\n"),
     *("output ", "audio ", "User's words: ", ", Emotion: ", ",", "<sad>", "</answer>", "i.e. ", "u.s. ", "Dr. "),
 )  # fmt: skip
+READ_SLOWLY = ("\n", " \n", "<think>", "</think>", "```\n", "happy ", "happy or ", "a thunderstorm ", "(a", "[a")
 AROUND = (("", ""), ("<think>'the audio is ", " x"), ("sure, here (a) ", " >"))
 
 
@@ -133,9 +134,10 @@ def hostile() -> Iterator[tuple[str, Callable[[int], str]]]:
         yield f"{few} mixed, beginning {cycle[:20]!r}", lambda n, s=cycle: repeated(n, s, "", "")
 
 
-def seconds(function: Callable[[str], object], text: str, repeats: int) -> float:
+def seconds(function: Callable[[str], object], texts: Iterable[str]) -> float:
+    """The least processor time of a call. The texts differ a little, so that no cache answers."""
     times = []
-    for _ in range(repeats):
+    for text in texts:
         start = time.thread_time()
         function(text)
         times.append(time.thread_time() - start)
@@ -144,8 +146,8 @@ def seconds(function: Callable[[str], object], text: str, repeats: int) -> float
 
 def superlinear(function: Callable[[str], object], text: Callable[[int], str]) -> str:
     """How the time grows where it grows too much, or "". A suspicion is confirmed by the best of several repeats."""
-    for repeats in (1, 5):
-        small, large = (seconds(function, text(n), repeats) for n in (SMALL, LARGE))
+    for shorter in (range(1), range(1, 4)):
+        small, large = (seconds(function, [text(n - k) for k in shorter]) for n in (SMALL, LARGE))
         if large < max(MEASURABLE, GROWTH * small):
             return ""
     return f"{small:.4f} s for {SMALL} characters, {large:.4f} s for {LARGE}"
@@ -167,9 +169,12 @@ def test_the_time_grows_no_faster_than_the_text(name: str) -> None:
     check(FUNCTIONS[name], list(hostile()))
 
 
+@pytest.mark.xfail(reason="the reader of choices still takes quadratic time for some replies", strict=True)
 @pytest.mark.parametrize("name", READERS)
 def test_the_time_to_read_a_choice_grows_no_faster_than_the_reply(name: str) -> None:
-    check(READERS[name], list(hostile())[::6])  # the readers are slow: a sixth of the texts
+    texts = list(hostile())
+    worst = [pair for pair in texts if any(f" + {seed!r}… + " in pair[0] for seed in READ_SLOWLY)]
+    check(READERS[name], [*worst, *texts[::6]])  # the readers are slow: a sixth of the rest
 
 
 def test_a_quadratic_function_is_noticed() -> None:
