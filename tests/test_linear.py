@@ -187,7 +187,10 @@ def test_a_text_beyond_the_cap_is_unscored_by_every_alignment_with_the_reason() 
     spoken = answered(item("transcribe", references=("a word",)), long)
     scores: list[Score] = [*wer.load().score([spoken])[0], *rouge.load().score([reply(long)])[0]]
     scores += meteor.load().score([reply(long)])[0]
-    assert {s.metric for s in scores} == {"wer", "wer_raw", "rouge_l", "rouge_l_stemmed", "meteor"}
+    of = msgspec.structs.replace(reply(long).item, benchmark="uro-bench", category="Repeat")
+    scores += uro.load().score([answered(of, long)])[0]
+    metrics = {"wer", "wer_raw", "rouge_l", "rouge_l_stemmed", "meteor", "uro_repeat", "uro_wer"}
+    assert {s.metric for s in scores} == metrics
     for score in scores:
         assert score.value is None
         assert "wordnet" in score.reason.lower() or "10,001 tokens; at most 10,000 are aligned" in score.reason

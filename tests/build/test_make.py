@@ -179,6 +179,7 @@ def test_a_script_file_says_its_language_and_the_items_have_it(tmp_path: Path) -
     build(str(scripts), tmp_path / "out", jobs=1, gates=False)
     items = list(load(tmp_path / "out").items(frozenset({1, 2, 3}), frozenset(STYLES), "all"))
     assert {i.language for i in items} == {"de"}
+    assert "questions. Languages: de." in (tmp_path / "out" / "DATASHEET.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

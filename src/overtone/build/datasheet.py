@@ -15,6 +15,7 @@ from overtone.build.questions import Question
 from overtone.build.script import Collection, sets
 from overtone.build.sift import Sifted
 from overtone.cues import CUES
+from overtone.languages import DEFAULT
 from overtone.schema import STYLES
 
 _TEXT = """# Datasheet: {name}
@@ -49,7 +50,7 @@ to it: the same neutral words in several deliveries, in the design of EchoMind (
 
 _HOLDS = """
 {scripts} scripts, {conflicts} conflict scripts (the voice against the words), {dialogues} two-turn dialogues;
-{clips} clips ({minutes:.0f} minutes) and {replies} reference replies; {questions} questions. English.
+{clips} clips ({minutes:.0f} minutes) and {replies} reference replies; {questions} questions. {languages}
 """.strip()
 
 _REAL = """
@@ -100,6 +101,7 @@ def write_datasheet(
         minutes=sum(m.seconds for m in spoken) / 60,
         replies=len(clips) - len(spoken),
         questions=len(questions),
+        languages="English." if part.languages == [DEFAULT] else f"Languages: {', '.join(part.languages)}.",
     )
     texts = _OURS if part.name in sets() else "The texts are those of whoever built it."
     about = About(part.name, _WHY, holds, texts, _CHAIN, _TAKES)
