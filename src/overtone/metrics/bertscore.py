@@ -149,7 +149,7 @@ class BertScore:
             rows, model, longest = self._match([pair for pair in pairs if pair[1]])
         except OvertoneError as problem:  # not installed, or it died: these replies' reason, not the end of the others
             signature = self._signature("missing", LONGEST)
-            return [[Score("bertscore", signature, None, str(problem))] for _ in answered]
+            return [[Score("bertscore", signature, None, reason or str(problem))] for reason in foreign]
         found, signature = iter(rows), self._signature(model, longest)
         return [
             [

@@ -54,7 +54,7 @@ def _score(a: Answered, signature: str, recogniser: Recogniser) -> Score:
     except OvertoneError as error:  # no sound, or no recogniser: one reply's reason, never the end of the others
         return Score("consistency_wer", signature, None, str(error))
     transcript = units(heard, a.language)
-    if reason := too_long(words, transcript):
+    if reason := too_long(transcript, words):
         return Score("consistency_wer", signature, None, reason)
     found = align(words, transcript)
     detail: dict[str, float | int | str | None] = {

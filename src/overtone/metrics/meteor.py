@@ -26,6 +26,7 @@ ALPHA, BETA, GAMMA = 0.9, 3.0, 0.5
 NAME = (
     f"meteor|v{VERSION}|alpha:{ALPHA}|beta:{BETA:g}|gamma:{GAMMA}|split:space|case:lower|stem:{STEMMER}|lang:en|{LIMIT}"
 )
+WORDNET = "METEOR's WordNet"
 
 Words = list[tuple[int, str]]  # place in the text, and word
 
@@ -94,7 +95,9 @@ class Meteor:
             signature = f"{NAME}|wordnet:{known.identity}"
             return [[_score(a, signature, known)] for a in answered]
         except (MissingExtra, DataError) as problem:  # not there, or broken
-            return [[Score("meteor", f"{NAME}|wordnet:missing", None, str(problem))] for _ in answered]
+            absent = f"{NAME}|wordnet:missing"
+            reasons = [english_only(WORDNET, a.language) or str(problem) for a in answered]
+            return [[Score("meteor", absent, None, reason)] for reason in reasons]
 
 
 def _score(a: Answered, signature: str, known: WordNet) -> Score:
@@ -102,7 +105,7 @@ def _score(a: Answered, signature: str, known: WordNet) -> Score:
     if not reference:
         return Score("meteor", signature, None, "no reference")
     reply = a.text.lower().split()
-    if reason := english_only("METEOR's WordNet", a.language) or too_long(reply, reference):
+    if reason := english_only(WORDNET, a.language) or too_long(reply, reference):
         return Score("meteor", signature, None, reason)
     found = align(reply, reference, known.synonyms)
     detail = {

@@ -45,7 +45,8 @@ class SemanticSimilarity:
             signature = f"{NAME}|embedder:{identity()}"
             at = vectors(texts)
         except MissingExtra as missing:
-            return [[Score("semsim", f"{NAME}|embedder:missing", None, str(missing))] for _ in answered]
+            absent = f"{NAME}|embedder:missing"
+            return [[Score("semsim", absent, None, reason or str(missing))] for reason in foreign]
         out: list[list[Score]] = []
         for (reply, reference), reason in zip(pairs, foreign, strict=True):
             if reason:

@@ -46,7 +46,8 @@ class Style:
             signature = f"{NAME}|embedder:{identity()}"
             at = vectors(texts)
         except MissingExtra as missing:
-            return [[Score("style_margin", f"{NAME}|embedder:missing", None, str(missing))] for _ in answered]
+            absent = f"{NAME}|embedder:missing"
+            return [[Score("style_margin", absent, None, reason or str(missing))] for reason in foreign]
         return [
             [
                 Score("style_margin", signature, None, reason)
