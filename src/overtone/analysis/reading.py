@@ -123,11 +123,15 @@ def read(store: Store, *, case: str | None = None, light: bool = False) -> Readi
         store.events(),
         list(answers.values()),
         {name: signature for name, signature in selection.shown.items() if name not in silent},
-        [*selection.notes.values(), *_silent_notes(silent), *_of_languages(languages)],
+        [
+            *selection.notes.values(),
+            *_silent_notes([name for name, asked in silent.items() if asked]),
+            *_of_languages(languages),
+        ],
         len(items),
         store.audio_path,
         measured_twice=selection.notes,
-        silent=silent,
+        silent=frozenset(silent),
     )
 
 

@@ -44,6 +44,10 @@ class NoVerdicts(DataError):
     exit_code = EXIT_FAILURES
 
 
+class Skipped(str):
+    """Why nothing could be put before a judge, such as a reply without the audio that a rubric asks about."""
+
+
 class Draw(Struct, frozen=True):
     """One verdict. Of a pair, A is the subject's own A, in whichever order the two were put. `problem` says what could
     not be read or did not come; `values` then lacks it."""
@@ -53,6 +57,7 @@ class Draw(Struct, frozen=True):
     values: dict[str, int | str]
     reasons: dict[str, str]
     problem: str = ""
+    skipped: bool = False  # nothing was put before the judge
 
 
 def asked_as(judge: Judge) -> str:
@@ -89,6 +94,8 @@ class Judgement(Struct, frozen=True):
             "unread": len(self.draws) - len(read),
             "problems": problems,
         }
+        if skipped := sum(draw.skipped for draw in self.draws):
+            detail["skipped"] = skipped
         return value, "" if value is not None else problems or f"{len(read)} valid verdicts of {least} wanted", detail
 
 
@@ -168,7 +175,8 @@ class Sitting:
                         turned = {d.key: twin(d.key) if swapped and d.scale else d.key for d in dimensions}
                         values |= {turned[k]: _SWAPPED.get(v, v) if swapped else v for k, v in found[0].items()}
                         reasons |= {turned[k]: why for k, why in found[1].items()}
-                draws.append(Draw(repeat, swapped, values, reasons, "; ".join(dict.fromkeys(problems))))
+                skipped = not values and all(isinstance(problem, Skipped) for problem in problems)
+                draws.append(Draw(repeat, swapped, values, reasons, "; ".join(dict.fromkeys(problems)), skipped))
         return Judgement(subject, rubric.name, self.judge.label, tuple(draws))
 
     async def _verdict(
@@ -181,7 +189,7 @@ class Sitting:
             messages = told(rubric, dimensions, contract, subject, swapped, self.judge.policy.hears, self._rate)
         except DataError as error:
             self.outcome.skipped += 1
-            return str(error)
+            return Skipped(error)
         problem = ""
         for attempt in range(self.judge.policy.again + 1):
             key = self._key(messages, repeat, attempt)

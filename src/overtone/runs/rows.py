@@ -26,6 +26,13 @@ _usage_decoder = msgspec.json.Decoder(Usage)
 _detail_decoder = msgspec.json.Decoder(dict[str, float | int | str | None])
 
 
+def _was_asked(body: bytes) -> bool:
+    """Whether the detail of a judge's score tells of a verdict that was asked for."""
+    detail = _detail_decoder.decode(body) if body else {}
+    draws, skipped = detail.get("draws"), detail.get("skipped", 0)
+    return isinstance(draws, int) and isinstance(skipped, int) and draws > skipped
+
+
 def decode_item(body: bytes) -> Item:
     item = _item_decoder.decode(body)
     if not item.turns:
@@ -222,14 +229,19 @@ class Rows:
         )
         return {r[0] for r in found}
 
-    def silent_judges(self) -> frozenset[str]:
-        """The names of judges' scores (QUESTION@LABEL) that have no value for any reply."""
+    def silent_judges(self) -> dict[str, bool]:
+        """Return the judges' scores (QUESTION@LABEL) without a value for any reply, and whether the judge was asked
+        at all: where there was nothing to put before it, its silence says nothing about it."""
         sql = (
             "SELECT metric FROM scores WHERE kind = 'reply' AND instr(metric, '@') > 0 "
             "GROUP BY metric HAVING count(value) = 0"
         )
+        details = "SELECT DISTINCT detail FROM scores WHERE kind = 'reply' AND metric = ?"
         with reading(self.folder):
-            return frozenset(name for (name,) in select(self.db, tuple[str], sql))
+            return {
+                name: any(_was_asked(body) for (body,) in select(self.db, tuple[bytes], details, [name]))
+                for (name,) in list(select(self.db, tuple[str], sql))
+            }
 
     def scored_metrics(self) -> list[str]:
         """The names of all metrics that scored replies."""
