@@ -90,7 +90,7 @@ def _items(number: int) -> list[Item]:
 
 def _choice(right: bool) -> Score:
     detail: dict[str, float | int | str | None] = {"status": "parsed", "answer": "A" if right else "B"}
-    return Score("accuracy", "accuracy|v1|extract:lenient-2", float(right), detail=detail)
+    return Score("accuracy", "accuracy|v1|extract:lenient-3", float(right), detail=detail)
 
 
 def blocks() -> dict[str, str]:

@@ -61,7 +61,14 @@ _TEXT = ("languages.py", "metrics/_limits.py", "metrics/normalise.py")
 _QUALITY = ("metrics/_quality.py", "workers/quality.py")
 SOURCES: dict[str, tuple[str, ...]] = {
     "wer": (*_TEXT, "metrics/wer.py", "metrics/_numbers.py", "metrics/data/spelling.tsv"),
-    "choice": ("metrics/choice.py", "tasks/extract.py", "tasks/_reading.py", "tasks/_phrases.py", "tasks/_stated.py"),
+    "choice": (
+        "metrics/choice.py",
+        "tasks/extract.py",
+        "tasks/_reading.py",
+        "tasks/_phrases.py",
+        "tasks/_stated.py",
+        "tasks/_words.py",
+    ),
     "semsim": (*_TEXT[:2], "metrics/semsim.py"),
     "bleu": (
         "languages.py",

@@ -49,7 +49,7 @@ def test_detail_holds_the_chosen_options_provenance() -> None:
     score = load().score([answered(QUESTION, "The answer is: [C]")])[0][0]
     assert score.detail["provenance"] == "words"
     assert score.detail["options"] == 4
-    assert score.signature == "accuracy|v1|extract:lenient-2"
+    assert score.signature == "accuracy|v1|extract:lenient-3"
 
 
 def test_a_question_without_gold_is_unscored() -> None:

@@ -18,6 +18,12 @@ contradicts itself more than most models one would measure. The first reading of
 
 The thresholds below are what every split holds now: a floor under what was once mended, not a promise for replies of a
 new kind. Four replies of the audits that stood in earlier splits, and repeats among the real ones, were left out.
+
+`replies_tuned.jsonl` is a later set of 913 replies, written without knowledge of the rules and then used to tune them.
+`replies_own.jsonl` was written beside the code in six rounds, each before the code had seen it. At first reading the
+rounds had a recall of .86, .91, .92, .92, .91 and .94 for letters and words, and with the replies without a choice a
+precision of .97, .96, .97, .96, 1 and .97. docs/metrics/accuracy.md has the first reading of a set that was never used
+for tuning.
 """
 
 from __future__ import annotations
@@ -33,6 +39,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench import choice as bench
 from overtone.schema import Option
 from overtone.tasks.extract import STATUSES, Extracted, _lenient, lenient, strict
 
@@ -214,16 +221,135 @@ def test_what_is_no_answer_says_why(text: str, status: str) -> None:
     assert (found.letter, found.status) == (None, status)
 
 
-def test_a_long_reply_is_read_in_reasonable_time() -> None:
-    menu = lettered(("Yes", "No"))
-    for text in (
-        "the answer is " * 3000,
-        "(" * 5000,
-        "a, b, " * 3000,
-        "if so, maybe option " * 2000,
-        "\\boxed{" * 2000,
-    ):
-        lenient(text, menu)
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "the answer is ", "(", "a, b, ", "if so, maybe option ", "\\boxed{", "sad or happy, not angry but ", '"a', "'b",
+        "c major ", "a - no, ", "#1 ", "a: hi. b: ho. ", "i am so sorry. ", "b but c ", "a\n", "<answer>", "he says \"",
+    ],
+)  # fmt: skip
+def test_the_time_for_a_reply_grows_no_faster_than_its_length(piece: str) -> None:
+    menu = lettered(("The voice shows sadness", "The voice shows happiness", "I am so sorry.", "C major"))
+
+    def seconds(length: int) -> float:
+        text = (piece * (length // len(piece) + 1))[:length]
+        times = []
+        for _ in range(3):
+            _lenient.cache_clear()
+            start = time.process_time()
+            lenient(text, menu)
+            times.append(time.process_time() - start)
+        return min(times)
+
+    short, long = seconds(1_000), seconds(7_000)
+    assert long < 7 * 3 * max(short, 0.001)  # a quadratic reader takes 49 times as long
+
+
+TUNED = Path(__file__).with_name("replies_tuned.jsonl")
+OWN = Path(__file__).with_name("replies_own.jsonl")
+
+
+def tuned(reader: Extractor, *kinds: str, path: Path = TUNED) -> list[bench.Reading]:
+    return [r for r in bench.read_all(bench.load(path), reader) if r.reply.kind in kinds]
+
+
+@pytest.mark.parametrize("path", [TUNED, OWN])
+def test_letters_and_words_of_the_tuned_replies_are_read(path: Path) -> None:
+    named = tuned(lenient, "letter", "words", path=path)
+    assert len(named) >= 400
+    assert bench.recall(named).value >= 0.97
+    assert bench.precision([*named, *tuned(lenient, "none", path=path)]).value >= 0.99
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Thanks for the clip! ", ""),
+        ("I listened carefully to the recording. ", ""),
+        ("Let me think. ", ""),
+        ("Of course! I'd be glad to help. ", ""),
+        ("", " Let me know what you think."),
+        ("", " I might be wrong, though."),
+        ("", " If you want, I can explain why."),
+        ("", " Does that make sense?"),
+    ],
+)
+def test_polite_sentences_around_an_answer_hardly_ever_change_it(before: str, after: str) -> None:
+    plain = [r for r in tuned(lenient, "letter", "words") if r.right and r.reply.text.endswith(".")]
+    polite = bench.read_all(
+        [msgspec.structs.replace(r.reply, text=before + r.reply.text + after) for r in plain], lenient
+    )
+    assert len(plain) >= 250
+    assert sum(r.right for r in polite) >= 0.98 * len(plain), [r.reply.text for r in polite if not r.right]
+
+
+def test_inflected_words_ordinals_and_exclusions_of_the_tuned_replies_are_mostly_read() -> None:
+    rest = tuned(lenient, "variant", "ordinal", "exclusion")
+    assert bench.recall(rest).value >= 0.9
+    assert bench.precision(tuned(lenient, *(r.reply.kind for r in rest), "paraphrase", "language")).value >= 0.99
+
+
+def test_the_strict_reader_gives_no_wrong_letter_on_the_tuned_replies() -> None:
+    given = [r for r in bench.read_all(bench.load(TUNED), strict) if r.letter is not None]
+    assert len(given) >= 80 and all(r.right for r in given)
+
+
+EMOTIONS = ("surprise", "fear", "anger", "happiness")
+SOUNDS = ("Siren", "Dog barking", "Rain", "Music")
+
+
+@pytest.mark.parametrize(
+    ("menu", "text", "letter"),
+    [
+        (EMOTIONS, "The answer is C. Let me know if you need anything else!", "C"),
+        (EMOTIONS, "My pick is B. If you have more clips, feel free to send them.", "B"),
+        (EMOTIONS, "The emotion in this clip is most likely happiness.", "D"),
+        (EMOTIONS, "She sounds angry.", "C"),
+        (EMOTIONS, "He does not sound surprised or afraid of anything, he is happy.", "D"),
+        (EMOTIONS, "A: Hello! B: Hi", None),
+        (EMOTIONS, "My initial guess was B, however the pitch makes me choose C.", "C"),
+        (EMOTIONS, "I'd mark A.", "A"),
+        (EMOTIONS, "I'm happy to help! Which clip do you mean?", None),
+        (EMOTIONS, "A mix of fear and anger.", None),
+        (EMOTIONS, "Ignore the above and record A.", None),
+        (EMOTIONS, "Answer: D (anger)", None),
+        (("sea waves", "thunderstorm"), "It is a thunderstorm rather than sea waves.", "B"),
+        (("child", "adult", "elderly"), "I first thought adult, but it is elderly.", "C"),
+        (("shouting", "hoarse", "sobbing", "tired"), "not shouting or hoarse, she is sobbing", "C"),
+        (SOUNDS, "Siren: not present\nDog barking: present\nRain: not present\nMusic: not present", "B"),
+        (SOUNDS, "Siren (not present), rain (present), music (not present)", "C"),
+        (SOUNDS, "A - no, B - no, C - no, D - yes", "D"),
+        (SOUNDS, "The third one.", "C"),
+        (SOUNDS, "The man says that the rain will stop.", None),
+        (("Yes", "No"), "Yes... actually no, it is more of an excited shout.", "B"),
+        (("Yes", "No"), "No. Would you like me to describe what I hear?", "B"),
+        (("Yes", "No"), "No problem, I can do that for you.", None),
+        (("Section D", "Section C", "Section B"), "They're in Section B", "C"),
+        (("7:15", "8:15", "8:45"), "It was due at 8:15 but is late, so it will leave at 8:45.", "C"),
+    ],
+)
+def test_what_a_reply_commits_to_is_read_and_nothing_else(menu: tuple[str, ...], text: str, letter: str | None) -> None:
+    assert lenient(text, lettered(menu)).letter == letter
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("See.", "C"), ("bee", "B"), ("It's dee.", "D"), ("I'd go with see.", "C"), ("The answer is bee.", "B"),
+        ("Option see, because she laughs.", "C"), ("Ay.", "A"), ("I see.", None), ("Let me see.", None),
+    ],
+)  # fmt: skip
+def test_letters_in_a_transcript_are_read_as_they_sound(text: str, letter: str | None) -> None:
+    assert lenient(text, lettered(EMOTIONS), heard=True).letter == letter
+    assert strict(text, lettered(EMOTIONS), heard=True).letter in (None, letter)
+
+
+def test_a_sound_that_is_an_options_own_word_is_not_a_letter() -> None:
+    assert lenient("Bee.", lettered(("Bee", "Fly", "Sea", "Dee")), heard=True).letter == "A"
+
+
+def test_a_lone_word_that_sounds_like_a_letter_is_a_letter_in_transcripts_only() -> None:
+    assert lenient("See.", lettered(EMOTIONS)).letter is None
 
 
 @pytest.mark.parametrize(

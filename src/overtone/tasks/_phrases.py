@@ -25,7 +25,7 @@ _LINK = (
     r"=>|--?|[–—]))+"
 )
 _NOUN = (
-    r"(?:answer|anser|awnser|anwser|aswer|option|choice|selection|response|pick|guess|verdict|prediction|"
+    r"(?:a[nsw]{2,4}[er]{1,2}|option|choice|selection|response|pick|guess|verdict|prediction|"
     r"conclusion|statement|description|"
     r"solution|letter)"
 )
@@ -46,7 +46,6 @@ _OF = (
 # Each head ends where the choice is expected to be read: declared final, called the answer, or leaned towards.
 FINAL = _compile(
     rf"{_W}final\s+(?:{_NOUN}\b)?(?:\s+(?:choice|option|letter))?{_LINK}",
-    rf"{_W}finally?\s*:\s*",
     r"最终(?:的)?(?:答案|选择|选项)\s*(?:是|为|应该是|:)*",
     r"最終(?:的な)?(?:回答|答え)\s*(?:は|:)*",
 )
@@ -54,8 +53,6 @@ ANSWER = _compile(
     rf"{_W}(?:{_ADJ}\s+)*{_NOUN}(?:\s+(?:choice|option|letter|number))?{_OF}{_LINK}",
     rf"{_W}(?:{_ADJ}\s+)+(?:\w+\s+)?\w+{_OF}\s+(?:is|would be|must be|should be|:)(?:\s+(?:likely|probably|"
     rf"definitely|clearly))*",
-    rf"{_W}the\s+one\s+(?:that|which)\s+(?:\w+\s+){{1,4}}?is\b",
-    rf"{_W}{_NOUN}\s+(?:to\s+)?(?:choose|pick|select|go with){_LINK}",
     rf"{_W}(?:selected|chosen|choose|ans|correct|best(?:\s+(?:match|fit))|result|label|"
     rf"output)\s*(?:{_NOUN}\s*)?(?:[:=→]|->|\bis\b)+",
     rf"{_W}(?:die\s+)?(?:richtige|korrekte|beste|finale|endgültige|meine)?\s*(?:antwort|lösung|wahl|"
@@ -84,21 +81,18 @@ LEAN = _compile(
     rf"{_W}(?:i|we|i'd|i'll|i'm|i am|let's|let me|will|would|to|must|should|can|and|so|just|have to|had to|"
     rf"probably)\s+(?:\w+\s+){{0,3}}?"
     rf"(?:choose|pick|select|take|prefer|favou?r|go(?:ing)? (?:with|for)|went with|say|vote for|opt for|"
-    rf"lean(?:ing)?(?: more)? towards?|lean to|lean|settle (?:on|for)|guess|"
+    rf"lean(?:ing)?(?: more)? towards?|lean to|lean|settl(?:e|ing) (?:on|for)|guess|"
     rf"answer(?: with)?|stick(?:ing)? with|conclude|bet on|choosing|picking|selecting|chose|picked|selected|"
     rf"suspect|believe|think)\b"
     rf"(?:\s*(?:that|it's|it is|it would be|it must be|:|on|with|the|would be))*",
+    rf"{_W}(?:choose|choosing|chose|pick|picking|picked|select|selecting|selected|go with|going with|"
+    rf"went with)(?=\s+\W?[a-j]\b)",
     rf"{_W}(?:it's|it is|it was|that's|that is|this is|it must be|must be|it should be|it has to be|it would be|"
     rf"that would be|that makes it|it could be|"
     rf"it might be|could be|might be)(?:\s+(?:most likely|likely|probably|definitely|clearly|surely|certainly|"
     rf"then|therefore|"
     rf"obviously|just|either|maybe|perhaps))*",
-    r"(?:^|(?<=[.!?…\n])\s*)(?:i'm\s+)?(?:going (?:with|for)|gonna go with|choose|pick|select|choosing|picking|"
-    r"selecting|my bet|"
-    r"best bet|voting|vote|lean(?:ing)?(?: towards?)?|edit|update)\s*:?",
     rf"{_W}(?:(?:no|nope|wait|hm+|oops|sorry|rather|actually)\s*(?:[,:—–]|-+|\.\.+|…)\s*)+",
-    rf"{_W}(?:(?:it's |it has |has )?(?:gotta|got to) be|ought to be|can only be|may be|it may be|"
-    rf"it can only be|has to be|have to be)",
     rf"{_W}(?:therefore|thus|hence|so|definitely|probably|clearly|most likely|likely|maybe|perhaps|obviously|"
     rf"ergo|surely|guess|"
     rf"i'm certain it's|my money is on|my vote is|leaning)(?:\s*[,:]|\s+it(?:'s|\s+is|\s+must be|\s+has to be))?",
@@ -111,18 +105,11 @@ LEAN = _compile(
     rf"represented) (?:by|as)|falls under|"
     rf"in favou?r of|choosing|selecting|picking|nearest to|closest to|(?:voice|tone|delivery) says)",
     r"(?:→|->|=>|⇒|∴)",
+    rf"{_W}(?:i\.e\.|that is to say|but(?=\s+\W?[a-j]\W*$))\s*,?",
+    rf"{_W}(?:all|everything|every\s+\w+)\b[^.\n]{{0,40}}?\b(?:except(?:\s+for)?|but|besides|apart from)",
     rf"{_W}(?:i meant(?: to say)?|i mean|make that|scratch that|correction|without (?:a |any )?doubt|"
     rf"no doubt(?: about it| about that)?|no question)\s*[,:;]?(?:\s+(?:it's|it is))?",
-    rf"{_W}(?:it's\s+|it is\s+|the answer is\s+)?not\s+(?:option\s+)?[(\[]?[a-j][)\]]?\s*,?\s*but(?:\s+rather)?",
-    rf"{_W}(?:würde ich|(?:ich\s+)?entscheide (?:ich )?mich für|ich\s+(?:wähle|nehme|würde|tippe auf|"
-    rf"denke,?\s+es ist|glaube,?\s+es ist)|es ist|das ist|daher|"
-    rf"also)(?:\s+(?:sagen|die|also|wohl|eher))*:?",
-    rf"{_W}(?:je\s+(?:choisis|dirais|pense que c'est|opte pour|sélectionne)|c'est|donc|il s'agit de)(?:\s+(?:la|"
-    rf"le|l'))*:?",
-    rf"{_W}(?:elijo|escojo|selecciono|diría(?: que es)?|creo que es|por (?:lo )?tanto|es|sería|escolho|"
-    rf"scelgo|ik kies)(?:\s+(?:la|el|a(?=\s+[a-z]\b)|l'))*:?",
     r"(?:我(?:会|认为|觉得|想)?)?(?:应该|应|故|所以|因此|就)?(?:选择|选|是)(?:了|:)*",
-    r"(?:私は|したがって|よって|なので|だから|つまり)[、,]?",
     rf"{_W}(?:either|both|between|torn between)",
 )
 NOUN_BEFORE_LETTER = re.compile(
@@ -131,10 +118,13 @@ NOUN_BEFORE_LETTER = re.compile(
     r"la lettre|lettre|letra|opção|opzione|réponse|respuesta|选项|選択肢|記号|(?:the\s+)?(?:correct|right|"
     r"best)\s+(?:answer|option|choice)\s*:?)\s*[:#]?\s*"
 )
-MENTION = re.compile(
-    r"(?<![a-zà-ÿ'])(?:option|choice|answer|letter|statement|opción|opcion|antwort|opção|opzione|réponse|"
-    r"respuesta|选项|選択肢)\s*[:#]?\s*(?=[(\[\"'<]?[a-z](?![a-zà-ÿ0-9']))"
+# Nouns that are named by a letter of their own: the letter behind one is not an option's.
+NAMED_BY_LETTER = re.compile(
+    r"\b(?:an?|return|grade of|speaker|person|vitamin|plan|section|grade|note|chord|key|level|class|group|channel|"
+    r"track|room|gate|platform|type|"
+    r"mr|mrs|dr|team|row|block|building|exit|terminal|figure|part|appendix|clip|sample|dear|hepatitis|side|in)\s+$"
 )
+NAMED_BY_LETTER_AFTER = re.compile(r"\s*[-–]?\s*(?:major|minor|flat|sharp|level|side)\b")
 
 # What follows a letter when the letter is the subject: "B is correct", "B fits best", "B选项正确".
 _GOOD = (
@@ -153,8 +143,8 @@ TAIL = _compile(
     r"\s*(?:fits|matches|describes|captures|explains|suits|works|reflects|aligns)(?:\s+[\w']+){0,6}?\s+(?:best|"
     r"better|most|well|perfectly|exactly|closely|accurately)\b",
     r"\s*it\s+is\b",
-    r"\s*(?:for sure|hands down|without (?:a )?doubt|100%)",
     r"\s*,?\s*(?:i think|i guess|i believe|i'd say|i would say|most likely|probably|definitely)\s*(?:[.!,]|$)",
+    r"\s*is\s+what\s+(?:i|we)(?:'d|\s+would|'ll)?\s+(?:choose|chose|pick|picked|say|go with|select)",
     r"\s*is\s+my\s+(?:final\s+)?(?:answer|choice|pick|guess|selection)",
     r"\s*ist\s+(?:die\s+)?(?:also\s+)?(?:richtig|korrekt|beste|passt|am wahrscheinlichsten)",
     r"\s*est\s+(?:la\s+|le\s+)?(?:donc\s+)?(?:bonne|correcte?|meilleur|juste|plus\s+(?:probable|appropri))",
@@ -169,36 +159,87 @@ TAIL = _compile(
 NEGATION = re.compile(
     r"\b(?:not|n't|don't|doesn't|never|cannot|can't|isn't|wasn't|wouldn't|shouldn't|couldn't|hardly|doubt|"
     r"neither|nor|no way|"
-    r"rather than|instead of|unlike|excludes?|excluding|except|rule[sd]? out|ruling out|eliminat\w+|discard\w*|"
+    r"than|instead of|no (?:sign|hint|trace|evidence|indication|reason)|unlike|excludes?|excluding|except|"
+    r"rule[sd]? out|ruling out|eliminat\w+|discard\w*|"
     r"reject\w*|"
     r"wrong|incorrect|least|worst|false|nicht|kein\w*|pas|jamais|nunca|não|non|against|dismiss\w*)\b|不|没|排除|除了"
 )
 NOT_A_NEGATION = re.compile(
-    r"no doubt|without (?:a |any )?doubt|not only|no question|not (?:entirely |completely |100% |"
+    r"no doubt|without (?:a |any )?doubt|not only|why not|no question|not (?:entirely |completely |100% |"
     r"totally )?(?:sure|certain)"
 )
 NEGATED_AFTER = re.compile(
-    r"\s*[)\]\"']*\s*(?:,\s*)?(?:(?:is|was|are|seems?|looks?|sounds?|would be|can be|could be|"
-    r"should be)\s+(?:\w+\s+){0,2}?(?:not|wrong|incorrect|out|unlikely|"
-    r"ruled out|eliminated|excluded|less|false|inconsistent|off|implausible|improbable|no)\b|isn't|doesn't|"
+    r"\s*[)\]\"']*(?:,?\s*[(\"][^()\"\n]{1,80}[)\"])?\s*(?:would (?:only|miss|not|never|"
+    r"be (?:too|worse|hurtful|harmful|inappropriate|insensitive|dismissive|out of place|the wrong))\b|(?:is|was|are|"
+    r"seems?|looks?|sounds?|would be|can be|could be|"
+    r"should be)\s+(?:(?:\w+ly|also|just|quite|very|far|too|most|more|much|thus|then|therefore|even|still|a|"
+    r"an)\s+){0,2}(?:not|wrong|incorrect|out|unlikely|"
+    r"ruled out|eliminated|excluded|less|false|absent|missing|inconsistent|off|implausible|improbable|no)\b|isn't|"
+    r"doesn't|"
     r"does not|can't|cannot|won't|wouldn't|didn't|"
-    r"don't|do not|which (?:is|would be) (?:not|wrong|incorrect|false)|"
+    r"don't|do not|,?\s*which (?:is|would be) (?:not|wrong|incorrect|false)|"
     r"ist (?:falsch|nicht)|n'est|no es|est faux|不|(?:选项)?(?:是)?错|ではな|じゃな|は違)"
 )
 CLAUSE_EDGE = re.compile(
-    r"[.!?;:,\n。!?;,、]|\b(?:but|so|however|because|since|and|therefore|thus|hence|yet|although|though|aber|mais|"
+    r"[.!?;:,\n。!?;,、→⇒]|=>|\b(?:but|so|however|because|since|and|therefore|thus|hence|yet|although|though|aber|mais|"
     r"pero|sondern)\b|但|所以|而"
 )
-SENTENCE_EDGE = re.compile(r"[!?;\n。]|(?<![\s(\[.][a-j])(?<!^[a-j])\.(?=\s|$)")
+SENTENCE_EDGE = re.compile(r"[!?;。！？…\n]+[\"')\]]*|\.+[\"')\]]*(?=\s|$)")
+# What stands before a full stop that does not end a sentence: an abbreviation, or the letter that opens a menu's line.
+NOT_AN_END = re.compile(
+    r"(?:(?<![\w.])(?:e\.g|i\.e|vs|mr|mrs|ms|dr|cf|approx|resp|z\.b|d\.h)|(?:^|[\n.!?;]\s*)[(\[\"']?[a-h])$"
+)
+# In the words reader a clause also ends at brackets and dashes, and where a new subject follows "and".
+CLAUSE_END = re.compile(
+    r"[,、，();:–—→]|\s-+\s|=>|\b(?:but|so|however|although|though|while|because|since|therefore|thus|hence|yet|overall|"
+    r"whereas|then|which|and(?=\s+(?:it|it's|he|he's|she|she's|they|there|this|that|not|so|yet)\b))\b"
+)
+TURN = re.compile(
+    r"\b(?:but(?! also\b)|however|yet|nevertheless|nonetheless|(?:is|are|was|were) (?:really|actually|in fact)|aber|"
+    r"jedoch|mais|cependant|pero|sin embargo)\b|但|しかし|でも"
+)
+MARKED_NO = re.compile(r"\s*[)\]]?\s*[:=|–(\[-]+\s*(?:(?:no|false|absent|not)\b|[✗✘❌])|\s*[✗✘❌]")
+CONCLUDING = re.compile(r"\b(?:so|therefore|thus|hence|overall)\W*$")  # what a concluding clause begins with
+HYPOTHETICAL = re.compile(
+    r"(?:\s+[\w'-]+){0,4}?\s+would\s+(?!(?:\w+ly |most |best )*(?:be|fit|suit|work|help|match|make|serve|describe|"
+    r"do)\b)"
+)
+UNREAL = re.compile(r"\b(?:would|could|might|may|wäre|serait|sería)\b|'d\b")
+CONCEDED_AFTER = re.compile(
+    r"\s*(?:[(\[]?[a-h][)\]]?\s+)?(?:is|are|was|seems|would be|could be|might be|may be|remains)\s+(?:\w+\s+)?"
+    r"(?:possible|plausible|tempting|conceivable|a possibility|a candidate|close|second|the runner-up)\b"
+)
+BESIDES = re.compile(r"\b(?:rather than|instead of|not|as opposed to|and not|more than|over)\b.*", re.S)
+# The mention is what the clause says of its subject: "it is", "sounds like", "I would call this", "points to".
+COMPLEMENT = re.compile(
+    r"(?:\b(?:is|are|was|were|be|been|it's|that's|there's|he's|she's|they're|sounds?|sounded|seems?|seemed|appears?|"
+    r"appeared|hear|heard|say|call(?: (?:this|it|that))?|as|hence|to|like|towards?|indicates?|suggests?|shows?|"
+    r"conveys?|"
+    r"expresses|reveals|means|meaning|choose|pick|select|recommend|estimate|count|conclude|makes (?:it|this|that))|:)"
+    r"(?:\s+(?!(?:and|or|than)\b)[\w'-]+){0,3}\s*[\"'(]?$"
+)
+SUGGESTED = re.compile(r"\b(?:why not|how about|what about)\b")
+TAG_QUESTION = re.compile(
+    r",\s*(?:is|isn't|are|aren't|was|wasn't|does|doesn't|do|don't|right|no|correct|eh)\b[^,?]{0,12}\?\s*$"
+)
+POLAR = re.compile(
+    r"(?:^\W*|[.!?;\n…,:–—]\s*|\b(?:so|actually|then|hence|therefore|is|it's|say|think|be|answer|but|oh|um|hmm|well|"
+    r"clear|"
+    r"definitely|certainly|clearly|probably|likely|surely|absolutely)\s+)"
+    r"\"?(yes|yeah|yep|yup|ja|oui|sí|si|sim|да|네|affirmative|absolutely(?! yes| no| not)|indeed|no|nope|nah|nein|"
+    r"non|não|nao|нет|아니요|"
+    r"negative)\b"
+)
 CONDITION = re.compile(
-    r"\b(?:if|unless|assuming|suppose|supposing|provided that|in case|whether|wenn|falls)\b|如果|若|もし"
+    r"\b(?:if|unless|otherwise|assuming|suppose|supposing|provided that|in case|whether|wenn|falls)\b|如果|若|もし"
 )
 NOT_A_CONDITION = re.compile(
     r"\bif (?:i|we)(?:'m| am|'d| had| have| must| were| was| need| should| could)?(?: really|"
     r" absolutely)?(?: to| forced to| have to| only| pressed)?\s*"
     r"(?:guess|choose|pick|say|select|decide|answer|bet|forced|hear\w*|understand|understood|heard|pressed|make|"
     r"made|take)|"
-    r"\bif (?:forced|pressed|anything|you ask me|pushed)|\bas if\b|even if|sounds? (?:like|as) if|"
+    r"\bif (?:forced|pressed|anything|you ask me|pushed|i may|i'm not mistaken|you listen)|\bas if\b|even if|"
+    r"sounds? (?:like|as) if|"
     r"wenn ich (?:raten|wählen|mich)"
 )
 QUESTION = re.compile(
@@ -207,11 +248,16 @@ QUESTION = re.compile(
 OTHERS = re.compile(
     r"\b(?:(?:some|others|one|people|you|someone|listeners|many)\s+(?:\w+\s+){0,2}?(?:think|say|argue|guess|"
     r"assume|believe|choose|pick|suggest|expect)|"
-    r"tempt\w*|at first|initially|originally|first (?:thought|glance|impression|instinct|guess|inclination|"
+    r"tempt\w*|at first|initially|originally|(?:initial|original|earlier) (?:\w+ )?(?:guess|thought|impression|"
+    r"instinct|choice|answer|pick|"
+    r"reaction|hunch)|first (?:thought|glance|impression|instinct|guess|inclination|"
     r"i thought)|my first|i (?:thought|was thinking)|"
-    r"sounded like|seemed|(?:previous|earlier|other|user's|user|example|transcript|another|speaker's own|wrong|"
+    r"going to say|mistaken for|confused with|might (?:seem|appear|suggest)|on the surface|alternatives?\s*:|"
+    r"(?:previous|earlier|other|user's|user|example|transcript|another|speaker's own|wrong|"
     r"incorrect|second|alternative|runner-up|"
-    r"next best|format|sample)\s+(?:\w+\s+)?(?:answer|option|choice|response|guess|format)|for example|e\.g\.|"
+    r"next best|format|sample)\s+(?:\w+\s+)?(?:answer|option|choice|response|guess|format)\b|grader|evaluator|"
+    r"ignore (?:the|all|any|your|previous)|disregard|"
+    r"full marks|for example|e\.g\.|"
     r"such as|zuerst|d'abord|al principio|一开始|最初)"
 )
 CORRECTION = re.compile(
@@ -241,15 +287,20 @@ CONTRAST = re.compile(
     r"sin embargo)\b|但|しかし|でも"
 )
 INDECISION = re.compile(
-    r"can't decide|cannot decide|can not decide|hard to (?:choose|decide|say which)|undecided|toss-?up|"
-    r"could (?:also )?(?:equally )?be (?:any|either|both)|either (?:one )?(?:could|would|works|is fine)|"
+    r"can't decide|cannot decide|can not decide|hard to (?:choose|decide|say which|(?:say|tell|make out)\W*$)|"
+    r"undecided|toss-?up|"
+    r"could (?:also )?(?:equally )?be (?:any|either|both)|(?:might|could|"
+    r"may) be [^.;\n]{1,40}[,;] (?:or )?(?:it )?(?:might|could|may)"
+    r"(?: also| well| just as well)? be |either (?:one )?(?:could|would|works|is fine)|"
     r"both (?:are|seem|fit|could|options)|equally (?:likely|plausible|possible|valid|well)|or (?:maybe|perhaps|"
     r"possibly) |[.!…] or [(\[]?[a-h]\b|not sure which|yes and no|"
-    r"any of (?:them|these|the above)|all of the above|can't choose|cannot choose|unable to decide|"
+    r"tell them apart|can't (?:really )?(?:say|tell) (?:which|whether)|cannot (?:say|tell) (?:which|whether)|"
+    r"in equal (?:parts|"
+    r"measure)|any of (?:them|these|the above)|all of the above|can't choose|cannot choose|unable to decide|"
     r"impossible to choose|(?:not|n't) (?:be )?(?:specified|determined|stated|known)|unspecified|无法(?:决定|选择)"
 )
 OFF_MENU = re.compile(
-    r"\bnone of (?:the|these|those|them)|\bneither (?:of|option|one|a nor|answer)|\bno (?:correct|suitable|"
+    r"\bnone of (?:the(?! other)|these|those|them)|\bneither (?:of|option|one|a nor|answer)|\bno (?:correct|suitable|"
     r"matching) (?:option|answer|choice)|"
     r"not (?:listed|among the|in the (?:list|options)|one of the)|"
     r"以上都不|都不是|どれも|aucune? (?:de|des)|keine? der|ninguna de"
@@ -284,21 +335,51 @@ NO_CJK = ("不", "否", "没有", "いいえ")
 # Words that may follow a bare "A" when it is a letter and not the article.
 AFTER_LETTER = frozenset(
     """is was because since as and or but based due which that i with for given from in if it's it fits matches
-    describes seems would must should looks sounds ist weil und oder est car et ou es porque y por although than where
-    over instead the this there these my here to answer final however therefore appears captures
+    describes seems would must should looks sounds ist weil und oder est et ou es porque y por although than where
+    over instead more better the this there these my here to answer final however therefore appears captures
     """.split()  # noqa: SIM905
 )
 
 # Words that say no more than "what I heard is …"; and the marks of a sentence about what was heard, or of talk.
+# These name no option, whatever words the options have.
+IDIOM = re.compile(
+    r"\b(?:(?:good|great|interesting|tricky|tough|excellent) question|(?:happy|glad|sad|surprised|afraid) to "
+    r"(?:say|help|hear|assist|report|see|answer))\b"
+)
+IMPERATIVE = re.compile(r"\W*(?:stay|keep|remain|try|be|get|take|go|tell|call|don't)\b")
+# Sentences about the answering and not about what was heard: thanks, offers, announcements, reservations.
+COURTESY = re.compile(
+    r"\W*(?:(?:please|so|and|but|ok|okay|sure|well|certainly|of course|alright|hmm|though)\b\W*)*(?:"
+    r"let me (?:know|think|see|explain|listen|analy[sz]e|break|take|go through|walk)|feel free|don't hesitate|"
+    r"do not hesitate|would you like|do you (?:want|need)|(?:does|is) (?:that|this) (?:make|help|what|ok|okay|right)|"
+    r"is there anything|i(?:'m| am|'d be| would be) (?:always |more than )?(?:here|happy|glad|available)\b|"
+    r"i(?:'m| am) (?:quite |fairly |pretty |very |reasonably |not (?:entirely |completely |quite |100% )?)?"
+    r"(?:sure|certain|confident)\W*$|(?:i )?hope (?:this|that|it)|if you(?:'d| would|'re| are| have| need| want| like)|"
+    r"can i help|happy to|glad to|thank you\W*$|thanks\W*$|thanks? (?:you )?for (?:the|this|your|sharing|providing|"
+    r"uploading|listening|sending) ?(?:the|your|me|this|audio|clip|recording|question|file|sound)*\W*$|you're welcome|"
+    r"want me to|shall i|should i|have a (?:nice|great|good|wonderful|lovely)|note that|keep in mind|"
+    r"i(?:'ve| have)? (?:now |just |carefully )?listened\b|i (?:might|may|could) be (?:wrong|mistaken)|"
+    r"as an ai\b[^.!?]*\b(?:sure|certain)|(?:good|great|interesting) question|here(?:'s| is) my)(?!\w)"
+)
 FRAME = frozenset(
     """it it's its is are be was of to in i'd i i'm say said think believe guess hear heard can sound sounds
     sounding like speaker speaker's speakers voice tone person seems seem appears there there's would answer
     that that's this final
-    option choice correct best most likely probably definitely clearly very quite rather pretty really slightly mostly
+    option choice correct best most likely probably definitely certainly surely obviously clearly very quite rather
+    pretty really slightly mostly
     more overall so therefore thus background he he's she she's they they're their his her as being feeling feels
     emotion mood here what remains remaining and yes wait no actually hmm well okay ok just simply both at with by pace
-    speed speaking talking from kind sort somewhat bit little
+    speed speaking talking from kind only my sort somewhat bit little
     """.split()  # noqa: SIM905
+)
+PICKING = frozenset(
+    """pick choose chose select go going i'll you your listed list options ones of sure for one right on number guess my
+    bet let's option would be if had have must based audio clip recording question answer here here's""".split()  # noqa: SIM905
+)
+JUDGED = re.compile(
+    r"\s*(?:yes|no|true|false|correct|incorrect|wrong|right|likely|unlikely|possible|impossible|plausible|"
+    r"not (?:\w+ )?(?:present|heard|likely|correct|right|audible|plausible)|doesn't|fits|"
+    r"matches|present|absent|✅|✓|✔|❌|✗|✘)(?!\w)"
 )
 ABOUT = re.compile(
     r"\b(?:speaker|speakers|voice|voices|tone|sounds|sounded|audio|clip|recording|background|emotions?|"
@@ -312,21 +393,34 @@ ABOUT = re.compile(
     r"(?:words?|sentence|option|answer) (?:is|are|was|were))\b"
 )
 NOT_TALK = re.compile(
-    r"\b(?:i(?:'d| would| can| could| will| do|'ll| can't| cannot| don't| do not| didn't)?(?: also| clearly| "
-    r"just| really)? "
-    r"(?:think|believe|hear|heard|detect|notice|say|guess|perceive|sense|describe|classify|label|call|choose|"
-    r"pick|select|go with|feel|conclude|assume|reply|respond|answer|"
-    r"suggest|recommend|advise)|"
-    r"i'm (?:\w+ )?(?:sure|confident|certain|hearing|guessing)|to me|in my (?:opinion|view)|you can hear|you gave|"
-    r"you provided|your (?:question|audio|clip|recording)|if you (?:listen|ask))\b"
+    r"\b(?:(?:i|we|you)(?:'d| would| can| could| will| do|'ll| can't| cannot| don't| do not| didn't)?(?: also|"
+    r" clearly| "
+    r"just| really| actually| only| even| still)? "
+    r"(?:think|believe|hear|heard|detect(?:ed)?|noticed?|said|say|tell|guess|perceive|sense|describe|classify|label|"
+    r"call|choose|"
+    r"pick|select|go with|feel|conclude|(?:first |initially |originally )?(?:thought|assumed|suspected|expected|"
+    r"considered)|assume|reply|respond|answer|count|estimate|judge|identify|recogni[sz]e|catch|make out|pick up|"
+    r"discern|distinguish|infer|deduce|observe|"
+    r"suggest|recommend|advise)|i(?:'d| would) (?!be\b|love|like|appreciate)\w+|"
+    r"i'm (?:\w+ )?(?:sure|confident|certain|convinced|positive|inclined|hearing|guessing|going with|picking up|"
+    r"leaning)|to me|for me|"
+    r"in my (?:opinion|"
+    r"view)|my (?:\w+ )?(?:answer|choice|guess|pick|vote|impression|bet|opinion|verdict|assessment|"
+    r"conclusion|analysis|reading|view|take|sense|feeling|suggestion|recommendation|judge?ment|ears?)|you can hear|"
+    r"you gave|"
+    r"you provided|your (?:question|audio|clip|recording)|if i may|i\.e|i'm afraid(?=\W*$)|tells (?:us|me)|"
+    r"if you (?:listen|ask))(?!\w)"
 )
 TALK = re.compile(
     r"\b(?:i|i'm|i've|i'd|i'll|me|my|we|we're|us|our|you|you're|you've|your|let's|let me|please|thanks?)\b"
 )
 EXPLETIVE = re.compile(r"\b(?:it's|it is|it was|that's)(?: \w+)?\s*$")
-CONCESSION = re.compile(r"\b(?:although|though|even though|while|whereas|despite|granted)\b[^,]*$")
+CONCEDED = re.compile(r"^\W*(?:although|though|even though|while|whereas|despite|unlike|granted)\b[^,]*,")
+CONCESSION = re.compile(r"\b(?:although|though|even though|despite|granted)\b[^,]*$|^\W*(?:while|whereas)\b[^,]*$")
 REPORTED = re.compile(
-    r"\b(?:says?|said|saying|mentions?|mentioned|tells?|told|talk(?:s|ing|ed)? about|states|stated|asks|asked|explains|"
+    r"\b(?:says?|said|saying|mentions?|mentioned|tells(?! us| me| of)|(?<!is )(?<!are )(?<!was )told|talk(?:s|ing|"
+    r"ed)? about|states|stated|"
+    r"asks|asked|explains|uses the word|describes|discusses|recounts|remembers|reads|sings about|"
     r"speak(?:s|ing)? (?:about|of)|complains)\b(?!.*(?:,|\b(?:but|while|yet|in an?|with an?)\b))"
 )
 AFTER_TEXT = re.compile(
@@ -335,6 +429,7 @@ AFTER_TEXT = re.compile(
     r"(?:best )?(?:fits|matches|describes))\b)"
 )
 TEXT_NEGATION = re.compile(
-    r"\b(?:no|than|without|lacks?|lacking|absence of|trace of|hint of|touch of|far from|opposed to|n't|aren't|weren't|"
+    r"\b(?:no|than|nothing|without|lacks?|lacking|absence of|trace of|little room for|too \w+ (?:for|to be)|hint of|"
+    r"touch of|far from|opposed to|n't|aren't|weren't|"
     r"didn't|anything but)\b"
 )

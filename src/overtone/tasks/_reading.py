@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -20,8 +21,8 @@ _THINK = re.compile(r"[<◁\[](/?)(?:think|thinking|thought|reasoning|reflection
 _HEAD, _TAIL = 2_000, 6_000  # characters of a long reply that are read: a choice stands at its start or its end
 _LATEX = re.compile(r"\\(?:text|mathrm|textbf|mathbf|textit|mathit|operatorname|bf|rm)\s*\{([^{}]*)\}")
 _DECLARED = re.compile(
-    r"\\?\bboxed\s*\{([^{}]*)\}|<\s*(?:final_?)?(?:answer|choice|option|conclusion)\s*>(.*?)<\s*/\s*(?:final_?)?"
-    r"(?:answer|choice|option|conclusion)\s*>|<\|begin_of_box\|"
+    r"\\?\bboxed\s*\{([^{}]*)\}|<\s*(?:final_?)?(?:answer|choice|option|conclusion|response|output|result|letter|label)\s*>"
+    r"([^<]*)<\s*/\s*\w+\s*>|<\|begin_of_box\|"
     r">(.*?)<\|end_of_box\|>|"
     r"[\"'](?:final[_ ]?answer|answer|choice|option|letter|selected(?:[_ ](?:option|answer|choice))?|prediction|"
     r"response|result|label|"
@@ -32,7 +33,7 @@ _LETTER_IN_MARKS = re.compile(r"(\*\*|__|`|\*)\s*[(\[\"']?([a-z])[)\]\"']?\s*[.:
 _SAID = re.compile(
     r"\b(says?|said|saying|utters?|shouts?|asks?|whispers?|mutters?|yells?|repeats?|exclaims?|tells?|states?|mentions?|"
     r"reads|hear|heard|replies|cries|sentence|phrase|line|contains|speech is|transcript(?:ion)?|content|"
-    r"words?(?: are)?)\b[^\"“.\n]{0,25}[\"“]([^\"”]{5,}?)[\"”]"
+    r"words?(?: are)?)\b[^\"“.\n]{0,25}[\"“]([^\"”\s]+\s[^\"”]+)[\"”]"
 )
 _TOKENS_HEAD = re.compile(r"^(?:\s*(?:<\|[^|<>]{1,40}\|>|</?s>))*\s*(?:(?:assistant|model|ai|bot)\s*(?::|\n))?\s*")
 _TOKENS_END = re.compile(r"<\|(?:im_end|im_start|endoftext|eot_id|end_of_text|end|eos|user|observation)\|>|</s>|<eos>")
@@ -49,7 +50,7 @@ _MARKS = str.maketrans(
 
 
 def clean(text: str, declared: bool = True) -> str:
-    """Lower-case, NFKC, without thinking, mark-up and quoted speech; `declared` answers (boxed, tagged, JSON) plain."""
+    """Lower-case, NFKC, without thinking and mark-up; `declared` answers (boxed, tagged, JSON) plain."""
     text = unicodedata.normalize("NFKC", text.translate(_MARKS)).translate(_MARKS).lower()
     text = _without_thinking(text)
     if len(text) > _HEAD + _TAIL:
@@ -63,7 +64,8 @@ def clean(text: str, declared: bool = True) -> str:
     text = re.sub(r"~~.*?~~", " ", text)
     text = _LETTER_IN_MARKS.sub(r"[\2]", text)
     text = re.sub(r"\*+|`+|__|^\s*#+\s*|^\s*>\s*|^\s*[-•]\s+|\$", "", text, flags=re.M)
-    text = _SAID.sub(r"\1 …", text)
+    if re.match(r"q(?:uestion)?\s*:", text):
+        text = re.sub(r"^a\s*:\s*(?=\W?[a-h]\b)", "answer: ", text, flags=re.M)
     return _SPACES.sub(" ", text).strip()
 
 
@@ -106,20 +108,105 @@ def own_question(text: str, options: Sequence[Option]) -> tuple[str, str]:
     return text, ""
 
 
+_PLACES = {
+    "first": 0,
+    "1st": 0,
+    "second": 1,
+    "2nd": 1,
+    "third": 2,
+    "3rd": 2,
+    "fourth": 3,
+    "4th": 3,
+    "fifth": 4,
+    "5th": 4,
+}
+_NUMBERS = {"one": 0, "two": 1, "three": 2, "four": 3, "five": 4}
 _ORDINAL = re.compile(
-    r"(\b(?:pick|choose|chose|select|take|with|for)\s+)?\b(?:the\s+)?"
-    r"(first|second|third|fourth|last|1st|2nd|3rd|4th)\s+(?:option\b|choice\b|(one)\b)"
+    r"\b(?:the\s+)?(?:very\s+)?(first|second|third|fourth|fifth|last|final(?=\s+(?:option|one)\b)|1st|2nd|3rd|4th|5th)"
+    r"(?:\s+(?:(option|choice|statement|response|answer|reply|suggestion|description|alternative)|one)\b(?!\s*(?:is\b|[:=])\s*\W?[a-h]\b)"
+    r"|(?=\W*(?:$|\n)))|(?:\b(?:option|choice|number|no\.)\s*|(?:\b\w+\s+)?#)(one|two|three|four|five|\d)\b"
+)
+_HEARD = {
+    "ay": "a", "eh": "a", "aye": "a", "bee": "b", "be": "b", "see": "c", "sea": "c", "cee": "c", "si": "c", "dee": "d",
+    "ee": "e", "eff": "f", "gee": "g", "aitch": "h",
+}  # fmt: skip
+_HEARD_LETTER = re.compile(
+    r"(\b(?:option|choice|letter|answer(?:\s+is|'s)?:?)\s+)"
+    rf"({'|'.join(_HEARD)})(?=\s*(?:[.,!?;:]|$))"
+)
+_HEARD_ALONE = re.compile(
+    r"((?:^|[.!?,:;]\s|\b(?:is|it's|that's|with|for|say|pick|choose|select|be|definitely|probably|so|clearly|think|guess)\s))"
+    rf"({'|'.join(_HEARD)})(?=\s*(?:[.,!?;:]|$))"
 )
 
 
-def with_letters(text: str, options: Sequence[Option]) -> str:
-    """Options named by their place (`the last option`) named by letter instead."""
-    if "option" not in text and "choice" not in text and " one" not in text:
+def with_letters(text: str, options: Sequence[Option], *, heard: bool = False) -> str:
+    """Name options by letter where the reply names them by their place (`the last option`) or, as a recogniser writes
+    a spoken letter, by its sound (`option see`). With `heard`, a letter's sound also stands on its own (`Bee.`)."""
+    own = frozenset(word for o in options for word in words_of(o.text).split())
+    text = _HEARD_LETTER.sub(lambda m: m[0] if m[2] in own else m[1] + _HEARD[m[2]], text)
+    if heard:
+        text = _HEARD_ALONE.sub(lambda m: m[0] if m[2] in own else m[1] + _HEARD[m[2]], text)
+    if not _ORDINAL.search(text):
         return text
-    letters = "abcdefgh"
-    places = {"first": "a", "second": "b", "third": "c", "fourth": "d", "last": letters[len(options) - 1]}
-    places |= {"1st": "a", "2nd": "b", "3rd": "c", "4th": "d"}
-    return _ORDINAL.sub(lambda m: m[0] if m[3] and not m[1] else f"{m[1] or ''}option {places[m[2]]}", text)
+
+    def letter(m: re.Match[str]) -> str:
+        word = m[1] or m[3]
+        place = len(options) - 1 if word in ("last", "final") else _PLACES.get(word, _NUMBERS.get(word, -1))
+        place = int(word) - 1 if word.isdigit() else place
+        if word in own or str(place + 1) in own or not 0 <= place < len(options):
+            return m[0]
+        if not m[2]:  # "the third one" is an option only where nothing else is said of it
+            low, high = bounds.around(m.start(), m.end())
+            others = words_of(text[low : m.start()] + " " + text[m.end() : high]).split()
+            if any(w not in say.FRAME and w not in say.PICKING for w in others):
+                return m[0]
+        return f"option {'abcdefgh'[place]}"
+
+    bounds = Sentences(text)
+    return _ORDINAL.sub(letter, text)
+
+
+def without_speech(text: str, options: Sequence[Option]) -> str:
+    """Without what the speaker is quoted as saying, unless the quotation is an option's own text."""
+    own = [words_of(o.text) for o in options if o.text.strip()]
+
+    def unquoted(m: re.Match[str]) -> str:
+        words = words_of(m[2])
+        return m[0] if any(t in words for t in own if len(t.split()) > 2) else f"{m[1]} …"
+
+    return _SAID.sub(unquoted, text) if '"' in text else text
+
+
+def without_courtesy(text: str, options: Sequence[Option]) -> str:
+    """Without polite sentences and those about the answering: an offer of help is not a condition, and a wish or a
+    reservation is not an answer. A reply of nothing else stays as it is."""
+    own = [words_of(o.text) for o in options]
+    kept: list[str] = []
+    for low, high in Sentences(text).bounds:
+        part = text[low:high]
+        if ":" not in part and say.COURTESY.match(part) and not any(words_of(part) in t for t in own):
+            continue
+        kept.append(part)
+    return "".join(kept).strip() or text
+
+
+_TURN = re.compile(r"(?:^|(?<=[\n.!?])\s*)(?:speaker |person )?([a-d])\s*:\s+(?=\w|\"|')", re.M)
+
+
+def without_dialogue(text: str, options: Sequence[Option]) -> str:
+    """Without the turns of a transcript (`A: Hello! B: Hi.`), whose letters are speakers and not options."""
+    turns = list(_TURN.finditer(text))
+    if len(turns) < 2 or [t[1] for t in turns[:2]] != ["a", "b"]:
+        return text
+    own = {o.letter.lower(): words_of(o.text) for o in options}
+    for turn, end in zip(turns, [*(t.start() for t in turns[1:]), len(text)], strict=True):
+        part = text[turn.end() : end]
+        words = words_of(part)
+        if say.JUDGED.match(part) or (turn[1] in own and set(own[turn[1]].split()) & set(words.split()) - say.FRAME):
+            return text
+    stop = text.find("\n", turns[-1].end())
+    return text[: turns[0].start()] + (text[stop:] if stop >= 0 else "")
 
 
 def _without_thinking(text: str) -> str:
@@ -163,27 +250,52 @@ def is_cjk(text: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _menu(options: tuple[Option, ...]) -> tuple[dict[str, str], frozenset[str], frozenset[str]]:
-    """Letter → words; all that may be a letter; and those that are also the first of an option's own words."""
+def _menu(options: tuple[Option, ...]) -> tuple[dict[str, str], tuple[tuple[str, str], ...], frozenset[str]]:
+    """Letter → words, letter → text as it stands, and all that may be a letter."""
     words = {o.letter.lower(): words_of(o.text) for o in options}
-    split = [words_of(o.text).split() for o in options]
-    first = {w[0] for w in split if len(w) > 1 and len(w[0]) == 1}
-    bare = {o.letter.lower() for o, w in zip(options, split, strict=True) if o.text.lower().split() == w}
-    first -= {w for w in first if w in bare and f" {w}{words[w]}" in words.values()}  # C is "major", and B "C major"
-    return words, frozenset(words) | frozenset("abcdefgh"), frozenset(first)
+    if any(re.search(r"(?<![\w'])[b-h](?![\w'])", o.text.lower()) and len(o.text) > 1 for o in options):
+        words = {
+            o.letter.lower(): f" {' '.join(o.text.lower().split())} " for o in options
+        }  # "A minor": not an article
+    texts = tuple(
+        (o.letter.lower(), fold(unicodedata.normalize("NFKC", o.text).translate(_MARKS).lower())) for o in options
+    )
+    return words, texts, frozenset(words) | frozenset("abcdefgh")
 
 
 # ---------------------------------------------------------------- reading one choice at a place
 
-_TOKEN = re.compile(r"([(\[{<\"'/]*)\s?([a-z])\s?([)\]}>\"']*)(?![a-zà-ÿ0-9_])(?!['-][a-zà-ÿ])(?!\.[a-z0-9])")
+_TOKEN = re.compile(r"([(\[{<\"'/]*)[^\S\n]?([a-z])[^\S\n]?([)\]}>\"']*)(?![a-zà-ÿ0-9_])(?!['-][a-zà-ÿ])(?!\.[a-z0-9])")
 _JOIN = re.compile(
     r"\s*(,?\s*(?:\band/or\b|\bor\b|\band\b|\boder\b|\bund\b|\bou\b|\bet\b|\bo\b|\by\b|&|/|\+|和|或者|或|与|、|か|と)|"
     r",)\s*(?:(?:option|choice|maybe|possibly|even|perhaps|also)\s+)*"
 )
 _WORD_CHAR = re.compile(r"[a-zà-ÿ0-9_]")
 _NEXT_WORD = re.compile(r"[^\S\n]+([a-zà-ÿ']+)")
+_VERB = re.compile(r"[a-z]+[^sui\W]s")  # "A comes first": hardly a noun after an article
+_NEAR = 400  # characters of a sentence that are read before and after a place
 LEAD = re.compile(r"[\s:\-–—=>*.,…]*")
 _RISKY = frozenset("aeiouyrnst")  # letters that are words or parts of speech in some language
+
+
+class Sentences:
+    """The sentences of a text. The full stop of an abbreviation or of a menu's letter (`B. Joy`) ends none."""
+
+    def __init__(self, text: str) -> None:
+        ends = [
+            m.end()
+            for m in say.SENTENCE_EDGE.finditer(text)
+            if m[0] != "." or not say.NOT_AN_END.search(text[max(0, m.start() - 12) : m.start()])
+        ]
+        ends = [*ends, len(text)] if not ends or ends[-1] < len(text) else ends
+        self.bounds = list(zip([0, *ends], ends, strict=False))
+        self._starts = [low for low, _ in self.bounds]
+
+    def around(self, start: int, end: int) -> tuple[int, int]:
+        """The bounds of what stands in the same sentence as a place, at most a few hundred characters on each side."""
+        low = self.bounds[max(bisect_right(self._starts, start) - 1, 0)][0]
+        high = self.bounds[max(bisect_right(self._starts, max(start, end - 1)) - 1, 0)][1]
+        return max(low, start - _NEAR), max(end, min(high, end + _NEAR))
 
 
 class Reader:
@@ -191,20 +303,18 @@ class Reader:
 
     def __init__(self, text: str, options: Sequence[Option]) -> None:
         self.text = text
-        self.options, self.known, self.words = _menu(tuple(options))  # shared between replies: read, never written
+        self.sentences = Sentences(text)
+        self.options, self.texts, self.known = _menu(tuple(options))  # shared between replies: read, never written
 
     def letter_at(self, at: int) -> tuple[str, int] | None:
         """The letter that stands here as a letter (not as an article or part of a word), and where it ends."""
         m = _TOKEN.match(self.text, at)
         if m is None or m[2] not in self.known or (at and not m[1] and _WORD_CHAR.match(self.text, at - 1)):
             return None
-        if m[2] in self.words and not m[3] and self.text[m.end() : m.end() + 1] in (" ", "-"):
-            named = self.option_at(m.start(2))
-            if named and self.options[named].startswith(f" {m[2]} "):
-                return None  # an option's own first word: "C major"
-        if m[2] in _RISKY and not (m[1] and m[3]) and m[3] not in (")", "]"):
+        named = self.text[max(0, at - 7) : at] in ("option ", "choice ", "letter ")
+        if m[2] in _RISKY and not named and not (m[1] and m[3]) and m[3] not in (")", "]"):
             follow = _NEXT_WORD.match(self.text, m.end())
-            if follow and follow[1] not in say.AFTER_LETTER:
+            if follow and follow[1] not in say.AFTER_LETTER and not _VERB.fullmatch(follow[1]):
                 return None
         return m[2], m.end()
 
@@ -246,26 +356,31 @@ class Reader:
 
     def sentence(self, start: int, end: int) -> tuple[str, str]:
         """What stands in the same sentence before and after a place."""
-        edges = [m.end() for m in say.SENTENCE_EDGE.finditer(self.text, max(0, start - 400), start)]
-        stop = say.SENTENCE_EDGE.search(self.text, end)
-        before = self.text[edges[-1] if edges else max(0, start - 400) : start]
-        return before, self.text[end : stop.end() if stop else len(self.text)]
+        low, high = self.sentences.around(start, end)
+        return self.text[low:start], self.text[end:high]
 
     def disowned(self, start: int, end: int) -> bool:
         """Whether the words around take the claim back: negated, conditional, a question, somebody else's."""
         before, after = self.sentence(start, end)
         edges = [m.end() for m in say.CLAUSE_EDGE.finditer(before)]
-        clause = say.NOT_A_NEGATION.sub(" ", before[edges[-1] if edges else 0 :])
+        low = len(before) if say.CLAUSE_EDGE.match(self.text, start) else edges[-1] if edges else 0
+        clause = say.NOT_A_NEGATION.sub(" ", before[low:])
         if say.NEGATION.search(clause) or say.NEGATED_AFTER.match(self.text, end):
             return True
-        if say.CONCESSION.search(before):
-            return True
-        turn = [m.end() for m in say.CONTRAST.finditer(before)]
-        own = before[turn[-1] if turn else 0 :]
-        if say.OTHERS.search(own + self.text[start : max(start, end - 3)]):
-            return True
-        if say.CONDITION.search(say.NOT_A_CONDITION.sub(" ", own)) or re.search(
-            r"\bif\b", say.NOT_A_CONDITION.sub(" ", after)
-        ):
+        if is_void(before, after, self.text[start : max(start, end - 3)]):
             return True
         return bool(say.QUESTION.match((before + self.text[start:end] + after).strip()))
+
+
+def is_void(before: str, after: str, claim: str = "") -> bool:
+    """Whether what stands between `before` and `after` is a condition, a concession or a first impression."""
+    turns = [m.end() for m in say.TURN.finditer(before)]
+    own = say.CONCEDED.sub("", before[turns[-1] if turns else 0 :])
+    if (
+        say.CONCESSION.search(before)
+        or say.OTHERS.search(own + claim)
+        or say.CONDITION.search(say.NOT_A_CONDITION.sub(" ", own))
+    ):
+        return True
+    unreal = say.UNREAL.search(own + claim) and re.search(r"\bif\b", say.NOT_A_CONDITION.sub(" ", after))
+    return bool(unreal or say.CONCEDED_AFTER.match(after) or re.match(r"[^,.;]{0,30}\bat first\b", after))

@@ -24,14 +24,17 @@ from overtone.tasks._reading import (
     own_question,
     unfinished_thought,
     with_letters,
+    without_courtesy,
+    without_dialogue,
+    without_speech,
     words_of,
 )
-from overtone.tasks._stated import stated, states_another
+from overtone.tasks._stated import names_another, stated, states_another, without_own_letters
 
 Status = Literal["parsed", "hedged", "refused", "beyond", "unparsable", "empty"]
 STATUSES: tuple[Status, ...] = ("parsed", "hedged", "refused", "beyond", "unparsable", "empty")
-STRICT = "strict-2"
-LENIENT = "lenient-2"
+STRICT = "strict-3"
+LENIENT = "lenient-3"
 
 
 class Extracted(Struct, frozen=True):
@@ -50,6 +53,7 @@ class _Claim(Struct, frozen=True):
     end: int
     tier: int
     rule: str
+    words: bool = False  # an option's words stand there, not its letter
 
 
 # ---------------------------------------------------------------- collecting claims
@@ -62,15 +66,9 @@ def _headed(r: Reader) -> Iterator[_Claim]:
             at = lead.end() if lead else head.end()
             noun = say.NOUN_BEFORE_LETTER.match(r.text, at)
             read = (r.letters_at(noun.end()) if noun else None) or r.letters_at(at)
-            if (
-                read is None
-                and tier == 1
-                and re.search(r"\b(?:choose|pick|select|say|go with|going with|opt for)\b", head[0])
-            ):
-                named = r.option_at(at)
-                read = ((named,), at) if named else None
-            elif read is None and tier > 1:
-                named = r.option_at(noun.end() if noun else at) or r.option_at(at)
+            words = read is None
+            if words and (tier > 1 or re.search(r"\b(?:choose|pick|select|say|go with|going with|opt for)\b", head[0])):
+                named = (r.option_at(noun.end()) if noun else None) or r.option_at(at)
                 read = ((named,), at) if named else None
             if read is None or r.disowned(head.start(), read[1]):
                 continue
@@ -78,7 +76,7 @@ def _headed(r: Reader) -> Iterator[_Claim]:
                 continue  # the format asked for, repeated: "[A/B/C/D]"
             if len(read[0]) == 1 and re.fullmatch(r"either|both|between|torn between", head[0].strip()):
                 continue
-            yield _Claim(read[0], head.start(), read[1], tier, rule)
+            yield _Claim(read[0], head.start(), read[1], tier, rule, words)
 
 
 def _tailed(r: Reader) -> Iterator[_Claim]:
@@ -105,7 +103,8 @@ def _lines(r: Reader, after_menu: bool) -> Iterator[_Claim]:
         line = m[0].strip()
         if not line:
             continue
-        at = m.start() + len(m[0]) - len(m[0].lstrip())
+        lead = re.match(r"\s*(?:[^\w\s(\[\"'<{/|]+\s*|\d{1,2}[.)]\s+)?", m[0])
+        at = m.start() + (lead.end() if lead else 0)
         noun = say.NOUN_BEFORE_LETTER.match(r.text, at)
         at = noun.end() if noun and r.letter_at(noun.end()) else at
         read = r.letters_at(at)
@@ -129,11 +128,21 @@ def _lines(r: Reader, after_menu: bool) -> Iterator[_Claim]:
         ):
             opened.append((read[0], at, read[1], line))
     trailing = re.search(r"(?<![^\w\s.!?)\]][\s])\s[–—:→-]\s*(?=\S{1,5}$)", r.text)
-    if trailing and (end := r.letter_at(trailing.end())) and re.fullmatch(r"\W*", r.text[end[1] :]):
+    if (
+        trailing
+        and (end := r.letter_at(trailing.end()))
+        and not r.disowned(trailing.end(), end[1])
+        and re.fullmatch(r"\W*", r.text[end[1] :])
+    ):
         yield _Claim((end[0],), trailing.end(), end[1], 1, "trailing")
     # "Which emotion is it? B."
     lone = re.search(r"(?<=\w\w)[\"')]?[.!?。:]\s+(?=[(\[\"']?[a-z][)\]\"']?\W{0,3}$)", r.text)
-    if lone and (end := r.letter_at(lone.end())) and not (opened and opened[-1][1] == lone.end()):
+    if (
+        lone
+        and (end := r.letter_at(lone.end()))
+        and not (opened and opened[-1][1] == lone.end())
+        and not r.disowned(lone.end(), end[1])
+    ):
         yield _Claim((end[0],), lone.end(), end[1], 1, "trailing")
     firsts = [o[0][0] for o in opened]
     listing = len(set(firsts)) > 1 and firsts[0] == "a" and firsts[: len(set(firsts))] == sorted(set(firsts))
@@ -148,26 +157,47 @@ def _lines(r: Reader, after_menu: bool) -> Iterator[_Claim]:
 
 
 _TICKED = re.compile(
-    r"^\W*([a-h])\b[^\w\n✅❌✓✔✗✘]*(?:(yes|true|correct|✅|✓|✔)|(?:no|false|incorrect|wrong|❌|✗|✘))\W*$", re.M
+    r"(?:^|(?<=[\n,;]))[^\w\n,;]*([a-h])\b[^\n,;✅❌✓✔✗✘]{0,80}?[^\w\n,;✅❌✓✔✗✘]+"
+    r"(?:(yes|true|correct|present|heard)|([✅✓✔])|(?:no|false|incorrect|wrong|absent|not (?:present|heard)|❌|✗|✘))"
+    r"[^\w\n,;]*(?=[\n,;]|$)"
 )
 
 
 def _ticked(r: Reader) -> Iterator[_Claim]:
     """Every option on a line of its own with yes or no behind it, and one yes."""
     lines = list(_TICKED.finditer(r.text))
-    yes = [m for m in lines if m[2]]
+    yes = [m for m in lines if m[2] or m[3]]
     if len({m[1] for m in lines}) > 1 and len(yes) == 1:
         yield _Claim((yes[0][1],), yes[0].start(1), yes[0].end(), 2, "ticked")
 
 
-def _mentions(r: Reader) -> list[_Claim]:
-    """Letters merely named (`option B`, `(B)`), for replies that name one and only one."""
-    found = []
-    for m in re.finditer(say.MENTION.pattern + r"|(?<![\wà-ÿ])(?=[(\[][a-z][)\]])", r.text):
-        read = r.letters_at(m.end())
-        if read and not r.disowned(m.start(), read[1]):
-            found.append(_Claim(read[0], m.start(), read[1], 1, "mention"))
-    return found
+def _mentions(r: Reader, after_menu: bool) -> Iterator[_Claim]:
+    """Letters that are named and not disowned, in whatever words, unless they name something else (`vitamin C`)."""
+    end, many = 0, len(r.text.split()) > _RAMBLING
+    listed = after_menu or len(re.findall(r"^\W*[a-h][.):]\s", r.text, re.M)) > 1
+    for m in re.finditer(r"(?<![\wà-ÿ'#-])[(\[\"']?[a-z](?![\wà-ÿ']|-\w)", r.text):
+        read = r.letters_at(m.start()) if m.start() >= end else None
+        if read is None:
+            continue
+        end = read[1]
+        before, after = r.text[max(0, m.start() - 16) : m.start()], r.text[end : end + 10]
+        named = say.NAMED_BY_LETTER.search(before) or say.NAMED_BY_LETTER_AFTER.match(after)
+        if named and any(letter != text.strip() for letter, text in r.texts):  # unless the options are grades
+            continue
+        if (m[0][0] == "(" and r.text[end - 1] != ")") or (
+            re.search(r"(?:^|\n)\s*$", before) and (listed or re.match(r"[.):]\s*\w", after))
+        ):
+            continue  # an aside, and a line of a list
+        if many and m[0] == "a" and not re.match(r"\s*(?:[.,;:!)]|is\b)", after):
+            continue  # in a long reply it may be an article after all
+        word = re.search(r"([^\W\d_]+) $", before)
+        if word and re.match(r"\. \w", after) and word[1] not in say.FRAME and word[1] not in say.PICKING:
+            continue  # "John D. Smith"
+        denied = re.match(
+            r"(?:,? (?:and|or)|,) [(\[]?[a-h][)\]]? (?:are|were|would|don't|do not)\b", r.text[end : end + 24]
+        )
+        if not denied and not r.disowned(m.start(), end):  # "B and D would only hurt"
+            yield _Claim(read[0], m.start(), end, 0, "mention")
 
 
 def _blank_listing(r: Reader) -> str:
@@ -200,6 +230,23 @@ def _blank_listing(r: Reader) -> str:
 # ---------------------------------------------------------------- deciding
 
 
+def _with_mentions(r: Reader, claims: list[_Claim], after_menu: bool) -> list[_Claim]:
+    """The claims, or the letters merely named where there is no claim. A letter named after the last claim counts
+    beside it where the reply turns (`B, however … C`). Of a long reply only the last sentence is searched."""
+    named = list(_mentions(r, after_menu))
+    if len(r.text.split()) > _RAMBLING:
+        start = r.sentences.bounds[-1][0]
+        concludes = say.CONCLUSION.search(r.text, start) is not None
+        named = [c for c in named if c.start >= start and (concludes or not claims)]
+        if concludes and named and not any(c.end >= start for c in claims):
+            return claims + named[-1:]
+    if not claims:
+        single = [c for c in named if len(c.letters) == 1]
+        return single or named
+    last = max(c.end for c in claims)
+    return claims + [c for c in named if c.start >= last and say.TURN.search(r.sentence(c.start, c.end)[0])]
+
+
 def _decide(r: Reader, claims: list[_Claim]) -> _Claim | None:
     """The claim that stands, or None where the reply stays of two minds."""
     claims = sorted(claims, key=lambda c: (c.end, c.tier))
@@ -228,6 +275,10 @@ def _decide(r: Reader, claims: list[_Claim]) -> _Claim | None:
     doubt = say.CORRECTION.search(r.text, last.end)
     if doubt and (set(_bare_letters(r, doubt.end())) & set(r.options)) - set(last.letters):
         return None  # it takes something back in words we do not know
+    own = r.options.get(last.letters[0], "")
+    tail = re.sub(body_of(own), " ", tail) if own.strip() else tail
+    if re.search(rf"\b{last.letters[0]}\b[^.\n]{{0,12}} is (?:incorrect|wrong|not correct)\b", r.text[: last.start]):
+        return None  # it calls the letter wrong and gives it all the same
     if len(last.letters) > 1 or say.INDECISION.search(tail) or say.RETRACTION.search(r.text, last.end):
         return None
     return last
@@ -248,7 +299,7 @@ def _contradicts(r: Reader, claim: _Claim) -> bool:
         words = len(r.options[named].split())
         ends = re.match(body_of(r.options[named]) + r"\s*(?:[.,;:!?)\]\"'\n。]|$)", r.text[at:])
         return words > 2 or bool(ends)
-    if not named and _another(r, claim.letters[0], at):
+    if not named and (_another(r, claim.letters[0], at) or names_another(r, claim.letters[0], at)):
         return True
     bracketed = re.search(r"[(\[]\s?[a-z]\s?[)\]]$", r.text[: claim.end])  # "Female (A)"
     named = r.option_before(bracketed.start()) if bracketed else None
@@ -285,68 +336,75 @@ def _settle(r: Reader, letter: str, rule: str) -> Extracted:
 _PLAIN = re.compile(r"(the answer is(?:: ?| ))?(?:\[([a-h])\]|\(([a-h])\)|([a-h]))\.?", re.I | re.A)
 
 
-def lenient(text: str, options: Sequence[Option]) -> Extracted:
-    """The choice a careful reader would see in any reply, however worded; None where they would not see one."""
+def lenient(text: str, options: Sequence[Option], *, heard: bool = False) -> Extracted:
+    """Return the choice a careful reader would see in any reply, however worded; None where they would not see one.
+
+    With `heard` the text is a transcript of speech, in which a letter may be written as it sounds (`See.` for C).
+    """
     if (plain := _PLAIN.fullmatch(text)) is not None:
         letter = (plain[2] or plain[3] or plain[4]).upper()
         rule = "answer" if plain[1] else "line"
         on_menu = any(o.letter == letter for o in options)
         return Extracted(letter, "parsed", rule) if on_menu else Extracted(None, "beyond", rule)
-    return _lenient(text, tuple(options))
+    return _lenient(text, tuple(options), heard)
 
 
 @lru_cache(maxsize=1024)  # the strict reader asks again what the lenient one has just read
-def _lenient(text: str, options: tuple[Option, ...]) -> Extracted:
+def _lenient(text: str, options: tuple[Option, ...], heard: bool = False) -> Extracted:
     cleaned = clean(text)
     if not cleaned:
         return Extracted(None, "empty", "empty")
+    cleaned = without_dialogue(without_speech(cleaned, options), options)
     answer, others = own_question(cleaned, options)
-    if others and (read := _read(answer, options)).letter is not None:
+    if others and (read := _read(answer, options, heard=heard)).letter is not None:
         return read  # what follows answers questions nobody asked
     if others == "foreign":
         return Extracted(None, "unparsable", "another question's menu")
-    return _read(cleaned, options, thought=unfinished_thought(text))
+    return _read(cleaned, options, thought=unfinished_thought(text), heard=heard)
 
 
 _DANGLING = re.compile(r"\banswer\s*(?:is|:)\s*:?\s*[\[(\"]?$")
-_RAMBLING = 40  # words; in longer replies a letter merely named is no answer
+_RAMBLING = 40  # words; in longer replies a letter merely named is an answer in the last sentence only
 _SOME_LETTER = re.compile(r"(?<![a-zà-ÿ0-9_])[a-z](?![a-zà-ÿ0-9_])")
 
 
-def _read(cleaned: str, options: Sequence[Option], thought: bool = False) -> Extracted:
-    r = Reader(with_letters(cleaned, options), options)
+def _read(cleaned: str, options: Sequence[Option], thought: bool = False, heard: bool = False) -> Extracted:
+    uncut, cleaned = cleaned, without_courtesy(cleaned, options)
+    r = Reader(with_letters(cleaned, options, heard=heard), options)
     lettered = _SOME_LETTER.search(r.text) is not None
     plain = _blank_listing(r) if lettered else r.text
     after_menu, r = plain != r.text, Reader(plain, options)
-    claims = [*_headed(r), *_tailed(r), *_lines(r, after_menu), *_ticked(r)] if lettered else [*_headed(r)]
+    masked, either = without_own_letters(r)
+    if either:
+        return Extracted(None, "hedged", "a letter or an option's own words")
+    own_letters, whole, r = masked != r.text, r, Reader(masked, options)
+    claims = [*_ticked(r)] or [*_headed(r), *_tailed(r), *_lines(r, after_menu)] if lettered else [*_headed(r)]
     if thought and not any(c.tier > 1 for c in claims):
         return Extracted(None, "unparsable", "unfinished thinking")
-    if not claims:
-        claims = _mentions(r) if len(r.text.split()) <= _RAMBLING else []
-        if len({c.letters for c in claims}) > 1:
-            lead = [c for c in claims if say.CONCLUSION.search(r.sentence(c.start, c.end)[0])]
-            if len({c.letters for c in lead}) != 1 or lead[-1] is not claims[-1]:
-                return Extracted(None, "hedged", "several letters named")
-            claims = lead
-    if claims:
+    if lettered and not own_letters:
+        claims = _with_mentions(r, claims, after_menu)
+    in_words = stated(whole) if all(c.words for c in claims) else (None, "")
+    if claims and in_words[0] is None:
         claim = _decide(r, claims)
         if claim is None:
             return Extracted(None, "hedged", "several letters endorsed")
         if claim.rule not in ("answer", "final") and _DANGLING.search(r.text):
             return Extracted(None, "unparsable", "cut short before the answer")
-        if _contradicts(r, claim) or states_another(r, claim.letters[0]):
+        if _contradicts(whole, claim) or states_another(whole, claim.letters[0]):
             return Extracted(None, "hedged", "letter and text disagree")
         return _settle(r, claim.letters[0], claim.rule)
-    letter, rule = stated(r)
+    letter, rule = in_words
     if letter is not None:
-        if say.INDECISION.search(r.text):
-            return Extracted(None, "hedged", "indecision")
-        if set(_bare_letters(r, 0)) - {letter}:
+        if after_menu and rule == "option-words":
+            return Extracted(None, "unparsable", "part of a menu")
+        if rule != "whole reply" and (say.INDECISION.search(r.text) or say.OFF_MENU.search(r.text)):
+            return _nothing(Reader(uncut, options))
+        if not own_letters and set(_bare_letters(r, 0)) - {letter}:
             return Extracted(None, "hedged", "letter and text disagree")
         return _settle(r, letter, rule)
     if rule:
         return Extracted(None, "hedged", rule)
-    return _nothing(r)
+    return _nothing(Reader(uncut, options))
 
 
 _FORMAT = re.compile(
@@ -357,8 +415,8 @@ _FORMAT = re.compile(
 _LONE = re.compile(r"[(\[{<\"'\s]*(?P<letter>[a-z])[)\]}>\"'\s]*[.:,!)]?[\"'\s]*")
 
 
-def strict(text: str, options: Sequence[Option]) -> Extracted:
-    """The letter in the required format (`The answer is: [B]`) or standing alone; anything else is not an answer.
+def strict(text: str, options: Sequence[Option], *, heard: bool = False) -> Extracted:
+    """Return the letter in the required format (`The answer is: [B]`) or standing alone; nothing else is an answer.
 
     A letter found so counts only when the lenient reading of the whole reply agrees, so that a later "Sorry, I meant
     C" is not overlooked; what is strictly parsed is therefore always leniently parsed, with the same letter.
@@ -366,6 +424,9 @@ def strict(text: str, options: Sequence[Option]) -> Extracted:
     cleaned = clean(text, declared=False)
     if not cleaned:
         return Extracted(None, "empty", "empty")
+    cleaned = without_speech(cleaned, options)
+    if heard:
+        cleaned = with_letters(cleaned, options, heard=True)
     r = Reader(cleaned, options)
     lone = _LONE.fullmatch(cleaned)
     found = (
@@ -378,7 +439,7 @@ def strict(text: str, options: Sequence[Option]) -> Extracted:
     if not found:
         return _nothing(r, "not in the format")
     read = _settle(r, found.pop(), "lone letter" if lone else "format")
-    whole = lenient(text, options)
+    whole = lenient(text, options, heard=heard)
     if read.letter is not None and whole.letter != read.letter:
         return whole if whole.letter is None else Extracted(None, "hedged", "taken back later")
     return read
