@@ -63,6 +63,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "wer": (*_TEXT, "metrics/wer.py", "metrics/_numbers.py", "metrics/data/spelling.tsv"),
     "choice": (
         "metrics/choice.py",
+        "metrics/_recogniser.py",
         "tasks/extract.py",
         "tasks/_reading.py",
         "tasks/_phrases.py",

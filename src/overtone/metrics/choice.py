@@ -1,14 +1,17 @@
 """Accuracy on multiple-choice questions, read leniently (the headline) and strictly, side by side.
 
 An answered question is right or wrong: a reply that hedges, refuses, leaves the menu or cannot be read is the model's
-failure and scores 0, with its status kept. Only a question without a right answer is unscored.
+failure and scores 0, with its status kept. A question without a right answer is unscored. A reply in speech only is
+read from a recogniser's transcript, with letters as they are heard; where nothing can transcribe it, it is unscored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from overtone.errors import OvertoneError
 from overtone.metrics import Answered
+from overtone.metrics._recogniser import Recogniser, recogniser_of
 from overtone.schema import Item, Score
 from overtone.tasks.extract import LENIENT, STRICT, Extracted, lenient, strict
 
@@ -23,24 +26,41 @@ class Accuracy:
     name = "choice"
     version = VERSION
 
+    def __init__(self, recogniser: Recogniser) -> None:
+        self.recogniser = recogniser
+
     def applies(self, item: Item) -> bool:
         return item.task == "choose"
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        return [
-            [
-                _score(a, "accuracy", SIGNATURE, lenient(a.text, a.item.options)),
-                _score(a, "accuracy_strict", SIGNATURE_STRICT, strict(a.text, a.item.options)),
-            ]
-            for a in answered
-        ]
+        return [self._scores(a) for a in answered]
+
+    def _scores(self, a: Answered) -> list[Score]:
+        names: tuple[tuple[str, str], ...] = (("accuracy", SIGNATURE), ("accuracy_strict", SIGNATURE_STRICT))
+        if not a.item.gold:
+            return [Score(metric, signature, None, "no gold answer") for metric, signature in names]
+        if a.refused:  # the endpoint's own statement outranks the text
+            refused = Extracted(None, "refused", "marked by the endpoint")
+            return [_score(a, metric, signature, refused) for metric, signature in names]
+        if a.text.strip() or not a.audio_sha:
+            readings = _readings(a, a.text)
+            return [_score(a, *name, read) for name, read in zip(names, readings, strict=True)]
+        heard_by = self.recogniser.identity()
+        names = tuple((metric, f"{signature}|text:transcript:{heard_by}") for metric, signature in names)
+        try:
+            words = self.recogniser.transcribe(*a.sound(), a.item.language)
+        except OvertoneError as error:  # the reply cannot be heard: that is not the model's failure
+            return [Score(metric, signature, None, str(error)) for metric, signature in names]
+        readings = _readings(a, words)
+        return [_score(a, *name, read, words) for name, read in zip(names, readings, strict=True)]
 
 
-def _score(a: Answered, metric: str, signature: str, read: Extracted) -> Score:
-    if not a.item.gold:
-        return Score(metric, signature, None, "no gold answer")
-    if a.refused:  # the endpoint's own word outranks ours
-        read = Extracted(None, "refused", "marked by the endpoint")
+def _readings(a: Answered, text: str) -> tuple[Extracted, Extracted]:
+    heard = bool(a.audio_sha)  # the text may be the model's own transcript of its speech
+    return lenient(text, a.item.options, heard=heard), strict(text, a.item.options, heard=heard)
+
+
+def _score(a: Answered, metric: str, signature: str, read: Extracted, transcript: str | None = None) -> Score:
     chosen = next((o for o in a.item.options if o.letter == read.letter), None)
     detail: dict[str, float | int | str | None] = {
         "answer": read.letter,
@@ -50,8 +70,11 @@ def _score(a: Answered, metric: str, signature: str, read: Extracted) -> Score:
         "options": len(a.item.options),
         "provenance": chosen.provenance if chosen else "",
     }
+    if transcript is not None:
+        detail["transcript"] = transcript
     return Score(metric, signature, float(read.letter == a.item.gold), "", detail)
 
 
-def load() -> Accuracy:
-    return Accuracy()
+def load(*, recogniser: str = "") -> Accuracy:
+    """Return the metric with the package's recogniser, or with the Whisper of that folder or id."""
+    return Accuracy(recogniser_of(recogniser))
