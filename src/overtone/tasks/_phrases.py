@@ -328,7 +328,6 @@ REFUSAL = re.compile(
 )
 
 YES = ("yes", "yeah", "yep", "yup", "ja", "oui", "sí", "si", "sim", "да", "네", "affirmative", "absolutely", "indeed")
-NO = ("no", "nope", "nah", "nein", "non", "não", "nao", "нет", "아니요", "negative")
 YES_CJK = ("是", "对", "有", "はい", "ええ")
 NO_CJK = ("不", "否", "没有", "いいえ")
 
@@ -422,11 +421,6 @@ REPORTED = re.compile(
     r"ed)? about|states|stated|"
     r"asks|asked|explains|uses the word|describes|discusses|recounts|remembers|reads|sings about|"
     r"speak(?:s|ing)? (?:about|of)|complains)\b(?!.*(?:,|\b(?:but|while|yet|in an?|with an?)\b))"
-)
-AFTER_TEXT = re.compile(
-    r"\s*(?:,|\(|(?:because|since|as|due to|based on|would (?:be|fit|suit)|"
-    r"(?:is|seems) (?:the )?(?:correct|right|best|most)|"
-    r"(?:best )?(?:fits|matches|describes))\b)"
 )
 TEXT_NEGATION = re.compile(
     r"\b(?:no|than|nothing|without|lacks?|lacking|absence of|trace of|little room for|too \w+ (?:for|to be)|hint of|"

@@ -89,10 +89,6 @@ def root(word: str) -> str:
     return _DOUBLED.sub(r"\1", word)
 
 
-def tokens_of(text: str) -> list[re.Match[str]]:
-    return list(TOKEN.finditer(text))
-
-
 def _telling(words: list[str], shared: set[str]) -> list[str]:
     telling = [w for w in words if w not in _GENERIC and root(w) not in shared]
     if not telling or _NEGATORS.intersection(words) or any(_is_letter(w) for w in words):

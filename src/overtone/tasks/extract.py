@@ -1,7 +1,7 @@
 """Which choice a reply makes: a strict reader of the required format and a lenient reader of everything else.
 
 Neither guesses. A reply that endorses two letters, a letter that is not on the menu, or none at all gets no letter and
-a status that says why, so that what a model said and what we understood can always be told apart.
+a status that says why.
 """
 
 from __future__ import annotations
