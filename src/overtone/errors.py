@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 EXIT_OK = 0
 EXIT_REQUIREMENT = 1
 EXIT_USAGE = 2
@@ -39,9 +41,11 @@ class MissingExtra(OvertoneError):
 class ModelFailure(Exception):
     """A model did not answer. A value of the run, not a crash: the engine retries it by policy, then records it.
 
-    `reason` is one of REASONS. `retry` says whether asking again can help; `fatal` that no other item can fare better
-    (a wrong key, an unknown model, nobody listening), so a run stops at its first item instead of failing each in turn.
-    `overload` asks the limiter to slow down.
+    `reason` is one of REASONS. `retry` says whether asking again can help. `fatal` says that no other item can fare
+    better (a wrong key, an unknown model, nobody listening), so the run stops instead of failing each item in turn.
+    `overload` asks the limiter to slow down. `unavailable` says that the endpoint is absent or still loading, so that
+    waiting can help. `item` says that the fault lies with this item (its clip, its length), so the failure says
+    nothing about other items.
     """
 
     REASONS = (
@@ -59,7 +63,9 @@ class ModelFailure(Exception):
         "worker_died",
         "not_recorded",
         "bad_clip",
+        "exception",
     )
+    OF_ITEM = frozenset(("too_large", "not_recorded", "bad_clip"))  # reasons that always lie with the item
 
     def __init__(
         self,
@@ -70,6 +76,8 @@ class ModelFailure(Exception):
         fatal: bool = False,
         overload: bool = False,
         retry_after: float | None = None,
+        unavailable: bool = False,
+        item: bool = False,
     ) -> None:
         if reason not in self.REASONS:
             raise ValueError(f"unknown failure reason {reason!r}")
@@ -80,4 +88,15 @@ class ModelFailure(Exception):
         self.fatal = fatal
         self.overload = overload
         self.retry_after = retry_after
+        self.unavailable = unavailable
+        self.item = item or reason in self.OF_ITEM
         self.attempts = 0  # how often it was tried before the engine gave up
+
+
+def raised(error: BaseException) -> str:
+    """Return an exception as one line: its type, its text, and the file and line that raised it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})" if trace else ""
+    return f"{type(error).__name__}: {error}".rstrip(": ") + place

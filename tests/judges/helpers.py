@@ -14,7 +14,7 @@ from overtone.judges.subject import Subject
 from overtone.runs.asking import Policy
 from tests.servers import tone
 
-QUICK = Policy(attempts=3, base=0.01, longest=0.05)
+QUICK = Policy(attempts=3, base=0.01, longest=0.05, patience=0.2)
 
 
 def reply(number: int, style: str = "target", **texts: str) -> Subject:

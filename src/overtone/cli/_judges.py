@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from overtone.judges.panel import Outcome
     from overtone.judges.policy import Judge
     from overtone.judges.read_run import Readout
+    from overtone.runs.asking import Policy
     from overtone.runs.limiter import Limiters
     from overtone.runs.store import Store
     from overtone.spec import Spec
@@ -45,14 +46,15 @@ class Judging:
                 finally:
                     await model.close()
 
-    def beside(self, limiters: Limiters) -> Callable[[Store], AbstractAsyncContextManager[Any]] | None:
+    def beside(self, limiters: Limiters, retries: Policy) -> Callable[[Store], AbstractAsyncContextManager[Any]] | None:
         """What a run is given so that its replies are judged as they come."""
         if not self.judges:
             return None
         from overtone.judges.over_run import beside
 
         log = logging.getLogger("overtone").info
-        return functools.partial(beside, judges=self.judges, log=log, limiters=limiters, on_judge=self.told)
+        given = {"judges": self.judges, "retries": retries, "log": log, "limiters": limiters, "on_judge": self.told}
+        return functools.partial(beside, **given)
 
     def told(self, label: str, outcome: Outcome) -> None:
         """A judge has gone over the run. The last time counts; what was spent before is added."""

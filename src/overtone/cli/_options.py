@@ -41,6 +41,15 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
     parser.add_argument("--max-connections", type=int, metavar="N", help="requests at once (16)")
     parser.add_argument("--budget-requests", type=int, metavar="N", help="stop after N requests")
     parser.add_argument("--budget-usd", type=float, metavar="X", help="stop when the replies have cost X dollars")
+    parser.add_argument(
+        "--wait", type=float, metavar="SECONDS", help="time to wait for a server that is still loading (default: 0)"
+    )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        metavar="SECONDS",
+        help="pause for a server that goes away during the run, at most this long (default: 600)",
+    )
     parser.add_argument("--seed", type=int, metavar="N", help="sent to the model; repeat r is asked with N + r")
     parser.add_argument("--fsync", action="store_const", const=True, help="survive power loss too, more slowly")
     parser.add_argument(

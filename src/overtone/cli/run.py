@@ -76,13 +76,14 @@ def _one(settings: Settings, limiters: Limiters, *, verbose: bool, quiet: bool) 
 
     from overtone.cli._judges import Judging
     from overtone.cli._progress import Display
+    from overtone.runs.asking import Policy
     from overtone.runs.session import Hooks, execute
     from overtone.scoring import score_run
 
     judging = Judging(settings.judges, settings.reader)
     asyncio.run(judging.try_reader())
     with Display(settings, verbose=verbose, quiet=quiet) as display:
-        beside = judging.beside(limiters)
+        beside = judging.beside(limiters, Policy(wait=settings.wait, patience=settings.patience))
         hooks = Hooks(display.start, display.update, signals=True, limiters=limiters, beside=beside)
         outcome = asyncio.run(execute(settings, hooks))
     judges = judging.unstopped if outcome.stopped != "interrupted" else ()

@@ -261,12 +261,13 @@ async def beside(
     store: Store,
     judges: Sequence[Judge],
     *,
+    retries: Retries | None = None,
     log: Callable[[str], None] | None = None,
     limiters: Limiters | None = None,
     on_judge: Callable[[str, Outcome], None] | None = None,
 ) -> AsyncIterator[_Beside]:
     """Judges that work while the run goes on; leaving waits until they have judged what there is."""
-    async with opened(store, judges, log=log, limiters=limiters) as bench:
+    async with opened(store, judges, retries=retries, log=log, limiters=limiters) as bench:
         counts = store.counts()
         if counts["pending"] or counts["failed"]:  # what is wrong with a judge is said before the model is asked
             for sitting in bench.sittings:

@@ -30,6 +30,25 @@ CONNECT_TIMEOUT = 30.0
 # uvicorn (vLLM, sglang) closes an idle connection after 5 s; reusing one at that very moment fails the request.
 KEEP_ALIVE = 4.0
 DETAIL_CHARS = 300
+# Servers report some faults of the set-up under a status that also means "this one request": LiteLLM answers 400 to a
+# wrong key ("No connected db.") and to an unknown model, llama.cpp and vLLM answer 500 or 400 where they take no audio.
+_WRONG_KEY = re.compile(
+    r"(?i)no connected db|authentication ?error|no api key passed"
+    r"|(invalid|incorrect|expired|malformed) (proxy server )?(token|api[ _-]?key)\b"
+)
+_WRONG_MODEL = re.compile(
+    r"(?i)\b(invalid|unknown|no such) model\b|\bmodel\b.{0,120}\b(does not exist|not found|is not available)\b"
+)
+_NO_AUDIO = re.compile(
+    r"(?i)\baudio\W+inputs?\W+(is|are) not supported|not support\W+(\w+\W+){0,2}audio\W+inputs?|not a multimodal model"
+    r"|at most 0 audio|install vllm\[audio\]|unknown part type|unsupported content\[\]\.type"
+    r"|invalid value: .?input_audio|support\w* input audio"
+)
+_OF_CLIP = re.compile(
+    r"(?i)\btoo (long|short|large|small|many tokens)\b|context (length|window|size)|\bduration\b|\b(decod|corrupt)\w*"
+    r"|\bempty audio\b|\b(exceeds?|longer than|shorter than)\b|content.?(policy|management|filter)"
+)
+_LOADING = re.compile(r"(?i)\bloading\b|\b(not|isn.t) (yet )?ready\b|\bstarting( up)?\b|\bwarming\b")
 
 
 class _Body(aiohttp.BytesPayload):
@@ -202,10 +221,13 @@ class Endpoint:
         said = self.redact(problem.message)
         code = f" ({self.redact(problem.code)})" if isinstance(problem.code, str) else ""
         detail = f"HTTP {status}{code}" + (f" from {where}" if where else "") + (f": {said}" if said else "")
-        if status in (401, 403):
+        misleading = status in (400, 422) or status >= 500
+        if status in (401, 403) or (misleading and _WRONG_KEY.search(said)):
             return ModelFailure("auth", detail, fatal=True)
-        if status in (404, 405, 410):
+        if status in (404, 405, 410) or (misleading and _WRONG_MODEL.search(said)):
             return ModelFailure("not_found", detail, fatal=True)
+        if misleading and _NO_AUDIO.search(said):
+            return ModelFailure("rejected", f"{detail} (the server takes no audio for this model)", fatal=True)
         if status == 413:
             return ModelFailure("too_large", detail)
         if status == 402:
@@ -217,26 +239,29 @@ class Endpoint:
                 return ModelFailure("rate_limited", detail, fatal=True)
             return ModelFailure("rate_limited", detail, retry=True, overload=True, retry_after=wait)
         if status >= 500:
-            return ModelFailure("server", detail, retry=True, overload=status in (503, 529), retry_after=wait)
-        return ModelFailure("rejected", detail, fatal=300 <= status < 400)
+            loading = status == 503 and _LOADING.search(said) is not None
+            busy = status in (503, 529) and not loading
+            return ModelFailure("server", detail, retry=True, overload=busy, retry_after=wait, unavailable=loading)
+        return ModelFailure("rejected", detail, fatal=300 <= status < 400, item=_OF_CLIP.search(said) is not None)
 
     def _failure(self, error: BaseException) -> ModelFailure:
         where = shown(self.url)
+        absent = {"retry": True, "fatal": True, "unavailable": True}
         if isinstance(error, asyncio.TimeoutError) and not isinstance(error, aiohttp.ClientConnectorError):
             if isinstance(error, aiohttp.ServerTimeoutError) and "onnect" in type(error).__name__:
-                return ModelFailure("timeout", f"no connection to {where} in time", retry=True, overload=True)
+                return ModelFailure("timeout", f"no connection to {where} in time", retry=True, unavailable=True)
             return ModelFailure("timeout", f"no answer from {where} in {self.timeout:g} s", retry=True, overload=True)
         if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
             return ModelFailure("connection", self.redact(f"no secure connection to {where}: {error}"), fatal=True)
         if isinstance(error, aiohttp.ClientProxyConnectionError):
-            return ModelFailure("connection", f"{where}: the proxy cannot be reached", retry=True, fatal=True)
+            return ModelFailure("connection", f"{where}: the proxy cannot be reached", **absent)
         if isinstance(error, aiohttp.ClientConnectorError):
             cause = error.os_error
             if isinstance(cause, socket.gaierror):
-                return ModelFailure("connection", f"{where}: the host name is unknown", retry=True, fatal=True)
+                return ModelFailure("connection", f"{where}: the host name is unknown", **absent)
             nobody = isinstance(cause, ConnectionRefusedError) or cause.errno == errno.ECONNREFUSED
             why = "nobody listens there" if nobody else str(cause.strerror or cause)
-            return ModelFailure("connection", self.redact(f"{where}: {why}"), retry=True, fatal=nobody)
+            return ModelFailure("connection", self.redact(f"{where}: {why}"), **{**absent, "fatal": nobody})
         if isinstance(error, aiohttp.ClientHttpProxyError):
             return ModelFailure("connection", f"the proxy refused {where}: HTTP {error.status}", retry=True, fatal=True)
         if isinstance(error, aiohttp.ClientResponseError):

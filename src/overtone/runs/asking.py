@@ -9,13 +9,14 @@ import asyncio
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
 
 from overtone.audio import load_sound
-from overtone.errors import AudioError, ModelFailure, OvertoneError, StoreError
+from overtone.errors import AudioError, ModelFailure, OvertoneError, StoreError, raised
 from overtone.models import Model
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import Price
@@ -25,17 +26,27 @@ from overtone.schema import Reply, Request, Usage
 REPLY_SECONDS = 600.0
 REPLY_BYTES = 64_000_000
 SHORT = 400  # characters kept of what a model says about itself
+STREAK = 20  # failures for one reason, without a reply in between, that stop the asking
+STREAKS = {"exception": 5}  # a plug-in's own code: nothing passes by itself there
+ITEM_STREAK = 100  # of failures that lie with their items: one corner of a benchmark can hold many
+SCOUT_LONGEST = 10.0  # seconds between two looks whether an absent endpoint is back
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """When to ask again: up to `attempts` in all, after base·2ⁿ seconds (with jitter), or when the endpoint says."""
+    """When to ask again: up to `attempts` in all, after base·2ⁿ seconds (with jitter), or when the endpoint says.
+
+    `wait` is for an endpoint that is absent, loading or failing before its first reply: it is asked again for that
+    many seconds. `patience` is for one that becomes unavailable after a reply: asking pauses for at most that long.
+    """
 
     attempts: int = 5
     base: float = 0.5
     longest: float = 60.0
+    wait: float = 0.0
+    patience: float = 600.0
 
     def delay(self, attempt: int, retry_after: float | None, rng: random.Random) -> float:
-        backoff: float = min(self.longest, self.base * 2 ** (attempt - 1)) * rng.uniform(0.5, 1.0)
+        backoff: float = min(self.longest, self.base * 2 ** min(attempt - 1, 30)) * rng.uniform(0.5, 1.0)
         return max(backoff, min(retry_after, 300.0)) if retry_after else backoff
 
 
@@ -74,6 +85,7 @@ class Asker:
         limiters: Limiters | None = None,
         leads: bool = True,
         log: Callable[[str], None] | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         self.model = model
         self.budget_requests = budget_requests
@@ -85,7 +97,14 @@ class Asker:
         endpoint = getattr(model, "endpoint", "")  # a model that has a place of its own names none
         self.limiter = (limiters or Limiters()).limiter(endpoint, max(1, ceiling), on_limit, leads=leads)
         self._log = log or (lambda line: None)
+        self._warn = warn or self._log
         self._rng = random.Random(seed)
+        self._began = time.monotonic()
+        self._replied = False
+        self._failures: Counter[str] = Counter()  # reason → failures since the last reply
+        self._present = asyncio.Event()  # cleared while the endpoint is away and one request looks for it
+        self._present.set()
+        self._away_since = 0.0
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
         self._grace = 0.0
@@ -115,6 +134,7 @@ class Asker:
             self.outcome.stopped, self.outcome.detail = why, detail
             self._grace = grace
             self._stopping.set()
+            self._present.set()
             self.limiter.let_go()
         elif grace == 0.0:
             self._hurry.set()
@@ -134,36 +154,109 @@ class Asker:
     async def attempt(self, request: Request, preflight: bool = False) -> tuple[Reply, int, float]:
         """Ask until there is a reply or the policy gives up; returns it with the attempts made and its latency."""
         attempt = 0
-        while True:
-            await self.limiter.acquire()
-            try:
-                self._spend()
-                attempt += 1
-                started = time.perf_counter()
-                reply = await self.model.ask(request)
-                latency = time.perf_counter() - started
-                reply = _bounded(reply)
-                self._charge(reply)
-                reply = self._checked(reply)
-                self.limiter.succeeded()
-                return reply, attempt, latency
-            except ModelFailure as failure:
-                if failure.overload:
-                    self.limiter.overloaded(failure.retry_after)
-                final = not failure.retry or attempt >= self.policy.attempts or (preflight and failure.fatal)
-                if final or self._stopping.is_set():
-                    failure.attempts = attempt
-                    raise
-                wait = self.policy.delay(attempt, failure.retry_after, self._rng)
-                self._log(f"{request.key.item} [{request.key.condition}] {failure}; again in {wait:.1f} s")
-            finally:
-                self.limiter.release()
-            try:
-                async with asyncio.timeout(wait):
-                    await self._stopping.wait()
-            except TimeoutError:
-                continue
+        looks = 0  # where this is the request that looks whether an absent endpoint is back: how often it has
+        try:
+            while True:
+                if not looks:
+                    await self._present.wait()
+                await self.limiter.acquire()
+                try:
+                    self._spend()
+                    attempt += 1
+                    started = time.perf_counter()
+                    reply = await self._ask(request)
+                    latency = time.perf_counter() - started
+                    self.limiter.succeeded()
+                    self._replied = True
+                    self._failures.clear()
+                    return reply, attempt, latency
+                except ModelFailure as failure:
+                    if failure.overload:
+                        self.limiter.overloaded(failure.retry_after)
+                    if failure.unavailable and failure.reason == "connection":
+                        self.outcome.requests -= 1  # nothing was sent
+                    wait = None if self._stopping.is_set() else self._wait(failure, attempt, preflight)
+                    if wait is None:
+                        failure.attempts = attempt
+                        self._count(failure)
+                        raise
+                    if failure.unavailable and self._replied:
+                        attempt -= 1
+                        if looks or self._present.is_set():  # the first to meet it looks, the others wait
+                            looks += 1
+                            wait = self._look(failure, looks)
+                    elif looks:
+                        looks = self._back()
+                    line = f"{request.key.item} [{request.key.condition}] {failure}; again in {wait:.1f} s"
+                    self._log(line)
+                finally:
+                    self.limiter.release()
+                if not await self._sleep(wait):
+                    raise Stopped
+        finally:
+            if looks:
+                self._back()
+
+    async def _sleep(self, seconds: float) -> bool:
+        """Wait; returns False as soon as the work is stopped."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+        except TimeoutError:
+            return True
+        return False
+
+    def _wait(self, failure: ModelFailure, attempt: int, preflight: bool) -> float | None:
+        """Seconds until the request is made again, or None when it is given up."""
+        if failure.unavailable and self._replied:
+            return 0.0
+        waiting = preflight and failure.retry and time.monotonic() - self._began < self.policy.wait
+        if not waiting and (not failure.retry or attempt >= self.policy.attempts or (preflight and failure.fatal)):
+            return None
+        return min(self.policy.delay(attempt, failure.retry_after, self._rng), SCOUT_LONGEST if waiting else 300.0)
+
+    def _look(self, failure: ModelFailure, looks: int) -> float:
+        """The endpoint that has replied before is away: seconds until the next look. Stops when patience is over."""
+        now = time.monotonic()
+        if looks == 1:
+            self._present.clear()
+            self._away_since = now
+            self._warn(f"{failure}; the run is paused for up to {self.policy.patience:g} s until it is back")
+        away = now - self._away_since
+        if away >= self.policy.patience:
+            self.stop("fatal", f"{failure}; it did not come back within {self.policy.patience:g} s")
             raise Stopped
+        return min(self.policy.delay(looks, None, self._rng), SCOUT_LONGEST, self.policy.patience - away)
+
+    def _back(self) -> int:
+        """End the pause: the others may ask again."""
+        if not self._stopping.is_set():
+            self._warn(f"asking again after a pause of {time.monotonic() - self._away_since:.0f} s")
+        self._present.set()
+        return 0
+
+    async def _ask(self, request: Request) -> Reply:
+        """One attempt. An exception in a model's own code is a failure of this request."""
+        try:
+            reply = await self.model.ask(request)
+            if not isinstance(reply, Reply):
+                raise TypeError(f"ask() returned {type(reply).__name__}, not a Reply")
+            reply = _bounded(reply)
+        except ModelFailure:
+            raise
+        except Exception as error:
+            raise ModelFailure("exception", raised(error)[:SHORT]) from error
+        self._charge(reply)
+        return self._checked(reply)
+
+    def _count(self, failure: ModelFailure) -> None:
+        """Stop after too many failures for one reason without a reply in between."""
+        if failure.reason in ("bad_clip", "not_recorded"):  # nothing was asked
+            return
+        self._failures[failure.reason] += 1
+        most = ITEM_STREAK if failure.item else STREAKS.get(failure.reason, STREAK)
+        if self._failures[failure.reason] >= most:
+            self.stop("fatal", f"{most} requests failed without a reply in between, the last with {failure}", grace=5.0)
 
     def _spend(self) -> None:
         """Count a request against the budget, or stop."""
@@ -214,11 +307,12 @@ def _utf8(text: str) -> str:
 
 
 def check_outcome(outcome: Outcome) -> None:
-    """Raise what a caller must not overlook: a store that failed while the run went on."""
+    """Raise what a caller must not overlook: a store that failed during the run, a run without any reply."""
     if outcome.stopped == "store":
         raise StoreError(outcome.detail)
     if outcome.stopped == "fatal" and outcome.answered == 0:
-        raise OvertoneError(f"the first request failed, nothing else was asked. {outcome.detail}")
+        first = "the first request failed" if outcome.failed < STREAK else "no request got a reply"
+        raise OvertoneError(f"{first}, so the run stopped. {outcome.detail}")
 
 
 def wait(work: Coroutine[Any, Any, Any]) -> Any:

@@ -1,14 +1,14 @@
 """The engine: asks every open item of a run, as many at once as the limiter allows, and stores each reply as it comes.
 
-The first item goes alone: if the endpoint refuses the key, does not know the model or is not there, the run stops
-before it has cost anything; its reply is kept like any other.
+The first items go alone until one has its reply: if the endpoint refuses the key, does not know the model, takes no
+audio or is not there, the run stops before it has cost anything. That reply is kept like any other.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-from collections import deque
+import itertools
 from collections.abc import Callable, Coroutine, Iterator
 from types import ModuleType
 from typing import Any
@@ -28,6 +28,8 @@ from overtone.tasks import Prompts
 
 PAGE = 256  # asks read from the store at a time
 COMMIT_EVERY = 64  # replies at most that share one commit
+# Failures of a first request that may lie with its clip after all: a second item with another clip decides.
+DOUBTFUL = frozenset(("rejected", "server", "malformed", "truncated_audio", "exception"))
 _encode = msgspec.json.Encoder().encode
 _condition = functools.lru_cache(maxsize=64)(Condition.parse)
 
@@ -65,6 +67,7 @@ class Engine:
         on_progress: Callable[[Progress], None] | None = None,
         on_answered: Callable[[Ask], None] | None = None,
         log: Callable[[str], None] | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         self.store = store
         self.sounds = sounds
@@ -72,6 +75,7 @@ class Engine:
         self.speech = speech
         self.seed = seed
         self._log = log or (lambda line: None)
+        self._warn = warn or self._log
         self.asker = Asker(
             model,
             connections=connections,
@@ -83,10 +87,12 @@ class Engine:
             on_limit=self._limit_changed,
             limiters=limiters,
             log=self._log,
+            warn=self._outage,
         )
         self.outcome = self.asker.outcome
         counts = store.counts(wanted_only=True)
         open_ = counts["pending"] + counts["failed"]
+        self._replied_before = counts["answered"] > 0
         self.progress = Progress(open_, priced=price is not None)
         self._on_progress = on_progress or (lambda progress: None)
         self._on_answered = on_answered or (lambda ask: None)
@@ -99,13 +105,36 @@ class Engine:
 
     async def run(self) -> Outcome:
         """Ask everything that is open. Raises StoreError when the store cannot go on; replies kept so far stay."""
-        first = next(self._asks, None)
-        if first is None:
-            return self.outcome
-        await self._together([self._serve(first, preflight=True)])
+        await self._together([self._preflight()])
         if not self.asker.stopping:
             await self._together([self._work() for _ in range(min(self.asker.limiter.ceiling, self.progress.total))])
         return self.outcome
+
+    async def _preflight(self) -> None:
+        """Ask one item at a time until one has a reply. A failure that does not lie with the item stops the run.
+
+        In a run that holds replies from before, only a fatal failure does: what is left there may be what always
+        fails.
+        """
+        doubted: Ask | None = None
+        same: list[Ask] = []
+        for ask in self._asks:
+            if doubted is not None and ask.item.turns == doubted.item.turns:
+                same.append(ask)  # a second opinion needs another clip
+                continue
+            failure = await self._serve(ask, preflight=True)
+            if failure is None or self.asker.stopping:
+                break
+            if failure.item:
+                continue
+            if self._replied_before:
+                break
+            if doubted is not None or failure.reason not in DOUBTFUL:
+                again = "; another clip fared no better" if doubted is not None else ""
+                self.asker.stop("fatal", f"{failure}{again}")
+                break
+            doubted = ask
+        self._asks = itertools.chain(same, self._asks)
 
     async def _together(self, work: list[Coroutine[Any, Any, None]]) -> None:
         try:
@@ -124,19 +153,12 @@ class Engine:
             await self._serve(ask)
 
     def _open_asks(self) -> Iterator[Ask]:
-        page: deque[Ask] = deque()
-        last = 0
-        while True:
-            if not page:
-                page.extend(self.store.open_asks(last, PAGE))
-                if not page:
-                    return
-            ask = page.popleft()
-            last = ask.id
-            yield ask
+        ids = self.store.open_ids()
+        for start in range(0, len(ids), PAGE):
+            yield from self.store.asks_with(ids[start : start + PAGE])
 
-    async def _serve(self, ask: Ask, *, preflight: bool = False) -> None:
-        """All turns of one ask that have no reply yet."""
+    async def _serve(self, ask: Ask, *, preflight: bool = False) -> ModelFailure | None:
+        """Ask all turns of one ask that have no reply yet; returns the failure that ended it, if any."""
         history: list[Message] = []
         stored = iter(ask.replies)
         for turn, said in enumerate(ask.item.turns):
@@ -149,9 +171,9 @@ class Engine:
                 reply, attempts, latency = await self.asker.attempt(request, preflight)
             except ModelFailure as failure:
                 self._failed(ask, turn, failure, preflight)
-                return
+                return failure
             except Stopped:
-                return
+                return None
             sent = _encode([{"role": m.role, "parts": [_record(p) for p in m.parts]} for m in request.messages])
             self.store.add_reply(ask, turn, reply, sent=sent, latency=latency, attempts=attempts)
             history.append(Message("assistant", (reply.text,)))
@@ -161,6 +183,7 @@ class Engine:
         self.progress.answered += 1
         self._on_answered(ask)
         self._on_progress(self._now())
+        return None
 
     def _request(self, ask: Ask, turn: int, history: list[Message]) -> tuple[Request, list[Message]]:
         item = ask.item
@@ -224,6 +247,10 @@ class Engine:
         self.progress.in_flight = self.asker.limiter.in_flight
         self.progress.limit = int(self.asker.limiter.limit)
         return self.progress
+
+    def _outage(self, line: str) -> None:
+        self.store.add_event("outage", line)
+        self._warn(line)
 
     def _limit_changed(self, limit: int, why: str) -> None:
         self.store.add_event("limit", f"{why}: {limit} requests at once")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import sys
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -111,16 +112,27 @@ class Rows:
             found = dict(select(self.db, tuple[int, int], f"SELECT state, count(*) FROM asks {where} GROUP BY state"))
         return {name: found.get(state, 0) for state, name in ((0, "pending"), (1, "answered"), (2, "failed"))}
 
+    def open_ids(self) -> array[int]:
+        """The ids of all wanted asks without a full reply, in order: first those never tried, then those that failed,
+        so that items which always fail keep no other from being asked."""
+        sql = "SELECT id FROM asks WHERE state <> 1 AND wanted ORDER BY state, id"
+        with reading(self.folder):
+            return array("q", (row[0] for row in select(self.db, tuple[int], sql)))
+
     def open_asks(self, after: int, count: int) -> list[Ask]:
-        """The next wanted asks without a full reply whose id is greater than `after`, in order."""
-        out = []
+        """The next wanted asks without a full reply whose id is greater than `after`, in the order of their ids."""
+        return self.asks_with([ask for ask in sorted(self.open_ids()) if ask > after][:count])
+
+    def asks_with(self, ids: Sequence[int]) -> list[Ask]:
+        """The asks with these ids and the replies they have so far, in this order."""
+        found: dict[int, Ask] = {}
         with reading(self.folder):
             rows = select(
                 self.db,
                 tuple[int, bytes, str, int],
                 "SELECT a.id, i.body, a.condition, a.repeat FROM asks a JOIN items i ON i.seq = a.item "
-                "WHERE a.state <> 1 AND a.wanted AND a.id > ? ORDER BY a.id LIMIT ?",
-                (after, count),
+                f"WHERE a.id IN ({','.join('?' * len(ids))})",
+                ids,
             )
             for ask, body, condition, repeat in list(rows):
                 item = decode_item(body)
@@ -128,8 +140,8 @@ class Rows:
                 if len(item.turns) > 1:
                     texts = "SELECT text FROM replies WHERE ask = ? ORDER BY turn"
                     told = tuple(row[0] for row in select(self.db, tuple[str], texts, (ask,)))
-                out.append(Ask(ask, item, condition, repeat, told))
-        return out
+                found[ask] = Ask(ask, item, condition, repeat, told)
+        return [found[ask] for ask in ids]
 
     def replies(self, *, light: bool = False) -> Iterator[StoredReply]:
         """Every reply in the order of the asks; of a `light` reading those in conversations, refusals and such with

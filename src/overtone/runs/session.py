@@ -140,11 +140,14 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
                     budget_requests=settings.budget_requests,
                     budget_usd=settings.budget_usd,
                     price=price,
-                    policy=hooks.policy,
+                    policy=msgspec.structs.replace(
+                        hooks.policy or Policy(), wait=settings.wait, patience=settings.patience
+                    ),
                     limiters=hooks.limiters,
                     on_progress=hooks.on_progress,
                     on_answered=beside.answered if beside else None,
                     log=log.info,
+                    warn=log.warning,
                 )
                 if hooks.on_start:
                     hooks.on_start(store, model, benchmark)

@@ -43,6 +43,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_connections: int = 16
     budget_requests: int | None = None
     budget_usd: float | None = None
+    wait: float = 0.0  # seconds for an endpoint that is still loading
+    patience: float = 600.0  # seconds for one that goes away after its first reply
     seed: int | None = None
     fsync: bool = False
     metrics: tuple[str, ...] = ()  # computed on request only, each as name or name?key=value
@@ -277,6 +279,9 @@ def _check(s: Settings) -> None:
         value = getattr(s, key)
         if value is not None and not 0 < value <= _MOST:  # also refuses what is no number
             raise UsageError(f"{key} must be greater than 0 and at most {_MOST}, not {value}")
+    for key in ("wait", "patience"):
+        if not 0 <= getattr(s, key) <= _MOST:
+            raise UsageError(f"{key} must be a number of seconds from 0 to {_MOST}, not {getattr(s, key)}")
     if s.seed is not None and not -(2**62) < s.seed < 2**62:
         raise UsageError(f"seed must lie between -2**62 and 2**62, not {s.seed}")
 
