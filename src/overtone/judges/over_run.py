@@ -66,6 +66,13 @@ class Bench:
         for sitting in self.sittings:
             sitting.stop(why)
 
+    async def give_up(self) -> None:
+        """End all work at once, also what is in flight."""
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
     async def finish(self) -> None:
         """Wait until every reply is judged, or its judge has stopped."""
         if self._workers:
@@ -75,9 +82,7 @@ class Bench:
             try:
                 await asyncio.gather(*self._workers)
             finally:
-                for worker in self._workers:
-                    worker.cancel()
-                self._workers = []
+                await self.give_up()
         for sitting in self.sittings:
             for one in (r for r in self.rubrics[sitting.judge.label] if r.subject == "group"):
                 for known, why in self._groups.rest((sitting.judge.label, one.name)):
@@ -238,6 +243,7 @@ async def opened(
         for sitting in sittings:
             stack.push_async_callback(sitting.close)
         bench = Bench(store, judges, sittings)
+        stack.push_async_callback(bench.give_up)  # before what it works with is closed
         store.set_meta({"rubrics": _about(store, judges, bench.rubrics)})
         yield bench
 

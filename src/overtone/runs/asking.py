@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from overtone.audio import load_sound
-from overtone.errors import AudioError, ModelFailure, OvertoneError, StoreError, raised
+from overtone.errors import AudioError, ModelFailure, OvertoneError, raised
 from overtone.models import Model
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import Price
@@ -307,9 +307,7 @@ def _utf8(text: str) -> str:
 
 
 def check_outcome(outcome: Outcome) -> None:
-    """Raise what a caller must not overlook: a store that failed during the run, a run without any reply."""
-    if outcome.stopped == "store":
-        raise StoreError(outcome.detail)
+    """Raise OvertoneError for a run that stopped without any reply."""
     if outcome.stopped == "fatal" and outcome.answered == 0:
         first = "the first request failed" if outcome.failed < STREAK else "no request got a reply"
         raise OvertoneError(f"{first}, so the run stopped. {outcome.detail}")

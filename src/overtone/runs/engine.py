@@ -22,7 +22,7 @@ from overtone.runs.asking import Asker, Outcome, Policy, Stopped
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import Price
 from overtone.runs.sounds import Sounds
-from overtone.runs.store import Ask, Store
+from overtone.runs.store import CHECK_EVERY, Ask, Store
 from overtone.schema import Condition, Message, Request, Sound
 from overtone.tasks import Prompts
 
@@ -137,10 +137,23 @@ class Engine:
         self._asks = itertools.chain(same, self._asks)
 
     async def _together(self, work: list[Coroutine[Any, Any, None]]) -> None:
+        watch = asyncio.create_task(self._watch())
         try:
             await self.asker.together(work)
         finally:
-            self._commit()
+            watch.cancel()
+            if self.outcome.stopped != "store":
+                self._commit()
+
+    async def _watch(self) -> None:
+        """Stop when the run's folder disappears: without it every further reply would be paid for and lost."""
+        while True:
+            await asyncio.sleep(CHECK_EVERY)
+            try:
+                self.store.check_present()
+            except StoreError as error:
+                self.asker.stop("store", str(error))
+                return
 
     def stop(self, why: str, detail: str = "", grace: float = 0.0) -> None:
         """Start no more requests; those in flight may take `grace` seconds to come back."""

@@ -154,6 +154,8 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
                 log.info("asking %d of %s with %s", engine.progress.total, settings.benchmark, identity(settings.model))
                 with _signals(engine, hooks.signals):
                     outcome = await engine.run()
+                if outcome.stopped == "store":  # the folder is gone or full: judges stop too, and no event can be kept
+                    raise StoreError(outcome.detail)
                 if beside and outcome.stopped == "interrupted":
                     beside.stop("the run was interrupted")
                 if outcome.stopped:

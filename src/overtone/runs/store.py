@@ -30,6 +30,7 @@ __all__ = ["ANSWERED", "FAILED", "PENDING", "VERSION", "Ask", "Failure", "Store"
 VERSION = 1
 APPLICATION = 0x0F372020
 PENDING, ANSWERED, FAILED = 0, 1, 2
+CHECK_EVERY = 1.0  # seconds between two looks whether the folder that is written is still there
 
 _encode = msgspec.json.Encoder().encode
 
@@ -40,6 +41,8 @@ class Store(Rows):
     def __init__(self, folder: Path, db: sqlite3.Connection, lock: IO[str] | None) -> None:
         super().__init__(folder, db)
         self._lock = lock
+        self._file = _identity(folder / "run.db")
+        self._checked = time.monotonic()
         self._signatures: dict[str, int] = {}
         self._recorded: set[tuple[str, str]] = set()  # measurements whose asking is written down, see `_record`
         self.warnings: list[str] = []
@@ -148,6 +151,19 @@ class Store(Rows):
         if self.db.in_transaction:
             with clear_errors(self.folder):
                 self.db.execute("COMMIT")
+            if self._lock is not None and time.monotonic() - self._checked >= CHECK_EVERY:
+                self.check_present()
+
+    def check_present(self) -> None:
+        """Raise StoreError when the folder no longer holds the file that is written: SQLite does not notice that."""
+        found = _identity(self.folder / "run.db")
+        if found is None or found != self._file:
+            state = "was deleted or moved" if found is None else "was replaced by another file"
+            raise StoreError(
+                f"{self.folder}: run.db {state} while it was being written; nothing more is asked. "
+                "Restore the folder, or choose another --out"
+            )
+        self._checked = time.monotonic()
 
     # ── what the run is ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -354,6 +370,15 @@ class Store(Rows):
             self.db.execute("INSERT OR IGNORE INTO signatures (text) VALUES (?)", (text,))
             self._signatures[text] = self.db.execute("SELECT id FROM signatures WHERE text = ?", (text,)).fetchone()[0]
         return self._signatures[text]
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file lies at a path, or None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _item_changed(folder: Path, old: Item, new: Item) -> str:
