@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 EXIT_OK = 0
@@ -100,3 +102,14 @@ def raised(error: BaseException) -> str:
         trace = trace.tb_next
     place = f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})" if trace else ""
     return f"{type(error).__name__}: {error}".rstrip(": ") + place
+
+
+@contextlib.contextmanager
+def foreign(what: str) -> Iterator[None]:
+    """Turn an exception of a plug-in's code into a UsageError that begins with `what`. An OvertoneError passes."""
+    try:
+        yield
+    except OvertoneError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{what}: {raised(error)}") from error

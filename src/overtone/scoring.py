@@ -11,8 +11,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from overtone import registry
-from overtone.errors import UsageError
+from overtone.errors import OvertoneError, UsageError, foreign, raised
 from overtone.metrics import Answered, Metric, Sounds, Surveying
+from overtone.metrics._guarded import Guarded
 from overtone.runs.asking import wait
 from overtone.runs.store import Ask, Store
 from overtone.schema import Item, Score
@@ -55,7 +56,7 @@ def score_run(
     with Store.create(folder) as store:
         siblings = _siblings(store)
         for name, metric in chosen.items():
-            given[name] = _score_with(store, metric, again, siblings, named=name in by_name)
+            given[name] = _guarded(store, metric, again, siblings, named=name in by_name)
             if on_metric:
                 on_metric(name, given[name])
         if reader is not None:
@@ -129,7 +130,8 @@ def load_metrics(asked: Sequence[str]) -> dict[str, Metric]:
         if name in named:
             found[name] = _loaded(module, named[name])
         elif not getattr(module, "ON_REQUEST", False):
-            found[name] = module.load()
+            with foreign(f"the metric {name} cannot be loaded"):
+                found[name] = module.load()
     for name in named.keys() - found.keys():
         registry.find("metrics", name)  # says which there are
     return found
@@ -147,7 +149,8 @@ def _loaded(module: ModuleType, spec: Spec) -> Metric:
         if key not in known:
             options = f"known: {', '.join(known)}" if known else f"{spec.kind} has no options"
             raise UsageError(f"--metric {spec.kind}: unknown option {key!r}{suggest(key, known)}; {options}")
-    metric: Metric = module.load(**spec.options)
+    with foreign(f"--metric {spec} cannot be loaded"):
+        metric: Metric = module.load(**spec.options)
     return metric
 
 
@@ -164,9 +167,30 @@ def _has_siblings(item: Item) -> bool:
     return item.task == "converse" and len(item.turns) == 1 and bool(item.references) and item.style in _STYLES
 
 
+def _guarded(
+    store: Store, metric: Metric, again: bool, siblings: Mapping[str, Mapping[str, str]], *, named: bool
+) -> int:
+    """Score with one metric. Where its own code fails beyond single replies, say so and go on with the others."""
+    try:
+        return _score_with(store, metric, again, siblings, named=named)
+    except OvertoneError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a plug-in may raise anything in applies() and survey()
+        _warn(store, f"the metric {metric.name} was left out: it raised {raised(error)}")
+        return 0
+
+
+def _warn(store: Store, line: str) -> None:
+    if line not in {detail for _, kind, detail in store.events() if kind == "warning"}:
+        store.add_event("warning", line)
+        store.commit()
+    log.warning(line)
+
+
 def _score_with(
     store: Store, metric: Metric, again: bool, siblings: Mapping[str, Mapping[str, str]], *, named: bool
 ) -> int:
+    guarded = Guarded(metric)
     done: set[int] | None = set() if again else None
     count = 0
     if isinstance(metric, Surveying):  # one more reply may change what the others score
@@ -177,15 +201,18 @@ def _score_with(
         todo = [(ask, answered) for ask, answered in page if not done or ask.id not in done]
         if not todo:
             continue
-        rows = metric.score([answered for _, answered in todo])
+        rows = guarded.score([answered for _, answered in todo])
         by_turn: dict[int | None, list[tuple[int, Score]]] = {}
-        for (ask, answered), scores in zip(todo, rows, strict=True):
+        for (ask, answered), scores in zip(todo, rows, strict=not guarded.stopped):
             last = answered.key.turn == len(ask.item.turns) - 1
             by_turn.setdefault(None if last else answered.key.turn, []).extend((ask.id, score) for score in scores)
         for turn in sorted(by_turn, key=lambda t: (t is None, t)):  # an ask counts as scored with its last turn
             store.add_scores(by_turn[turn], turn=turn, named=named)
         store.commit()  # a slow metric that is interrupted keeps what it has
         count += sum(map(len, rows))
+        if guarded.stopped:
+            _warn(store, f"the metric {guarded.stopped}")
+            break
         if done is None:  # the first reply tells the signatures; what holds a value under all of them is done
             sets = [store.scored(s) for s in {score.signature for scores in rows for score in scores}]
             done = set.intersection(*sets) if sets else set()

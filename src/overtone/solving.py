@@ -11,21 +11,22 @@ from overtone.build.gates.leak import Solver
 from overtone.build.questions import Question
 from overtone.errors import ModelFailure, OvertoneError
 from overtone.models import Model
+from overtone.runs.asking import Asker, Stopped
 from overtone.schema import Condition, Item, Key, Option, Request, Turn
 from overtone.spec import Spec, parse_spec
 from overtone.tasks import Prompts, choose, load_prompts
 from overtone.tasks.extract import lenient
 
-ATTEMPTS = 4
-AT_ONCE = 8  # requests, where the model does not say
-_PAUSE = 0.5  # seconds before the second attempt; twice as long before each further one
+AT_ONCE = 8  # requests, at most
 _CONDITION = Condition(input="transcript")
 
 
 def model_solver(spec: str) -> tuple[str, Solver]:
-    """The name of a model by its SPEC, and a solver that asks it. Clips that share a text are asked about once. A
-    question it does not answer, or answers beyond its options, is left unanswered, which the leak test counts as wrong;
-    a model that cannot be reached at all is an error."""
+    """Return the name of a model by its SPEC, and a solver that asks it. Clips that share a text are asked about once.
+
+    A question that the model does not answer, or answers beyond its options, is left unanswered, which the leak test
+    counts as wrong. A model that cannot be reached, or fails again and again, is an OvertoneError.
+    """
     parsed = parse_spec(spec)
     registry.find("models", parsed.kind)  # a typo is an error now, not after the clips are built
 
@@ -39,19 +40,25 @@ async def _solve(spec: Spec, questions: Sequence[Question]) -> list[int | None]:
     texts = readings(questions)
     prompts = load_prompts(f"{spec.kind}:{spec.name}", {})
     model: Model = registry.find("models", spec.kind).load(spec)
+    answers: dict[int, int | None] = {}
     await model.open()
     try:
-        gate = asyncio.Semaphore(model.slots or AT_ONCE)
-        async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(_ask(model, gate, _item(questions[r.asked[0]], r), prompts)) for r in texts]
-    except* OvertoneError as several:
-        raise several.exceptions[0] from None
+        asker = Asker(model, connections=AT_ONCE)
+        left = iter(list(enumerate(texts)))
+
+        async def work() -> None:
+            for place, reading in left:
+                answers[place] = await _ask(asker, _item(questions[reading.asked[0]], reading), prompts)
+
+        await asker.together([work() for _ in range(asker.limiter.ceiling)])
     finally:
         await model.close()
+    if asker.outcome.stopped:
+        raise OvertoneError(f"{spec}: {asker.outcome.detail}")
     out: list[int | None] = [None] * len(questions)
-    for reading, task in zip(texts, asked, strict=True):
+    for number, reading in enumerate(texts):
         for place in reading.asked:
-            out[place] = task.result()
+            out[place] = answers[number]
     return out
 
 
@@ -63,22 +70,18 @@ def _item(question: Question, reading: Reading) -> Item:
     )  # fmt: skip
 
 
-async def _ask(model: Model, gate: asyncio.Semaphore, item: Item, prompts: Prompts) -> int | None:
+async def _ask(asker: Asker, item: Item, prompts: Prompts) -> int | None:
     """The place of the option it chooses, or None."""
     messages = choose.messages(item, _CONDITION, 0, (), None, prompts)
     options = tuple(option.text for option in item.options)
     request = Request(Key(item.id, _CONDITION.name), messages, task="choose", options=options)
-    for attempt in range(ATTEMPTS):
-        async with gate:
-            try:
-                reply = await model.ask(request)
-                break
-            except ModelFailure as failure:
-                if failure.fatal:
-                    raise OvertoneError(f"{model.spec}: {failure}") from failure
-                if not failure.retry or attempt == ATTEMPTS - 1:
-                    return None
-                wait = failure.retry_after or _PAUSE * 2**attempt
-        await asyncio.sleep(wait)
+    try:
+        reply, _, _ = await asker.attempt(request)
+    except ModelFailure as failure:
+        if failure.fatal:
+            asker.stop("fatal", str(failure))
+        return None
+    except Stopped:
+        return None
     letter = None if reply.refused else lenient(reply.text, item.options).letter
     return None if letter is None else ord(letter) - ord("A")

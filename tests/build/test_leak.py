@@ -264,3 +264,10 @@ def test_a_model_that_cannot_be_reached_is_an_error_and_a_typo_one_at_once() -> 
         model_solver(solver_at(server))[1](fair(1, 2))
     with pytest.raises(UsageError, match="did you mean 'openai'"):
         model_solver("opnai:x")
+
+
+def test_a_model_that_fails_again_and_again_is_an_error() -> None:
+    with OpenAIServer() as server, pytest.raises(OvertoneError, match="20 requests failed"):
+        server.always = "400:no"
+        model_solver(solver_at(server))[1](fair(1, 60))
+    assert server.count < 40

@@ -21,7 +21,7 @@ import msgspec
 
 from overtone import registry
 from overtone.benchmarks import Benchmark, layouts
-from overtone.errors import DataError, StoreError, UsageError
+from overtone.errors import DataError, StoreError, UsageError, foreign, raised
 from overtone.models import Model
 from overtone.paths import OneLine
 from overtone.runs.asking import Outcome, Policy, check_outcome
@@ -66,7 +66,8 @@ def load_benchmark(settings: Settings) -> Benchmark:
     """Read the benchmark's files. Raises DataError, which names the right benchmark for a folder of another one."""
     data = Path(settings.data)
     try:
-        found: Benchmark = registry.find("benchmarks", settings.benchmark).load(data)
+        with foreign(f"the benchmark {settings.benchmark} cannot be loaded"):
+            found: Benchmark = registry.find("benchmarks", settings.benchmark).load(data)
     except DataError as error:
         if hint := layouts.hint(settings.benchmark, data):
             raise DataError(f"{error}{hint}") from None
@@ -81,7 +82,8 @@ def warnings_of(settings: Settings, benchmark: Benchmark) -> list[str]:
 
 
 def load_model(settings: Settings) -> Model:
-    found: Model = registry.find("models", settings.model.kind).load(settings.model)
+    with foreign(f"{settings.model} cannot be loaded"):
+        found: Model = registry.find("models", settings.model.kind).load(settings.model)
     return found
 
 
@@ -120,7 +122,8 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
         try:
             if hasattr(model, "log_folder"):
                 model.log_folder = settings.folder / "workers"
-            await model.open()
+            with foreign(f"{settings.model} cannot be opened"):
+                await model.open()
             prompts = load_prompts(f"{settings.model.kind}:{settings.model.name}", benchmark.prompts)
             _identify(store, settings, benchmark, model, prompts)
             sounds = Sounds(benchmark.root, store, settings.model.typed_audio_rate())
@@ -164,7 +167,10 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
             check_outcome(outcome)
             return outcome
         finally:
-            await model.close()
+            try:
+                await model.close()
+            except Exception as error:  # noqa: BLE001 - a plug-in's: the replies are kept all the same
+                log.warning("%s cannot be closed: %s", settings.model, raised(error))
             log.removeHandler(handler)
             handler.close()
 
@@ -177,7 +183,8 @@ def _seed(settings: Settings) -> int | None:
 
 def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Model, prompts: Prompts) -> None:
     """Write down what this run is, or make sure it is the run that is there."""
-    described = model.describe()
+    with foreign(f"{settings.model} cannot be described"):
+        described = model.describe()
     answers = {k: v for k, v in described.items() if k not in NOT_IDENTITY}
     now = {
         "benchmark": benchmark.name,
@@ -219,7 +226,7 @@ def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
     store.forget_wanted()
     stream = planned(settings, benchmark)
     count = 0
-    while page := list(itertools.islice(stream, PLAN_PAGE)):
+    while page := _page(stream, settings.benchmark):
         store.plan(page, settings.repeats)
         count += len(page)
     told = {detail for _, kind, detail in store.events() if kind == "warning"}
@@ -233,6 +240,11 @@ def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
             f"{settings.benchmark} in {settings.data} has no item for these levels, styles, parts and inputs; "
             "'overtone data check' lists what is wrong with a folder"
         )
+
+
+def _page(stream: Iterator[tuple[Item, tuple[str, ...]]], name: str) -> list[tuple[Item, tuple[str, ...]]]:
+    with foreign(f"the benchmark {name} cannot be read"):
+        return list(itertools.islice(stream, PLAN_PAGE))
 
 
 class _RunLog(logging.FileHandler):

@@ -1,0 +1,71 @@
+"""A metric whose own exceptions leave single replies unscored with the reason, instead of ending the scoring."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from overtone.errors import OvertoneError, UsageError, raised
+from overtone.metrics import Answered, Metric
+from overtone.schema import Score
+
+IN_A_ROW = 5  # replies on which a metric raises, one after the other, before it is given up
+
+
+class Guarded:
+    """Scores with a metric. `stopped` says why it was given up, if it was: replies after that have no row."""
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self.stopped = ""
+        self._in_a_row = 0
+        self._emits: dict[str, str] = {}  # score name → the signature it was last seen with
+
+    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
+        """Return the scores of each reply; fewer rows than replies where the metric is given up on the way."""
+        try:
+            rows = self._checked(answered)
+        except UsageError:  # of an option: it is wrong for every reply
+            raise
+        except Exception:  # noqa: BLE001 - a plug-in may raise anything; found again below, reply by reply
+            return self._one_by_one(answered)
+        self._in_a_row = 0
+        return rows
+
+    def _one_by_one(self, answered: Sequence[Answered]) -> list[list[Score]]:
+        rows: list[list[Score] | str] = []
+        for one in answered:
+            try:
+                rows.append(self._checked([one])[0])
+                self._in_a_row = 0
+            except OvertoneError as error:  # fit to be a reason, such as "the reply has no audio"
+                rows.append(str(error))
+            except Exception as error:  # noqa: BLE001
+                rows.append(f"the metric raised {raised(error)}"[:400])
+                self._in_a_row += 1
+                if self._in_a_row >= IN_A_ROW:
+                    self.stopped = f"{self.metric.name} was given up after {IN_A_ROW} replies in a row: {rows[-1]}"
+                    break
+        return [self._unscored(row) if isinstance(row, str) else row for row in rows]
+
+    def _unscored(self, reason: str) -> list[Score]:
+        """What the metric would have emitted, without a value; a later value of the same signature replaces it."""
+        emits = self._emits or {self.metric.name: f"{self.metric.name}|v{self.metric.version}"}
+        return [Score(name, signature, None, reason) for name, signature in emits.items()]
+
+    def _checked(self, answered: Sequence[Answered]) -> list[list[Score]]:
+        """The metric's rows. Raises TypeError or ValueError for what the store could not keep or read again."""
+        rows = self.metric.score(answered)
+        if len(rows) != len(answered):
+            raise ValueError(f"score() returned {len(rows)} rows for {len(answered)} replies")
+        for row in rows:
+            for score in row:
+                if not isinstance(score, Score):
+                    raise TypeError(f"score() returned {type(score).__name__}, not a Score")
+                if score.value is not None and not math.isfinite(score.value):
+                    raise ValueError(f"{score.metric} is {score.value}, which is not a number that can be averaged")
+                for key, value in score.detail.items():
+                    if not isinstance(value, float | int | str | None):
+                        raise TypeError(f"detail {key!r} of {score.metric} is a {type(value).__name__}")
+        self._emits |= {score.metric: score.signature for row in rows for score in row}
+        return rows
