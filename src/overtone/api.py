@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overtone.errors import UsageError
-from overtone.runs.asking import wait
+from overtone.runs.blocking import wait
 from overtone.runs.session import execute
 from overtone.runs.settings import Settings, resolve
 from overtone.runs.store import Store, StoredReply

@@ -14,7 +14,7 @@ from overtone import registry
 from overtone.errors import OvertoneError, UsageError, foreign, raised
 from overtone.metrics import Answered, Metric, Sounds, Surveying
 from overtone.metrics._guarded import Guarded
-from overtone.runs.asking import wait
+from overtone.runs.blocking import wait
 from overtone.runs.store import Ask, Store
 from overtone.schema import Item, Score
 from overtone.spec import Spec, parse_spec, suggest

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -311,25 +310,3 @@ def check_outcome(outcome: Outcome) -> None:
     if outcome.stopped == "fatal" and outcome.answered == 0:
         first = "the first request failed" if outcome.failed < STREAK else "no request got a reply"
         raise OvertoneError(f"{first}, so the run stopped. {outcome.detail}")
-
-
-def wait(work: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine to its end, also where an event loop is running already (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    box: dict[str, Any] = {}
-
-    def inside() -> None:
-        try:
-            box["value"] = asyncio.run(work)
-        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
-            box["error"] = error
-
-    thread = threading.Thread(target=inside, name="overtone-run")
-    thread.start()
-    thread.join()
-    if "error" in box:
-        raise box["error"]
-    return box["value"]
