@@ -50,7 +50,7 @@ def test_json_that_is_nested_without_end_is_a_failure_and_not_the_end(
     with Odd() as server:
         server.always, server.status, server.body = "odd", status, body
         with pytest.raises(OvertoneError, match=f"the first request failed.*{reason}"):
-            run(small, server.base_url, tmp_path / "run", limit=2)
+            run(small, server.base_url, tmp_path / "run", limit=6)
     with Store.read(tmp_path / "run") as store:
         assert [failure.reason for failure in store.failures()] == [reason] * 2
 

@@ -36,7 +36,7 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
     )
     parser.add_argument("--asr", choices=("target", "all"), help="which clips are transcribed (target)")
     parser.add_argument("--repeats", type=int, metavar="N", help="ask everything N times (1)")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N items")
+    parser.add_argument("--limit", type=int, metavar="N", help="only N items, spread over levels, tasks and cues")
     parser.add_argument("--out", metavar="RUN", help="the run's folder (runs/BENCHMARK-MODEL)")
     parser.add_argument("--max-connections", type=int, metavar="N", help="requests at once (16)")
     parser.add_argument("--budget-requests", type=int, metavar="N", help="stop after N requests")

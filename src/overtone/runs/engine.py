@@ -47,7 +47,10 @@ class Progress(msgspec.Struct):
 
 
 class Engine:
-    """One run of one model. Make it, `await run()`, and read the outcome; `stop()` ends it cleanly."""
+    """One run of one model. Make it, `await run()`, and read the outcome; `stop()` ends it cleanly.
+
+    With `spread`, items are asked in an order that is spread over levels, tasks and cues: a budget may cut it off.
+    """
 
     def __init__(
         self,
@@ -68,6 +71,7 @@ class Engine:
         on_answered: Callable[[Ask], None] | None = None,
         log: Callable[[str], None] | None = None,
         warn: Callable[[str], None] | None = None,
+        spread: bool = False,
     ) -> None:
         self.store = store
         self.sounds = sounds
@@ -96,7 +100,7 @@ class Engine:
         self.progress = Progress(open_, priced=price is not None)
         self._on_progress = on_progress or (lambda progress: None)
         self._on_answered = on_answered or (lambda ask: None)
-        self._asks = self._open_asks()
+        self._asks = self._open_asks(spread)
         self._tasks: dict[str, ModuleType] = {}
         self._uncommitted = 0
         self._commit_scheduled = False
@@ -165,8 +169,8 @@ class Engine:
                 return
             await self._serve(ask)
 
-    def _open_asks(self) -> Iterator[Ask]:
-        ids = self.store.open_ids()
+    def _open_asks(self, spread: bool) -> Iterator[Ask]:
+        ids = self.store.open_ids(spread=spread)
         for start in range(0, len(ids), PAGE):
             yield from self.store.asks_with(ids[start : start + PAGE])
 

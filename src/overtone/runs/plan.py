@@ -15,7 +15,7 @@ from overtone.audio import probe
 from overtone.errors import DataError
 from overtone.paths import inside
 from overtone.runs.prices import Price, price_of
-from overtone.runs.session import load_benchmark, planned, wanted_speech, warnings_of
+from overtone.runs.session import SPREAD, load_benchmark, order_of, planned, wanted_speech, warnings_of
 from overtone.runs.settings import Settings
 from overtone.runs.sounds import sent_how
 from overtone.runs.store import Store
@@ -54,7 +54,7 @@ def make_plan(settings: Settings) -> Plan:
     """Count everything the settings ask for, less what the run folder already holds. Asks no model."""
     benchmark = load_benchmark(settings)
     prompts = load_prompts(f"{settings.model.kind}:{settings.model.name}", benchmark.prompts)
-    answered = _answered(settings.folder)
+    answered, order = _stored(settings.folder)
     system_length = sum(map(len, prompts.texts.values())) / max(1, len(prompts.texts))
     lengths: dict[str, float] = {}
     tasks: Counter[str] = Counter()
@@ -63,7 +63,7 @@ def make_plan(settings: Settings) -> Plan:
     high = _Sums()
     unreadable = 0
     speech = wanted_speech(settings) != "no"
-    for item, names in planned(settings, benchmark):
+    for item, names in planned(settings, benchmark, order):
         plan.items += 1
         for name in names:
             condition = Condition.parse(name)
@@ -142,11 +142,12 @@ def _clips(settings: Settings) -> str:
     return meta.get("clips") or sent_how(settings.model, meta)
 
 
-def _answered(folder: Path) -> set[tuple[str, str, int]]:
+def _stored(folder: Path) -> tuple[set[tuple[str, str, int]], str]:
+    """What the run folder holds replies to, and the order that its limit follows."""
     if not (folder / "run.db").is_file():
-        return set()
+        return set(), SPREAD
     with Store.read(folder) as store:
-        return {(ask.item.id, ask.condition, ask.repeat) for ask, *_ in store.answered()}
+        return {(ask.item.id, ask.condition, ask.repeat) for ask, *_ in store.answered()}, order_of(store)
 
 
 def _seconds(item: Item, root: Path, lengths: dict[str, float]) -> list[float]:

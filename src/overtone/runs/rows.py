@@ -17,6 +17,8 @@ from msgspec import Struct
 from overtone.errors import StoreError
 from overtone.paths import inside
 from overtone.runs.selection import Measurement, Selection, read_history, select_measurements
+from overtone.runs.spread import Place
+from overtone.runs.spread import spread as spread_order
 from overtone.runs.strangers import MAX_TOKENS, Finite, Words, reading, select
 from overtone.schema import Item, Key, Score, Usage
 
@@ -112,12 +114,32 @@ class Rows:
             found = dict(select(self.db, tuple[int, int], f"SELECT state, count(*) FROM asks {where} GROUP BY state"))
         return {name: found.get(state, 0) for state, name in ((0, "pending"), (1, "answered"), (2, "failed"))}
 
-    def open_ids(self) -> array[int]:
-        """The ids of all wanted asks without a full reply, in order: first those never tried, then those that failed,
-        so that items which always fail keep no other from being asked."""
-        sql = "SELECT id FROM asks WHERE state <> 1 AND wanted ORDER BY state, id"
+    def open_ids(self, *, spread: bool = False) -> array[int]:
+        """The ids of all wanted asks without a full reply: first those never tried, then those that failed, so that
+        items which always fail keep no other from being asked. Within these by id, or spread over the items."""
+        sql = "SELECT id, item, state FROM asks WHERE state <> 1 AND wanted ORDER BY state, id"
         with reading(self.folder):
-            return array("q", (row[0] for row in select(self.db, tuple[int], sql)))
+            rows = select(self.db, tuple[int, int, int], sql)
+            if spread:
+                rank = self._spread()
+                rows = iter(sorted(rows, key=lambda row: (row[2], rank[row[1]])))
+            return array("q", (row[0] for row in rows))
+
+    def _spread(self) -> dict[int, int]:
+        """seq of every wanted item → its place in the spread order."""
+        sql = (
+            "SELECT seq, level, task, category, style, cue, group_id FROM items "
+            "WHERE seq IN (SELECT item FROM asks WHERE wanted) ORDER BY seq"
+        )
+        seqs = array("q")
+
+        def places() -> Iterator[Place]:
+            for seq, *where in select(self.db, tuple[int, int, str, str, str, str, str], sql):
+                seqs.append(seq)
+                yield Place(*where)
+
+        order = list(spread_order(places()))
+        return {seqs[index]: rank for rank, index in enumerate(order)}
 
     def open_asks(self, after: int, count: int) -> list[Ask]:
         """The next wanted asks without a full reply whose id is greater than `after`, in the order of their ids."""

@@ -12,10 +12,10 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -31,6 +31,7 @@ from overtone.runs.limiter import Limiters
 from overtone.runs.prices import price_of
 from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
 from overtone.runs.sounds import Sounds, sent_how
+from overtone.runs.spread import place, spread
 from overtone.runs.store import Ask, Store
 from overtone.schema import Item
 from overtone.suite import Suite
@@ -38,6 +39,7 @@ from overtone.tasks import Prompts, conditions, load_prompts
 from overtone.version import __version__
 
 PLAN_PAGE = 500
+SPREAD, FIRST = "spread", "first"  # how a limit chooses among a benchmark's items
 log = logging.getLogger("overtone")
 
 
@@ -94,14 +96,45 @@ def wanted_speech(settings: Settings) -> str:
     return "no" if told == "auto" and isinstance(suite, Suite) and not suite.speech else told
 
 
-def planned(settings: Settings, benchmark: Benchmark) -> Iterator[tuple[Item, tuple[str, ...]]]:
-    """Every item the settings ask for with the names of its conditions, in the benchmark's order."""
-    asr: str = settings.asr
-    items = benchmark.items(frozenset(settings.levels), frozenset(settings.styles), "all" if asr == "all" else "target")
-    asked = (item for item in items if (item.part or "core") in settings.parts)
-    for item in itertools.islice(asked, settings.limit):
-        names = tuple(c.name for c in conditions(item, settings.prompt, settings.input))
-        if names:
+Planned = tuple[Item, tuple[str, ...]]
+
+
+def planned(settings: Settings, benchmark: Benchmark, order: str = SPREAD) -> Iterator[Planned]:
+    """Yield every item the settings ask for with the names of its conditions, in the benchmark's order.
+
+    `limit` items are a sample that is spread over levels, tasks and cues; in the order of older runs they are the
+    first.
+    """
+    if settings.limit is None:
+        yield from _asked(settings, benchmark)
+    elif order == FIRST:
+        items = itertools.islice(_items(settings, benchmark), settings.limit)
+        yield from _with_conditions(settings, items)
+    else:
+        places = (place(item) for item, _ in _asked(settings, benchmark))
+        chosen = frozenset(itertools.islice(spread(places), settings.limit))
+        yield from (one for index, one in enumerate(_asked(settings, benchmark)) if index in chosen)
+
+
+def order_of(store: Store) -> str:
+    """Return how a limit chooses in this run: runs that hold items and do not say so have taken the first ones."""
+    known = store.meta().get("order")
+    return known or (SPREAD if next(store.items(), None) is None else FIRST)
+
+
+def _asked(settings: Settings, benchmark: Benchmark) -> Iterator[Planned]:
+    return _with_conditions(settings, _items(settings, benchmark))
+
+
+def _items(settings: Settings, benchmark: Benchmark) -> Iterator[Item]:
+    asr: Literal["target", "all"] = "all" if settings.asr == "all" else "target"
+    items = benchmark.items(frozenset(settings.levels), frozenset(settings.styles), asr)
+    return (item for item in items if (item.part or "core") in settings.parts)
+
+
+def _with_conditions(settings: Settings, items: Iterable[Item]) -> Iterator[Planned]:
+    for item in items:
+        if names := tuple(c.name for c in conditions(item, settings.prompt, settings.input)):
             yield item, names
 
 
@@ -151,6 +184,7 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
                     on_answered=beside.answered if beside else None,
                     log=log.info,
                     warn=log.warning,
+                    spread=settings.budget_requests is not None or settings.budget_usd is not None,
                 )
                 if hooks.on_start:
                     hooks.on_start(store, model, benchmark)
@@ -223,8 +257,10 @@ def _versions() -> dict[str, str]:
 
 
 def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
+    order = order_of(store)
+    store.set_meta({"order": order})
     store.forget_wanted()
-    stream = planned(settings, benchmark)
+    stream = planned(settings, benchmark, order)
     count = 0
     while page := _page(stream, settings.benchmark):
         store.plan(page, settings.repeats)
@@ -242,7 +278,7 @@ def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
         )
 
 
-def _page(stream: Iterator[tuple[Item, tuple[str, ...]]], name: str) -> list[tuple[Item, tuple[str, ...]]]:
+def _page(stream: Iterator[Planned], name: str) -> list[Planned]:
     with foreign(f"the benchmark {name} cannot be read"):
         return list(itertools.islice(stream, PLAN_PAGE))
 
