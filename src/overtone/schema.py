@@ -160,6 +160,7 @@ class Request(Struct, frozen=True):
     options: tuple[str, ...] = ()
     seed: int | None = None  # wins over the SPEC's: a repeat is another draw, not the same one again
     schema: dict[str, Any] | None = None  # JSON schema of the answer, for endpoints that can hold a model to one
+    greedy: bool = False  # without sampling, whatever the SPEC says; endpoints only
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):

@@ -53,8 +53,8 @@ class Judging:
         from overtone.judges.over_run import beside
 
         log = logging.getLogger("overtone").info
-        given = {"judges": self.judges, "retries": retries, "log": log, "limiters": limiters, "on_judge": self.told}
-        return functools.partial(beside, **given)
+        with_judges = functools.partial(beside, judges=self.judges, retries=retries)
+        return functools.partial(with_judges, log=log, limiters=limiters, on_judge=self.told)
 
     def told(self, label: str, outcome: Outcome) -> None:
         """A judge has gone over the run. The last time counts; what was spent before is added."""

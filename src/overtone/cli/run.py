@@ -124,5 +124,7 @@ def _closing(settings: Settings, outcome: Outcome) -> str:
         )
     elif outcome.failed:
         lines.append("the same command again tries only what failed")
+    if outcome.warning:
+        lines.append(f"warning: {outcome.warning}")
     lines.append(f"next: overtone report {folder}")
     return "\n".join(lines)

@@ -107,6 +107,9 @@ class Gemini(ChatModel):
         config = {**self._config, **(self._spoken if speech else {})}
         if request.seed is not None:
             config["seed"] = request.seed
+        if request.greedy:
+            config.pop("topP", None)
+            config["temperature"] = 0.0
         if request.schema is not None:
             config |= {"responseMimeType": "application/json", "responseJsonSchema": request.schema}
         out: dict[str, Any] = {"contents": contents}

@@ -118,6 +118,9 @@ class OpenAI(ChatModel):
         out: dict[str, Any] = {**self._head, "messages": [self._message(message) for message in request.messages]}
         if request.seed is not None:
             out["seed"] = request.seed
+        if request.greedy:
+            out.pop("top_p", None)
+            out["temperature"] = 0.0
         if speech:
             out |= self._spoken
         if request.schema is not None:

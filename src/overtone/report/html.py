@@ -39,6 +39,7 @@ from overtone.report.pack import pack, to_json
 from overtone.report.suites import headlines
 from overtone.report.table import PartTable
 from overtone.report.where import where
+from overtone.runs import hearing
 from overtone.version import __version__
 
 GENERATOR = b'<meta name="generator" content="Overtone '
@@ -252,6 +253,9 @@ def _lead(summaries: list[Summary]) -> str:
 def _warnings(summaries: list[Summary]) -> list[str]:
     lines = []
     for summary in summaries:
+        probe = hearing.read(summary.meta.get(hearing.META))
+        if probe is not None and probe.warning:
+            lines.append(f"{summary.name}: {probe.warning}")
         missing = summary.failed + summary.pending
         if summary.asked and missing / summary.asked > 0.05:
             share = 100 * missing / summary.asked

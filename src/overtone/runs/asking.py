@@ -58,6 +58,7 @@ class Outcome(msgspec.Struct):
     cost: float = 0.0
     stopped: str = ""
     detail: str = ""
+    warning: str = ""  # what a reader of the replies must know, e.g. that the server drops the audio
 
 
 class Stopped(Exception):

@@ -18,12 +18,14 @@ import msgspec
 from overtone import registry
 from overtone.errors import DataError, ModelFailure, StoreError
 from overtone.models import Model
+from overtone.runs import hearing
 from overtone.runs.asking import Asker, Outcome, Policy, Stopped
+from overtone.runs.hearing import Hearing, Probe
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import Price
 from overtone.runs.sounds import Sounds
 from overtone.runs.store import CHECK_EVERY, Ask, Store
-from overtone.schema import Condition, Message, Request, Sound
+from overtone.schema import Condition, Message, Reply, Request, Sound
 from overtone.tasks import Prompts
 
 PAGE = 256  # asks read from the store at a time
@@ -102,6 +104,7 @@ class Engine:
         self._on_answered = on_answered or (lambda ask: None)
         self._asks = self._open_asks(spread)
         self._tasks: dict[str, ModuleType] = {}
+        self._hearing = self._watch_hearing(getattr(model, "endpoint", ""))
         self._uncommitted = 0
         self._commit_scheduled = False
 
@@ -112,6 +115,8 @@ class Engine:
         await self._together([self._preflight()])
         if not self.asker.stopping:
             await self._together([self._work() for _ in range(min(self.asker.limiter.ceiling, self.progress.total))])
+        if not self.asker.stopping and self._hearing is not None and self._hearing.due(last=True):
+            await self._together([self._probe(self._hearing)])
         return self.outcome
 
     async def _preflight(self) -> None:
@@ -196,10 +201,13 @@ class Engine:
             history.append(Message("assistant", (reply.text,)))
             self._soon_commit()
             preflight = False
+            self._note_hearing(request, reply, ask.condition)
         self.outcome.answered += 1
         self.progress.answered += 1
         self._on_answered(ask)
         self._on_progress(self._now())
+        if self._hearing is not None and self._hearing.due():
+            await self._probe(self._hearing)
         return None
 
     def _request(self, ask: Ask, turn: int, history: list[Message]) -> tuple[Request, list[Message]]:
@@ -236,6 +244,38 @@ class Engine:
         self._on_progress(self._now())
         if failure.fatal:
             self.asker.stop("fatal", str(failure), grace=0.0 if preflight else 5.0)
+
+    # ── whether the audio arrives ───────────────────────────────────────────────────────────────────────────────────
+
+    def _watch_hearing(self, endpoint: str) -> Hearing | None:
+        """What watches the replies of a server, unless this run has settled for this server what it does."""
+        known = hearing.read(self.store.meta().get(hearing.META))
+        if known is not None and known.endpoint == endpoint and known.verdict != "undecided":
+            self.outcome.warning = known.warning
+            return None
+        return Hearing(endpoint) if endpoint else None
+
+    def _note_hearing(self, request: Request, reply: Reply, condition: str) -> None:
+        if self._hearing is not None and _condition(condition).input != "silence":
+            self._hearing.note(request, reply)
+            self._keep_probe(self._hearing.found)
+
+    async def _probe(self, watched: Hearing) -> None:
+        try:
+            self._keep_probe(await watched.probe(self.asker.attempt))
+        except Stopped:
+            return
+
+    def _keep_probe(self, found: Probe | None) -> None:
+        if found is None:
+            return
+        self._hearing = None
+        self.store.set_meta({hearing.META: _encode(found).decode()})
+        self._log(f"audio {found.verdict}: {found.why}")
+        if found.warning:
+            self.outcome.warning = found.warning
+            self.store.add_event("warning", found.warning)
+            self._warn(found.warning)
 
     # ── keeping ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

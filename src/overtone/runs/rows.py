@@ -134,9 +134,9 @@ class Rows:
         seqs = array("q")
 
         def places() -> Iterator[Place]:
-            for seq, *where in select(self.db, tuple[int, int, str, str, str, str, str], sql):
-                seqs.append(seq)
-                yield Place(*where)
+            for row in select(self.db, tuple[int, int, str, str, str, str, str], sql):
+                seqs.append(row[0])
+                yield Place(*row[1:])
 
         order = list(spread_order(places()))
         return {seqs[index]: rank for rank, index in enumerate(order)}
