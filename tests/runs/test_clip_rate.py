@@ -20,8 +20,6 @@ from tests.servers import OpenAIServer, tone
 
 from .helpers import run
 
-FIRST = "id_0_sad_work_target.wav"
-
 
 def rate_of(wav: bytes) -> int:
     return int.from_bytes(wav[24:28], "little")
@@ -35,6 +33,13 @@ def high(small: Path) -> Path:
     return small
 
 
+def asked_clip(data: Path, out: Path) -> Path:
+    """The one clip that a run has sent."""
+    with Store.read(out) as store:
+        (path,) = store.clips()
+    return data / path
+
+
 def stored(out: Path) -> str:
     with Store.read(out) as store:
         return store.meta()["clips"]
@@ -43,7 +48,7 @@ def stored(out: Path) -> str:
 def test_a_clip_of_48_khz_goes_out_as_its_very_bytes(high: Path, tmp_path: Path) -> None:
     with OpenAIServer(keep_audio=True) as server:
         run(high, server.base_url, tmp_path / "run", limit=1)
-        assert server.asked[0].wavs[0] == next(high.rglob(FIRST)).read_bytes()
+        assert server.asked[0].wavs[0] == asked_clip(high, tmp_path / "run").read_bytes()
     assert stored(tmp_path / "run") == "sent at their own rate"
 
 
@@ -75,7 +80,7 @@ def test_a_run_that_was_started_with_resampled_clips_is_resumed_with_the_same_by
     out = tmp_path / "run"
     with OpenAIServer(keep_audio=True) as server:
         run(high, server.base_url, out, limit=1)
-        clip = next(high.rglob(FIRST))
+        clip = asked_clip(high, out)
         earlier = load_sound(clip, max_rate=24_000)
         with sqlite3.connect(out / "run.db") as db:  # as an earlier version stored it
             db.execute("DELETE FROM meta WHERE key = 'clips'")

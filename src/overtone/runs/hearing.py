@@ -94,7 +94,8 @@ class Hearing:
         """Ask the same of two clips and of silence. An endpoint that does not answer leaves it undecided."""
         assert self._shortest is not None
         assert self._longest is not None
-        sounds = (self._longest, self._shortest, silence(self._longest.seconds))
+        rate = int.from_bytes(self._longest.wav[24:28], "little")  # a server that wants one rate gets no other
+        sounds = (self._longest, self._shortest, silence(self._longest.seconds, rate))
         replies: list[Reply] = []
         verdict: Literal["heard", "dropped", "undecided"] = "dropped"
         why = "two clips and silence got the same reply"
