@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from bench.data import make
 from overtone.cli import main
 from overtone.errors import OvertoneError
 from overtone.runs.asking import STREAK
-from overtone.runs.engine import Engine
+from overtone.runs.engine import REFUSED, Engine
 from overtone.runs.session import Hooks, execute
 from overtone.runs.store import Store
 from tests.runs.helpers import QUICK, run, settings
@@ -105,6 +106,25 @@ def test_a_first_request_that_fails_in_any_other_way_stops_the_run_too(
         assert server.count <= 2 * QUICK.attempts, "one item, and where its clip may be at fault one more"
 
 
+@pytest.mark.parametrize(
+    ("behaviour", "most"),
+    [
+        ("400:max_tokens is too large: 99999. This model supports at most 16384 completion tokens", 2),
+        ("400:Input audio is too long: at most 30 s", REFUSED),
+        ("413", REFUSED),
+    ],
+)
+def test_what_sounds_like_the_clips_fault_and_holds_for_all_clips_stops_the_run(
+    tmp_path: Path, behaviour: str, most: int
+) -> None:
+    data = make(tmp_path / "data", scripts=12, questions=6, seconds=0.1)
+    with OpenAIServer() as server:
+        server.always = behaviour
+        with pytest.raises(OvertoneError, match=r"the first request failed.*other clips fared no better"):
+            run(data, server.base_url, tmp_path / "run", levels="1")
+        assert server.count == most
+
+
 def test_a_first_item_that_fails_by_itself_does_not_stop_the_run(small: Path, tmp_path: Path) -> None:
     next(small.rglob("id_0_sad_work_target.wav")).write_bytes(b"RIFF\0\0\0\0WAVE")
     with OpenAIServer() as server:
@@ -117,8 +137,6 @@ def test_a_first_item_that_fails_by_itself_does_not_stop_the_run(small: Path, tm
 
 
 def test_many_equal_failures_without_a_reply_stop_the_run_and_the_rest_stays_open(tmp_path: Path) -> None:
-    from bench.data import make
-
     data = make(tmp_path / "data", scripts=30, questions=6, seconds=0.2)
     with OpenAIServer() as server:
         server.behave("400:no")  # one of the first alone is no proof
@@ -135,8 +153,6 @@ def test_many_equal_failures_without_a_reply_stop_the_run_and_the_rest_stays_ope
 
 
 def test_failures_after_replies_stop_the_run_with_what_it_has(tmp_path: Path) -> None:
-    from bench.data import make
-
     data = make(tmp_path / "data", scripts=30, questions=6, seconds=0.2)
     with OpenAIServer() as server:
         server.every = (1, "400:no")

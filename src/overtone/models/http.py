@@ -48,6 +48,7 @@ _OF_CLIP = re.compile(
     r"(?i)\btoo (long|short|large|small|many tokens)\b|context (length|window|size)|\bduration\b|\b(decod|corrupt)\w*"
     r"|\bempty audio\b|\b(exceeds?|longer than|shorter than)\b|content.?(policy|management|filter)"
 )
+_OF_PARAMETER = re.compile(r"(?i)\b(max_\w*tokens|temperature|top_p|seed|modalit|voice|parameter)")
 _LOADING = re.compile(r"(?i)\bloading\b|\b(not|isn.t) (yet )?ready\b|\bstarting( up)?\b|\bwarming\b")
 
 
@@ -242,7 +243,8 @@ class Endpoint:
             loading = status == 503 and _LOADING.search(said) is not None
             busy = status in (503, 529) and not loading
             return ModelFailure("server", detail, retry=True, overload=busy, retry_after=wait, unavailable=loading)
-        return ModelFailure("rejected", detail, fatal=300 <= status < 400, item=_OF_CLIP.search(said) is not None)
+        of_clip = _OF_CLIP.search(said) is not None and not _OF_PARAMETER.search(said)
+        return ModelFailure("rejected", detail, fatal=300 <= status < 400, item=of_clip)
 
     def _failure(self, error: BaseException) -> ModelFailure:
         where = shown(self.url)

@@ -28,6 +28,7 @@ SHORT = 400  # characters kept of what a model says about itself
 STREAK = 20  # failures for one reason, without a reply in between, that stop the asking
 STREAKS = {"exception": 5}  # a plug-in's own code: nothing passes by itself there
 ITEM_STREAK = 100  # of failures that lie with their items: one corner of a benchmark can hold many
+UNASKED = frozenset(("bad_clip", "not_recorded"))  # reasons of failures for which nothing was asked
 SCOUT_LONGEST = 10.0  # seconds between two looks whether an absent endpoint is back
 
 
@@ -251,7 +252,7 @@ class Asker:
 
     def _count(self, failure: ModelFailure) -> None:
         """Stop after too many failures for one reason without a reply in between."""
-        if failure.reason in ("bad_clip", "not_recorded"):  # nothing was asked
+        if failure.reason in UNASKED:
             return
         self._failures[failure.reason] += 1
         most = ITEM_STREAK if failure.item else STREAKS.get(failure.reason, STREAK)

@@ -19,7 +19,7 @@ from overtone import registry
 from overtone.errors import DataError, ModelFailure, StoreError
 from overtone.models import Model
 from overtone.runs import hearing
-from overtone.runs.asking import Asker, Outcome, Policy, Stopped
+from overtone.runs.asking import UNASKED, Asker, Outcome, Policy, Stopped
 from overtone.runs.hearing import Hearing, Probe
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import Price
@@ -32,6 +32,7 @@ PAGE = 256  # asks read from the store at a time
 COMMIT_EVERY = 64  # replies at most that share one commit
 # Failures of a first request that may lie with its clip after all: a second item with another clip decides.
 DOUBTFUL = frozenset(("rejected", "server", "malformed", "truncated_audio", "exception"))
+REFUSED = 5  # first items that may be refused for faults of their own before the fault is the set-up's after all
 _encode = msgspec.json.Encoder().encode
 _condition = functools.lru_cache(maxsize=64)(Condition.parse)
 
@@ -127,6 +128,7 @@ class Engine:
         """
         doubted: Ask | None = None
         same: list[Ask] = []
+        refused = 0
         for ask in self._asks:
             if doubted is not None and ask.item.turns == doubted.item.turns:
                 same.append(ask)  # a second opinion needs another clip
@@ -134,12 +136,15 @@ class Engine:
             failure = await self._serve(ask, preflight=True)
             if failure is None or self.asker.stopping:
                 break
-            if failure.item:
+            if failure.reason in UNASKED:
                 continue
             if self._replied_before:
                 break
-            if doubted is not None or failure.reason not in DOUBTFUL:
-                again = "; another clip fared no better" if doubted is not None else ""
+            refused += 1
+            if failure.item and refused < REFUSED:
+                continue
+            if doubted is not None or failure.item or failure.reason not in DOUBTFUL:
+                again = "; other clips fared no better" if refused > 1 else ""
                 self.asker.stop("fatal", f"{failure}{again}")
                 break
             doubted = ask
@@ -307,6 +312,7 @@ class Engine:
 
     def _outage(self, line: str) -> None:
         self.store.add_event("outage", line)
+        self._soon_commit()
         self._warn(line)
 
     def _limit_changed(self, limit: int, why: str) -> None:
