@@ -21,7 +21,7 @@ from overtone.judges import reader, record
 from overtone.judges.policy import Judge
 from overtone.metrics.choice import SIGNATURE
 from overtone.report.html import write_report
-from overtone.runs.asking import wait
+from overtone.runs.blocking import wait
 from overtone.runs.store import Store
 from overtone.schema import Option, Score
 from overtone.spec import parse_spec

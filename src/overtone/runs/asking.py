@@ -164,9 +164,7 @@ class Asker:
                 try:
                     self._spend()
                     attempt += 1
-                    started = time.perf_counter()
-                    reply = await self._ask(request)
-                    latency = time.perf_counter() - started
+                    reply, latency = await self._ask(request)
                     self.limiter.succeeded()
                     self._replied = True
                     self._failures.clear()
@@ -188,8 +186,7 @@ class Asker:
                             wait = self._look(failure, looks)
                     elif looks:
                         looks = self._back()
-                    line = f"{request.key.item} [{request.key.condition}] {failure}; again in {wait:.1f} s"
-                    self._log(line)
+                    self._log(f"{request.key.item} [{request.key.condition}] {failure}; again in {wait:.1f} s")
                 finally:
                     self.limiter.release()
                 if not await self._sleep(wait):
@@ -236,10 +233,12 @@ class Asker:
         self._present.set()
         return 0
 
-    async def _ask(self, request: Request) -> Reply:
-        """One attempt. An exception in a model's own code is a failure of this request."""
+    async def _ask(self, request: Request) -> tuple[Reply, float]:
+        """One attempt: the reply, and the seconds it took. An exception in a model's own code is a failure of it."""
+        started = time.perf_counter()
         try:
             reply = await self.model.ask(request)
+            latency = time.perf_counter() - started
             if not isinstance(reply, Reply):
                 raise TypeError(f"ask() returned {type(reply).__name__}, not a Reply")
             reply = _bounded(reply)
@@ -248,7 +247,7 @@ class Asker:
         except Exception as error:
             raise ModelFailure("exception", raised(error)[:SHORT]) from error
         self._charge(reply)
-        return self._checked(reply)
+        return self._checked(reply), latency
 
     def _count(self, failure: ModelFailure) -> None:
         """Stop after too many failures for one reason without a reply in between."""
