@@ -158,10 +158,12 @@ def test_every_accent_and_background_has_a_line_of_its_own(tmp_path: Path) -> No
     for file, labels in heard.items():
         rows = [utterance(f"{file}{n}", label, f"{file}/{n}.wav", label) for n, label in enumerate(labels)]
         write(data, file, rows)
-    with (
-        OpenAIServer(speech=False) as model,
-        JudgeServer(verdict=lambda asked: {"rating_accent": 4, "rating_environment": 4}) as judge,
-    ):
+
+    def verdict(asked: object) -> dict[str, int | str]:
+        about_accent = '"rating_accent"' in str(getattr(asked, "text", ""))
+        return {"rating_accent" if about_accent else "rating_environment": 4}
+
+    with OpenAIServer(speech=False) as model, JudgeServer(verdict=verdict) as judge:
         spec = f"openai:any?base_url={model.base_url}&speech=no"
         flags = ["--data", str(data), "--out", str(out), "--model", spec, "--prompt", "zero", "-q"]
         assert main(["run", "sd-eval", *flags, "--judge", judge.spec()]) == 0
