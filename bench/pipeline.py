@@ -1,5 +1,5 @@
 """The harness alone: items per second with a model that answers at once, clips, durable store, scores and tables
-included, and the memory that many items take.
+included, and the memory that a run of many items and its report take.
 
     python -m bench.pipeline [--items 20000] [--memory-items 200000] [--inspect PYTHON]
 """
@@ -15,9 +15,10 @@ from pathlib import Path
 
 from bench import data, inspect_peer
 
-CHILD = """
-import asyncio, resource, sys, time
+RUN = """
+import asyncio, sys, time
 from pathlib import Path
+from bench.memory import peak
 from overtone import registry
 from overtone.runs.session import Hooks, execute
 from overtone.runs.settings import resolve
@@ -33,20 +34,34 @@ scored = time.perf_counter()
 from overtone.report.terminal import print_run
 print_run(settings.folder)
 shown = time.perf_counter()
-n = outcome.answered
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(f"RESULT {n} {asked - began:.2f} {scored - asked:.2f} {shown - scored:.2f} {peak:.0f}")
+print(f"RESULT {outcome.answered} {asked - began:.2f} {scored - asked:.2f} {shown - scored:.2f} {peak():.0f}")
+"""
+
+REPORT = """
+import sys, time
+from pathlib import Path
+from bench.memory import peak
+from overtone.report.html import write_report
+began = time.perf_counter()
+page = write_report([Path(sys.argv[1])], Path(sys.argv[2]))
+print(f"RESULT {time.perf_counter() - began:.2f} {peak():.0f} {page.stat().st_size / 1e6:.0f}")
 """
 
 
 def measure(folder: Path, items: int) -> tuple[float, ...]:
+    """Do a run of this many questions; returns answered, seconds to ask, score and show, and its peak in MB."""
     made = data.make(folder / f"data{items}", scripts=100, questions=items)
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(made), str(folder / f"run{items}")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return _child(RUN, made, folder / f"run{items}")
+
+
+def measure_report(folder: Path, items: int) -> tuple[float, ...]:
+    """Report the run that `measure` did; returns seconds, the report's peak in MB and the size of its file in MB."""
+    return _child(REPORT, folder / f"run{items}", folder / f"report{items}.html")
+
+
+def _child(code: str, *arguments: Path) -> tuple[float, ...]:
+    words = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     found = re.search(r"RESULT (.+)", done.stdout)
     if not found:
         sys.exit(done.stderr)
@@ -72,7 +87,10 @@ def main() -> None:
             )
         if args.memory_items:
             n, asked, scored, shown, peak = measure(Path(name), args.memory_items)
-            print(f"{n:.0f} items: {n / (asked + scored + shown):.0f} items/s in all, peak memory {peak:.0f} MB")
+            print(f"{n:.0f} items: {n / (asked + scored + shown):.0f} items/s in all")
+            print(f"peak memory of the run, from plan to tables: {peak:.0f} MB")
+            seconds, peak, size = measure_report(Path(name), args.memory_items)
+            print(f"peak memory of its report: {peak:.0f} MB ({size:.0f} MB written in {seconds:.0f} s)")
 
 
 if __name__ == "__main__":

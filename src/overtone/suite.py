@@ -24,6 +24,7 @@ class Scored(Struct, frozen=True):
     repeat: int
     values: Mapping[str, float | None]
     told: Mapping[str, str] = {}
+    item_id: str = ""  # `item` has none where equal items share one object
 
 
 Groups = Sequence[Sequence[Scored]]  # replies, the variants of one utterance together

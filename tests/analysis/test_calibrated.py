@@ -25,8 +25,8 @@ def reading(conditions: Sequence[str] = ("enhance/audio",), shift: float = 0.8, 
         for number, worth in enumerate(TRUTH):
             for repeat in range(repeats):
                 item = Item(f"i{number}", "b", 3, "converse", "conversation", f"c{number}", f"s{number}", "target", ())
-                answer = Answer(len(answers), item, condition, repeat, ANSWERED)
-                answer.scores[METRIC] = Score(METRIC, f"{METRIC}|v1", min(5.0, worth + shift))
+                scores = {METRIC: Score(METRIC, f"{METRIC}|v1", min(5.0, worth + shift))}
+                answer = Answer(len(answers), item, condition, repeat, ANSWERED, scores=scores, item_id=item.id)
                 answers.append(answer)
     return Reading(Path("run"), {}, [], answers, {METRIC: ""}, [], len(TRUTH), lambda sha: Path(sha))
 

@@ -72,7 +72,7 @@ def test_what_was_measured_differently_in_the_two_runs_is_left_out(tmp_path: Pat
 def test_a_reply_without_a_score_takes_its_pair_with_it(tmp_path: Path) -> None:
     reading = make(tmp_path)
     answer = next(a for a in reading.answers if a.item.case == "human/s1/target" and a.item.task == "converse")
-    answer.scores.clear()
+    answer.scores = {}
     row = overall(source(reading), "cspeechrel")
     assert (row.difference.scored, row.difference.asked) == (2, 3)
     assert (row.first.value, row.second.value) == (4.0, 3.0)

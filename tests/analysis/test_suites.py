@@ -36,6 +36,7 @@ SUITE = Suite(
                 Column("groups", "Whole groups", "accuracy", reduce=all_right),
                 Column("rating", "Rating", "rating", kind="number"),
             ),
+            differences="Main, differences",
         ),
         Headline("by-cue", "By cue", (Column("acc", "Accuracy", "accuracy"),), rows="cue"),
     ),
@@ -73,6 +74,19 @@ def test_a_headline_is_made_of_the_replies_that_count(toy: None, tmp_path: Path)
     cases = dict(under(open_run(tmp_path / "run")))
     assert cases["suite/by-cue/task/audio/sad/acc"] == [f"synthesis/s{n}/target" for n in (1, 2, 3)]
     assert len(cases["suite/main/task/audio/acc"]) == 3 and cases["suite/main/task/audio/rating"] == []
+
+
+@pytest.mark.parametrize("light", [False, True])
+def test_conditions_are_compared_item_by_item(toy: None, tmp_path: Path, light: bool) -> None:
+    made = Maker(tmp_path / "run")
+    for n, (heard, read) in enumerate(((1.0, 0.0), (1.0, 1.0), (0.0, 0.0), (1.0, 1.0))):
+        one = item(f"s{n}/0", "choose", script=f"s{n}")
+        for condition, value in (("task/audio", heard), ("task/transcript", read)):
+            made.answered(one, "A", Score("accuracy", "accuracy|v1", value), condition=condition)
+    made.store.commit()
+    tables = suite_tables(open_run(tmp_path / "run", light=light))
+    (row,) = next(table for table in tables if table.headline.key == "main-differences").rows
+    assert row.cells[0] is not None and row.cells[0].value == 0.25
 
 
 def test_a_group_that_is_drawn_twice_counts_as_two(toy: None, tmp_path: Path) -> None:

@@ -133,6 +133,8 @@ def test_the_ledger_counts_reasons_refusals_unreadable_replies_and_pending_asks(
     assert [(r.reason, r.count) for r in summary.ledger.of("failure")] == [("timeout", 5), ("server", 1)]
     assert len(summary.ledger.of("failure")[0].places) == 3
     assert summary.ledger.of("extraction")[0].reason == "hedged"
+    (place,) = summary.ledger.of("extraction")[0].places
+    assert (place.item, place.detail) == ("h", "The answer is None"), "also where replies are not kept in memory"
     assert summary.ledger.of("refusal")[0].places[0].detail == "I cannot"
     assert summary.ledger.pending == 1
 

@@ -90,7 +90,7 @@ def _joined(reading: Reading, labels: people.Labels) -> list[tuple[Answer, str]]
     index: dict[str, list[Answer]] = {}
     for answer in reading.answers:
         if answer.item.task == "converse" and answer.answered:
-            for name in dict.fromkeys((answer.item.id, answer.item.case)):
+            for name in dict.fromkeys((answer.item_id, answer.item.case)):
                 index.setdefault(name, []).append(answer)
     several = {a.repeat for a in reading.answers} != {0}
     out: list[tuple[Answer, str]] = []

@@ -6,15 +6,17 @@ the same clip, so a wrong reply can be followed back to where the chain broke.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from overtone.analysis.measures import chosen, picked, status
-from overtone.analysis.reading import Answer, read
+from overtone.analysis.reading import Answer, Reading, read
 from overtone.errors import UsageError
-from overtone.runs.store import Store
+from overtone.runs.store import Part, Store
 from overtone.schema import Item, Score
+
+BATCH = 1_000  # asks that are read whole at a time; a case is never divided
 
 
 class Said(Struct, frozen=True, omit_defaults=True):
@@ -68,10 +70,37 @@ class CaseView(Struct, frozen=True):
 
 def case(store: Store, case_id: str) -> CaseView:
     """The linked view of one case of a run. Raises UsageError when the run has no such case."""
-    views = views_of(read(store, case=case_id).answers)
+    views = views_of(read(store, Part(case=case_id)).answers)
     if case_id not in views:
         raise UsageError(f"{store.folder} has no case {case_id!r}; cases are named like 'synthesis/id_854/target'")
     return views[case_id]
+
+
+def asks_by_case(reading: Reading) -> dict[str, list[int]]:
+    """The asks of every case, cases and asks in the run's order."""
+    asks: dict[str, list[int]] = {}
+    for answer in reading.answers:
+        asks.setdefault(answer.item.case, []).append(answer.ask)
+    return asks
+
+
+def views(reading: Reading, asks: Iterable[list[int]]) -> Iterator[CaseView]:
+    """The view of each case whose asks are given, one after the other. They are read from the run's store a few at a
+    time, so that a run of any length can be shown."""
+    with Store.read(reading.folder) as store:
+        batch: list[list[int]] = []
+        for case_asks in asks:
+            if batch and sum(map(len, batch)) + len(case_asks) > BATCH:
+                yield from _whole_views(store, batch)
+                batch = []
+            batch.append(case_asks)
+        yield from _whole_views(store, batch)
+
+
+def _whole_views(store: Store, batch: list[list[int]]) -> Iterator[CaseView]:
+    answers = {a.ask: a for a in read(store, Part(asks=[ask for asks in batch for ask in asks])).answers}
+    for asks in batch:
+        yield from views_of(answers[ask] for ask in asks).values()
 
 
 def views_of(answers: Iterable[Answer]) -> dict[str, CaseView]:

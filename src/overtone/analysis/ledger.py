@@ -5,7 +5,7 @@ Nothing is dropped in silence: each line has its count and points at some of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -44,7 +44,8 @@ PENDING = "pending"
 KINDS = ("failure", "refusal", "extraction", "unscored", "note")
 
 
-def make_ledger(answers: Iterable[Answer]) -> Ledger:
+def make_ledger(answers: Iterable[Answer], text_of: Callable[[Answer], str] = lambda answer: "") -> Ledger:
+    """Count what went wrong in these answers. `text_of` reads the reply of an answer that has it not in memory."""
     counts: dict[tuple[str, str], int] = {}
     places: dict[tuple[str, str], list[Place]] = {}
     pending = 0
@@ -56,7 +57,9 @@ def make_ledger(answers: Iterable[Answer]) -> Ledger:
         counts[key] = counts.get(key, 0) + 1
         shown = places.setdefault(key, [])
         if len(shown) < SHOWN:
-            shown.append(Place(answer.item.case, answer.item.id, answer.condition, detail[:300]))
+            if kind == "extraction" and not answer.replies:
+                detail = text_of(answer)
+            shown.append(Place(answer.item.case, answer.item_id, answer.condition, detail[:300]))
     ordered = sorted(counts, key=lambda key: (KINDS.index(key[0]), -counts[key], key[1]))
     return Ledger([LedgerRow(key[0], key[1], counts[key], places[key]) for key in ordered], pending)
 

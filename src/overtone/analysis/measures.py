@@ -7,6 +7,7 @@ came (a failure, or still pending) or could not be scored is missing, and moves 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -344,7 +345,7 @@ def meant(answer: Answer) -> str:
     would be right, else the option's own words; "" where none was chosen."""
     letter = chosen(answer)
     option = next((o for o in answer.item.options if o.letter == letter), None) if letter else None
-    return "" if option is None else option.provenance or option.text or letter
+    return "" if option is None else option.provenance or option.text or answer.choice or letter
 
 
 def accuracy(answers: Iterable[Answer], belongs: Callable[[Item], bool]) -> Accuracy | None:
@@ -356,37 +357,40 @@ def accuracy(answers: Iterable[Answer], belongs: Callable[[Item], bool]) -> Accu
         estimate([(a.value(metric), a.item.group) for a in chosen], kind="proportion", good=1.0, bad=0.0)
         for metric in ("accuracy", "accuracy_strict")
     )
-    scored = [(a, value) for a in chosen if (value := a.value("accuracy")) is not None]
-    parsed = [(a, value) for a, value in scored if status(a) == "parsed"]
-    statuses: dict[str, int] = {}
-    for a, _ in scored:
-        statuses[status(a)] = statuses.get(status(a), 0) + 1
-    shares = [1 / len(a.item.options) for a, _ in scored if a.item.options]
+    scored = [a for a in chosen if a.value("accuracy") is not None]
+    parsed = [(a.value("accuracy"), a.item.group) for a in scored if status(a) == "parsed"]
+    statuses = Counter(map(status, scored))
+    shares = [1 / len(a.item.options) for a in scored if a.item.options]
     chance = math.fsum(shares) / len(shares) if shares else None
     return Accuracy(
         questions=headline,
         tasks=_over_tasks(chosen, scored),
         strict=strict,
-        of_parsed=estimate([(value, a.item.group) for a, value in parsed], kind="proportion"),
+        of_parsed=estimate(parsed, kind="proportion"),
         corrected=correct(headline, chance),
         chance=chance,
-        right=sum(value == 1 for _, value in scored),
+        right=sum(a.value("accuracy") == 1 for a in scored),
         parsed=len(parsed),
         statuses=dict(sorted(statuses.items(), key=lambda kv: -kv[1])),
     )
 
 
-def _over_tasks(chosen: list[Answer], scored: list[tuple[Answer, float]]) -> Estimate:
+def _over_tasks(chosen: list[Answer], scored: list[Answer]) -> Estimate:
     found = cluster.mean_of_means(
-        [value for _, value in scored], [a.item.category for a, _ in scored], [a.item.group for a, _ in scored]
+        [a.value("accuracy") or 0.0 for a in scored],
+        [a.item.category for a in scored],
+        [a.item.group for a in scored],
     )
-    bounds: list[float | None] = []
-    for fill in (1.0, 0.0):
-        by_task: dict[str, list[float]] = {}
-        for a in chosen:
-            value = a.value("accuracy")
-            by_task.setdefault(a.item.category, []).append(fill if value is None else value)
-        bounds.append(math.fsum(math.fsum(v) / len(v) for v in by_task.values()) / len(by_task))
+    by_task: dict[str, list[float]] = {}
+    for a in scored:
+        by_task.setdefault(a.item.category, []).append(a.value("accuracy") or 0.0)
+    asked = Counter(a.item.category for a in chosen)
+    right = {task: math.fsum(by_task.get(task, ())) for task in asked}
+    missing = {task: count - len(by_task.get(task, ())) for task, count in asked.items()}
+    bounds = [
+        math.fsum((right[task] + fill * missing[task]) / count for task, count in asked.items()) / len(asked)
+        for fill in (1.0, 0.0)
+    ]
     return from_interval(found, max(found.low, 0.0), min(found.high, 1.0), len(chosen), bounds[0], bounds[1])
 
 

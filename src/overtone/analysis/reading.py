@@ -1,40 +1,51 @@
 """A run read into memory once: every ask with its replies, its failure and the scores to be used.
 
-Everything else in this room works on a `Reading`, so that a summary and a case browser agree to the last reply.
+Everything else in this room works on a `Reading`, so that a summary and a case browser agree to the last reply. A run
+may have hundreds of thousands of asks, so a reading keeps little of each, and `whole` reads the rest of a few.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import math
+import operator
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from overtone.languages import is_unspaced, language_of
-from overtone.runs.store import ANSWERED, FAILED, Failure, Store, StoredReply
-from overtone.schema import Item, Option, Score, Turn
+from overtone.runs.rows import Beside
+from overtone.runs.store import ANSWERED, FAILED, Failure, Part, Store, StoredReply
+from overtone.schema import Item, Key, Option, Score, Turn
+
+Scores = Mapping[str, Score]  # metric → score
+_NONE: Scores = MappingProxyType({})
+_NO_TURN: Mapping[int, Scores] = MappingProxyType({})
+_SHARED = 20_000  # sets of scores to remember at a time, for others to share
 
 
-class Answer(Struct):
-    """What became of one ask: an item under a condition, the repeat-th time."""
+class Answer(Struct, gc=False):
+    """What became of one ask: an item under a condition, the repeat-th time. Answers may share their scores."""
 
     ask: int
     item: Item
     condition: str
     repeat: int
     state: int
-    replies: list[StoredReply] = field(default_factory=list)
+    replies: tuple[StoredReply, ...] = ()
     failure: Failure | None = None
-    scores: dict[str, Score] = field(default_factory=dict)  # of its last reply
-    earlier: dict[int, dict[str, Score]] = field(default_factory=dict)  # turn → scores of the reply to it
+    scores: Scores = _NONE  # of its last reply
+    earlier: Mapping[int, Scores] = _NO_TURN  # turn → scores of the reply to it
     item_id: str = ""  # also where the item was lightened: pairs an ask with that of another run
     content: int = 0  # hash of the whole item, within this process: tells whether two runs asked the same
+    choice: str = ""  # names the option chosen where the item was lightened, the same for the same words
 
     @property
     def answered(self) -> bool:
@@ -79,60 +90,85 @@ class Reading(Struct):
         return Path(self.meta["root"]) if self.meta.get("root") else None
 
 
-def read(store: Store, *, case: str | None = None, light: bool = False) -> Reading:
-    """Everything a run holds, or what it holds of one case.
+def read(store: Store, part: Part | None = None, *, light: bool = False) -> Reading:
+    """Everything a run holds, or what it holds of a part.
 
     A `light` reading is enough for a summary and no more: equal items share one object without words, texts or id,
     and the replies to questions and transcriptions are left out, so that a long run's tables fit into memory.
     """
-    shared: dict[Item, Item] = {}
-    answers = {}
-    items = set()
+    selection = store.selection()
+    silent = store.silent_judges() if part is None else {}
     languages: Counter[str] = Counter()
+    texts: set[str] = set()  # ids of the items whose language is counted
+    replies = Beside((reply.ask, reply) for reply in store.replies(part, light=light))
+    failures = Beside((failure.ask, failure) for failure in store.failures(part))
+    scores = Beside(store.scores(part))
+    lighten, share = _Lightening(), _Sharing()
+    answers: list[Answer] = []
     last: Item | None = None
-    for ask, state in store.asks(case=case):
+    for ask, state in store.asks(part):
         if last is not ask.item:
             last = item = ask.item
-            if last.id not in items and last.task != "choose":
-                languages[language_of(last.language, _sample(last))] += 1
-            items.add(last.id)
             content = hash(last)
+            if last.task != "choose" and last.id not in texts:
+                texts.add(last.id)
+                languages[language_of(last.language, _sample(last))] += 1
             if light:
-                item = _lightened(last)
-                item = shared.setdefault(item, item)
-        answers[ask.id] = Answer(ask.id, item, sys.intern(ask.condition), ask.repeat, state)
-        answers[ask.id].item_id, answers[ask.id].content = last.id, content
-    for reply in store.replies(light=light):
-        if reply.ask in answers:
-            answers[reply.ask].replies.append(reply)
-    for failure in store.failures():
-        if failure.ask in answers:
-            answers[failure.ask].failure = failure
-
-    selection = store.selection()
-    silent = store.silent_judges()
-    for ask_id, score in store.scores():
-        if ask_id in answers:
-            answers[ask_id].scores[score.metric] = score
-    for ask_id, turn, score in store.turn_scores():
-        if ask_id in answers:
-            answers[ask_id].earlier.setdefault(turn, {})[score.metric] = score
+                item = lighten(last)
+        failed = failures.of(ask.id)
+        answers.append(
+            Answer(
+                ask.id,
+                item,
+                sys.intern(ask.condition),
+                ask.repeat,
+                state,
+                tuple(replies.of(ask.id)),
+                failed[0] if failed else None,
+                share(scores.of(ask.id)),
+                item_id=last.id,
+                content=content,
+            )
+        )
+        if light:
+            answers[-1].choice = _choice(last, answers[-1].scores)
+    for turn, rows in itertools.groupby(store.turn_scores(part), operator.itemgetter(1)):
+        scores = Beside((ask_id, score) for ask_id, _, score in rows)
+        for answer in answers:
+            if found := scores.of(answer.ask):
+                answer.earlier = {**answer.earlier, turn: share(found)}
     return Reading(
         store.folder,
         store.meta(),
         store.events(),
-        list(answers.values()),
+        answers,
         {name: signature for name, signature in selection.shown.items() if name not in silent},
         [
             *selection.notes.values(),
             *_silent_notes([name for name, asked in silent.items() if asked]),
             *_of_languages(languages),
         ],
-        len(items),
+        store.item_count(part),
         store.audio_path,
         measured_twice=selection.notes,
         silent=frozenset(silent),
     )
+
+
+def whole(reading: Reading, asks: Iterable[int]) -> dict[int, Answer]:
+    """Read some asks of a run again, with all that the store holds of them: ask → answer."""
+    wanted = tuple(sorted(set(asks)))
+    if not wanted:
+        return {}
+    with Store.read(reading.folder) as store:
+        return {answer.ask: answer for answer in read(store, Part(asks=wanted)).answers}
+
+
+def last_text(reading: Reading, answer: Answer) -> str:
+    """Read the text of an answer's last reply from the run's store; "" where it has none."""
+    with Store.read(reading.folder) as store:
+        reply = store.reply(Key(answer.item_id, answer.condition, answer.repeat, max(len(answer.item.turns) - 1, 0)))
+    return reply.text if reply else ""
 
 
 def _silent_notes(silent: Collection[str]) -> list[str]:
@@ -166,22 +202,59 @@ def _of_languages(languages: Counter[str]) -> list[str]:
     return [f"{note}{mixed if len(languages) > len(unspaced) else ''}."]
 
 
-def _lightened(item: Item) -> Item:
-    """What a summary needs of an item: where it belongs, what its options and turns stand for, its transcript."""
-    return msgspec.structs.replace(
-        item,
-        id="",
-        turns=tuple(Turn(None) for _ in item.turns) if len(item.turns) > 1 else (),
-        question="",
-        topic=sys.intern(item.topic),
-        context="",
-        cue_text="",
-        other_cue="",
-        other_cue_text="",
-        reference_audio="",
-        options=tuple(Option(o.letter, "" if o.provenance else sys.intern(o.text), o.provenance) for o in item.options),
-        references=item.references if item.task == "transcribe" else (),
-    )
+class _Sharing:
+    """Equal sets of scores as one object: a question is answered in a few ways, and the store gives equal scores as one
+    object. The number remembered is bounded, because the scores of conversations rarely are equal."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], Scores] = {}
+
+    def __call__(self, scores: Sequence[Score]) -> Scores:
+        if not scores:
+            return _NONE
+        key = tuple(map(id, scores))
+        if (known := self._known.get(key)) is None:
+            if len(self._known) > _SHARED:
+                self._known.clear()
+            known = self._known[key] = {score.metric: score for score in scores}
+        return known
+
+
+class _Lightening:
+    """What a summary needs of an item: where it belongs, what its options and turns stand for, its transcript. Equal
+    items, options and names are one object."""
+
+    def __init__(self) -> None:
+        self._items: dict[Item, Item] = {}
+        self._options: dict[tuple[Option, ...], tuple[Option, ...]] = {}
+
+    def __call__(self, item: Item) -> Item:
+        options = tuple(Option(o.letter, "", o.provenance) for o in item.options)
+        made = msgspec.structs.replace(
+            item,
+            id="",
+            case=sys.intern(item.case),
+            group=sys.intern(item.group),
+            turns=tuple(Turn(None) for _ in item.turns) if len(item.turns) > 1 else (),
+            question="",
+            topic=sys.intern(item.topic),
+            context="",
+            cue_text="",
+            other_cue="",
+            other_cue_text="",
+            reference_audio="",
+            options=self._options.setdefault(options, options),
+            references=item.references if item.task == "transcribe" else (),
+        )
+        return self._items.setdefault(made, made)
+
+
+def _choice(item: Item, scores: Scores) -> str:
+    """A short name for the words of the option that was chosen; "" where the option has no words, or says what it
+    stands for."""
+    letter = scores["accuracy"].detail.get("answer") if "accuracy" in scores else None
+    option = next((o for o in item.options if o.letter == letter), None)
+    return f"{hash(option.text):x}" if option is not None and option.text and not option.provenance else ""
 
 
 def reader(names: Sequence[str]) -> Callable[[Answer], float | None]:

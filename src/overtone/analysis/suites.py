@@ -59,7 +59,7 @@ def suite_tables(reading: Reading) -> list[SuiteTable]:
     """The headline tables of the run's benchmark; none where it has none or nothing of them was asked. A table without
     a single score, such as that of a judge nobody asked, is left out beside those that have some."""
     suite = suite_of(reading.benchmark) if reading.benchmark else None
-    if suite is None:
+    if suite is None or not suite.headlines:
         return []
     scored, scales = read_scored(reading), _scales(reading)
     tables = []
@@ -87,11 +87,21 @@ def read_scored(reading: Reading) -> list[Scored]:
     suite = suite_of(reading.benchmark) if reading.benchmark else None
     columns = [column for headline in suite.headlines for column in headline.columns] if suite is not None else []
     parts = sorted({column.score for column in columns if "." in column.score})
-    rows = by_condition(reading).items()
-    return [_scored(answer, condition, judges, parts) for condition, answers in rows for answer in answers]
+    read: dict[tuple[int, int], tuple[dict[str, float | None], dict[str, str]]] = {}  # answers may share their scores
+    scored = []
+    for condition, answers in by_condition(reading).items():
+        for answer in answers:
+            known = (id(answer.scores), answer.state)
+            if known not in read:
+                read[known] = _values(answer, judges, parts)
+            scored.append(Scored(answer.item, condition, answer.repeat, *read[known], answer.item_id))
+    return scored
 
 
-def _scored(answer: Answer, condition: str, judges: dict[str, list[str]], parts: Sequence[str]) -> Scored:
+def _values(
+    answer: Answer, judges: dict[str, list[str]], parts: Sequence[str]
+) -> tuple[dict[str, float | None], dict[str, str]]:
+    """The values of a reply's scores by name, and what their details say in words."""
     values = {name: answer.value(name) for name in answer.scores}
     for part in parts:
         metric, _, key = part.partition(".")
@@ -106,14 +116,16 @@ def _scored(answer: Answer, condition: str, judges: dict[str, list[str]], parts:
         for key, note in score.detail.items()
         if isinstance(note, str) and answer.answered
     }
-    return Scored(answer.item, condition, answer.repeat, values, told)
+    return values, told
 
 
 def under(reading: Reading) -> Iterator[tuple[str, list[str]]]:
     """Every number of the headline tables by its key, ROW/COLUMN, with the cases of the replies that count for it."""
     suite = suite_of(reading.benchmark) if reading.benchmark else None
-    scored = read_scored(reading) if suite is not None else []
-    for headline in suite.headlines if suite is not None else ():
+    if suite is None or not suite.headlines:
+        return
+    scored = read_scored(reading)
+    for headline in suite.headlines:
         for key, _, _, rows in _parts(headline, scored):
             for column in headline.columns:
                 counted = column.counted(rows)
@@ -259,9 +271,9 @@ def _paired(
     conditions = list(dict.fromkeys(condition for condition, _ in parts))
     for first, second in _apart_by_one(conditions):
         for name in dict.fromkeys(name for condition, name in parts if condition == first):
-            others = {(r.item.id, r.repeat): r for r in parts.get((second, name), [])}
+            others = {(r.item_id, r.repeat): r for r in parts.get((second, name), [])}
             mine = parts[first, name]
-            pairs = [(r, others[r.item.id, r.repeat]) for r in mine if (r.item.id, r.repeat) in others]
+            pairs = [(r, others[r.item_id, r.repeat]) for r in mine if (r.item_id, r.repeat) in others]
             named = f"{first} − {second}"
             key = f"suite/{headline.key}-differences/{named}" + (f"/{name}" if headline.rows else "")
             if pairs:

@@ -45,7 +45,7 @@ from overtone.analysis.parts import (
     wrong,
 )
 from overtone.analysis.readers import ReaderShare, reader_shares
-from overtone.analysis.reading import Answer, Reading, read
+from overtone.analysis.reading import Answer, Reading, last_text, read
 from overtone.analysis.standing import by_condition, source_note
 from overtone.analysis.style import StyleRow, style_rows
 from overtone.analysis.voice import VoiceRow, spoken
@@ -205,7 +205,7 @@ def summarise_reading(reading: Reading) -> Summary:
         failed=failed,
         pending=len(answers) - answered - failed,
         conditions=[_condition(name, found, dimensions, reading.signatures) for name, found in rows.items()],
-        ledger=make_ledger(answers),
+        ledger=make_ledger(answers, lambda answer: last_text(reading, answer)),
         signatures=reading.signatures,
         notes=[*reading.notes, *warnings],
         agreement=agreements(answers, dimensions),

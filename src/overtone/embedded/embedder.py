@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from overtone.embedded import require
 from overtone.embedded.wordpiece import WordPiece
 from overtone.errors import DataError
+from overtone.paths import sha256
 
 WIDTH, LAYERS, HEADS, LONGEST = 384, 6, 12, 256
 PLACES = 512  # the most tokens the model has places for; sentence vectors read LONGEST of them, as it was trained
@@ -84,7 +84,7 @@ class Embedder:
     def __init__(self, folder: Path) -> None:
         weights = folder / "model.safetensors"
         self.tokenizer = WordPiece(folder / "vocab.txt")
-        self.identity = f"all-MiniLM-L6-v2@{hashlib.sha256(weights.read_bytes()).hexdigest()[:12]}"
+        self.identity = f"all-MiniLM-L6-v2@{sha256(weights)[:12]}"
         tensors = read_safetensors(weights)
         try:
             self._words = tensors["embeddings.word_embeddings.weight"]

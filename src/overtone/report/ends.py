@@ -8,7 +8,7 @@ from typing import Any
 from overtone.analysis.extremes import Extreme, Extremes
 from overtone.analysis.judged import Dimension
 from overtone.analysis.measures import METRICS
-from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.reading import Answer, Reading, whole
 from overtone.analysis.summary import Summary
 from overtone.report.format import one
 from overtone.report.media import Media
@@ -21,7 +21,8 @@ def ends(
     made: list[dict[str, Any]] = []
     sounds: list[list[str]] = []
     for run, summary, reading in runs:
-        by_ask = {answer.ask: answer for answer in reading.answers}
+        shown = [c.extremes for c in summary.conditions if c.extremes is not None]
+        by_ask = whole(reading, (extreme.ask for one in shown for extreme in (*one.worst, *one.best)))
         for c in summary.conditions:
             found = c.extremes
             if found is None:

@@ -14,7 +14,7 @@ from overtone.analysis import named
 from overtone.analysis.compare import Change, Comparison, Flip, Flips, compare, sentences, share, tie_of
 from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Measure
-from overtone.analysis.reading import Answer, Reading
+from overtone.analysis.reading import Answer, Reading, whole
 from overtone.analysis.said import Sentence
 from overtone.analysis.standing import over_headline
 from overtone.report.apart import OVER
@@ -90,7 +90,9 @@ def _compared(
     cards = _Cards(here, there, names, scales, media, sounds)
     telling = {row.key for table in found.tables[:1] for row in table.rows if row.verdict}
     ordered = sorted(found.flips, key=lambda f: (f.key not in telling, not f.right_or_wrong))
-    groups = [_group(f, prefix, cards) for f in [f for f in ordered if f.worse_total or f.improved_total][:GROUPS]]
+    changed = [f for f in ordered if f.worse_total or f.improved_total][:GROUPS]
+    cards.prepare(flip for flips in changed for _, cases, _ in listed(flips) for flip in _shown(cases))
+    groups = [_group(flips, prefix, cards) for flips in changed]
     said = sorted(sentences(found), key=lambda s: s.key not in telling)
     told = [Sentence(s.text, prefix + s.key if s.key else "") for s in said]
     made = [_titled(table, found) for table in _tables(found, prefix)]
@@ -187,12 +189,16 @@ def _keyed(table: PartTable, rows: Sequence[Change], prefix: str) -> PartTable:
 # ── what flipped ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _shown(cases: Sequence[Flip]) -> list[Flip]:
+    """The flips that get a card: of a case its first."""
+    return list({flip.case: flip for flip in reversed(cases)}.values())[::-1][:SHOWN]
+
+
 def _group(flips: Flips, prefix: str, cards: _Cards) -> Group:
     halves = []
     for head, cases, total in listed(flips):
         end = "worse" if head in ("right → wrong", "largest losses") else "improved"
-        apart = list({flip.case: flip for flip in reversed(cases)}.values())[::-1]  # of a case its first
-        made = [cards.card(flip, flips) for flip in apart[:SHOWN]]
+        made = [cards.card(flip, flips) for flip in _shown(cases)]
         halves.append(Half(head, total, f"{prefix}{flips.key}/{end}", made))
     over = f", {OVER[flips.basis]}" if flips.basis in OVER and flips.basis else ""
     return Group(f"{flips.label}, {flips.condition}{over}", halves)
@@ -212,7 +218,14 @@ class _Cards:
     ) -> None:
         self.scales = scales
         self.readings, self.names, self.media, self.sounds = (first, second), names, media, sounds
-        self._asked = [{(a.item_id, a.condition, a.repeat): a for a in r.answers} for r in self.readings]
+        self._asked: list[dict[tuple[str, str, int], Answer]] = [{}, {}]
+
+    def prepare(self, flips: Iterable[Flip]) -> None:
+        """Read what both runs hold of these flips, before their cards are made."""
+        wanted = {(flip.item, flip.condition, flip.repeat) for flip in flips}
+        for asked, reading in zip(self._asked, self.readings, strict=True):
+            asks = (a.ask for a in reading.answers if (a.item_id, a.condition, a.repeat) in wanted)
+            asked.update({(a.item_id, a.condition, a.repeat): a for a in whole(reading, asks).values()})
 
     def card(self, flip: Flip, flips: Flips) -> dict[str, Any]:
         both = [asked[flip.item, flip.condition, flip.repeat] for asked in self._asked]

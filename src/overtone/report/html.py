@@ -7,14 +7,15 @@ element), the page only ever sets textContent, and a Content-Security-Policy let
 from __future__ import annotations
 
 import base64
+import contextlib
 import datetime as dt
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import jinja2
 from markupsafe import Markup
@@ -35,7 +36,7 @@ from overtone.report.flips import comparisons
 from overtone.report.ladder import ladder, read_standings
 from overtone.report.links import Links, visible
 from overtone.report.media import Media
-from overtone.report.pack import pack, to_json
+from overtone.report.pack import Chunks, pack, to_json
 from overtone.report.suites import headlines
 from overtone.report.table import PartTable
 from overtone.report.where import where
@@ -67,14 +68,42 @@ def write_report(
     if not runs:
         raise UsageError("name at least one run folder")
     check_not_folder(out)
+    with _beside(out) as file:
+        _write(runs, out, embed_audio, calibrated, arena, missing, source, data, warn, Chunks(file))
+    return out
+
+
+@contextlib.contextmanager
+def _beside(out: Path) -> Iterator[IO[bytes]]:
+    """A temporary file on the disk that the report goes to. What that disk refuses is a StoreError."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out.parent) as file:
+            yield file
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {error.strerror}; choose another file with -o") from None
+
+
+def _write(
+    runs: list[Path],
+    out: Path,
+    embed_audio: bool,
+    calibrated: Path | None,
+    arena: Path | None,
+    missing: Sequence[str],
+    source: str,
+    data: Path | None,
+    warn: Callable[[str], None],
+    chunks: Chunks,
+) -> None:
     standings = read_standings(arena) if arena else None
-    readings = sorted((open_run(folder) for folder in runs), key=lambda r: has_own_tables(r.benchmark))
+    readings = sorted((open_run(folder, light=True) for folder in runs), key=lambda r: has_own_tables(r.benchmark))
     check_source(readings, source)
     readings = [of_source(reading, source) for reading in readings]
     media = Media(out, embed_audio, data)
     labels = run_labels(readings)
     corrected = [calibrated_means(reading, calibrated) for reading in readings] if calibrated else []
-    index, chunks = pack(readings, labels, media)
+    index = pack(readings, labels, media, chunks)
     links = Links(readings, [row[0] for row in index["cases"]], corrected)
     context = _context(readings, labels, corrected)
     context["warnings"] = [*missing, *media.notes(), *context["warnings"]]
@@ -97,24 +126,19 @@ def write_report(
         .generate(
             **context,
             index=Markup(to_json(index)),
-            chunks=(Markup(to_json(chunk)) for chunk in chunks),
+            chunks=chunks,
             sounds=(media.block(number) for number in range(len(media.blocks))),
             embedded=embed_audio,
         )
     )
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=out.parent, suffix=".part", delete=False) as file:
-            try:
-                file.writelines(page)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
-        Path(file.name).chmod(0o666 & ~_umask())
-        Path(file.name).replace(out)
-    except OSError as error:
-        raise StoreError(f"cannot write {out}: {error.strerror}; choose another file with -o") from None
-    return out
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=out.parent, suffix=".part", delete=False) as file:
+        try:
+            file.writelines(page)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+    Path(file.name).chmod(0o666 & ~_umask())
+    Path(file.name).replace(out)
 
 
 def check_not_folder(out: Path) -> None:

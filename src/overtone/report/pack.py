@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
 
 import msgspec
+from markupsafe import Markup
 
-from overtone.analysis.cases import Asked, CaseView, Said, views_of
+from overtone.analysis.cases import Asked, CaseView, Said, asks_by_case, views
 from overtone.analysis.judged import Dimension, read_dimensions
 from overtone.analysis.measures import METRICS
 from overtone.analysis.reading import Reading
@@ -42,41 +45,75 @@ class Names:
         return self._known[name]
 
 
-def pack(readings: list[Reading], labels: list[str], media: Media) -> tuple[dict[str, Any], list[list[dict[str, Any]]]]:
-    """The index and the chunks of cases of several runs. Runs of one benchmark share their cases."""
+class Chunks:
+    """Blocks of cases as JSON, kept in a file until the page is written: all of them need not fit into memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._sizes: list[int] = []  # in bytes, of each block
+        self._cases = 0
+
+    def add(self, case: dict[str, Any]) -> None:
+        if self._cases % CHUNK == 0:
+            self._sizes.append(0)
+        opening = "," if self._cases % CHUNK else "["
+        self._sizes[-1] += self._file.write(f"{opening}{to_json(case)}".encode())
+        self._cases += 1
+
+    def __iter__(self) -> Iterator[Markup]:
+        self._file.seek(0)
+        for size in self._sizes:
+            yield Markup(self._file.read(size).decode() + "]")
+
+
+def pack(readings: list[Reading], labels: list[str], media: Media, chunks: Chunks) -> dict[str, Any]:
+    """The index of the cases of several runs; the cases themselves are added to `chunks`. Runs of one benchmark share
+    their cases."""
     benchmarks = {r.benchmark for r in readings}
-    cases: dict[str, list[tuple[int, CaseView]]] = {}
+    cases: dict[str, list[tuple[int, list[int]]]] = {}  # its key → the runs that have it, each with its asks
     for number, reading in enumerate(readings):
-        for name, view in views_of(reading.answers).items():
+        for name, asks in asks_by_case(reading).items():
             key = name if len(benchmarks) == 1 else f"{reading.benchmark}/{name}"
-            cases.setdefault(key, []).append((number, view))
+            cases.setdefault(key, []).append((number, asks))
     names = {n: Names() for n in ("styles", "dimensions", "cues", "categories", "conditions", "metrics", "topics")}
     rows: list[list[Any]] = []
-    packed: list[dict[str, Any]] = []
-    for key, views in cases.items():
-        first = views[0][1]
-        flags = [0] * len(readings)
-        categories: set[int] = set()
-        for number, view in views:
-            flags[number] = _flags(view)
-            categories |= {names["categories"](a.item.category) for a in view.all()}
-        rows.append(
-            [
-                key,
-                first.words,
-                names["styles"](first.style),
-                names["dimensions"](first.dimension),
-                names["cues"](first.cue),
-                sorted(categories),
-                names["topics"](first.topic),
-                flags,
-            ]
-        )
-        packed.append(_case(views, readings, names, media))
+    with contextlib.ExitStack() as stack:
+        streams = [
+            stack.enter_context(contextlib.closing(views(reading, _asks_of(number, cases.values()))))
+            for number, reading in enumerate(readings)
+        ]
+        for key, runs in cases.items():
+            viewed = [(number, next(streams[number])) for number, _ in runs]
+            rows.append(_row(key, viewed, len(readings), names))
+            chunks.add(_case(viewed, readings, names, media))
     index = {"runs": labels, "chunk": CHUNK, "cases": rows, **{name: known.list for name, known in names.items()}}
     index["about"] = [_about(name, readings) for name in names["metrics"].list]
     index["categories"] = [LABELS.get(category, category) for category in names["categories"].list]
-    return index, [packed[start : start + CHUNK] for start in range(0, len(packed), CHUNK)]
+    return index
+
+
+def _asks_of(run: int, cases: Iterable[list[tuple[int, list[int]]]]) -> Iterator[list[int]]:
+    return (asks for runs in cases for number, asks in runs if number == run)
+
+
+def _row(key: str, viewed: list[tuple[int, CaseView]], runs: int, names: dict[str, Names]) -> list[Any]:
+    """A case's line of the index."""
+    first = viewed[0][1]
+    flags = [0] * runs
+    categories: set[int] = set()
+    for number, view in viewed:
+        flags[number] = _flags(view)
+        categories |= {names["categories"](a.item.category) for a in view.all()}
+    return [
+        key,
+        first.words,
+        names["styles"](first.style),
+        names["dimensions"](first.dimension),
+        names["cues"](first.cue),
+        sorted(categories),
+        names["topics"](first.topic),
+        flags,
+    ]
 
 
 def _about(name: str, readings: list[Reading]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,28 +12,28 @@ import msgspec
 
 from overtone import registry
 from overtone.errors import MissingExtra, UsageError
-from overtone.runs.store import ANSWERED, FAILED, Failure, Store, StoredReply
+from overtone.runs.rows import Beside
+from overtone.runs.store import ANSWERED, FAILED, Store, StoredReply
 from overtone.schema import Score
 
 FORMATS = ("jsonl", "csv", "parquet")
+ROW_GROUP = 10_000  # rows of a Parquet file that are held in memory at a time
 _FORMULA = "=+-@＝＋－＠"  # some spreadsheets take the wide ones for the narrow
 _STATES = {ANSWERED: "answered", FAILED: "failed"}
 
 
 def rows(store: Store) -> Iterator[dict[str, Any]]:
     """One row for each ask and turn: what was asked, what came back, what it scored."""
-    replies: dict[int, list[StoredReply]] = {}
-    for stored in store.replies():
-        replies.setdefault(stored.ask, []).append(stored)
-    failures: dict[int, Failure] = {f.ask: f for f in store.failures()}
-    scores: dict[tuple[int, int | None], list[Score]] = {}
-    for ask_id, score in store.scores():
-        scores.setdefault((ask_id, None), []).append(score)
+    replies = Beside((reply.ask, reply) for reply in store.replies())
+    failures = Beside((failure.ask, failure) for failure in store.failures())
+    scores = Beside(store.scores())
+    earlier: dict[tuple[int, int], list[Score]] = {}  # of replies to earlier turns than the last
     for ask_id, turn, score in store.turn_scores():
-        scores.setdefault((ask_id, turn), []).append(score)
+        earlier.setdefault((ask_id, turn), []).append(score)
     for ask, state in store.asks():
         item = ask.item
-        failure = failures.get(ask.id)
+        failure = next(iter(failures.of(ask.id)), None)
+        last_scores = scores.of(ask.id)
         base: dict[str, Any] = {
             "item": item.id,
             "condition": ask.condition,
@@ -54,10 +55,10 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
             "failure": failure.reason if failure else "",
             "failure_detail": failure.detail if failure else "",
         }
-        said: list[StoredReply | None] = [*replies.get(ask.id, ())] or [None]
+        said: list[StoredReply | None] = [*replies.of(ask.id)] or [None]
         for reply in said:
             turn = reply.key.turn if reply else 0
-            given = scores.get((ask.id, turn if turn < len(item.turns) - 1 else None), [])
+            given = last_scores if turn >= len(item.turns) - 1 else earlier.get((ask.id, turn), [])
             spoken = item.turns[min(turn, len(item.turns) - 1)]
             yield {
                 **base,
@@ -155,9 +156,19 @@ def _parquet(store: Store, metrics: list[str], out: Path) -> int:
         import pyarrow.parquet
     except ImportError:
         raise MissingExtra("Parquet needs pyarrow: pip install 'overtone[export]'") from None
-    flat = [_flat(row, metrics) for row in rows(store)]
-    columns = {name: [row[name] for row in flat] for name in flat[0]} if flat else {}
     types = {f"score_{m}": pyarrow.float64() for m in metrics} | {"latency": pyarrow.float64()}
-    table = pyarrow.table({k: pyarrow.array(v, type=types.get(k)) for k, v in columns.items()})
-    pyarrow.parquet.write_table(table, out)
-    return len(flat)
+    stream = (_flat(row, metrics) for row in rows(store))
+    count, writer = 0, None
+    try:
+        while flat := list(itertools.islice(stream, ROW_GROUP)):
+            columns = {name: [row[name] for row in flat] for name in flat[0]}
+            table = pyarrow.table({k: pyarrow.array(v, type=types.get(k)) for k, v in columns.items()})
+            writer = writer or pyarrow.parquet.ParquetWriter(out, table.schema)
+            writer.write_table(table)
+            count += len(flat)
+    finally:
+        if writer is not None:
+            writer.close()
+    if not count:
+        pyarrow.parquet.write_table(pyarrow.table({}), out)
+    return count

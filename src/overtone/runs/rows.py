@@ -9,7 +9,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -22,6 +22,7 @@ from overtone.runs.spread import spread as spread_order
 from overtone.runs.strangers import MAX_TOKENS, Finite, Words, reading, select
 from overtone.schema import Item, Key, Score, Usage
 
+T = TypeVar("T")
 SHA = re.compile(r"[0-9a-f]{64}")
 _item_decoder = msgspec.json.Decoder(Item)
 _notes_decoder = msgspec.json.Decoder(tuple[str, ...])
@@ -80,12 +81,47 @@ class Failure(Struct, frozen=True):
     attempts: int
 
 
+class Part(Struct, frozen=True):
+    """Some of a run's asks: those of a case, or those named by their ids."""
+
+    case: str | None = None
+    asks: Sequence[int] = ()
+
+
+def _of(part: Part | None, column: str) -> tuple[str, Sequence[Any]]:
+    """The condition that `column`, an ask's id, belongs to the part, and the values it is given."""
+    if part is None:
+        return "1", ()
+    if part.case is not None:
+        ids = "SELECT a.id FROM items i JOIN asks a ON a.item = i.seq WHERE i.case_id = ?"
+        return f"{column} IN ({ids})", (part.case,)
+    return f"{column} IN (SELECT value FROM json_each(?))", (msgspec.json.encode(part.asks).decode(),)
+
+
+class Beside(Generic[T]):
+    """Rows of a query beside that of the asks, taken ask by ask. All queries are in the order of asks, so that none of
+    them has to be held in memory. Rows of an ask that is not there are passed over."""
+
+    def __init__(self, rows: Iterable[tuple[int, T]]) -> None:
+        self._rows = iter(rows)
+        self._next = next(self._rows, None)
+
+    def of(self, ask: int) -> list[T]:
+        found = []
+        while self._next is not None and self._next[0] <= ask:
+            if self._next[0] == ask:
+                found.append(self._next[1])
+            self._next = next(self._rows, None)
+        return found
+
+
 class Rows:
     """The reading half of a store."""
 
     def __init__(self, folder: Path, db: sqlite3.Connection) -> None:
         self.folder = folder
         self.db = db
+        self._selected: tuple[tuple[int, int], Selection] | None = None  # the state of the database it is true of
 
     def meta(self) -> dict[str, str]:
         with reading(self.folder):
@@ -100,6 +136,13 @@ class Rows:
         with reading(self.folder):
             for (body,) in select(self.db, tuple[bytes], "SELECT body FROM items ORDER BY seq"):
                 yield decode_item(body)
+
+    def item_count(self, part: Part | None = None) -> int:
+        """How many items have asks."""
+        which, given = _of(part, "id")
+        with reading(self.folder):
+            ((count,),) = select(self.db, tuple[int], f"SELECT count(DISTINCT item) FROM asks WHERE {which}", given)
+        return count
 
     def cases(self) -> list[tuple[str, str]]:
         """Every case with its cue, in the benchmark's order."""
@@ -165,11 +208,13 @@ class Rows:
                 found[ask] = Ask(ask, item, condition, repeat, told)
         return [found[ask] for ask in ids]
 
-    def replies(self, *, light: bool = False) -> Iterator[StoredReply]:
+    def replies(self, part: Part | None = None, *, light: bool = False) -> Iterator[StoredReply]:
         """Every reply in the order of the asks; of a `light` reading those in conversations, refusals and such with
         notes: of other replies nothing is needed beside their scores."""
-        which = "WHERE i.task = 'converse' OR r.refused OR r.notes <> x'5b5d' " if light else ""
-        return self._replies(f"{which}ORDER BY r.ask, r.turn")
+        which, given = _of(part, "r.ask")
+        if light:
+            which += " AND (i.task = 'converse' OR r.refused OR r.notes <> x'5b5d')"
+        return self._replies(f"WHERE {which} ORDER BY r.ask, r.turn", given)
 
     def reply(self, key: Key) -> StoredReply | None:
         """The reply under a key, or None."""
@@ -205,25 +250,26 @@ class Rows:
             row = self.db.execute("SELECT sent FROM replies WHERE ask = ? AND turn = ?", (ask, turn)).fetchone()
             return msgspec.json.decode(row[0], type=list[dict[str, Any]]) if row else []
 
-    def failures(self) -> Iterator[Failure]:
+    def failures(self, part: Part | None = None) -> Iterator[Failure]:
+        which, given = _of(part, "f.ask")
         sql = (
             "SELECT f.ask, i.id, a.condition, a.repeat, f.turn, f.reason, f.detail, f.attempts FROM failures f "
-            "JOIN asks a ON a.id = f.ask JOIN items i ON i.seq = a.item ORDER BY f.ask"
+            f"JOIN asks a ON a.id = f.ask JOIN items i ON i.seq = a.item WHERE {which} ORDER BY f.ask"
         )
         with reading(self.folder):
-            for row in select(self.db, tuple[int, str, str, int, int, str, str, int], sql):
+            for row in select(self.db, tuple[int, str, str, int, int, str, str, int], sql, given):
                 yield Failure(row[0], Key(row[1], row[2], row[3], row[4]), row[5], row[6], row[7])
 
-    def asks(self, *, case: str | None = None) -> Iterator[tuple[Ask, int]]:
-        """Every ask with its state, in order; of one case if given."""
-        where, args = ("WHERE i.case_id = ?", (case,)) if case is not None else ("", ())
+    def asks(self, part: Part | None = None) -> Iterator[tuple[Ask, int]]:
+        """Every ask with its state, in the order of their ids."""
+        which, given = _of(part, "a.id")
         sql = (
             "SELECT a.id, i.body, a.condition, a.repeat, a.state FROM asks a JOIN items i ON i.seq = a.item "
-            f"{where} ORDER BY a.id"
+            f"WHERE {which} ORDER BY a.id"
         )
         body, item = b"", None
         with reading(self.folder):
-            for row in select(self.db, tuple[int, bytes, str, int, int], sql, args):
+            for row in select(self.db, tuple[int, bytes, str, int, int], sql, given):
                 if item is None or row[1] != body:  # the asks of one item stand together
                     body, item = row[1], decode_item(row[1])
                 yield Ask(row[0], item, row[2], row[3]), row[4]
@@ -284,7 +330,14 @@ class Rows:
             return [metric for (metric,) in select(self.db, tuple[str], sql)]
 
     def selection(self) -> Selection:
-        """Return which measurement of each metric is shown. All readers of scores use it."""
+        """Return which measurement of each metric is shown. All readers of scores use it. It takes a look at every
+        score, so it is made again only after somebody has written to the store."""
+        state = (self.db.execute("PRAGMA data_version").fetchone()[0], self.db.total_changes)
+        if self._selected is None or self._selected[0] != state:
+            self._selected = state, self._select()
+        return self._selected[1]
+
+    def _select(self) -> Selection:
         scored = "(kind = 'reply' OR kind LIKE 'turn %')"
         with reading(self.folder):
             texts = dict(select(self.db, tuple[int, str], "SELECT id, text FROM signatures"))
@@ -300,28 +353,29 @@ class Rows:
         measurements = [Measurement(m, number, texts[number], values.get((m, number), 0)) for m, number in held]
         return select_measurements(measurements, read_history(self.meta()))
 
-    def scores(self, *, every: bool = False) -> Iterator[tuple[int, Score]]:
+    def scores(self, part: Part | None = None, *, every: bool = False) -> Iterator[tuple[int, Score]]:
         """Read the scores of every ask's last reply: of each metric the selected measurement, or with `every` all that
         were stored. Equal scores are one object: most replies are scored in a few ways."""
-        return ((ask, score) for ask, _, score in self._scores("s.kind = 'reply'", every))
+        return ((ask, score) for ask, _, score in self._scores("s.kind = 'reply'", part, every))
 
-    def turn_scores(self, *, every: bool = False) -> Iterator[tuple[int, int, Score]]:
+    def turn_scores(self, part: Part | None = None, *, every: bool = False) -> Iterator[tuple[int, int, Score]]:
         """Read the scores of replies to earlier turns than the last, each with its ask and its turn."""
         with reading(self.folder):
-            for ask, kind, score in self._scores("s.kind LIKE 'turn %'", every):
+            for ask, kind, score in self._scores("s.kind LIKE 'turn %'", part, every):
                 yield ask, int(kind.removeprefix("turn ")), score
 
-    def _scores(self, which: str, every: bool) -> Iterator[tuple[int, str, Score]]:
+    def _scores(self, kind: str, part: Part | None, every: bool) -> Iterator[tuple[int, str, Score]]:
         ranks = None if every else self.selection().ranks
+        which, given = _of(part, "s.subject")
         known: dict[tuple[Any, ...], Score] = {}
         details: dict[bytes, dict[str, float | int | str | None]] = {}
         sql = (
             "SELECT s.subject, s.kind, s.metric, s.signature, s.value, s.reason, s.detail FROM scores s "
-            f"WHERE {which} ORDER BY s.kind, s.subject, s.metric, s.signature"
+            f"WHERE {kind} AND {which} ORDER BY s.kind, s.subject, s.metric, s.signature"
         )
         with reading(self.folder):
             texts = dict(select(self.db, tuple[int, str], "SELECT id, text FROM signatures"))
-            rows = select(self.db, tuple[int, str, str, int, Finite | None, str, bytes], sql)
+            rows = select(self.db, tuple[int, str, str, int, Finite | None, str, bytes], sql, given)
             for row in rows if ranks is None else _selected(rows, ranks):
                 told = row[2:]
                 score = known.get(told)

@@ -20,12 +20,12 @@ import msgspec
 from overtone.errors import StoreError
 from overtone.paths import shown
 from overtone.runs.database import clear_errors, connect, network_file_system
-from overtone.runs.rows import SHA, Ask, Failure, Rows, StoredReply, decode_item
+from overtone.runs.rows import SHA, Ask, Failure, Part, Rows, StoredReply, decode_item
 from overtone.runs.selection import ASKED, read_history, record
 from overtone.runs.strangers import check_plain, check_structure, reading, schema, select
 from overtone.schema import Item, Reply, Score
 
-__all__ = ["ANSWERED", "FAILED", "PENDING", "VERSION", "Ask", "Failure", "Store", "StoredReply"]
+__all__ = ["ANSWERED", "FAILED", "PENDING", "VERSION", "Ask", "Failure", "Part", "Store", "StoredReply"]
 
 VERSION = 1
 APPLICATION = 0x0F372020
