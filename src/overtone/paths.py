@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from overtone.errors import DataError
+from overtone.errors import DataError, UsageError
+
+SHOWN = 80  # characters of a name that is too long to be shown whole
 
 
 def inside(root: Path, relative: str) -> Path:
@@ -34,12 +37,34 @@ def inside(root: Path, relative: str) -> Path:
     return target
 
 
+def user_path(written: str | Path) -> Path:
+    """The path that a user wrote, with a home folder in place of `~` or `~name`. The file need not exist. Raises
+    UsageError for the home of a user there is not, and for a name that no file can have."""
+    try:
+        path = Path(written).expanduser()
+    except RuntimeError:
+        raise UsageError(f"{shown(str(written))[:SHOWN]}: there is no such home folder; write the whole path") from None
+    check_name(str(path))
+    return path
+
+
+def check_name(path: str) -> None:
+    """Refuse a path that no file can have: one that is too long, or that holds a NUL character."""
+    if "\0" in path:
+        raise UsageError(f"{shown(path)[:SHOWN]}: a file's name cannot hold a NUL character; leave it out")
+    try:
+        os.lstat(path or ".")
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise UsageError(f"{shown(path)[:SHOWN]}…: the name is too long for a file; use a shorter one") from None
+
+
 def user_data(variable: str, name: str, environ: Mapping[str, str] = os.environ) -> Path:
     """A folder of ours among the user's data: the one `variable` names, else overtone/NAME in XDG's data folder."""
     if given := environ.get(variable):
-        return Path(given).expanduser().absolute()
+        return user_path(given).absolute()
     data = environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(data).expanduser().absolute() / "overtone" / name
+    return user_path(data).absolute() / "overtone" / name
 
 
 def read_plain(path: Path, limit: int) -> bytes:

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from overtone.errors import UsageError
+from overtone.paths import user_path
 
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)  # of an environment variable
 INSECURE_VARIABLE = "OVERTONE_INSECURE"
@@ -90,7 +91,7 @@ def executable(name: str, where: str) -> Path:
     """
     if "/" not in name and (installed := shutil.which(name)):
         return Path(installed)
-    given = Path(name).expanduser()
+    given = user_path(name)
     if given.is_file():
         path = given.resolve()
     else:

@@ -93,12 +93,15 @@ def _article(to: type) -> str:
 
 
 def parse_spec(text: str) -> Spec:
-    """Split at the first `:` and the last `?`; the query is percent-decoded. Secrets are refused, never stored."""
+    """Split at the first `:` and the last `?`; the query is percent-decoded. Secrets are refused, never stored. So is a
+    NUL character, which neither a file's name nor a program's argument can have."""
     head, mark, query = text.rpartition("?")
     if not mark:
         head, query = text, ""
     kind, _, name = head.partition(":")
     kind = kind.strip().lower()
+    if "\0" in text:
+        raise UsageError(f"not a SPEC: {_redact(text)!r} holds a NUL character; leave it out")
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", kind):
         raise UsageError(f"not a SPEC: {_redact(text)!r}; write kind:name?key=value, e.g. openai:gpt-4o-audio-preview")
     if _USER_INFO.search(name):
@@ -109,6 +112,8 @@ def parse_spec(text: str) -> Spec:
     for pair in query.split("&") if query else []:
         key, eq, value = pair.partition("=")
         key, value = unquote(key), unquote(value)
+        if "\0" in key + value:
+            raise UsageError(f"{_redact(text)!r}: {key!r} holds a NUL character (%00); leave it out")
         if not eq or not key:
             raise UsageError(f"{_redact(text)!r}: {key!r} is not key=value")
         if key in options:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 
 from overtone import registry
 from overtone.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, OvertoneError
-from overtone.paths import shown, shown_lines
+from overtone.paths import SHOWN, shown, shown_lines
 from overtone.safety import insecure
 from overtone.spec import suggest
 from overtone.version import __version__
@@ -41,6 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words[0] in ("--version", "-V"):
             print(f"overtone {__version__}")
             return EXIT_OK
+        if any("\0" in word for word in words):  # no shell can give one, a program that calls us can
+            print("overtone: an argument holds a NUL character; leave it out", file=sys.stderr)
+            return EXIT_USAGE
         if words[0] not in commands:
             print(f"overtone: unknown command {words[0]!r}{suggest(words[0], commands)}", file=sys.stderr)
             print(_help(commands), file=sys.stderr)
@@ -61,8 +65,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # the reader of our output went away: no traceback at shutdown
         return EXIT_OK
     except OSError as error:  # a full disk under our output, a name longer than the file system takes, …
-        where = f": {shown(os.fsdecode(error.filename))}" if isinstance(error.filename, str | bytes) else ""
-        print(f"overtone: {error.strerror or error}{where}", file=sys.stderr)
+        name = shown(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else ""
+        if error.errno == errno.ENAMETOOLONG:
+            print(f"overtone: {name[:SHOWN]}…: the name is too long for a file; use a shorter one", file=sys.stderr)
+        else:
+            print(f"overtone: {error.strerror or error}{f': {name}' if name else ''}", file=sys.stderr)
         return EXIT_USAGE
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else EXIT_USAGE

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from overtone.errors import EXIT_OK, MissingExtra, UsageError
-from overtone.paths import shown
+from overtone.paths import shown, user_path
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def _echat(args: argparse.Namespace) -> int:
     from overtone.models.echat import checkpoint_folder
 
     wanted = Wanted(_names(args.parts), _names(args.modes), args.limit, args.spoken)
-    folder = checkpoint_folder(args.paths[0].expanduser())
+    folder = checkpoint_folder(user_path(args.paths[0]))
     head, rows = evaluate(folder, args.data, wanted, device=args.device, arm=args.arm, say=_say)
     predictions.write(args.out, head, rows)
     _say(f"{len(rows)} records in {head.seconds:.0f} s: {args.out}")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from overtone.errors import EXIT_OK, MissingExtra
-from overtone.paths import shown
+from overtone.paths import shown, user_path
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,7 @@ def main(args: argparse.Namespace) -> int:
     """Serve until stopped."""
     from overtone.models.echat import check_numbers, checkpoint_folder
 
-    folder = checkpoint_folder(args.checkpoint.expanduser())
+    folder = checkpoint_folder(user_path(args.checkpoint))
     check_numbers(vars(args), lambda key: f"--{key.replace('_', '-')}")
     try:
         import torch

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from overtone.errors import EXIT_BUDGET, EXIT_OK, MissingExtra, OvertoneError, UsageError
-from overtone.paths import shown
+from overtone.paths import shown, user_path
 
 # Flags of one kind alone, by their names in Settings, which has their defaults: what is None here was not given.
 _ECHAT = ("preset", "stage", "start", "ablate", "scale", "encoder", "lm", "look_every", "samples", "workers", "graphs")
@@ -105,7 +105,7 @@ def _echat(args: argparse.Namespace) -> bool:
         from overtone.echat.learn.prefer import run
     given = {"preset": "mini"} | _given(args, _ECHAT)
     if args.start:
-        given["start"] = checkpoint_folder(args.start.expanduser())
+        given["start"] = checkpoint_folder(user_path(args.start))
     if args.ablate is not None:
         given["ablate"] = tuple(filter(None, (name.strip() for name in args.ablate.split(","))))
     return run(Settings(**given, **_both(args), steps=args.steps), _say)

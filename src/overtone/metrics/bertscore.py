@@ -26,6 +26,7 @@ from overtone.errors import OvertoneError, UsageError
 from overtone.metrics import Answered
 from overtone.metrics._helper import Helper
 from overtone.metrics._limits import english_only
+from overtone.paths import user_path
 from overtone.schema import Item, Score
 
 VERSION = 2
@@ -201,10 +202,10 @@ def load(*, model: str = "", layer: str = "", rescale: str = "") -> BertScore:
         raise UsageError(f"bertscore?model={model}: say which layer to read, like &layer=9 (known without: {known})")
     if not model and not 0 <= chosen <= LAYER:
         raise UsageError(f"bertscore?layer={layer}: MiniLM has layers 0 to {LAYER}")
-    baseline = read_baseline(Path(rescale).expanduser(), chosen) if rescale else None
+    baseline = read_baseline(user_path(rescale), chosen) if rescale else None
     if not model:
         return BertScore(chosen, baseline)
-    folder = Path(model).expanduser()
+    folder = user_path(model)
     here = folder.is_dir()
     if not here and (folder.is_absolute() or model.startswith((".", "~")) or model.count("/") > 1):
         raise UsageError(f"bertscore?model={model}: no such folder")

@@ -8,9 +8,9 @@ OVERTONE_NISQA. With `nisqa_tts.tar` the one score is `nisqa_tts`. A reply witho
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from overtone.metrics._quality import Quality
+from overtone.paths import user_path
 
 VERSION = 1
 ON_REQUEST = True
@@ -20,7 +20,7 @@ NAMES = ("nisqa_mos", "nisqa_noisiness", "nisqa_discontinuity", "nisqa_coloratio
 def load(*, weights: str = "") -> Quality:
     """`weights` is a checkpoint: nisqa.tar, nisqa_mos_only.tar or nisqa_tts.tar of gabrielmittag/NISQA."""
     given = weights or os.environ.get("OVERTONE_NISQA", "")
-    path = Path(given).expanduser().absolute()
+    path = user_path(given).absolute()
     wrong = ""
     if not given:
         wrong = (

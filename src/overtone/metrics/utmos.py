@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from overtone.metrics._quality import Quality
+from overtone.paths import user_path
 
 VERSION = 1
 ON_REQUEST = True
@@ -19,7 +20,7 @@ NAMES = ("utmos",)
 
 def load(*, source: str = "", weights: str = "") -> Quality:
     """`source` is a folder with the repository's hubconf.py, `weights` a state dict of its `utmos22_strong`."""
-    options = {key: str(Path(text).expanduser().absolute()) for key, text in _given(source, weights)}
+    options = {key: str(user_path(text).absolute()) for key, text in _given(source, weights)}
     return Quality("utmos", VERSION, 16_000, NAMES, options, hub=not (source and weights), wrong=_wrong(options))
 
 

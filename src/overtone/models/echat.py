@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from overtone.errors import DataError, UsageError
 from overtone.models.worker import WorkerModel
-from overtone.paths import read_plain, shown
+from overtone.paths import read_plain, shown, user_path
 from overtone.spec import Spec, suggest
 from overtone.workers.host import worker_environment
 
@@ -138,7 +138,7 @@ class EChatModel(WorkerModel):
                 )
         check_numbers(spec.typed(self.keys), lambda key: f"{spec}: {key}")
         super().__init__(spec)
-        self.folder = checkpoint_folder(Path(spec.name).expanduser())
+        self.folder = checkpoint_folder(user_path(spec.name))
         self._options["checkpoint"] = str(self.folder.resolve())
 
     def find_program(self) -> Path:
@@ -146,7 +146,7 @@ class EChatModel(WorkerModel):
 
     def find_python(self) -> Path:
         chosen = self._python or os.environ.get("OVERTONE_WORKER_PYTHON", "")
-        path = Path(chosen).expanduser() if chosen else Path(sys.executable)
+        path = user_path(chosen) if chosen else Path(sys.executable)
         if not (path.is_file() and os.access(path, os.X_OK)):
             raise UsageError(f"{self.spec}: no Python at {shown(str(path))}; name another with python=PATH")
         return path.absolute()  # not resolved: a virtual environment is found through its own link

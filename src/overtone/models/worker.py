@@ -18,6 +18,7 @@ from typing import Any
 
 from overtone.errors import AudioError, MissingExtra, ModelFailure, UsageError
 from overtone.models._worker_process import Job, Plan, StartFailed, WorkerProcess
+from overtone.paths import user_path
 from overtone.schema import Reply, Request, Sound, Usage
 from overtone.spec import Spec, suggest
 from overtone.workers import protocol
@@ -345,7 +346,7 @@ class _Seat:
 
 def _find_program(spec: Spec) -> Path:
     if spec.name.endswith(".py"):
-        path = Path(spec.name).expanduser().resolve()
+        path = user_path(spec.name).resolve()
         if not path.is_file():
             raise UsageError(f"{spec}: no worker program at {path}")
         return path
@@ -362,7 +363,7 @@ def _find_python(spec: Spec, given: str) -> Path:
     """The interpreter: python=, OVERTONE_WORKER_PYTHON, or .venv-worker beside the running environment. Not one in the
     working directory: that may be somebody else's download."""
     chosen = given or os.environ.get("OVERTONE_WORKER_PYTHON", "")
-    path = Path(chosen).expanduser() if chosen else Path(sys.prefix).parent / ".venv-worker/bin/python"
+    path = user_path(chosen) if chosen else Path(sys.prefix).parent / ".venv-worker/bin/python"
     if path.is_file() and os.access(path, os.X_OK):
         return path.absolute()  # not resolved: a virtual environment is found through its own link
     raise UsageError(

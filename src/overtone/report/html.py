@@ -92,7 +92,7 @@ def _write(
     arena: Path | None,
     missing: Sequence[str],
     source: str,
-    data: Path | None,
+    data: Sequence[Path],
     warn: Callable[[str], None],
     chunks: Chunks,
 ) -> None:

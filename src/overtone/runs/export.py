@@ -81,6 +81,7 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
 
 def export(store: Store, form: str, out: Path) -> int:
     """Write the rows; returns how many. In CSV and Parquet each metric is a column `score_<metric>`."""
+    _check_not_folder(out)
     metrics = store.scored_metrics()
     temporary = out.with_name(out.name + ".part")
     try:
@@ -90,6 +91,11 @@ def export(store: Store, form: str, out: Path) -> int:
     finally:
         temporary.unlink(missing_ok=True)
     return count
+
+
+def _check_not_folder(out: Path) -> None:
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder; give the export a file name")
 
 
 def export_predictions(store: Store, out: Path, condition: str | None = None) -> int:
@@ -107,6 +113,7 @@ def export_predictions(store: Store, out: Path, condition: str | None = None) ->
         raise UsageError(f"the run has several conditions; name one: --condition {' or --condition '.join(names)}")
     if condition is not None and condition not in names:
         raise UsageError(f"the run has no replies under {condition!r}; it has {', '.join(names)}")
+    _check_not_folder(out)
     made = make(Path(root), [(ask.item, text) for ask, text in found if condition in (None, ask.condition)])
     temporary = out.with_name(out.name + ".part")
     temporary.unlink(missing_ok=True)

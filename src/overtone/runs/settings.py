@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from overtone.errors import UsageError
+from overtone.paths import check_name
 from overtone.schema import INPUTS, PARTS, STYLES
 from overtone.spec import Spec, parse_spec, suggest
 
@@ -160,6 +161,8 @@ def _check_keys(path: Path, table: str, found: Any, known: tuple[str, ...]) -> N
     if not isinstance(found, dict):
         raise UsageError(f"{path}: {table} must be a table of keys and values, not {found!r:.60}")
     for key, value in found.items():
+        if any("\0" in text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)):
+            raise UsageError(f"{path}: {key} in {table} holds a NUL character; leave it out")
         if key.replace("-", "_") not in known:
             raise UsageError(f"{path}: unknown key {key!r} in {table}{suggest(key, known)}; known: {', '.join(known)}")
         if key in ("spec", "name", "data", "out", "report", "reader") and not (isinstance(value, str) and value):
@@ -275,6 +278,7 @@ def _check(s: Settings) -> None:
             getattr(s, key).encode()
         except UnicodeEncodeError:
             raise UsageError(f"{key}: {getattr(s, key)!r} is not written in UTF-8; rename the folder") from None
+        check_name(getattr(s, key))
     for key in ("repeats", "limit", "max_connections", "budget_requests", "budget_usd"):
         value = getattr(s, key)
         if value is not None and not 0 < value <= _MOST:  # also refuses what is no number

