@@ -22,7 +22,7 @@ import msgspec
 from aiohttp import web
 
 from overtone.errors import DataError, UsageError
-from overtone.paths import read_plain, shown
+from overtone.paths import read_plain, shown, user_path
 from overtone.safety import is_loopback
 
 MAX_BODY = 32 << 20  # bytes
@@ -120,7 +120,7 @@ def read_token(file: Path | None, environ: Mapping[str, str] = os.environ) -> st
     """The server's token, from a file or else from OVERTONE_TOKEN; "" where neither is given."""
     if file is not None:
         try:
-            token, origin = read_plain(file.expanduser(), 1 << 16).decode("utf-8", "replace").strip(), shown(str(file))
+            token, origin = read_plain(user_path(file), 1 << 16).decode("utf-8", "replace").strip(), shown(str(file))
         except DataError as error:
             raise UsageError(f"--token-file: {error}") from None
     else:

@@ -147,7 +147,7 @@ def test_what_is_no_run_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is not a run"):
         Store.read(tmp_path)
     (tmp_path / "run.db").write_bytes(b"not a database at all" * 100)
-    with pytest.raises(StoreError, match="damaged or no database"):
+    with pytest.raises(StoreError, match="damaged or not a database"):
         Store.read(tmp_path)
 
 

@@ -42,7 +42,7 @@ def main(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from overtone.errors import EXIT_OK
-    from overtone.paths import shown
+    from overtone.paths import shown, user_path
     from overtone.report.html import write_report
 
     runs = [Path(run) for run in args.runs]
@@ -56,7 +56,7 @@ def main(args: argparse.Namespace) -> int:
         labels,
         arena,
         source=args.source,
-        data=[Path(folder).expanduser() for folder in args.data],
+        data=[user_path(folder) for folder in args.data],
         warn=lambda text: print(f"overtone: {shown(text)}", file=sys.stderr),
     )
     print(shown(str(out)))

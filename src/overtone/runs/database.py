@@ -80,14 +80,19 @@ def clear_errors(folder: Path) -> Iterator[None]:
     """Turn the disk's and SQLite's complaints into errors that say what to do; what was committed stays."""
     try:
         yield
-    except (sqlite3.OperationalError, sqlite3.DatabaseError, OSError) as error:
+    except (sqlite3.DatabaseError, OSError, UnicodeDecodeError) as error:
         text = str(error)
+        if isinstance(error, UnicodeDecodeError):  # SQLite's own message quotes what is damaged
+            text = "malformed"
         if "full" in text or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             text = "the disk is full; free some space and give the same command again: finished replies are kept"
         elif "readonly" in text or "read-only" in text or getattr(error, "errno", None) in (errno.EROFS, errno.EACCES):
             text = "the folder is read-only; choose another --out"
         elif "malformed" in text or "not a database" in text:
-            text = "run.db is damaged or no database; restore it from a copy, or choose another --out"
+            text = (
+                "run.db is damaged or not a database; 'overtone verify' says where. Restore it from a copy, or choose "
+                "another --out"
+            )
         elif "disk I/O error" in text:
             text = "the disk cannot be read or written; it may be full: free some space and give the same command again"
         elif "decode to UTF-8" in text:

@@ -301,13 +301,12 @@ class Rows:
 
     def scored(self, metric_signature: str) -> set[int]:
         """Asks that already hold a value with this signature."""
-        row = self.db.execute("SELECT id FROM signatures WHERE text = ?", (metric_signature,)).fetchone()
-        if row is None:
-            return set()
-        found = self.db.execute(
-            "SELECT subject FROM scores WHERE kind = 'reply' AND signature = ? AND value IS NOT NULL", row
+        sql = (
+            "SELECT s.subject FROM scores s JOIN signatures t ON t.id = s.signature "
+            "WHERE t.text = ? AND s.kind = 'reply' AND s.value IS NOT NULL"
         )
-        return {r[0] for r in found}
+        with reading(self.folder):
+            return {ask for (ask,) in select(self.db, tuple[int], sql, (metric_signature,))}
 
     def silent_judges(self) -> dict[str, bool]:
         """Return the judges' scores (QUESTION@LABEL) without a value for any reply, and whether the judge was asked
@@ -332,7 +331,8 @@ class Rows:
     def selection(self) -> Selection:
         """Return which measurement of each metric is shown. All readers of scores use it. It takes a look at every
         score, so it is made again only after somebody has written to the store."""
-        state = (self.db.execute("PRAGMA data_version").fetchone()[0], self.db.total_changes)
+        with reading(self.folder):
+            state = (self.db.execute("PRAGMA data_version").fetchone()[0], self.db.total_changes)
         if self._selected is None or self._selected[0] != state:
             self._selected = state, self._select()
         return self._selected[1]

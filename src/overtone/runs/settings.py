@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from overtone.errors import UsageError
-from overtone.paths import check_name
+from overtone.paths import check_name, user_path
 from overtone.schema import INPUTS, PARTS, STYLES
 from overtone.spec import Spec, parse_spec, suggest
 
@@ -119,7 +119,7 @@ class RunFile(Struct, frozen=True):
                 names += [word for word in spec.options.get("args", "").split() if Path(word).is_file()]
             elif spec.kind == "worker" and spec.name.endswith(".py"):
                 names.append(spec.name)
-            found += [Path(name).expanduser() for name in names]
+            found += [user_path(name) for name in names]
         return found
 
     def _specs(self) -> list[Spec]:

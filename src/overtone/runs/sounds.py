@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +28,13 @@ def sent_how(spec: Spec, meta: Mapping[str, str], declared: int | None = None) -
     if (rate := spec.typed_audio_rate()) is not None:
         return f"resampled to {rate} Hz (audio_rate of the model's SPEC)"
     return f"resampled to {declared} Hz (declared by the model)" if declared else OWN_RATE
+
+
+def sent_rates(meta: Mapping[str, str]) -> tuple[int | None, int | None]:
+    """Return the rate to which a run's clips were resampled, and the rate above which they were; see `sent_how`."""
+    how = meta.get("clips", EARLIER)
+    rate = re.match(r"resampled to (\d{1,6}) Hz \(", how)
+    return (int(rate[1]) if rate else None), (EARLIER_LIMIT if how == EARLIER else None)
 
 
 class Sounds:

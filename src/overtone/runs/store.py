@@ -1,7 +1,8 @@
 """A run's store: one SQLite file in WAL mode, with the replies' audio in a content-addressed folder beside it.
 
 One writer at a time, any number of readers. A reply is on disk before the engine counts it as done; a process killed at
-any moment leaves at worst a sound nobody refers to, which the next writer sweeps away.
+any moment leaves at worst a sound nobody refers to, which the next writer sweeps away. With `fsync` this also holds for
+a loss of power: a sound and its folder are synced before the reply that names it is committed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import IO
 import msgspec
 
 from overtone.errors import StoreError
-from overtone.paths import shown
+from overtone.paths import shown, to_disk
 from overtone.runs.database import clear_errors, connect, network_file_system
 from overtone.runs.rows import SHA, Ask, Failure, Part, Rows, StoredReply, decode_item
 from overtone.runs.selection import ASKED, read_history, record
@@ -46,6 +47,8 @@ class Store(Rows):
         self._signatures: dict[str, int] = {}
         self._recorded: set[tuple[str, str]] = set()  # measurements whose asking is written down, see `_record`
         self.warnings: list[str] = []
+        self._fsync = False
+        self._synced: set[str] = set()  # sounds that no loss of power can take any more
 
     # ── opening and closing ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -88,11 +91,19 @@ class Store(Rows):
         if not (folder / "run.db").is_file():
             raise StoreError(f"{folder} is not a run: it has no run.db; 'overtone run … --out {folder}' makes one")
         store = cls(folder, connect(folder / "run.db", write=False), None)
-        with clear_errors(folder):
-            store._check_version()
+        try:
+            with clear_errors(folder):
+                store._check_version()
+        except BaseException:
+            store.close()
+            raise
         return store
 
     def _prepare(self, fsync: bool) -> None:
+        self._fsync = fsync
+        if fsync:
+            for folder in (self.folder / "audio", self.folder, self.folder.absolute().parent):
+                to_disk(folder)
         mode = "WAL"
         if kind := network_file_system(self.folder):
             mode = "DELETE"
@@ -274,15 +285,21 @@ class Store(Rows):
     def _put_audio(self, data: bytes) -> str:
         name = hashlib.sha256(data).hexdigest()
         path = self.audio_path(name)
-        if not path.exists():
+        if not path.exists() or path.stat().st_size != len(data):  # a loss of power can leave a file without its bytes
             path.parent.mkdir(exist_ok=True)
             temporary = path.with_suffix(".part")
             try:
                 temporary.write_bytes(data)
+                if self._fsync:
+                    to_disk(temporary)
                 temporary.rename(path)
             except OSError:
                 temporary.unlink(missing_ok=True)
                 raise
+        if self._fsync and name not in self._synced:
+            for written in (path, path.parent, path.parent.parent):
+                to_disk(written)
+            self._synced.add(name)
         return name
 
     def _sweep(self) -> None:
