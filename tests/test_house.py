@@ -60,7 +60,7 @@ GROUND_MAY = {
     "registry": {"errors", "spec"},
     "spec": {"errors"},
     "paths": {"errors"},
-    "safety": {"errors"},
+    "safety": {"errors", "paths"},
     "trust": {"errors", "paths"},
     "guard": {"errors", "paths", "safety"},
 }

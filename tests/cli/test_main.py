@@ -287,5 +287,5 @@ def test_a_folder_that_is_not_utf8_or_has_an_endless_name_is_a_clear_error(
     assert main(words(small, server, tmp_path / "\udcff")) == 2
     assert "not written in UTF-8" in capsys.readouterr().err
     assert main(words(small, server, tmp_path / ("x" * 5000))) == 2
-    assert "File name too long" in capsys.readouterr().err
+    assert "the name is too long for a file" in capsys.readouterr().err
     assert server.count == 0

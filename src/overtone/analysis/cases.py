@@ -6,7 +6,7 @@ the same clip, so a wrong reply can be followed back to where the chain broke.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -84,7 +84,7 @@ def asks_by_case(reading: Reading) -> dict[str, list[int]]:
     return asks
 
 
-def views(reading: Reading, asks: Iterable[list[int]]) -> Iterator[CaseView]:
+def views(reading: Reading, asks: Iterable[list[int]]) -> Generator[CaseView, None, None]:
     """The view of each case whose asks are given, one after the other. They are read from the run's store a few at a
     time, so that a run of any length can be shown."""
     with Store.read(reading.folder) as store:

@@ -51,12 +51,7 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
         help="pause for a server that goes away during the run, at most this long (default: 600)",
     )
     parser.add_argument("--seed", type=int, metavar="N", help="sent to the model; repeat r is asked with N + r")
-    parser.add_argument(
-        "--fsync",
-        action="store_const",
-        const=True,
-        help="sync replies and sounds to the disk: survives a loss of power, is slower",
-    )
+    parser.add_argument("--fsync", action="store_const", const=True, help="survive a loss of power too (slower)")
     parser.add_argument(
         "--trust",
         action="store_true",
