@@ -13,7 +13,7 @@ from overtone.analysis.levels import levels
 from overtone.analysis.measures import Estimate
 from overtone.analysis.prompts import prompts
 from overtone.analysis.reading import Reading, open_run
-from overtone.analysis.said import tells
+from overtone.analysis.significance import excludes
 from overtone.analysis.source import source
 from overtone.analysis.text_only import text_only
 from overtone.analysis.upper import UpperRow, upper
@@ -41,11 +41,11 @@ def funnels(runs: dict[str, Reading]) -> dict[str, Funnel]:
 
 
 def above(e: Estimate, null: float = 0.0) -> bool:
-    return e.value is not None and e.value > null and tells(e, null)
+    return e.value is not None and e.value > null and excludes(e, null)
 
 
 def below(e: Estimate, null: float = 0.0) -> bool:
-    return e.value is not None and e.value < null and tells(e, null)
+    return e.value is not None and e.value < null and excludes(e, null)
 
 
 def told(reading: Reading, measure: str = "cspeechrel") -> UpperRow:
@@ -69,7 +69,7 @@ def test_only_who_hears_moves_with_the_voice(moved: dict[str, Counterfactual]) -
             hears = name != "deaf"
             assert above(row.direction) == hears, (name, row.level, row.direction)
         by_transcript = [r for r in found.sensitivity if r.by == "overall" and r.condition == "task/transcript"]
-        assert by_transcript and not any(tells(r.direction) for r in by_transcript), name
+        assert by_transcript and not any(excludes(r.direction) for r in by_transcript), name
         [noticed] = found.false_cues
         assert above(noticed.detection.d_prime) == (name != "deaf")
 
@@ -81,7 +81,7 @@ def test_the_answer_stays_more_where_nothing_changed_if_the_voice_is_heard(moved
 
     assert len(excess("chain")) == 3, "repeats of both levels, and second renderings"
     assert all(above(e) for e in excess("chain"))
-    assert not any(tells(e) for e in excess("deaf"))
+    assert not any(excludes(e) for e in excess("deaf"))
 
 
 def test_the_sound_adds_only_to_who_hears(runs: dict[str, Reading]) -> None:
@@ -132,7 +132,7 @@ def test_levels_go_together_where_one_hearing_is_behind_both(runs: dict[str, Rea
         assert row is not None and above(row.pearson), (one, other)
     for one, other in (("voice_accuracy", "cctxfit"), ("cctxfit", "cspeechrel"), ("ves", "emoalign_reference")):
         row = found.row("case", "within", one, other)
-        assert row is not None and abs(row.pearson.value or 0) < 0.1 and not tells(row.pearson), (one, other)
+        assert row is not None and abs(row.pearson.value or 0) < 0.1 and not excludes(row.pearson), (one, other)
     alone = levels([runs["mute"]]).row("case", "within", "voice_accuracy", "cspeechrel")
     assert alone is not None and abs(alone.pearson.value or 0) < 0.2, "what it hears does not reach its replies"
 
@@ -144,8 +144,8 @@ def test_each_stage_of_the_funnel_matters_where_the_chain_was_built(funnels: dic
 
     chain = steps("chain")
     assert all(above(chain[stage]) for stage in ("reasoned", "used", "sounded"))
-    assert not tells(chain["cue"]), "words and cue are heard apart"
-    assert not tells(steps("deaf")["used"])
+    assert not excludes(chain["cue"]), "words and cue are heard apart"
+    assert not excludes(steps("deaf")["used"])
 
 
 def test_rates_are_those_the_models_were_built_with(funnels: dict[str, Funnel]) -> None:

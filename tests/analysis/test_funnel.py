@@ -226,7 +226,9 @@ def test_hearing_that_goes_with_using_is_told_and_noise_is_not(tmp_path: Path) -
         step = stage(found, "used").step
         assert step is not None and step.difference.low is not None
         assert (step.difference.low > 0) == (name == "linked")
-        assert ("not statistically significant" in " ".join(s.text for s in sentences(found))) == (name == "noise")
+        told = " ".join(s.text for s in sentences(found))
+        assert ("interval of this row alone includes 0" in told) == (name == "noise")
+        assert "significant" not in told, "the table has intervals, and no p-values"
 
 
 def lost(cases: Cases, scripts: int, heard: int, cue: int, used: int) -> list[Sentence]:

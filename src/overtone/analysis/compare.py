@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from overtone import cues
-from overtone.analysis import named
+from overtone.analysis import named, significance
 from overtone.analysis.judged import by_status
 from overtone.analysis.measures import TIE, Estimate, Measure, chosen
 from overtone.analysis.reading import Answer, Reading
@@ -27,7 +27,7 @@ from overtone.stats import multiple, paired
 
 SEED = 7
 DRAWS = 10_000
-LEVEL = 0.95
+LEVEL = 1 - significance.LEVEL  # of the intervals
 SIGNATURE = (
     f"compare|v2|pair:item,condition,repeat|cluster:script|test:sign-flips|draws:{DRAWS}|seed:{SEED}"
     f"|level:{LEVEL}|adjust:holm-by-family|unchanged:below {TIE:g} of the scale"
@@ -71,7 +71,7 @@ class Change(Struct, frozen=True):
     @property
     def verdict(self) -> str:
         """better, worse, other (where neither way is better) or "" where the difference is not significant."""
-        if self.adjusted is None or self.by.value is None or self.adjusted > 1 - LEVEL:
+        if self.by.value is None or not significance.significant(self.adjusted):
             return ""
         if self.better == "neither":
             return "other"
@@ -79,11 +79,8 @@ class Change(Struct, frozen=True):
 
     @property
     def short_of(self) -> int:
-        """How many scripts the test needs to find any difference, where there are fewer; 0 where there are enough.
-
-        With fewer, no pattern of signs is rare enough for the correction, unless the other tests are significant.
-        """
-        least = 1 + math.ceil(math.log2(max(1, self.tests) / (1 - LEVEL)))
+        """How many scripts the test needs to find any difference, where there are fewer; 0 where there are enough."""
+        least = significance.least_scripts(self.tests)
         return least if self.by.scripts < least and not self.verdict else 0
 
 
@@ -400,24 +397,13 @@ def outcome(row: Change, first: str, second: str) -> str:
         return f"the difference of {by} cannot be tested, not enough data: {too_few(row)}"
     else:
         text = f"the difference of {by} is not statistically significant"
-    return f"{text} ({tested_by(row)}); {_spread(row)}, {row.by.scored:,} pairs from {row.by.scripts:,} scripts"
+    test = significance.tested_by(row.adjusted, row.tests, row.family)
+    return f"{text} ({test}); {_spread(row)}, {row.by.scored:,} pairs from {row.by.scripts:,} scripts"
 
 
 def too_few(row: Change) -> str:
     """Why the test of a row can find nothing."""
-    need = "need" if row.tests != 1 else "needs"
-    have = f"{row.by.scripts:,} script{'s are' if row.by.scripts != 1 else ' is'} too few"
-    return f"{have}, {row.tests:,} {_family(row)} {need} at least {row.short_of}"
-
-
-def _family(row: Change) -> str:
-    return row.family if row.tests != 1 else row.family.replace("tests", "test", 1)
-
-
-def tested_by(row: Change) -> str:
-    """Which test gave the p-value, and over how many tests it was corrected."""
-    p = f"p {probability(row.adjusted)}"
-    return f"{p}, two-sided paired test clustered by script, Holm correction over {row.tests} {_family(row)}"
+    return significance.too_few(row.by.scripts, row.tests, row.family)
 
 
 def _spread(row: Change) -> str:
@@ -451,10 +437,6 @@ def change(x: float | None, row: Scale) -> str:
 def unit(row: Scale) -> str:
     """The unit of a difference."""
     return "points" if row.shown == "percent" else ""
-
-
-def probability(p: float | None) -> str:
-    return "–" if p is None else "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 def behind(first: Reading, second: Reading, key: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
-from overtone.analysis import said
+from overtone.analysis import said, significance
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.counterfactual_pairs import RENDERING, REPEAT, About, Moved, Still, gather
 from overtone.analysis.measures import Estimate, estimate, from_comparison, status
@@ -23,14 +23,14 @@ from overtone.analysis.parts import Detection, detection, false_cues
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.analysis.style import StyleRow, by_size, square_of, style_rows
-from overtone.stats import multiple, paired
+from overtone.stats import paired
 from overtone.stats.minimums import DIFFERENCE, RATE
 
 SEED = 11
 DRAWS = 4000
 SIGNATURE = (
-    f"counterfactual|v2|pairs:right answers differ|unread:neither changed nor stayed|test:sign-flips by script"
-    f"|draws:{DRAWS}|seed:{SEED}|adjust:holm"
+    f"counterfactual|v3|pairs:right answers differ|unread:neither changed nor stayed|test:sign-flips by script"
+    f"|draws:{DRAWS}|seed:{SEED}|adjust:holm, overall rows together, of a breakdown by level"
 )
 NOTHING = {REPEAT: "the same clip asked again", RENDERING: "the clip rendered again in another voice"}
 
@@ -51,7 +51,8 @@ class SensitivityRow(Struct, frozen=True):
     swapped: Estimate
     direction: Estimate  # sensitivity − swapped
     p: float | None  # of "the direction is 0"
-    adjusted: float | None = None  # for the number of such rows
+    adjusted: float | None = None  # corrected for all `tests` tests of its family
+    tests: int = 0
 
 
 class SpecificityRow(Struct, frozen=True):
@@ -69,6 +70,7 @@ class SpecificityRow(Struct, frozen=True):
     excess: Estimate
     p: float | None
     adjusted: float | None = None
+    tests: int = 0
 
 
 Row = TypeVar("Row", SensitivityRow, SpecificityRow)
@@ -173,7 +175,7 @@ def sentences(found: Counterfactual) -> list[Sentence]:
             f"{row.condition}, {row.level}: where the voice moves the right answer, {said.percent(row.changed)} of "
             f"{row.sensitivity.scored} pairs of answers change and {said.percent(row.sensitivity)} are right on both "
             f"clips{chance}, against {said.percent(row.swapped)} the wrong way round: a difference of "
-            f"{said.points(row.direction)}{said.and_p(row.p)}{said.not_significant(row.direction)}."
+            f"{said.points(row.direction)}{significance.by_test(row.direction, row.adjusted, row.tests)}."
         )
         lines.append(Sentence(text, row.key))
     for still in said.headline(found.specificity):
@@ -188,7 +190,7 @@ def sentences(found: Counterfactual) -> list[Sentence]:
         if still.excess.value is not None and still.excess.scripts >= DIFFERENCE.least:
             line += (
                 f"; answers to the same questions change more often where the voice changes by "
-                f"{said.points(still.excess)}{said.and_p(still.p)}{said.not_significant(still.excess)}"
+                f"{said.points(still.excess)}{significance.by_test(still.excess, still.adjusted, still.tests)}"
             )
         lines.append(Sentence(f"{line}.", still.key))
     for cue in found.false_cues:
@@ -198,10 +200,10 @@ def sentences(found: Counterfactual) -> list[Sentence]:
             if scripts < RATE.least:
                 few.append((f"{cue.condition}, false cues", scripts))
                 continue
-            telling = "" if said.tells(told.d_prime) else ", not significantly different from 0, which is guessing"
             text = (
                 f"{cue.condition}, false cues: a cue is named on {said.percent(told.hit)} of clips with one and on "
-                f"{said.percent(told.false_alarm)} of those without, d′ = {said.plain(told.d_prime)}{telling}."
+                f"{said.percent(told.false_alarm)} of those without, d′ = {said.plain(told.d_prime)}"
+                f"{significance.by_interval(told.d_prime)} (guessing)."
             )
             lines.append(Sentence(text, cue.key))
     for reply in found.replies:
@@ -213,7 +215,7 @@ def sentences(found: Counterfactual) -> list[Sentence]:
             text = (
                 f"{reply.condition}: replies to {style.styles} deliveries of one script go to their own references in "
                 f"{said.percent(style.assignment)} of {style.squares} cases (chance {100 * style.chance:.0f} %), "
-                f"sensitivity {said.plain(style.sensitivity, 3)}{said.not_significant(style.sensitivity)}."
+                f"sensitivity {said.plain(style.sensitivity, 3)}{significance.by_interval(style.sensitivity)}."
             )
             lines.append(Sentence(text, reply.key))
     return [*lines, *said.shortfall(RATE, few)]
@@ -331,9 +333,16 @@ def _test(rows: Sequence[tuple[float | None, float | None, str]]) -> tuple[Estim
 
 
 def _adjusted(rows: Sequence[Row]) -> list[Row]:
-    """The rows with p-values that hold for all of them together."""
-    adjusted = multiple.holm([math.nan if row.p is None else row.p for row in rows])
+    """The rows with corrected p-values. The overall rows are one family; the rows of a breakdown are one for each
+    condition and level, and for each way in which nothing changed."""
+    corrected = significance.holm_by_family([row.p for row in rows], [_family(row) for row in rows])
     return [
-        msgspec.structs.replace(row, adjusted=None if math.isnan(p) else float(p))
-        for row, p in zip(rows, adjusted, strict=True)
+        msgspec.structs.replace(row, adjusted=adjusted, tests=tests)
+        for row, (adjusted, tests) in zip(rows, corrected, strict=True)
     ]
+
+
+def _family(row: SensitivityRow | SpecificityRow) -> tuple[str, ...]:
+    if row.by == "overall":
+        return row.basis, row.by
+    return row.basis, row.by, row.condition, row.level, row.nothing if isinstance(row, SpecificityRow) else ""

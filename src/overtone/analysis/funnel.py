@@ -17,7 +17,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from overtone import cues
-from overtone.analysis import said
+from overtone.analysis import said, significance
 from overtone.analysis.cases_under import Names, Under
 from overtone.analysis.funnel_stages import DEFAULT, ORDER, Stages, Table, read_tables, signature
 from overtone.analysis.measures import Estimate, correct, estimate, from_interval
@@ -183,7 +183,7 @@ def sentences(found: Funnel) -> list[Sentence]:
             text = (
                 f"{gain.condition} against {gain.base}: with the cue told, {said.percent(gain.told)} of replies "
                 f"{LABELS[gain.stage]}, without {said.percent(gain.untold)}, on the same {gain.difference.scored} "
-                f"cases: a difference of {said.points(gain.difference)}{said.not_significant(gain.difference)}."
+                f"cases: a difference of {said.points(gain.difference)}{significance.by_interval(gain.difference)}."
             )
             lines.append(Sentence(text, gain.key))
     too_few = [gain for gain in gains if gain.difference.scripts < DIFFERENCE.least]
@@ -224,7 +224,7 @@ def _say_step(stage: str, step: Step) -> str:
     return (
         f"of cases that {LABELS[step.after]}, {said.percent(step.given)} also {LABELS[stage]}; of those that did not, "
         f"{said.percent(step.otherwise)}: a difference of {said.points(step.difference)}"
-        f"{said.not_significant(step.difference)}."
+        f"{significance.by_interval(step.difference)}."
     )
 
 

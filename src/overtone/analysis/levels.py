@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from overtone.analysis import named, said
+from overtone.analysis import named, said, significance
 from overtone.analysis.cases_under import Names, Under
 from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Estimate, from_interval
@@ -170,11 +170,11 @@ def _sentence(row: LevelRow) -> str:
     first, second = named.short(row.first), named.short(row.second)
     r = row.pearson
     number = f"r {said.plain(r)}, ρ {said.plain(row.spearman)}"
-    if not said.tells(r):
-        verdict = "no significant correlation"
-    else:
+    verdict = "no correlation is shown"
+    if significance.excludes(r):
         verdict = f"they go {'together' if (r.value or 0) > 0 else 'opposite ways'}"
-    return f"{_among(row)}, {first} and {second}: {verdict} ({number})."
+    interval = significance.by_interval(r, "r for this pair alone")
+    return f"{_among(row)}, {first} and {second}: {verdict}, {number}{interval}."
 
 
 def _core(readings: Sequence[Reading], prompt: str, input: str) -> tuple[list[str], list[tuple[int, Answer]]]:

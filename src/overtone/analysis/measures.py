@@ -257,6 +257,17 @@ class Measure:
         apart = [(None if a is None or b is None else a - b, group) for a, b, group in rows]
         return self.bounded(estimate(apart), [x for a, b, _ in rows for x in (a, b) if x is not None])
 
+    def tested(
+        self, rows: Iterable[tuple[float | None, float | None, str]], *, seed: int, draws: int
+    ) -> tuple[Estimate, float | None]:
+        """The same by flipping the signs of whole scripts, and the p-value of that test."""
+        rows = list(rows)
+        both = [(a, b, group) for a, b, group in rows if a is not None and b is not None]
+        first, second = [a for a, *_ in both], [b for _, b, _ in both]
+        found = paired.permutation(first, second, [group for *_, group in both], seed=seed, draws=draws)
+        gap, p = from_comparison(found, len(rows))
+        return self.bounded(gap, [*first, *second]), p
+
     def bounded(self, gap: Estimate, values: Sequence[float]) -> Estimate:
         """A difference of these values with an interval of at most the scale's length either way."""
         low, high = self.ends(values)

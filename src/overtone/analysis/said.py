@@ -1,8 +1,7 @@
-"""Numbers within sentences: a rate, a difference in points, and whether a difference is statistically significant."""
+"""Numbers within sentences: a rate, a difference in points; `significance` says whether a difference is significant."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
@@ -58,30 +57,6 @@ def points(e: Estimate) -> str:
 def plain(e: Estimate, digits: int = 2) -> str:
     """`0.31 (0.12 to 0.50)`, of a number that is no rate."""
     return _with_interval(e, "", 1.0, digits)
-
-
-def tells(e: Estimate, null: float = 0.0) -> bool:
-    """Return whether the 95 % interval excludes `null`."""
-    return e.low is not None and e.high is not None and not e.low <= null <= e.high
-
-
-def not_significant(e: Estimate) -> str:
-    """Return what to add to a difference whose 95 % interval does not exclude 0; nothing elsewhere."""
-    if tells(e):
-        return ""
-    return ", which is not statistically significant" + ("" if e.low is None else " (the 95 % interval includes 0)")
-
-
-def p_value(p: float | None) -> str:
-    """`p = 0.012`, `p < 0.001`, or nothing where no test was made."""
-    if p is None or math.isnan(p):
-        return ""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-
-
-def and_p(p: float | None) -> str:
-    """The same behind a number: `, p = 0.012`."""
-    return f", {told}" if (told := p_value(p)) else ""
 
 
 def _with_interval(e: Estimate, unit: str, scale: float = 100.0, digits: int = 0) -> str:

@@ -11,10 +11,11 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from overtone import cues
-from overtone.analysis import named, said
+from overtone.analysis import named, said, significance
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import Estimate, Measure
 from overtone.analysis.parts import by_basis
@@ -23,7 +24,11 @@ from overtone.analysis.said import Sentence
 from overtone.schema import STYLES
 from overtone.stats.minimums import DIFFERENCE
 
-SIGNATURE = "source|v1|pairs:case-means|interval:student-by-script,within-the-scale|difference:first-less-second"
+SEED, DRAWS = 19, 10_000
+SIGNATURE = (
+    f"source|v2|pairs:case-means|test:sign-flips by script,within-the-scale|draws:{DRAWS}|seed:{SEED}|"
+    "adjust:holm, overall rows together, of a breakdown by measure|difference:first-less-second"
+)
 FIRST = "synthesis"  # is compared with each other source
 MEASURES = (
     "wer_raw", "semsim", "voice_accuracy", "reasoning_accuracy", "reply_semsim", named.C1, named.C4, named.VES,
@@ -44,6 +49,9 @@ class SourceRow(Struct, frozen=True):
     first: Estimate
     second: Estimate
     difference: Estimate  # first − second
+    p: float | None = None
+    adjusted: float | None = None  # corrected for all `tests` tests of its family
+    tests: int = 0
 
 
 class Sources(Struct, frozen=True):
@@ -81,7 +89,7 @@ def source(readings: Reading | Sequence[Reading]) -> Sources:
         notes.append(f"One source only ({', '.join(names) or 'not named'}): nothing to compare.")
     elif not rows:
         notes.append(f"No script was asked in two of the sources {', '.join(names)}.")
-    return Sources(rows, tuple(names), len(paired), notes)
+    return Sources(_adjusted(rows), tuple(names), len(paired), notes)
 
 
 def _core(readings: Reading | Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure], list[str]]:
@@ -146,14 +154,13 @@ def sentences(found: Sources) -> list[Sentence]:
             few.append((f"{what}, {first} against {second}", gap.scripts))
             continue
         numbers = f"{named.told(row.measure, row.first)} on {first}, {named.told(row.measure, row.second)} on {second}"
-        apart = named.told(row.measure, gap, difference=True)
-        if not said.tells(gap):
-            text = f"{what}: {numbers}; a difference of {apart}{said.not_significant(gap)}."
-        else:
+        by = f"{named.told(row.measure, gap, difference=True)} ({first} less {second}, {gap.scripts} scripts)"
+        amount = f"a difference of {by}"
+        if significance.significant(row.adjusted):
             lower = named.about(row.measure).better == "lower"
-            worse = second if ((gap.value or 0.0) > 0) != lower else first
-            text = f"{what}: {numbers}; worse on {worse} by {apart} ({first} less {second}, {gap.scripts} scripts)."
-        told.append(Sentence(text, row.key))
+            amount = f"worse on {second if ((gap.value or 0.0) > 0) != lower else first} by {by}"
+        test = significance.by_test(gap, row.adjusted, row.tests)
+        told.append(Sentence(f"{what}: {numbers}; {amount}{test}.", row.key))
     return [*told, *said.shortfall(DIFFERENCE, few)]
 
 
@@ -223,6 +230,17 @@ def _rows(basis: str, condition: str, measure: Measure, sources: tuple[str, str]
         first = measure.side([(a, script) for a, _, script in whole])
         second = measure.side([(b, script) for _, b, script in whole])
         key = _key(basis, condition, by, name, sources, measure.name)
-        gap = measure.gap(whole)
-        rows.append(SourceRow(key, basis, condition, by, name, measure.name, sources, first, second, gap))
+        gap, p = measure.tested(whole, seed=SEED, draws=DRAWS)
+        rows.append(SourceRow(key, basis, condition, by, name, measure.name, sources, first, second, gap, p))
     return rows
+
+
+def _adjusted(rows: Sequence[SourceRow]) -> list[SourceRow]:
+    """The rows with corrected p-values. The overall rows of two sources are one family; the rows of a breakdown are one
+    for each condition and measure."""
+    families = [(r.basis, r.sources, r.by, *(() if r.by == "overall" else (r.condition, r.measure))) for r in rows]
+    corrected = significance.holm_by_family([row.p for row in rows], families)
+    return [
+        msgspec.structs.replace(row, adjusted=adjusted, tests=tests)
+        for row, (adjusted, tests) in zip(rows, corrected, strict=True)
+    ]

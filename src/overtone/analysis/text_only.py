@@ -14,21 +14,20 @@ import msgspec
 from msgspec import Struct
 
 from overtone import cues
-from overtone.analysis import named, said
+from overtone.analysis import named, said, significance
 from overtone.analysis.cases_under import Under, unique
-from overtone.analysis.measures import MEASURES, TIE, Estimate, Measure, correct, estimate, from_comparison
+from overtone.analysis.measures import MEASURES, TIE, Estimate, Measure, correct, estimate
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.runs.selection import same_signature
 from overtone.schema import STYLES, Item
-from overtone.stats import multiple, paired
 from overtone.stats.minimums import DIFFERENCE, RATE
 
 SEED = 13
 DRAWS = 4000
 SIGNATURE = (
-    f"text-only|v1|pair:item,prompt,repeat|difference:audio−transcript|cluster:script|test:sign-flips,within-the-scale|draws:{DRAWS}"
-    f"|seed:{SEED}|adjust:holm by table|unsolved:no text-only answer right"
+    f"text-only|v2|pair:item,prompt,repeat|difference:audio−transcript|cluster:script|test:sign-flips,within-the-scale|draws:{DRAWS}"
+    f"|seed:{SEED}|adjust:holm, overall rows together, of a breakdown by measure|unsolved:no text-only answer right"
 )
 AUDIO, TEXT = "audio", "transcript"
 QUESTIONS = tuple(m for m in MEASURES if m.task == "choose")
@@ -49,7 +48,8 @@ class TextRow(Struct, frozen=True):
     text: Estimate
     difference: Estimate  # audio − text
     p: float | None
-    adjusted: float | None = None  # for the rows of the same measure and breakdown
+    adjusted: float | None = None  # corrected for all `tests` tests of its family
+    tests: int = 0
 
 
 class UnsolvedRow(Struct, frozen=True):
@@ -130,8 +130,8 @@ def sentences(found: TextOnly) -> list[Sentence]:
         by = named.told(row.measure, row.difference, difference=True)
         text = (
             f"{row.prompt}: {row.label} is {audio} with the sound and {alone} with the words "
-            f"alone, on the same {row.difference.scored} items: a difference of {by}{said.and_p(row.p)}"
-            f"{said.not_significant(row.difference)}."
+            f"alone, on the same {row.difference.scored} items: a difference of {by}"
+            f"{significance.by_test(row.difference, row.adjusted, row.tests)}."
         )
         lines.append(Sentence(text, row.key))
     unsolved = [left for left in said.headline(found.unsolved) if left.accuracy.value is not None]
@@ -317,10 +317,7 @@ def _unsolved_parts(tried: Sequence[_Tried]) -> Iterator[_Left]:
 def _row(part: _Part) -> TextRow:
     rows, measure = part.rows, part.rows[0].measure
     both = [(p.audio, p.text, p.item.group) for p in rows if p.audio is not None and p.text is not None]
-    groups = [group for *_, group in both]
-    found = paired.permutation([a for a, *_ in both], [t for _, t, _ in both], groups, seed=SEED, draws=DRAWS)
-    difference, p = from_comparison(found, len(rows))
-    seen = [x for a, t, _ in both for x in (a, t)]
+    difference, p = measure.tested(((r.audio, r.text, r.item.group) for r in rows), seed=SEED, draws=DRAWS)
     return TextRow(
         key=part.key,
         prompt=rows[0].prompt,
@@ -331,7 +328,7 @@ def _row(part: _Part) -> TextRow:
         name=part.name,
         audio=measure.side([(a, group) for a, _, group in both], measure.kind),
         text=measure.side([(t, group) for _, t, group in both], measure.kind),
-        difference=measure.bounded(difference, seen),
+        difference=difference,
         p=p,
     )
 
@@ -358,13 +355,11 @@ def _unsolved_row(left: _Left) -> UnsolvedRow:
 
 
 def _adjusted(rows: Sequence[TextRow]) -> list[TextRow]:
-    """The rows with p-values that hold for their table: one prompt, measure, basis and breakdown."""
-    tables: dict[tuple[str, str, str, str], list[int]] = {}
-    for place, row in enumerate(rows):
-        tables.setdefault((row.prompt, row.measure, row.basis, row.by), []).append(place)
-    found = list(rows)
-    for places in tables.values():
-        adjusted = multiple.holm([math.nan if (p := rows[i].p) is None else p for i in places])
-        for i, p in zip(places, adjusted, strict=True):
-            found[i] = msgspec.structs.replace(rows[i], adjusted=None if math.isnan(p) else float(p))
-    return found
+    """The rows with corrected p-values. The overall rows of all prompts and measures are one family; the rows of a
+    breakdown are one for each prompt and measure."""
+    families = [(r.basis, r.by, *(() if r.by == "overall" else (r.prompt, r.measure))) for r in rows]
+    corrected = significance.holm_by_family([row.p for row in rows], families)
+    return [
+        msgspec.structs.replace(row, adjusted=adjusted, tests=tests)
+        for row, (adjusted, tests) in zip(rows, corrected, strict=True)
+    ]

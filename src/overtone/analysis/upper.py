@@ -6,13 +6,14 @@ perceiving it: only what a right cue gives beyond a wrong one can be due to the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from overtone import cues
-from overtone.analysis import named, said
+from overtone.analysis import named, said, significance
 from overtone.analysis.cases_under import Under, unique
 from overtone.analysis.measures import TIE, Estimate, Measure, from_interval
 from overtone.analysis.parts import by_basis
@@ -21,14 +22,24 @@ from overtone.analysis.said import Sentence
 from overtone.stats import cluster
 from overtone.stats.minimums import DIFFERENCE
 
+SEED, DRAWS = 17, 4000
 SIGNATURE = (
-    "upper|v1|conditions:enhance,oracle,oracle-false|clips:cued|pairs:case,repeat|complete:all-conditions-asked|"
-    "interval:student-by-script,within-the-scale"
+    "upper|v2|conditions:enhance,oracle,oracle-false|clips:cued|pairs:case,repeat|complete:all-conditions-asked|"
+    f"test:sign-flips by script,within-the-scale|draws:{DRAWS}|seed:{SEED}|"
+    "adjust:holm, overall rows together, of a breakdown by measure|share:student-by-script"
 )
 BASE, RIGHT, WRONG = "enhance", "oracle", "oracle-false"
 MEASURES = (
     named.C4, "cspeechrel_implicit", named.VES, named.C1, "reply_semsim", "style_margin", "emoalign_reference",
 )  # fmt: skip
+
+
+class Test(Struct, frozen=True):
+    """A test of "the difference is 0". `adjusted` is corrected for all `tests` tests of its family."""
+
+    p: float | None
+    adjusted: float | None = None
+    tests: int = 0
 
 
 class UpperRow(Struct, frozen=True):
@@ -46,7 +57,9 @@ class UpperRow(Struct, frozen=True):
     wrong: Estimate | None = None
     survives: Estimate | None = None  # wrong − base
     beyond: Estimate | None = None  # right − wrong
-    share: Estimate | None = None  # survives ÷ gain, where there is a gain
+    share: Estimate | None = None  # survives ÷ gain, where the interval of the gain lies above 0
+    gain_test: Test = Test(None)
+    beyond_test: Test = Test(None)
 
 
 class Upper(Struct, frozen=True):
@@ -81,7 +94,7 @@ def upper(readings: Reading | Sequence[Reading], *, input: str = "audio") -> Upp
         for basis, measure, together in compared
         for by, name, part in _parts(together)
     ]
-    return Upper(rows, notes)
+    return Upper(_adjusted(rows), notes)
 
 
 def _compared(
@@ -151,26 +164,28 @@ def _sentence(row: UpperRow) -> str:
         f"{named.short(name)}{basis} is {named.told(name, row.base)} and, told the cue in words, "
         f"{named.told(name, row.right)}: a difference of {named.told(name, row.gain, difference=True)}"
     )
-    text += said.not_significant(row.gain)
+    text += significance.by_test(row.gain, row.gain_test.adjusted, row.gain_test.tests)
     if row.survives is None or row.beyond is None:
         return f"{text}."
     text += f"; told a wrong cue the difference is {named.told(name, row.survives, difference=True)}"
     beyond = named.told(name, row.beyond, difference=True)
-    if said.tells(row.beyond):
-        return f"{text}; right against wrong cue: {beyond}."
-    unclear = said.not_significant(row.beyond)
-    return f"{text}; right against wrong cue: {beyond}{unclear}: the gain may come from mentioning any cue."
+    text += f"; right against wrong cue: {beyond}"
+    text += significance.by_test(row.beyond, row.beyond_test.adjusted, row.beyond_test.tests)
+    if significance.significant(row.beyond_test.adjusted):
+        return f"{text}."
+    return f"{text}. The gain may come from mentioning any cue."
 
 
 def _by_cue(row: UpperRow, cue_rows: Sequence[UpperRow]) -> str:
     known = [r for r in cue_rows if r.gain.low is not None and r.gain.scripts >= DIFFERENCE.least]
     if len(known) < 2:
         return ""
-    up, down = sum((r.gain.low or 0) > 0 for r in known), sum((r.gain.high or 0) < 0 for r in known)
-    chance = 0.05 * len(known)
+    moved = [r.gain.value or 0.0 for r in known if significance.significant(r.gain_test.adjusted)]
+    up, down = sum(value > 0 for value in moved), sum(value < 0 for value in moved)
+    tests = known[0].gain_test.tests
     return (
-        f"{named.short(row.measure)}: of {len(known)} cues, the interval of the difference lies above 0 for {up} and "
-        f"below for {down}; about {chance:.0f} would by chance."
+        f"{named.short(row.measure)}: of {len(known)} cues, the difference is significantly above 0 for {up} and "
+        f"below 0 for {down} (each by a {significance.TEST}, Holm correction over {tests} tests)."
     )
 
 
@@ -224,17 +239,39 @@ def _row(key: str, basis: str, by: str, name: str, measure: Measure, part: Seque
     def column(number: int) -> Estimate:
         return measure.side([(one.values[number], one.script) for one in part])
 
-    def gap(here: int, there: int) -> Estimate:
-        return measure.gap((one.values[here], one.values[there], one.script) for one in part)
+    def gap(here: int, there: int) -> tuple[Estimate, float | None]:
+        rows = ((one.values[here], one.values[there], one.script) for one in part)
+        return measure.tested(rows, seed=SEED, draws=DRAWS)
 
-    gain = gap(1, 0)
+    gain, p = gap(1, 0)
+    row = UpperRow(key, basis, by, name, measure.name, column(0), column(1), gain, gain_test=Test(p))
     if len(part[0].values) < 3:
-        return UpperRow(key, basis, by, name, measure.name, column(0), column(1), gain)
-    survives = gap(2, 0)
-    share = _share(part) if said.tells(gain) and (gain.value or 0) > 0 else None
-    return UpperRow(
-        key, basis, by, name, measure.name, column(0), column(1), gain, column(2), survives, gap(1, 2), share
+        return row
+    beyond, beyond_p = gap(1, 2)
+    return msgspec.structs.replace(
+        row,
+        wrong=column(2),
+        survives=gap(2, 0)[0],
+        beyond=beyond,
+        share=_share(part) if gain.low is not None and gain.low > 0 else None,
+        beyond_test=Test(beyond_p),
     )
+
+
+def _adjusted(rows: Sequence[UpperRow]) -> list[UpperRow]:
+    """The rows with corrected p-values. Overall, both tests of all measures are one family; in a breakdown each of the
+    two tests of each measure is one."""
+    families: list[Hashable] = []
+    for row in rows:
+        one = (row.basis, row.by)
+        families += [one, one] if row.by == "overall" else [(*one, row.measure, test) for test in ("gain", "beyond")]
+    p_values = [test.p for row in rows for test in (row.gain_test, row.beyond_test)]
+    corrected = iter(significance.holm_by_family(p_values, families))
+    made = []
+    for row in rows:
+        gain, beyond = (Test(test.p, *next(corrected)) for test in (row.gain_test, row.beyond_test))
+        made.append(msgspec.structs.replace(row, gain_test=gain, beyond_test=beyond))
+    return made
 
 
 def _share(part: Sequence[Together]) -> Estimate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from overtone.analysis.measures import Estimate
-from overtone.analysis.said import p_value
+from overtone.analysis.significance import p_value
 from overtone.arena.standings import Standing, Standings
 from overtone.stats.correlation import kendall_p
 from overtone.stats.minimums import SAME_ORDER, VOTES, shortfall

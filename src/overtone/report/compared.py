@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import IO
 
-from overtone.analysis.compare import Change, Comparison, Flip, Flips, change, probability, sentences
+from overtone.analysis.compare import Change, Comparison, Flip, Flips, change, sentences
+from overtone.analysis.significance import p_number
 from overtone.report.apart import OVER
 from overtone.report.format import NONE, one
 from overtone.report.table import Cell, Line, PartTable
@@ -44,8 +45,8 @@ def _cells(row: Change) -> tuple[Cell, ...]:
         _text(one(row.first, row.shown, row.digits)),
         _text(one(row.second, row.shown, row.digits)),
         Cell(row.by, "points" if row.shown == "percent" else "number", difference(row), digits=row.digits),
-        _text(probability(row.p).removeprefix("= ")),
-        _text(probability(row.adjusted).removeprefix("= ")),
+        _text(p_number(row.p)),
+        _text(p_number(row.adjusted)),
         _text(both, f"{once:,} scored once" if once else ""),
         _text(f"{row.worse:,}"),
         _text(f"{row.improved:,}"),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from overtone.analysis import said
 from overtone.analysis.levels import SIGNATURE, LevelRow, Levels
 from overtone.analysis.named import C1, C4, VES, short
+from overtone.analysis.significance import excludes
 from overtone.report.drawing import INKS, Box, Drawing, Words, on, width_of, wrapped
 from overtone.report.figures import NothingToDraw, Source
 from overtone.report.figures import _axes as axes
@@ -118,7 +119,7 @@ def _cell(drawing: Drawing, box: Box, row: LevelRow | None) -> None:
         drawing.add(Words(*place, _r(value), "quiet", SMALL, "middle", key=one.key, title=one.title))
         return
     fill = shade(value)
-    ink, base, bold = on(fill), y + height / 2 - 0.5, said.tells(row.pearson)
+    ink, base, bold = on(fill), y + height / 2 - 0.5, excludes(row.pearson)
     drawing.add(Box(x, y, width, height, fill, "paper", key=one.key, title=one.title))
     drawing.add(Words(x + width / 2, base, _r(value), ink, SMALL, "middle", bold, key=one.key, title=one.title))
     ends = f"{_r(low)} to {_r(high)}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from overtone.analysis import said
 from overtone.analysis.findings import Finding
 from overtone.analysis.named import about, short
+from overtone.analysis.significance import p_value
 from overtone.analysis.text_only import TextOnly, TextRow, UnsolvedRow
 from overtone.report.drawing import Drawing, series
 from overtone.report.figures import NothingToDraw, Source
@@ -104,8 +105,8 @@ def _places(source: Source, finding: Finding, row: TextRow) -> tuple[Place, Plac
     audio = Spot(row.audio, f"{name}, with the sound", key, ink, shape, kind=kind, digits=digits)
     text = Spot(row.text, f"{name}, words alone", key, ink, shape, hollow=True, kind=kind, digits=digits)
     apart: Kind = "points" if kind == "percent" else "number"
-    p = said.and_p(row.p)
-    gain = Spot(row.difference, f"{name}, sound less words{p}", key, ink, shape, kind=apart, digits=digits)
+    p = f"{p_value(row.adjusted)} after Holm correction over {row.tests:,}"
+    gain = Spot(row.difference, f"{name}, sound less words, {p}", key, ink, shape, kind=apart, digits=digits)
     return Place((audio, text)), Place((gain,))
 
 

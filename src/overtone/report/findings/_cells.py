@@ -10,7 +10,7 @@ import msgspec
 from overtone.analysis.findings import Finding, Settings
 from overtone.analysis.measures import Estimate
 from overtone.analysis.named import about, is_percent, short
-from overtone.analysis.said import p_value
+from overtone.analysis.significance import p_number
 from overtone.analysis.summary import LABELS
 from overtone.report.apart import OVER
 from overtone.report.format import NONE
@@ -19,6 +19,10 @@ from overtone.report.table import Cell, PartTable
 Kind = Literal["percent", "number", "points", "text"]
 ALL = "all"
 DEFAULT = Settings()
+HOLM = (
+    "p by sign flips of scripts; corrected by Holm’s method over all rows that stand overall, and over the rows of a "
+    "breakdown for each measure. Significant: at most 0.05 after correction; intervals are of each row alone."
+)
 FIRST = ("enhance", "basic", "zero")  # whose replies stand for a run, in this order
 
 
@@ -100,8 +104,7 @@ def p_cell(finding: Finding, p: float | None, of: Estimate, key: str) -> Cell:
     """A p-value; its number of cases is that of what was tested."""
     if p is None:
         return Cell(kind="text", text=NONE, key=_full(finding, key))
-    words = p_value(p).removeprefix("p ").removeprefix("= ")
-    return Cell(Estimate(p, None, None, of.scored, of.asked), "text", words, key=_full(finding, key))
+    return Cell(Estimate(p, None, None, of.scored, of.asked), "text", p_number(p), key=_full(finding, key))
 
 
 def _full(finding: Finding | None, key: str) -> str:

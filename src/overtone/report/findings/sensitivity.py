@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from overtone.analysis.counterfactual import NOTHING, Counterfactual
 from overtone.analysis.findings import Finding, Settings
-from overtone.report.findings._cells import DEFAULT, basis, cell, chance, chosen, named, over, p_cell, standing, text
+from overtone.report.findings._cells import (
+    DEFAULT,
+    HOLM,
+    basis,
+    cell,
+    chance,
+    chosen,
+    named,
+    over,
+    p_cell,
+    standing,
+    text,
+)
 from overtone.report.table import Line, PartTable
 
 BYS = ("overall", "dimension", "style")  # by style: pairs of styles
@@ -12,11 +24,11 @@ HINTS = {
     "sensitivity": (
         "Pairs of clips of one script, one question, right answers that differ. Right on both: the answers follow the "
         "voice; wrong way round: each clip got the other’s answer. Who does not hear gets both equally often, so that "
-        "the difference is 0. p by sign flips of scripts; after Holm over the rows of this run."
+        "the difference is 0. " + HOLM
     ),
     "specificity": (
         "The same clip asked again, or rendered again in another voice: answers should stay. Excess: how much more "
-        "often answers to the same questions change where the voice does."
+        "often answers to the same questions change where the voice does. " + HOLM
     ),
     "false-cue": (
         "A hit names any cue on a clip with one, a false alarm names one on a neutral clip; d′ is how well the two are "

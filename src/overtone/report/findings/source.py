@@ -6,6 +6,7 @@ from overtone.analysis.findings import Finding, Settings
 from overtone.analysis.source import Sources
 from overtone.report.findings._cells import (
     DEFAULT,
+    HOLM,
     basis,
     cell,
     chosen,
@@ -14,6 +15,7 @@ from overtone.report.findings._cells import (
     kind_of,
     named,
     over,
+    p_cell,
     standing,
 )
 from overtone.report.table import Line, PartTable
@@ -21,7 +23,7 @@ from overtone.report.table import Line, PartTable
 BYS = ("overall", "dimension", "style")
 HINT = (
     "The same scripts in the same styles from both sources, case by case; a case counts once however many questions it "
-    "has. The difference is between these two sets of clips: microphones and rooms differ too."
+    "has. The difference is between these two sets of clips: microphones and rooms differ too. " + HOLM
 )
 
 
@@ -37,6 +39,7 @@ def tables(finding: Finding, *, by: str = "overall", settings: Settings = DEFAUL
             cell(finding, row.first, f"{row.key}/first", kind_of(row.measure), digits=digits),
             cell(finding, row.second, f"{row.key}/second", kind_of(row.measure), digits=digits),
             cell(finding, row.difference, row.key, gap, digits=digits),
+            p_cell(finding, row.adjusted, row.difference, row.key),
         )
         names = (basis(row.basis), head(row.measure), over(row))
         lines.setdefault(row.sources, []).append(Line(finding.runs[0], row.condition, names, cells))
@@ -44,7 +47,7 @@ def tables(finding: Finding, *, by: str = "overall", settings: Settings = DEFAUL
         named(
             PartTable(
                 f"source/{first}~{second}", f"{first} against {second}".capitalize(), HINT, ("Cues", "Measure", "Over"),
-                (first, second, "Difference"), tuple(rows),
+                (first, second, "Difference", "p, Holm"), tuple(rows),
             )
         )
         for (first, second), rows in lines.items()

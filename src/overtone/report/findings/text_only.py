@@ -6,6 +6,7 @@ from overtone.analysis.findings import Finding, Settings
 from overtone.analysis.text_only import TextOnly
 from overtone.report.findings._cells import (
     DEFAULT,
+    HOLM,
     basis,
     cell,
     chance,
@@ -25,8 +26,7 @@ BYS = ("overall", "dimension", "style", "category", "cue")
 HINTS = {
     "text-only": (
         "The same items and model with the sound and with the true words alone, item by item. Shares in percent and "
-        "their differences in points, other measures on their own scale. p by sign flips of scripts, after Holm over "
-        "the rows of one measure and breakdown."
+        "their differences in points, other measures on their own scale. " + HOLM
     ),
     "unsolved": (
         "Questions that no text-only answer gets right, asked with the sound. There a model that does not hear is at "
