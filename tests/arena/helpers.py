@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from overtone.runs.store import Store
 from overtone.schema import Clip, Item, Reply, Turn
 from tests.judges.server import Verdict, keys_asked
@@ -29,6 +31,13 @@ def item(number: int, style: str, cue: str, **more: object) -> Item:
         topic="work",
         **more,  # type: ignore[arg-type]
     )
+
+
+def voiced(number: int, source: str) -> Item:
+    """One script's clip, spoken by a source."""
+    one = item(number, "target", "sad", source=source)
+    own = {"id": f"toy/{source}/{number}", "case": f"{source}/s{number}/target", "group": f"{source}/s{number}"}
+    return msgspec.structs.replace(one, **own)
 
 
 def items(scripts: int) -> list[Item]:

@@ -11,7 +11,7 @@ import pytest
 
 from overtone.cli import main
 from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_OK, EXIT_USAGE
-from tests.arena.helpers import by_worth, runs
+from tests.arena.helpers import by_worth, runs, voiced
 from tests.judges.server import JudgeServer, Verdict
 from tests.servers import Asked
 
@@ -91,6 +91,31 @@ def test_wrong_flags_are_named(tmp_path: Path, capsys: Capture, words: list[str]
     names = [str(path) for path in runs(tmp_path, {"bad": 1, "good": 3}, scripts=2)]
     assert main(["arena", *names, *words]) == EXIT_USAGE
     assert said in capsys.readouterr().err
+
+
+def test_votes_on_clips_of_other_sources_are_kept_and_do_not_count(tmp_path: Path, capsys: Capture) -> None:
+    others = tuple(voiced(n, source) for n in range(12) for source in ("synthesis", "human"))
+    names = [str(path) for path in runs(tmp_path, {"good": 2, "bad": 1}, scripts=0, others=others)]
+    rows = [
+        {"case": f"{source}/s{n}/target", "a": "good", "b": "bad", "rater": "ann",
+         "winner": "A" if (n % 3 > 0) == (source == "synthesis") else "B"}
+        for n in range(12) for source in ("synthesis", "human")
+    ]  # fmt: skip
+    Path("votes.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+
+    def wins(*more: str) -> float:
+        main(["arena", *names, "--votes", "votes.jsonl", *more])
+        found = msgspec.json.decode(Path("arena/standings.json").read_bytes())
+        (people,) = found["electorates"]
+        return next(float(place["won"]["value"]) for place in people["places"] if place["run"] == "good")
+
+    assert wins() == pytest.approx(8 / 12)
+    out = " ".join(capsys.readouterr().out.split())
+    assert "over the clips of synthesis, 12 of 24 shared cases" in out
+    assert "12 votes of this arena do not count here" in out and "on clips of another source" in out
+    assert wins("--source", "human") == pytest.approx(4 / 12)
+    assert wins("--source", "all") == pytest.approx(12 / 24)
+    assert main(["arena", *names, "--source", "robot"]) == EXIT_USAGE
 
 
 def test_without_runs_only_votes_can_be_ranked(tmp_path: Path, capsys: Capture) -> None:

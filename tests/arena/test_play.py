@@ -18,7 +18,7 @@ from overtone.judges import rubric
 from overtone.judges.policy import parse_judge
 from overtone.runs.store import Store
 from overtone.schema import Reply
-from tests.arena.helpers import by_worth, item, make_run, runs
+from tests.arena.helpers import by_worth, item, make_run, runs, voiced
 from tests.judges.server import JudgeServer
 
 PAIR = rubric.load("pair")
@@ -42,6 +42,30 @@ def test_cues_that_are_not_validated_are_left_out_where_there_are_others(tmp_pat
     assert len(found.cases) == 4 and "1 cases of cues that are not validated" in found.notes[0]
     alone = [make_run(tmp_path / name, 1, scripts=0, others=(doubtful,)) for name in "pq"]
     assert "not validated" in field.read(alone).notes[0] and len(field.read(alone).cases) == 1
+
+
+def test_clips_of_several_sources_are_not_pooled_unless_asked_for(tmp_path: Path) -> None:
+    others = tuple(voiced(n, source) for n in range(3) for source in ("synthesis", "human"))
+    both = [make_run(tmp_path / name, 1, scripts=0, others=others) for name in "xy"]
+
+    def sources(wanted: str = "") -> set[str]:
+        return {case.case.partition("/")[0] for case in field.read(both, source=wanted).cases}
+
+    assert sources() == {"synthesis"} and sources("human") == {"human"}
+    assert sources("all") == {"synthesis", "human"}
+    assert field.read(both).notes == (
+        "over the clips of synthesis, 3 of 6 shared cases; --source chooses those of human, or all",
+    )
+    assert field.read(both, source="all").notes == ("over the clips of all sources together: human, synthesis",)
+    with pytest.raises(UsageError, match=r"--source humans: .*'human'.*they have human, synthesis"):
+        field.read(both, source="humans")
+
+
+def test_runs_that_share_only_human_clips_meet_on_those(tmp_path: Path) -> None:
+    human = tuple(voiced(n, "human") for n in range(2))
+    one = make_run(tmp_path / "one", 1, scripts=0, others=(*human, voiced(0, "synthesis")))
+    two = make_run(tmp_path / "two", 2, scripts=0, others=human)
+    assert {case.group for case in field.read([one, two]).cases} == {"human/s0", "human/s1"}
 
 
 def test_runs_that_cannot_meet_are_refused(tmp_path: Path) -> None:

@@ -261,6 +261,32 @@ def spoken_by(number: int, source: str, words: str) -> Item:
     )  # fmt: skip
 
 
+def test_pairs_of_all_sources_name_theirs_and_one_source_can_be_chosen(tmp_path: Path, capsys: Capture) -> None:
+    others = tuple(spoken_by(n, source, f"words of {n}") for n in range(3) for source in ("synthesis", "human"))
+    both = [make_run(tmp_path / name, worth, scripts=0, others=others) for name, worth in (("good", 2), ("bad", 1))]
+    cast = [
+        vote(n, "A", rater) | {"case": f"{source}/s{n}/target"}
+        for n in range(3)
+        for source in ("synthesis", "human")
+        for rater in ("ann", "bob")
+    ]
+    words = ["export", *map(str, both), "--format", "preferences"]
+    words += ["--votes", str(votes(tmp_path / "v.jsonl", cast)), "-o", "p.jsonl"]
+    assert main(words) == 0
+    assert sorted(pair.source for pair in read(Path("p.jsonl"))) == ["human"] * 3 + ["synthesis"] * 3
+    about = msgspec.json.decode(Path("p.about.json").read_bytes())
+    assert about["sources"] == {"human": 3, "synthesis": 3}
+    assert about["notes"] == ["over the clips of all sources together: human, synthesis"]
+    assert main([*words, "--source", "human"]) == 0
+    assert [pair.source for pair in read(Path("p.jsonl"))] == ["human"] * 3
+    told = capsys.readouterr().out
+    assert "6 left out: replies to clips of another source" in told
+    assert "6 left out: votes on replies that take no part" in told
+    assert "note: over the clips of human, 3 of 6 shared cases" in told
+    with pytest.raises(UsageError, match="they have human, synthesis"):
+        find(both, Wanted(votes=(tmp_path / "v.jsonl",), source="robot"))
+
+
 def test_no_script_stands_on_both_sides(tmp_path: Path) -> None:
     """Whoever speaks it, and whatever it is called: the same words are the same script."""
     others = [spoken_by(n, source, f"Words, of {n}!") for n in range(60) for source in ("synthesis", "human")]

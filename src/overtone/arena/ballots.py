@@ -56,7 +56,7 @@ class _Reader:
         self.brought: dict[str, Pair] = {}
         self.columns: dict[str, str] = {}
         self.cases: dict[tuple[str, str], list[Case]] = {}
-        for case in field.cases if field else ():
+        for case in (*field.cases, *field.others) if field else ():
             for name in (case.case, case.key.removesuffix(f"|{case.condition}")):
                 held = self.cases.setdefault((name, case.condition), [])
                 if case not in held:
@@ -160,7 +160,7 @@ class _Reader:
                 near = suggest(name, self.field.players)
                 raise self.fail(row, f"no run here is called {name!r}{near}; here are {', '.join(self.field.players)}")
         condition = self._cell(row, "condition")
-        conditions = [condition] if condition else list(dict.fromkeys(c.condition for c in self.field.cases))
+        conditions = [condition] if condition else list(dict.fromkeys(c for _, c in self.cases))
         found = [one for c in conditions for one in self.cases.get((case, c), ())]
         if not found:
             raise self.fail(

@@ -1,19 +1,21 @@
 """What competes: the replies of several runs to the same items under the same conditions, ready to be put side by side.
 
 Only conversations of one turn in the benchmark's core, the first time they were asked. Cues that are not validated are
-left out where there are others: a preference for answering a cue that may not be there says little.
+left out where there are others: a preference for answering a cue that may not be there says little. Clips of several
+sources are not pooled unless the user asks for it, by the rule of `analysis.standing`.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import soundfile
 from msgspec import Struct
 
+from overtone.analysis.standing import ALL, headline_sources
 from overtone.arena.pairs import Case, Pair
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.judges.offered import Reply, texts
@@ -25,6 +27,7 @@ from overtone.languages import count_words
 from overtone.paths import inside, shown
 from overtone.runs.store import Store
 from overtone.schema import Item
+from overtone.spec import suggest
 
 SHOWS = ("cue", "topic", "words", "context", "reference", "reply_a", "reply_b")
 HEARS = ("clip", "a", "b")
@@ -63,6 +66,7 @@ class Field(Struct, frozen=True):
     cases: tuple[Case, ...]
     entries: dict[str, dict[str, Entry]]  # case key → run → its reply
     notes: tuple[str, ...]
+    others: tuple[Case, ...] = ()  # on clips of other sources: votes may name them, and do not count
 
     def pair(self, case: Case, a: str, b: str, *, drawn: bool) -> Pair:
         """Two runs on a case. Its id says who meets on what, with which replies; not who stands on side A."""
@@ -110,10 +114,11 @@ def check_suits(rubric: Rubric) -> None:
         raise UsageError(f"the rubric {rubric.name}: the arena asks one question with the answers A, B and tie")
 
 
-def read(runs: Sequence[Path], *, spoken: bool = False) -> Field:
+def read(runs: Sequence[Path], *, spoken: bool = False, source: str = "") -> Field:
     """The field of these runs; with `spoken`, only cases that every run answered aloud.
 
-    Raises UsageError where two runs have one name, DataError where they share no case.
+    `source` is whose clips take part: the name of a source, "all", or "" for the headline's among those the runs share.
+    Raises UsageError where two runs have one name or the source is unknown, DataError where they share no case.
     """
     if len(runs) < 2:
         raise UsageError("an arena needs at least two runs; name more, or rank votes alone with --votes FILE")
@@ -143,13 +148,44 @@ def read(runs: Sequence[Path], *, spoken: bool = False) -> Field:
         if len(heard) < len(entries):
             notes.append(f"{len(heard)} of {len(entries)} shared cases were answered aloud by every run")
         entries = heard
-    cases = [_case(key, by_run) for key, by_run in entries.items()]
+    sources = _sources(entries, source)
+    cases = [_case(key, e) for key, e in entries.items() if _item(e).source in sources]
+    others = [_case(key, e) for key, e in entries.items() if _item(e).source not in sources]
+    left = {_item(e).source for e in entries.values()} - sources
+    notes += _source_notes(sources - {""}, left, len(cases), len(entries))
     sure = [case for case in cases if case.status != "unvalidated"]
     if sure and len(sure) < len(cases):
         notes.append(f"{len(cases) - len(sure)} cases of cues that are not validated take no part")
     elif not sure:
         notes.append("every cue here is not validated: whether the clips carry it is not established")
-    return Field(tuple(found), tuple(sure or cases), entries, tuple(notes))
+    return Field(tuple(found), tuple(sure or cases), entries, tuple(notes), tuple(others))
+
+
+def _item(by_run: Mapping[str, Entry]) -> Item:
+    return next(iter(by_run.values())).reply.item
+
+
+def _sources(entries: Mapping[str, Mapping[str, Entry]], wanted: str) -> set[str]:
+    """The sources that take part; clips that name none always do."""
+    known = {_item(by_run).source for by_run in entries.values()} - {""}
+    if wanted in ("", ALL):
+        return {"", *(known if wanted == ALL else headline_sources(known))}
+    if wanted not in known:
+        raise unknown_source(wanted, known)
+    return {"", wanted}
+
+
+def unknown_source(wanted: str, known: Collection[str]) -> UsageError:
+    """What to raise where the runs have no clips of the source that was asked for."""
+    has = f"they have {', '.join(sorted(known))}" if known else "their clips name no source"
+    return UsageError(f"--source {wanted}: the runs have no such clips in common{suggest(wanted, known)}; {has}")
+
+
+def _source_notes(sources: set[str], left: set[str], cases: int, shared: int) -> list[str]:
+    if left:
+        taken = f"over the clips of {', '.join(sorted(sources))}, {cases} of {shared} shared cases"
+        return [f"{taken}; --source chooses those of {', '.join(sorted(left))}, or all"]
+    return [f"over the clips of all sources together: {', '.join(sorted(sources))}"] if len(sources) > 1 else []
 
 
 def _entries(store: Store) -> dict[tuple[str, str], Entry]:

@@ -16,6 +16,8 @@ from msgspec import Struct
 
 from overtone.analysis.judged import read_dimensions
 from overtone.analysis.measures import METRICS
+from overtone.analysis.standing import ALL
+from overtone.arena.field import unknown_source
 from overtone.arena.table import Vote
 from overtone.errors import UsageError
 from overtone.judges.over_run import replies
@@ -68,9 +70,13 @@ Opinions = dict[Meeting, list[Opinion]]
 
 
 # ── replies ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def read_replies(folders: Sequence[Path], condition: str | None, left: Counter[str]) -> dict[Place, dict[Who, Said]]:
-    """The replies of runs by what they answer. `left` counts what takes no part: all but the last of dialogues, parts
-    that a benchmark keeps to measure with, and what was asked without the clip or with its cue told."""
+def read_replies(
+    folders: Sequence[Path], condition: str | None, left: Counter[str], source: str = ALL
+) -> dict[Place, dict[Who, Said]]:
+    """The replies of runs by what they answer, to the clips of one source or of all. `left` counts what takes no part:
+    all but the last of dialogues, parts that a benchmark keeps to measure with, what was asked without the clip or with
+    its cue told, and clips of other sources. Raises UsageError where no run has a clip of the source."""
+    sources: set[str] = set()
     found: dict[Place, dict[Who, Said]] = {}
     names: set[str] = set()
     for folder in folders:
@@ -90,6 +96,10 @@ def read_replies(folders: Sequence[Path], condition: str | None, left: Counter[s
                 told = stored[reply.ask, reply.key.turn]
                 if why := _unfit(reply.item, reply.key.condition, condition):
                     left[why] += 1
+                    continue
+                sources.add(reply.item.source)
+                if source != ALL and reply.item.source not in ("", source):
+                    left["replies to clips of another source"] += 1
                 elif told.refused or not reply.text.strip():
                     left["replies without words, or refused"] += 1
                 else:
@@ -103,6 +113,8 @@ def read_replies(folders: Sequence[Path], condition: str | None, left: Counter[s
                         reply.audio, told.notes, held, sha, scores.get(reply.ask, {}),
                     )  # fmt: skip
                     found.setdefault((reply.key.item, reply.key.condition), {})[one.who] = one
+    if source not in (ALL, *sources):
+        raise unknown_source(source, sources - {""})
     return found
 
 

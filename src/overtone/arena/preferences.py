@@ -1,7 +1,9 @@
 """Stored runs become preference pairs: two replies to the same clip, of which enough voters prefer the same one.
 
 Every pair that is left out is counted with its reason. Scripts are split, never pairs: all clips of a script, whoever
-speaks them, and all scripts with the same words stand on one side.
+speaks them, and all scripts with the same words stand on one side. Clips of all sources take part unless the user
+chooses one: both replies of a pair answer the same clip, and no number is taken over several sources. Every pair names
+its source.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from overtone.analysis.standing import ALL
 from overtone.arena import ballots, field
 from overtone.arena.opinions import (
     Opinion,
@@ -83,6 +86,7 @@ class Preference(Struct, frozen=True, omit_defaults=True):
     agreement: float  # share of the voters that prefer the chosen one
     margin: float  # (chosen − rejected) ÷ voters
     context: str = ""
+    source: str = ""  # who speaks the clip: an engine, a person
 
 
 class Wanted(Struct, frozen=True):
@@ -100,6 +104,7 @@ class Wanted(Struct, frozen=True):
     hold_out: float = 0.0
     condition: str | None = None
     seed: int = 0
+    source: str = ALL
 
 
 class Found(Struct, frozen=True):
@@ -116,7 +121,7 @@ def find(runs: Sequence[Path], wanted: Wanted) -> Found:
     """The preference pairs of these runs. Raises UsageError for a wish that makes no sense."""
     _check(runs, wanted)
     left: Counter[str] = Counter()
-    replies = read_replies(runs, wanted.condition, left)
+    replies = read_replies(runs, wanted.condition, left, wanted.source)
     opinions: Opinions = {}
     notes: tuple[str, ...] = ()
     if wanted.by:
@@ -226,7 +231,7 @@ def _pair(
         digest, parts[item.group], item.benchmark, name, item.case, item.group, item.cue, condition,
         str(chosen.clip) if chosen.clip else "", chosen.clip_sha256, item.turns[-1].words, _side(chosen),
         _side(rejected), tuple(voters), votes, round(votes["chosen"] / len(voters), 4),
-        round((votes["chosen"] - votes["rejected"]) / len(voters), 4), item.context,
+        round((votes["chosen"] - votes["rejected"]) / len(voters), 4), item.context, item.source,
     )  # fmt: skip
 
 
@@ -261,7 +266,7 @@ def _voted(runs: Sequence[Path], wanted: Wanted, left: Counter[str]) -> tuple[Op
     """The opinions behind the votes of an arena and of files; neither is changed."""
     one = rubrics.load(wanted.rubric)
     field.check_suits(one)
-    here = field.read(runs, spoken=bool(one.hears))
+    here = field.read(runs, spoken=bool(one.hears), source=wanted.source)
     pairs, votes = {}, []
     if wanted.arena:
         if not (wanted.arena / FILE).is_file():
@@ -328,6 +333,7 @@ def write(found: Found, runs: Sequence[Path], wanted: Wanted, out: Path) -> list
         "notes": list(found.notes),
         "voters": sorted({(v.kind, v.name) for pair in found.pairs for v in pair.voters}),
         "pairs": {path.name: len(pairs) for path, pairs in files.items()},
+        "sources": dict(sorted(Counter(pair.source for pair in found.pairs if pair.source).items())),
         "scripts": {
             part: sorted({pair.group for pair in found.pairs if pair.part == part}) for part in (TRAIN, HELD_OUT)
         },

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from overtone.cli._findings import add_source
 from overtone.cli._options import add_insecure_flag
 from overtone.errors import EXIT_FAILURES, EXIT_OK, UsageError
 
@@ -34,6 +35,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", metavar="N", type=int, help=f"draw N pairs in all; the first stay ({PAIRS})")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="of what is drawn (0)")
     parser.add_argument("--rubric", metavar="NAME", default="pair", help="pair (words) or pair-voice (by ear) (pair)")
+    add_source(parser)
     parser.add_argument("--prior", metavar="X", type=float, default=0.0, help="imagined wins and losses of all (0)")
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("arena"), help="pairs, votes, results (arena)")
     parser.add_argument("--export", metavar="FILE", type=Path, help="the pairs for people, blind: .csv or .jsonl")
@@ -55,9 +57,9 @@ def main(args: argparse.Namespace) -> int:
     field.check_suits(one)
     files_of_judges = [path for text in args.judge if (path := recorded.path_of(text)) is not None]
     judges = [parse_judge(text) for text in args.judge if recorded.path_of(text) is None]
-    if not args.runs and (judges or args.pairs or args.export):
+    if not args.runs and (judges or args.pairs or args.export or args.source):
         raise UsageError("without runs there is nothing to show or draw; name at least two runs")
-    here = field.read(args.runs, spoken=bool(one.hears)) if args.runs else None
+    here = field.read(args.runs, spoken=bool(one.hears), source=args.source) if args.runs else None
     with Table(args.out) as table:
         for path, kind in [*((p, "person") for p in args.votes), *((p, "judge") for p in files_of_judges)]:
             known = {pair.id: pair for pair in table.pairs()}
@@ -124,8 +126,8 @@ def _current(here: Field | None, table: Table, rubric: Rubric) -> tuple[dict[str
     notes = list(here.notes) if here else []
     if len(votes) < len(cast):
         notes.append(
-            f"{len(cast) - len(votes)} votes of this arena do not count here: on other runs, on replies that have "
-            "changed since, or by another rubric"
+            f"{len(cast) - len(votes)} votes of this arena do not count here: on other runs, on clips of another "
+            "source, on replies that have changed since, or by another rubric"
         )
     return pairs, votes, notes
 

@@ -37,6 +37,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     pairs.add_argument(
         "--hold-out", metavar="SHARE", type=float, default=0.0, help="of the scripts, in another file (0)"
     )
+    pairs.add_argument("--source", metavar="NAME", default="all",
+                       help="replies to clips of this source: synthesis, human, … (default: all)")  # fmt: skip
     pairs.add_argument(
         "--pack", metavar="DIR", type=Path, help="the pairs with their clips as well, as training reads them"
     )
@@ -99,6 +101,7 @@ def _preferences(args: argparse.Namespace) -> int:
         hold_out=args.hold_out,
         condition=args.condition,
         seed=args.seed,
+        source=args.source or "all",
     )
     found = find(args.runs, wanted)
     for line in _told(found):
