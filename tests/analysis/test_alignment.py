@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from overtone.analysis.alignment import Aligned, alignment
+from overtone.analysis.ledger import make_ledger
 from overtone.analysis.reading import Answer
 from overtone.runs.store import ANSWERED, FAILED
 from overtone.schema import Score
@@ -94,3 +95,16 @@ def test_a_run_without_the_metric_has_no_alignment_and_one_without_values_has_no
     lost.scores[METRIC] = Score(METRIC, "x|v1", None, "no reference audio")
     row = whole([lost])
     assert math.isnan(row.rate.value) and row.unscored == 1
+
+
+@pytest.mark.parametrize("detail", [{}, {"reply": "sad"}, {"reply": "sad", "wanted": None}, {"reply": 1, "wanted": 2}])
+def test_a_score_without_its_details_counts_as_unscored(detail: dict[str, float | int | str | None]) -> None:
+    whole_ones = [answer(n, "sad", "sad") for n in range(6)]
+    foreign = answer(6, "sad", "happy")
+    foreign.scores[METRIC] = Score(METRIC, "x|v1", 1.0, detail=detail)
+    row = whole([*whole_ones, foreign])
+    assert (row.rate.value, row.rate.rows, row.unscored) == (1.0, 6, 1)
+    alone = whole([foreign])
+    assert math.isnan(alone.rate.value) and alone.unscored == 1
+    (entry,) = make_ledger([foreign]).rows
+    assert entry.kind == "unscored" and entry.reason.startswith(f"{METRIC}: its detail lacks ")

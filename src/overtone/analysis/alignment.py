@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from overtone.analysis.details import complete
 from overtone.analysis.reading import Answer
 from overtone.stats import bootstrap, cluster
 from overtone.stats.cluster import Interval
@@ -51,7 +52,7 @@ class Alignment(Struct, frozen=True):
 
 def alignment(by_condition: Mapping[str, Iterable[Answer]], metric: str) -> Alignment | None:
     """The alignment of a run's replies, by condition, from the details of their scores; None where the metric was not
-    scored."""
+    scored. A score without its details counts as unscored."""
     groups: dict[tuple[str, str], list[Answer]] = {}
     for condition, answers in by_condition.items():
         for answer in answers:
@@ -64,7 +65,7 @@ def alignment(by_condition: Mapping[str, Iterable[Answer]], metric: str) -> Alig
 
 
 def _row(metric: str, condition: str, style: str, answers: list[Answer]) -> Aligned:
-    found = [(a.scores[metric].detail, a.item.group) for a in answers if a.scores[metric].value is not None]
+    found = [(a.scores[metric].detail, a.item.group) for a in answers if complete(a.scores[metric])]
     scripts = [group for _, group in found]
     pairs = [(str(detail["reply"]), str(detail["wanted"])) for detail, _ in found]
     names = sorted({label for pair in pairs for label in pair})

@@ -11,6 +11,7 @@ import base64
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from overtone.analysis.details import BLEU, COUNTS, ERRORS, complete
 from overtone.analysis.measures import METRICS, Estimate, estimate, from_interval, scale_of, within
 from overtone.analysis.reading import Answer
 from overtone.languages import count_words
@@ -21,9 +22,6 @@ Detail = Mapping[str, float | int | str | None]
 Row = tuple[Detail, str]  # of a scored reply, and its script
 
 NO_INTERVAL = "falls as replies are added: compare equal numbers of replies only; no interval"
-ORDERS = (1, 2, 3, 4)
-BLEU = ("reply_tokens", "reference_tokens", *(f"correct_{n}" for n in ORDERS), *(f"total_{n}" for n in ORDERS))
-ERRORS = ("substitutions", "deletions", "insertions")
 
 
 def over(metric: str, answers: Sequence[Answer], turn: int | None = None) -> Estimate:
@@ -36,7 +34,7 @@ def over(metric: str, answers: Sequence[Answer], turn: int | None = None) -> Est
         share = metric in METRICS and METRICS[metric].kind == "share"
         made = estimate(valued, kind="proportion" if share else "mean", good=good, bad=bad)
         return within(made, *scale_of(metric, known))
-    rows = [(score.detail, group) for score, group in found if score is not None and score.value is not None]
+    rows = [(score.detail, group) for score, group in found if score is not None and complete(score)]
     return CORPUS[metric](rows, len(found))
 
 
@@ -98,16 +96,11 @@ def _within(x: float) -> float:
 
 # ── word error rate ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-COUNTS = ("hits", *ERRORS, "reference_words")
-
 
 def counts(answer: Answer) -> dict[str, float] | None:
     """The alignment counts of a transcript's normalised words, or None where it has none."""
     score = answer.scores.get("wer") if answer.answered else None
-    if score is None or score.value is None:
-        return None
-    found = {k: float(v) for k in COUNTS if isinstance(v := score.detail.get(k), int | float)}
-    return found if len(found) == len(COUNTS) else None
+    return {name: _number(score.detail, name) for name in COUNTS} if score is not None and complete(score) else None
 
 
 def corpus_wer(answers: Iterable[Answer]) -> Estimate:

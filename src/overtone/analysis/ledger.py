@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
+from overtone.analysis.details import lacking
 from overtone.analysis.measures import status
 from overtone.analysis.reading import Answer
 from overtone.schema import remarks
@@ -81,6 +82,8 @@ def entries(answers: Iterable[Answer]) -> Iterator[tuple[Answer, str, str, str]]
         for score in (s for scores in (*answer.earlier.values(), answer.scores) for s in scores.values()):
             if score.value is None:
                 yield answer, "unscored", f"{score.metric}: {score.reason}", ""
+            elif fields := lacking(score):
+                yield answer, "unscored", f"{score.metric}: its detail lacks {', '.join(fields)}", ""
         for reply in answer.replies:
             for note in remarks(reply.notes):
                 yield answer, "note", note, ""

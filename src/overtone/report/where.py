@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 from overtone.analysis import judged, style
 from overtone.analysis.agreeing import draws_of
 from overtone.analysis.corpus import counts
+from overtone.analysis.details import complete
 from overtone.analysis.ledger import entries
 from overtone.analysis.measures import MEASURES, chosen, is_choice, picked, status
 from overtone.analysis.parts import UNREAD, agree, at_turn, by_basis, control_clips, false_cues, of_script
@@ -235,7 +236,7 @@ def _voice(under: Under, told: Fields) -> Iterator[Answer]:
 
 def _emoalign(under: Under, told: Fields) -> list[Answer]:
     found = [a for a in judged.replies_of(under.asked(told)) if told.get("style", a.item.style) == a.item.style]
-    return _valued(found, told["score"])
+    return [a for a in _valued(found, told["score"]) if complete(a.scores[told["score"]])]
 
 
 # ── what is kept apart ──────────────────────────────────────────────────────────────────────────────────────────────
