@@ -181,18 +181,21 @@ def _row(
     scope: Sequence[Answer],
     signatures: Mapping[str, str],
 ) -> JudgedRow:
-    def over(part: Iterable[Answer]) -> Estimate:
-        return mean(dimension, [(value(a, dimension.key, judge, judges), a.item.group) for a in part])
-
-    styles = [s for s in STYLES if any(a.item.style == s for a in scope)]
+    parts: dict[str, list[tuple[float | None, str]]] = {}  # style → (value, script)
+    rows = []
+    for answer in scope:
+        row = value(answer, dimension.key, judge, judges), answer.item.group
+        rows.append(row)
+        parts.setdefault(answer.item.style, []).append(row)
+    styles: dict[str, Estimate] = {style: mean(dimension, parts[style]) for style in STYLES if style in parts}
     of = judges if judge == PANEL else [judge]
     return JudgedRow(
         basis=basis,
         dimension=dimension,
         judge=judge,
-        headline=over(scope),
-        target=over(a for a in scope if a.item.style == "target") if dimension.cued else None,
-        styles={s: over(a for a in scope if a.item.style == s) for s in styles},
+        headline=mean(dimension, rows),
+        target=(styles.get("target") or mean(dimension, [])) if dimension.cued else None,
+        styles=styles,
         unvalidated=any(dimension.unvalidated.get(label, True) for label in of),
         signature=signatures.get(f"{dimension.key}@{judge}", ""),
     )
