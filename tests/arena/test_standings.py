@@ -132,7 +132,8 @@ def test_a_side_that_wins_whoever_stands_there_is_found_and_taken_out() -> None:
     (found,) = rank(arena(rows)).electorates
     side = found.effects["side"]
     assert side.low and side.low > 0 and side.value == pytest.approx(math.log(0.7 / 0.3), abs=0.4)
-    assert any("lean towards the reply shown first" in text for text in sentences(rank(arena(rows))))
+    told = next(text for text in sentences(rank(arena(rows))) if "lean towards the reply shown first" in text)
+    assert told.endswith("; the 95 % interval of this effect excludes 0.")
 
 
 def test_a_liking_for_length_is_found_and_the_level_field_takes_it_out() -> None:

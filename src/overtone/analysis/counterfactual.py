@@ -203,7 +203,7 @@ def sentences(found: Counterfactual) -> list[Sentence]:
             text = (
                 f"{cue.condition}, false cues: a cue is named on {said.percent(told.hit)} of clips with one and on "
                 f"{said.percent(told.false_alarm)} of those without, d′ = {said.plain(told.d_prime)}"
-                f"{significance.by_interval(told.d_prime)} (guessing)."
+                f"{significance.by_interval(told.d_prime, null='0, which is guessing')}."
             )
             lines.append(Sentence(text, cue.key))
     for reply in found.replies:

@@ -101,8 +101,8 @@ def excludes(e: Estimate, null: float = 0.0) -> bool:
     return e.low is not None and e.high is not None and not e.low <= null <= e.high
 
 
-def by_interval(e: Estimate, of: str = "this row alone") -> str:
-    """Say, behind a number of a table without p-values, whether its 95 % interval includes 0."""
+def by_interval(e: Estimate, of: str = "this row alone", null: str = "0") -> str:
+    """Say, behind a number of a table without p-values, whether its 95 % interval includes 0 (called `null`)."""
     if e.low is None or e.high is None:
         return ""
-    return f"; the 95 % interval of {of} {'excludes' if excludes(e) else 'includes'} 0"
+    return f"; the 95 % interval of {of} {'excludes' if excludes(e) else 'includes'} {null}"

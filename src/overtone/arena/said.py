@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from overtone.analysis.measures import Estimate
-from overtone.analysis.significance import p_value
+from overtone.analysis.significance import by_interval, excludes, p_value, significant
 from overtone.arena.standings import Standing, Standings
 from overtone.stats.correlation import kendall_p
 from overtone.stats.minimums import SAME_ORDER, VOTES, shortfall
-
-LEVEL = 0.05
 
 
 def sentences(found: Standings) -> list[str]:
@@ -42,9 +40,9 @@ def sentences(found: Standings) -> list[str]:
             continue
         p = kendall_p(a.tau.value, a.runs)
         tail = "no significant agreement or disagreement of their rankings"
-        if p <= LEVEL and a.tau.low is not None and a.tau.low > 0:
+        if significant(p) and a.tau.low is not None and a.tau.low > 0:
             tail = "they rank the runs alike"
-        elif p <= LEVEL and a.tau.high is not None and a.tau.high < 0:
+        elif significant(p) and a.tau.high is not None and a.tau.high < 0:
             tail = "they rank the runs in opposite order"
         ends = "" if a.tau.low is None or a.tau.high is None else f" [{_signed(a.tau.low)} to {_signed(a.tau.high)}]"
         tau = f"Kendall's τ {_signed(a.tau.value)}{ends}"
@@ -57,10 +55,10 @@ def _leanings(name: str, standing: Standing) -> list[str]:
     other = {"side": "the one shown second", "words": "the shorter", "seconds": "the one that takes less time"}
     said = []
     for key, effect in standing.effects.items():
-        if effect.value is None or effect.low is None or effect.high is None or effect.low <= 0 <= effect.high:
+        if effect.value is None or not excludes(effect):
             continue
         liked = words[key] if effect.value > 0 else other[key]
-        said.append(f"{name}: votes lean towards {liked}, the runs held equal.")
+        said.append(f"{name}: votes lean towards {liked}, the runs held equal{by_interval(effect, 'this effect')}.")
     return said
 
 
