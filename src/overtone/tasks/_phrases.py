@@ -202,7 +202,7 @@ MARKED_NO = re.compile(r"\s*[)\]]?\s*[:=|–(\[-]+\s*(?:(?:no|false|absent|not)\
 CONCLUDING = re.compile(r"\b(?:so|therefore|thus|hence|overall)\W*$")  # what a concluding clause begins with
 HYPOTHETICAL = re.compile(
     r"(?:\s+[\w'-]+){0,4}?\s+would\s+(?!(?:\w+ly |most |best )*(?:be|fit|suit|work|help|match|make|serve|describe|"
-    r"do)\b)"
+    r"do|let|give|ease|soothe|calm|comfort|cheer|lift|keep)\b)"
 )
 UNREAL = re.compile(r"\b(?:would|could|might|may|wäre|serait|sería)\b|'d\b")
 CONCEDED_AFTER = re.compile(
@@ -231,7 +231,7 @@ POLAR = re.compile(
     r"negative)\b"
 )
 CONDITION = re.compile(
-    r"\b(?:if|unless|otherwise|assuming|suppose|supposing|provided that|in case|whether|wenn|falls)\b|如果|若|もし"
+    r"\b(?:if|unless|otherwise|assuming|suppose|supposing|provided that|in case|whether|wenn)\b|(?:^|[,.;] ?)falls\b|如果|若|もし"
 )
 NOT_A_CONDITION = re.compile(
     r"\bif (?:i|we)(?:'m| am|'d| had| have| must| were| was| need| should| could)?(?: really|"
@@ -277,7 +277,8 @@ RETRACTION = re.compile(
 CONCLUSION = re.compile(
     r"\b(?:so|therefore|thus|hence|overall|in conclusion|to conclude|conclusion|ultimately|finally|in the end|"
     r"in summary|to sum up|final|all in all|consequently|"
-    r"as a result|this means|that means|that leaves|given (?:all )?(?:this|that|these)|based on|considering|"
+    r"as a result|this means|that means|that leaves|i\.e|in other words|"
+    r"which makes|making|in total|altogether|adds? up to|given (?:all )?(?:this|that|these)|based on|considering|"
     r"accordingly|ergo|in short|"
     r"daher|somit|donc|por (?:lo )?tanto|taking everything|weighing|putting)\b|"
     r"所以|因此|综上|总之|故|したがって|よって|→|=>|⇒|∴"
@@ -406,7 +407,7 @@ NOT_TALK = re.compile(
     r"in my (?:opinion|"
     r"view)|my (?:\w+ )?(?:answer|choice|guess|pick|vote|impression|bet|opinion|verdict|assessment|"
     r"conclusion|analysis|reading|view|take|sense|feeling|suggestion|recommendation|judge?ment|ears?)|you can hear|"
-    r"you gave|"
+    r"you gave|we have|we're (?:hearing|dealing)|"
     r"you provided|your (?:question|audio|clip|recording)|if i may|i\.e|i'm afraid(?=\W*$)|tells (?:us|me)|"
     r"if you (?:listen|ask))(?!\w)"
 )
@@ -415,10 +416,12 @@ TALK = re.compile(
 )
 EXPLETIVE = re.compile(r"\b(?:it's|it is|it was|that's)(?: \w+)?\s*$")
 CONCEDED = re.compile(r"^\W*(?:although|though|even though|while|whereas|despite|unlike|granted)\b[^,]*,")
-CONCESSION = re.compile(r"\b(?:although|though|even though|despite|granted)\b[^,]*$|^\W*(?:while|whereas)\b[^,]*$")
+CONCESSION = re.compile(
+    r"\b(?:although|(?<!as )though|even though|despite|granted)\b[^,]*$|^\W*(?:while|whereas)\b[^,]*$"
+)
 REPORTED = re.compile(
-    r"\b(?:says?|said|saying|mentions?|mentioned|tells(?! us| me| of)|(?<!is )(?<!are )(?<!was )told|talk(?:s|ing|"
-    r"ed)? about|states|stated|"
+    r"\b(?:(?:says?|said|saying)(?! (?:it|this)\b)|mentions?|mentioned|tells(?! us| me| of)|(?<!is )(?<!are )(?<!was )told|"
+    r"talk(?:s|ing|ed)? about|states|stated|"
     r"asks|asked|explains|uses the word|describes|discusses|recounts|remembers|reads|sings about|"
     r"speak(?:s|ing)? (?:about|of)|complains)\b(?!.*(?:,|\b(?:but|while|yet|in an?|with an?)\b))"
 )

@@ -26,10 +26,11 @@ _DECLARED = re.compile(
     r">(.*?)<\|end_of_box\|>|"
     r"[\"'](?:final[_ ]?answer|answer|choice|option|letter|selected(?:[_ ](?:option|answer|choice))?|prediction|"
     r"response|result|label|"
-    r"correct[_ ](?:answer|option)|答案|选项)[\"']\s*:\s*(?:\"([^\"\n]{0,300})\"|'([^'\n]{0,300})'|(\[[^\]]{0,120}\]))",
+    r"correct[_ ](?:answer|option)|答案|选项)[\"']\s*:\s*(?:\"([^\"\n]{0,300})\"|'([^'\n]{0,300})'|(\[[^\]]{0,120}\]))|"
+    r"\{\s*\"[\w ]{1,40}\"\s*:\s*\"([^\"\n]{0,300})\"\s*\}",
     re.S,
 )
-_LETTER_IN_MARKS = re.compile(r"(\*\*|__|`|\*)\s*[(\[\"']?([a-z])[)\]\"']?\s*[.:,)]?\s*\1")
+_LETTER_IN_MARKS = re.compile(r"(\*\*|__|`|\*)[^\S\n]*[(\[\"']?([a-z])[)\]\"']?[^\S\n]*[.:,)]?[^\S\n]*\1")
 _SAID = re.compile(
     r"\b(says?|said|saying|utters?|shouts?|asks?|whispers?|mutters?|yells?|repeats?|exclaims?|tells?|states?|mentions?|"
     r"reads|hear|heard|replies|cries|sentence|phrase|line|contains|speech is|transcript(?:ion)?|content|"
@@ -169,13 +170,19 @@ def with_letters(text: str, options: Sequence[Option], *, heard: bool = False) -
 
 def without_speech(text: str, options: Sequence[Option]) -> str:
     """Without what the speaker is quoted as saying, unless the quotation is an option's own text."""
-    own = [words_of(o.text) for o in options if o.text.strip()]
+    own = [t for t in (words_of(o.text) for o in options) if len(t.split()) > 2]
 
     def unquoted(m: re.Match[str]) -> str:
         words = words_of(m[2])
-        return m[0] if any(t in words for t in own if len(t.split()) > 2) else f"{m[1]} …"
+        return m[0] if any(t in words for t in own) or quoted_in_part(words, own) else f"{m[1]} …"
 
     return _SAID.sub(unquoted, text) if '"' in text else text
+
+
+def quoted_in_part(words: str, texts: Sequence[str]) -> str | None:
+    """The one text of which a quotation is a good part: `the one that begins "I can hear how upset you are"`."""
+    hits = [t for t in texts if words in t] if len(words.split()) > 2 else []
+    return hits[0] if len(hits) == 1 and len(set(texts)) == len(texts) else None
 
 
 def without_courtesy(text: str, options: Sequence[Option]) -> str:
@@ -271,6 +278,7 @@ _JOIN = re.compile(
     r",)\s*(?:(?:option|choice|maybe|possibly|even|perhaps|also)\s+)*"
 )
 _WORD_CHAR = re.compile(r"[a-zà-ÿ0-9_]")
+_ABBREVIATED = re.compile(r"(?<![^\W_])[a-z]\.\Z")
 _NEXT_WORD = re.compile(r"[^\S\n]+([a-zà-ÿ']+)")
 _VERB = re.compile(r"[a-z]+[^sui\W]s")  # "A comes first": hardly a noun after an article
 _NEAR = 400  # characters of a sentence that are read before and after a place
@@ -311,6 +319,8 @@ class Reader:
         m = _TOKEN.match(self.text, at)
         if m is None or m[2] not in self.known or (at and not m[1] and _WORD_CHAR.match(self.text, at - 1)):
             return None
+        if _ABBREVIATED.search(self.text[max(0, at - 3) : at]):
+            return None  # "i.e."
         named = self.text[max(0, at - 7) : at] in ("option ", "choice ", "letter ")
         if m[2] in _RISKY and not named and not (m[1] and m[3]) and m[3] not in (")", "]"):
             follow = _NEXT_WORD.match(self.text, m.end())

@@ -14,7 +14,7 @@ from functools import lru_cache
 from rapidfuzz.distance import OSA
 
 from overtone.tasks import _phrases as say
-from overtone.tasks._reading import Reader, Sentences, body_of, fold, is_cjk, is_void, words_of
+from overtone.tasks._reading import Reader, Sentences, body_of, fold, is_cjk, is_void, quoted_in_part, words_of
 from overtone.tasks._words import TOKEN, Key, Mention, keys_of, mentions
 
 _QUOTED = re.compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+(?:'\w[^'\n]*)*'(?!\w)")
@@ -68,13 +68,18 @@ def _keys(r: Reader) -> dict[str, Key]:
     return dict(keys_of(r.texts))
 
 
+def _requoted(words: str, texts: list[str]) -> str:
+    whole = quoted_in_part(words, texts)
+    return f'"{whole.strip()}"' if whole else ""
+
+
 def _unquoted(text: str, options: dict[str, str]) -> str:
     """The text with quoted speech blanked out; an option's own text in quotes stays."""
 
     def blank(m: re.Match[str]) -> str:
         words = words_of(m[0])
         own = any(t in words and (len(t.split()) >= _LONG or len(words.split()) <= len(t.split()) + 1) for t in given)
-        return m[0] if own else " " * len(m[0])
+        return m[0] if own else _requoted(words, given) or " " * len(m[0])
 
     text = say.IDIOM.sub(lambda m: " " * len(m[0]), text)
     given = [t for t in options.values() if t.strip()]
@@ -117,13 +122,14 @@ def _weight(text: _Text, m: Mention, r: Reader) -> int:
     if len(r.options[m.letter].split()) >= _LONG and m.exact and m.roots == 9:
         opens = not _leftover(whole[clause_low : m.start])
         closes = not re.match(r"\s*[\"']?\s*[\w]", whole[m.end : m.end + 4])
-        return PLAIN if (opens or closes) and not text.rest_is_talk(r.options[m.letter]) else VOID
+        quoted = whole[m.start - 1 : m.start] == whole[m.end : m.end + 1] == '"'
+        return PLAIN if (opens or closes or quoted) and not text.rest_is_talk(r.options[m.letter]) else VOID
     turn = [t.end() for t in say.TURN.finditer(before)]
     sentence = before[turn[-1] if turn else 0 :] + " ¤ " + after
     asked = after.rstrip().endswith("?") and not say.TAG_QUESTION.search(after) and not say.SUGGESTED.search(before)
     if asked or is_void(before, after) or say.HYPOTHETICAL.match(after):
         return VOID
-    if not m.exact and text.is_talk:
+    if not m.exact and text.is_talk and not say.ABOUT.search(sentence):
         return VOID  # "That's so exciting! Tell me more."
     frame_only = not _leftover(whole[clause_low : m.start] + " " + say.BESIDES.sub("", whole[m.end : clause_high]))
     if is_cjk(whole[low:high]):
@@ -270,7 +276,12 @@ def _weighed(r: Reader, text: _Text) -> list[tuple[Mention, int]]:
         if after and after[1] >= WEAK and _LIST.fullmatch(text.text, m.end, after[0].start):
             both = max(weight, after[1])  # "a mix of anger and sadness"
             found[i : i + 2] = [(m, both), (after[0], both)]
-        elif m.roots == 1 and _AND_MORE.match(text.text, m.end):
+        elif (
+            m.roots == 1
+            and len(r.options) > 2
+            and (more := _AND_MORE.match(text.text, m.end))
+            and (not after or after[0].start > more.end())
+        ):
             found[i] = (m, VOID)  # "happy and tired": which?
     return found
 
@@ -360,6 +371,6 @@ def states_another(r: Reader, letter: str) -> bool:
     for m, weight in _weighed(r, text):
         if m.letter == letter and weight >= WEAK:
             return False
-        if weight == ALONE and m.exact:
+        if weight == ALONE and m.whole:
             plain.add(m.letter)
     return bool(plain)

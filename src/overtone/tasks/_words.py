@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -21,7 +22,7 @@ _GENERIC = frozenset(
     their its it it's there there's they he she this that these those has have had do does so very
     """.split()  # noqa: SIM905
 )
-_NEGATORS = frozenset(("no", "not", "never", "none", "without", "neither"))
+_NEGATORS = frozenset(("no", "not", "never", "none", "without", "neither", "cannot", "can't"))
 _NUMBERS = {
     word: str(n)
     for n, word in enumerate(
@@ -34,12 +35,13 @@ _IRREGULAR = {
     "forgot": "forget", "forgotten": "forget", "spoke": "speak", "broke": "break", "broken": "break", "wept": "weep",
     "rang": "ring", "sang": "sing", "rose": "rise", "fell": "fall", "slept": "sleep", "went": "go", "wolves": "wolf",
     "sceptical": "skept", "sceptic": "skept", "scepticism": "skept", "sarcasm": "sarcast", "during": "during",
-    "melancholy": "melanchol",
+    "melancholy": "melanchol", "can't": "cannot", "terror": "terrif", "terrified": "terrif", "terrifying": "terrif",
 }  # fmt: skip
-_INFLECTED = ("ed", "ing", "e", "y", "ly", "est", "ness", "iness", "ily", "ened", "ful")
+_INFLECTED = ("ed", "ing", "e", "y", "ly", "est", "ness", "iness", "ily", "ened", "ful", "ious", "iety", "dom")
 _DERIVED = (
     "fully", "ingly", "edly", "ation", "ations", "ion", "ions", "ment", "ic", "ical", "ically", "icism", "ism", "al",
     "ally", "ive", "ively", "ance", "etic", "ate", "at", "like", "ish", "song", "storm", "less", "ity", "er",
+    "ent", "ency", "ence", "ous",
 )  # fmt: skip
 _SUFFIXES = sorted({(s, 3) for s in _INFLECTED} | {(s, 4) for s in _DERIVED}, key=lambda pair: -len(pair[0]))
 _DOUBLED = re.compile(r"([bcdfgklmnprstvz])\1$")
@@ -89,6 +91,9 @@ def root(word: str) -> str:
     return _DOUBLED.sub(r"\1", word)
 
 
+_UNITS = frozenset(map(root, ("second", "minute", "hour", "day", "week", "month", "year", "percent", "metre", "meter")))
+
+
 def _telling(words: list[str], shared: set[str]) -> list[str]:
     telling = [w for w in words if w not in _GENERIC and root(w) not in shared]
     if not telling or _NEGATORS.intersection(words) or any(_is_letter(w) for w in words):
@@ -96,11 +101,10 @@ def _telling(words: list[str], shared: set[str]) -> list[str]:
     return telling
 
 
-def _words(text: str) -> list[str]:
-    """The words of an option without articles, unless it lists letters (`A - D - E`)."""
+def _words(text: str, lettered: bool) -> list[str]:
+    """The words of an option, without articles unless the options hold letters (`A - D - E`, `Vitamin A`)."""
     words: list[str] = TOKEN.findall(text)
-    bare = [w for w in words if w not in _ARTICLES]
-    return words if not bare or any(map(_is_letter, bare)) else bare
+    return words if lettered else [w for w in words if w not in _ARTICLES] or words
 
 
 def _is_letter(word: str) -> bool:
@@ -110,7 +114,8 @@ def _is_letter(word: str) -> bool:
 @lru_cache(maxsize=4096)
 def keys_of(options: tuple[tuple[str, str], ...]) -> Mapping[str, Key]:
     """Return letter → key of the options that have words; options with equal keys have none."""
-    split = {k: _words(t) for k, t in options if t.strip()}
+    lettered = any(_is_letter(w) and w != "a" for _, t in options for w in TOKEN.findall(t))
+    split = {k: _words(t, lettered) for k, t in options if t.strip()}
     shared = set.intersection(*({root(w) for w in words} for words in split.values())) if len(split) > 1 else set()
     if any(not {root(w) for w in words} - shared for words in split.values()):
         shared = set()
@@ -154,6 +159,9 @@ def mentions(text: str, bounds: list[tuple[int, int]], keys: Mapping[str, Key]) 
     for low, high in bounds:
         tokens = list(TOKEN.finditer(text, low, high))
         roots = [root(t[0]) if not _pronoun(tokens, i) else "" for i, t in enumerate(tokens)]
+        for i, (number, unit) in enumerate(pairwise(roots)):
+            if number.isdigit() and unit in _UNITS and unit not in by_root:
+                roots[i] = ""  # "the five seconds of the clip"
         whole = list(_whole(roots, by_root, keys))
         whole.sort(key=lambda hit: (-len(hit[1]), hit[1][0]))
         taken: dict[int, int] = {}

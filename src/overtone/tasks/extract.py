@@ -127,12 +127,12 @@ def _lines(r: Reader, after_menu: bool) -> Iterator[_Claim]:
             )
         ):
             opened.append((read[0], at, read[1], line))
-    trailing = re.search(r"(?<![^\w\s.!?)\]][\s])\s[–—:→-]\s*(?=\S{1,5}$)", r.text)
+    trailing = _TRAILING.search(r.text)
     if (
         trailing
         and (end := r.letter_at(trailing.end()))
         and not r.disowned(trailing.end(), end[1])
-        and re.fullmatch(r"\W*", r.text[end[1] :])
+        and not say.NAMED_BY_LETTER.search(f"{trailing[1]} ")
     ):
         yield _Claim((end[0],), trailing.end(), end[1], 1, "trailing")
     # "Which emotion is it? B."
@@ -156,6 +156,11 @@ def _lines(r: Reader, after_menu: bool) -> Iterator[_Claim]:
         yield _Claim(opened[0][0], opened[0][1], opened[0][2], 2, "opening")
 
 
+# "… a sad voice – B", "After a second listen: C", "they need sleep: option A."
+_TRAILING = re.compile(
+    r"(?:(?<![^\w\s.!?)\]]\s)\s[–—:→-]|(\b\w+):)\s*(?:(?:the\s+)?(?:option|choice|letter)\s+)?"
+    r"(?=[(\[\"']?[a-z][)\]\"']?\W{0,3}$)"
+)
 _TICKED = re.compile(
     r"(?:^|(?<=[\n,;]))[^\w\n,;]*([a-h])\b[^\n,;✅❌✓✔✗✘]{0,80}?[^\w\n,;✅❌✓✔✗✘]+"
     r"(?:(yes|true|correct|present|heard)|([✅✓✔])|(?:no|false|incorrect|wrong|absent|not (?:present|heard)|❌|✗|✘))"
@@ -163,10 +168,21 @@ _TICKED = re.compile(
 )
 
 
+_MARK = re.compile("[✅✓✔☑←]|<-+")
+_LISTED = re.compile(r"^\W*([a-h])\b[^\w\n]([^\n]*)$", re.M)
+_BEST = re.compile(
+    r"[.;:,!?(–—-]\s*(?:the |my )?(?:best|correct|right|winner|pick|choice|this one|chosen)"
+    r"(?: (?:answer|choice|option|fit|match|one|pick|reply|response))?\W*$"
+)
+
+
 def _ticked(r: Reader) -> Iterator[_Claim]:
     """Every option on a line of its own with yes or no behind it, and one yes."""
     lines = list(_TICKED.finditer(r.text))
     yes = [m for m in lines if m[2] or m[3]]
+    if not yes:
+        lines = list(_LISTED.finditer(r.text))
+        yes = [m for m in lines if _BEST.search(m[2])]
     if len({m[1] for m in lines}) > 1 and len(yes) == 1:
         yield _Claim((yes[0][1],), yes[0].start(1), yes[0].end(), 2, "ticked")
 
@@ -203,6 +219,8 @@ def _mentions(r: Reader, after_menu: bool) -> Iterator[_Claim]:
 def _blank_listing(r: Reader) -> str:
     """The text with repeated menus (`A. … B. … C. …`, each with its own text) blanked out."""
     spans: list[tuple[int, int, str]] = []
+    if len(_MARK.findall(r.text)) == 1:
+        return r.text  # the menu with the chosen line marked
     for letter, text in r.options.items():
         if text.strip():
             pattern = (
