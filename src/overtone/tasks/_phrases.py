@@ -166,7 +166,7 @@ NEGATION = re.compile(
 )
 NOT_A_NEGATION = re.compile(
     r"no doubt|without (?:a |any )?doubt|not only|why not|no question|not (?:entirely |completely |100% |"
-    r"totally )?(?:sure|certain)"
+    r"totally )?(?:sure|certain)|wrong with"
 )
 NEGATED_AFTER = re.compile(
     r"\s*[)\]\"']*(?:,?\s*[(\"][^()\"\n]{1,80}[)\"])?\s*(?:would (?:only|miss|not|never|"
@@ -231,7 +231,8 @@ POLAR = re.compile(
     r"negative)\b"
 )
 CONDITION = re.compile(
-    r"\b(?:if|unless|otherwise|assuming|suppose|supposing|provided that|in case|whether|wenn)\b|(?:^|[,.;] ?)falls\b|如果|若|もし"
+    r"\b(?:if|unless|otherwise|assuming|suppose|supposing|provided that|in case|whether|wenn)\b|(?:^|[,.;] ?)falls\b|"
+    r"如果|若|もし"
 )
 NOT_A_CONDITION = re.compile(
     r"\bif (?:i|we)(?:'m| am|'d| had| have| must| were| was| need| should| could)?(?: really|"
@@ -394,22 +395,23 @@ ABOUT = re.compile(
 )
 NOT_TALK = re.compile(
     r"\b(?:(?:i|we|you)(?:'d| would| can| could| will| do|'ll| can't| cannot| don't| do not| didn't)?(?: also|"
-    r" clearly| "
-    r"just| really| actually| only| even| still)? "
+    r" just| only| even| still| \w+ly)? "
     r"(?:think|believe|hear|heard|detect(?:ed)?|noticed?|said|say|tell|guess|perceive|sense|describe|classify|label|"
     r"call|choose|"
     r"pick|select|go with|feel|conclude|(?:first |initially |originally )?(?:thought|assumed|suspected|expected|"
     r"considered)|assume|reply|respond|answer|count|estimate|judge|identify|recogni[sz]e|catch|make out|pick up|"
     r"discern|distinguish|infer|deduce|observe|"
-    r"suggest|recommend|advise)|i(?:'d| would) (?!be\b|love|like|appreciate)\w+|"
+    r"suggest|recommend|advise|reckon|imagine|suppose|figure|gather|find|bet|presume|take (?:it|this|that)|put|place|"
+    r"file|rate|mark|note|lean|settle|mean)|i(?:'d| would) (?!be\b|love|like|appreciate)\w+|"
     r"i'm (?:\w+ )?(?:sure|confident|certain|convinced|positive|inclined|hearing|guessing|going with|picking up|"
     r"leaning)|to me|for me|"
     r"in my (?:opinion|"
     r"view)|my (?:\w+ )?(?:answer|choice|guess|pick|vote|impression|bet|opinion|verdict|assessment|"
-    r"conclusion|analysis|reading|view|take|sense|feeling|suggestion|recommendation|judge?ment|ears?)|you can hear|"
+    r"conclusion|analysis|reading|view|take|sense|feeling|suggestion|recommendation|judge?ment|ears?|count|tally|money|gut|hunch)|"
     r"you gave|we have|we're (?:hearing|dealing)|"
     r"you provided|your (?:question|audio|clip|recording)|if i may|i\.e|i'm afraid(?=\W*$)|tells (?:us|me)|"
-    r"if you (?:listen|ask))(?!\w)"
+    r"if you (?:listen|ask)(?: me)?|"
+    r"(?:puts?|places?|brings?|gives?|leaves?|takes?) (?:us|me))(?!\w)"
 )
 TALK = re.compile(
     r"\b(?:i|i'm|i've|i'd|i'll|me|my|we|we're|us|our|you|you're|you've|your|let's|let me|please|thanks?)\b"
@@ -420,8 +422,8 @@ CONCESSION = re.compile(
     r"\b(?:although|(?<!as )though|even though|despite|granted)\b[^,]*$|^\W*(?:while|whereas)\b[^,]*$"
 )
 REPORTED = re.compile(
-    r"\b(?:(?:says?|said|saying)(?! (?:it|this)\b)|mentions?|mentioned|tells(?! us| me| of)|(?<!is )(?<!are )(?<!was )told|"
-    r"talk(?:s|ing|ed)? about|states|stated|"
+    r"\b(?:(?:says?|said|saying)(?! (?:it|this)\b)|mentions?|mentioned|tells(?! us| me| of)|(?<!is )(?<!are )(?<!was )told"
+    r"|talk(?:s|ing|ed)? about|states|stated|"
     r"asks|asked|explains|uses the word|describes|discusses|recounts|remembers|reads|sings about|"
     r"speak(?:s|ing)? (?:about|of)|complains)\b(?!.*(?:,|\b(?:but|while|yet|in an?|with an?)\b))"
 )

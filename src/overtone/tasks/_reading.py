@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from overtone.schema import Option
 from overtone.tasks import _phrases as say
@@ -40,6 +41,7 @@ _TOKENS_HEAD = re.compile(r"^(?:\s*(?:<\|[^|<>]{1,40}\|>|</?s>))*\s*(?:(?:assist
 _TOKENS_END = re.compile(r"<\|(?:im_end|im_start|endoftext|eot_id|end_of_text|end|eos|user|observation)\|>|</s>|<eos>")
 _TOKENS = re.compile(r"<\|[^|<>\n]{1,40}\|>|<end_of_turn>|<unk>|<pad>|\[/?inst\]")
 _SPACES = re.compile(r"[^\S\n]+")
+_BLANK_LINES = re.compile(r"\n ?\n[ \n]*")
 _MARKS = str.maketrans(
     dict.fromkeys("‘’´", "'")
     | dict.fromkeys("“”„«»「」『』", '"')
@@ -53,7 +55,7 @@ _MARKS = str.maketrans(
 def clean(text: str, declared: bool = True) -> str:
     """Lower-case, NFKC, without thinking and mark-up; `declared` answers (boxed, tagged, JSON) plain."""
     text = unicodedata.normalize("NFKC", text.translate(_MARKS)).translate(_MARKS).lower()
-    text = _without_thinking(text)
+    text = _BLANK_LINES.sub("\n\n", _SPACES.sub(" ", _without_thinking(text)))
     if len(text) > _HEAD + _TAIL:
         text = f"{text[:_HEAD]}\n{text[-_TAIL:]}"
     if declared:
@@ -64,10 +66,10 @@ def clean(text: str, declared: bool = True) -> str:
     text = _without_tokens(text)
     text = re.sub(r"~~.*?~~", " ", text)
     text = _LETTER_IN_MARKS.sub(r"[\2]", text)
-    text = re.sub(r"\*+|`+|__|^\s*#+\s*|^\s*>\s*|^\s*[-•]\s+|\$", "", text, flags=re.M)
+    text = re.sub(r"\*+|`+|__|^[^\S\n]*(?:#+|>|[-•](?=\s))\s*|\$", "", text, flags=re.M)
     if re.match(r"q(?:uestion)?\s*:", text):
         text = re.sub(r"^a\s*:\s*(?=\W?[a-h]\b)", "answer: ", text, flags=re.M)
-    return _SPACES.sub(" ", text).strip()
+    return _BLANK_LINES.sub("\n\n", _SPACES.sub(" ", text)).strip()
 
 
 def _without_tokens(text: str) -> str:
@@ -284,6 +286,17 @@ _VERB = re.compile(r"[a-z]+[^sui\W]s")  # "A comes first": hardly a noun after a
 _NEAR = 400  # characters of a sentence that are read before and after a place
 LEAD = re.compile(r"[\s:\-–—=>*.,…]*")
 _RISKY = frozenset("aeiouyrnst")  # letters that are words or parts of speech in some language
+
+
+_T = TypeVar("_T")
+_FIRST, _LAST = 40, 120
+
+
+def few(places: Iterable[_T]) -> list[_T]:
+    """The first and the last of very many places: a reply that repeats itself a thousand times is read in the time of
+    one that does so a hundred times, with the same result."""
+    listed = list(places)
+    return listed if len(listed) <= _FIRST + _LAST else listed[:_FIRST] + listed[-_LAST:]
 
 
 class Sentences:

@@ -14,10 +14,10 @@ from functools import lru_cache
 from rapidfuzz.distance import OSA
 
 from overtone.tasks import _phrases as say
-from overtone.tasks._reading import Reader, Sentences, body_of, fold, is_cjk, is_void, quoted_in_part, words_of
+from overtone.tasks._reading import Reader, Sentences, body_of, few, fold, is_cjk, is_void, quoted_in_part, words_of
 from overtone.tasks._words import TOKEN, Key, Mention, keys_of, mentions
 
-_QUOTED = re.compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+(?:'\w[^'\n]*)*'(?!\w)")
+_QUOTED = re.compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]{1,300}(?:'\w[^'\n]{0,300}){0,4}'(?!\w)")
 _LIST = re.compile(
     r"(?:[\s,]*|[.;…?!]+\s*(?=or\b))(?:or|nor|and|and/or|/|&)?\s*(?:even\s+)?(?:an?\s+|the\s+|any\s+|of\s+|no\s+|not\s+)*"
 )
@@ -91,12 +91,12 @@ def _all_mentions(r: Reader, text: _Text) -> list[Mention]:
     long: list[Mention] = []
     for letter, words in sorted(r.options.items(), key=lambda kv: -len(kv[1])):
         if len(words.split()) >= _LONG:
-            for m in _finder(words).finditer(text.text):
+            for m in few(_finder(words).finditer(text.text)):
                 if not any(m.start() < f.end and f.start < m.end() for f in long):
                     long.append(Mention(letter, m.start(), m.end(), True, True, 9))
     keyed = mentions(text.text, text.sentences.bounds, _keys(r))
     short = [m for m in keyed if not any(m.start < f.end and f.start < m.end for f in long)]
-    return sorted([*long, *short], key=lambda m: m.start)
+    return few(sorted([*long, *short], key=lambda m: m.start))
 
 
 def _denied(text: _Text, m: Mention, previous: Mention | None, was_denied: bool) -> bool:
@@ -151,7 +151,9 @@ def _weight(text: _Text, m: Mention, r: Reader) -> int:
     if say.REPORTED.search(before) and not (m.exact and m.roots > 1):
         return VOID
     if not before.strip(" \"'") and re.match(
-        r"\s+(?:is|are|means) (?:an?|when|defined|the (?:feeling|state|act|sound|ability))\b", after
+        r"\s+(?:\w+\s+)?(?:is|are|means) (?:an?|when (?:you|we|one|someone|people)|defined|"
+        r"the (?:feeling|state|act|sound|ability))\b",
+        after,
     ):
         return VOID  # "Joy is a feeling of …"
     if len(sentence.split()) > _SHORT_CLAIM and not say.COMPLEMENT.search(before):
@@ -308,6 +310,11 @@ def _chosen(text: str, claims: list[tuple[Mention, int]]) -> Mention | None:
     return None
 
 
+def _solid(text: str, m: Mention) -> bool:
+    """Whether a mention is more than a word of every sentence (`he`, `it`): the option `he` is named in quotes."""
+    return bool(_leftover(text[m.start : m.end])) or (m.start > 0 and text[m.start - 1] in "\"'")
+
+
 def stated(r: Reader) -> tuple[str | None, str]:
     """The one option whose text the reply states: (letter, rule), or (None, rule) where it states several."""
     whole = words_of(r.text)
@@ -321,6 +328,8 @@ def stated(r: Reader) -> tuple[str | None, str]:
     weighed = _weighed(r, text)
     count = len(whole.split())
     claims = [(m, w) for m, w in weighed if w > VOID]
+    if solid := [(m, w) for m, w in claims if _solid(text.text, m)]:
+        claims = solid
     if any(m.whole for m, _ in claims):
         claims = [(m, w) for m, w in claims if m.whole or m.roots > 1 or w >= PLAIN]
     if claims:

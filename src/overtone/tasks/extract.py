@@ -21,6 +21,7 @@ from overtone.tasks._reading import (
     Reader,
     body_of,
     clean,
+    few,
     own_question,
     unfinished_thought,
     with_letters,
@@ -61,7 +62,7 @@ class _Claim(Struct, frozen=True):
 
 def _headed(r: Reader) -> Iterator[_Claim]:
     for tier, pattern, rule in ((3, say.FINAL, "final"), (2, say.ANSWER, "answer"), (1, say.LEAN, "lean")):
-        for head in pattern.finditer(r.text):
+        for head in few(pattern.finditer(r.text)):
             lead = LEAD.match(r.text, head.end())
             at = lead.end() if lead else head.end()
             noun = say.NOUN_BEFORE_LETTER.match(r.text, at)
@@ -80,7 +81,7 @@ def _headed(r: Reader) -> Iterator[_Claim]:
 
 
 def _tailed(r: Reader) -> Iterator[_Claim]:
-    for m in re.finditer(r"(?<![a-zà-ÿ0-9_'])[(\[\"']?[a-z](?![a-zà-ÿ0-9_'])", r.text):
+    for m in few(re.finditer(r"(?<![a-zà-ÿ0-9_'])[(\[\"']?[a-z](?![a-zà-ÿ0-9_'])", r.text)):
         read = r.letter_at(m.start())
         if read is None:
             continue
@@ -99,10 +100,8 @@ def _tailed(r: Reader) -> Iterator[_Claim]:
 def _lines(r: Reader, after_menu: bool) -> Iterator[_Claim]:
     """A letter alone on its line, or one that opens the reply: `B`, `(B).`, `B. The speaker …`."""
     opened: list[tuple[tuple[str, ...], int, int, str]] = []
-    for m in re.finditer(r"^.*$", r.text, re.M):
+    for m in few(re.finditer(r"^.*\S.*$", r.text, re.M)):
         line = m[0].strip()
-        if not line:
-            continue
         lead = re.match(r"\s*(?:[^\w\s(\[\"'<{/|]+\s*|\d{1,2}[.)]\s+)?", m[0])
         at = m.start() + (lead.end() if lead else 0)
         noun = say.NOUN_BEFORE_LETTER.match(r.text, at)
@@ -191,7 +190,7 @@ def _mentions(r: Reader, after_menu: bool) -> Iterator[_Claim]:
     """Letters that are named and not disowned, in whatever words, unless they name something else (`vitamin C`)."""
     end, many = 0, len(r.text.split()) > _RAMBLING
     listed = after_menu or len(re.findall(r"^\W*[a-h][.):]\s", r.text, re.M)) > 1
-    for m in re.finditer(r"(?<![\wà-ÿ'#-])[(\[\"']?[a-z](?![\wà-ÿ']|-\w)", r.text):
+    for m in few(re.finditer(r"(?<![\wà-ÿ'#-])[(\[\"']?[a-z](?![\wà-ÿ']|-\w)", r.text)):
         read = r.letters_at(m.start()) if m.start() >= end else None
         if read is None:
             continue
@@ -303,7 +302,7 @@ def _decide(r: Reader, claims: list[_Claim]) -> _Claim | None:
 
 
 def _bare_letters(r: Reader, start: int) -> Iterator[str]:
-    for m in re.finditer(r"(?<![\wà-ÿ'])[(\[\"']?[a-h](?![\wà-ÿ'])", r.text[start:]):
+    for m in few(re.finditer(r"(?<![\wà-ÿ'])[(\[\"']?[a-h](?![\wà-ÿ'])", r.text[start:])):
         if found := r.letter_at(start + m.start()):
             yield found[0]
 
