@@ -142,6 +142,23 @@ def test_replies_that_the_rules_cannot_read_are_read_and_the_rules_own_number_st
         assert one.detail["status"] == ("parsed" if meant != "none" else rules[number].detail["status"])
 
 
+def test_a_reply_in_speech_alone_is_read_from_its_transcript(run: Path) -> None:
+    words = "You can hear a broken heart."
+    number = next(ask for ask, text in texts(run).items() if text == words)
+    rules = by_rules(run)[number]
+    heard = Score("accuracy", f"{SIGNATURE}|text:transcript:fake@1", 0.0, "", {**rules.detail, "transcript": words})
+    with Store.create(run) as store:
+        store.db.execute("UPDATE replies SET text = '' WHERE ask = ?", (number,))
+        store.add_scores([(number, heard)])
+        store.commit()
+    with JudgeServer(verdict=good) as server:
+        assert score(run, "--reader", server.spec()) == 0
+        assert server.count == len(reader.known_replies()) + 16
+    read = accuracy(run)[number]
+    assert (read.value, read.detail["answer"], read.detail["read_by"]) == (1.0, "C", "openai:scripted")
+    assert read.signature.startswith(f"{heard.signature}|reader:scripted|")
+
+
 def test_the_same_command_again_makes_no_call_and_a_second_run_needs_no_second_check(
     run: Path, made: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -19,7 +19,8 @@ contradicts itself more than most models one would measure. The first reading of
 The thresholds below are what every split holds now: a floor under what was once mended, not a promise for replies of a
 new kind. Four replies of the audits that stood in earlier splits, and repeats among the real ones, were left out.
 
-`replies_tuned.jsonl` is a later set of 913 replies, written without knowledge of the rules and then used to tune them.
+`replies_tuned.jsonl` and `replies_tuned_2.jsonl` are later sets of 913 and 636 replies, written without knowledge of the
+rules and then used to tune them. The second one was read once before that.
 `replies_own.jsonl` was written beside the code in six rounds, each before the code had seen it. At first reading the
 rounds had a recall of .86, .91, .92, .92, .91 and .94 for letters and words, and with the replies without a choice a
 precision of .97, .96, .97, .96, 1 and .97. docs/metrics/accuracy.md has the first reading of a set that was never used
@@ -246,6 +247,7 @@ def test_the_time_for_a_reply_grows_no_faster_than_its_length(piece: str) -> Non
 
 
 TUNED = Path(__file__).with_name("replies_tuned.jsonl")
+TUNED_2 = Path(__file__).with_name("replies_tuned_2.jsonl")
 OWN = Path(__file__).with_name("replies_own.jsonl")
 
 
@@ -253,7 +255,7 @@ def tuned(reader: Extractor, *kinds: str, path: Path = TUNED) -> list[bench.Read
     return [r for r in bench.read_all(bench.load(path), reader) if r.reply.kind in kinds]
 
 
-@pytest.mark.parametrize("path", [TUNED, OWN])
+@pytest.mark.parametrize("path", [TUNED, TUNED_2, OWN])
 def test_letters_and_words_of_the_tuned_replies_are_read(path: Path) -> None:
     named = tuned(lenient, "letter", "words", path=path)
     assert len(named) >= 400
@@ -289,9 +291,14 @@ def test_inflected_words_ordinals_and_exclusions_of_the_tuned_replies_are_mostly
     assert bench.precision(tuned(lenient, *(r.reply.kind for r in rest), "paraphrase", "language")).value >= 0.99
 
 
-def test_the_strict_reader_gives_no_wrong_letter_on_the_tuned_replies() -> None:
-    given = [r for r in bench.read_all(bench.load(TUNED), strict) if r.letter is not None]
-    assert len(given) >= 80 and all(r.right for r in given)
+def test_inflected_words_of_the_second_tuned_set_are_mostly_read() -> None:
+    assert bench.recall(tuned(lenient, "variant", path=TUNED_2)).value >= 0.95
+
+
+@pytest.mark.parametrize("path", [TUNED, TUNED_2])
+def test_the_strict_reader_gives_no_wrong_letter_on_the_tuned_replies(path: Path) -> None:
+    given = [r for r in bench.read_all(bench.load(path), strict) if r.letter is not None]
+    assert len(given) >= 40 and all(r.right for r in given)
 
 
 EMOTIONS = ("surprise", "fear", "anger", "happiness")

@@ -100,7 +100,7 @@ LEAN = _compile(
     rf"ing)?(?: best)?(?: with)?|"
     rf"corresponds? (?:best |most closely )?(?:to|with)|consistent with|aligns? (?:best |most closely |"
     rf"well )?with|suggests?|"
-    rf"indicat(?:es|ing)|supports?|supporting|leads? (?:me )?to|which is|leav(?:es|ing)(?: us with)?|mak(?:es|ing)|"
+    rf"indicat(?:es|ing)|supports?|supporting|favou?rs|leads? (?:me )?to|which is|leav(?:es|ing)(?: us with)?|mak(?:es|ing)|"
     rf"fits? (?:best )?(?:with|under)|sounds? (?:most )?like|best (?:described|captured|matched|"
     rf"represented) (?:by|as)|falls under|"
     rf"in favou?r of|choosing|selecting|picking|nearest to|closest to|(?:voice|tone|delivery) says)",
@@ -165,7 +165,8 @@ NEGATION = re.compile(
     r"wrong|incorrect|least|worst|false|nicht|kein\w*|pas|jamais|nunca|não|non|against|dismiss\w*)\b|不|没|排除|除了"
 )
 NOT_A_NEGATION = re.compile(
-    r"no doubt|without (?:a |any )?doubt|not only|why not|no question|not (?:entirely |completely |100% |"
+    r"(?:no|little) doubt|(?:not?|n't|cannot) be anything (?:other than|else than|but)|nothing (?:other than|but)|"
+    r"without (?:a |any )?doubt|not only|why not|no question|not (?:entirely |completely |100% |"
     r"totally )?(?:sure|certain)|wrong with"
 )
 NEGATED_AFTER = re.compile(
@@ -401,7 +402,7 @@ NOT_TALK = re.compile(
     r"pick|select|go with|feel|conclude|(?:first |initially |originally )?(?:thought|assumed|suspected|expected|"
     r"considered)|assume|reply|respond|answer|count|estimate|judge|identify|recogni[sz]e|catch|make out|pick up|"
     r"discern|distinguish|infer|deduce|observe|"
-    r"suggest|recommend|advise|reckon|imagine|suppose|figure|gather|find|bet|presume|take (?:it|this|that)|put|place|"
+    r"suggest|recommend|advise|reckon|imagine|suppose|figure|gather|find|bet|presume|take (?:it|this|that|them|him|her)|put|place|"
     r"file|rate|mark|note|lean|settle|mean)|i(?:'d| would) (?!be\b|love|like|appreciate)\w+|"
     r"i'm (?:\w+ )?(?:sure|confident|certain|convinced|positive|inclined|hearing|guessing|going with|picking up|"
     r"leaning)|to me|for me|"
@@ -414,7 +415,7 @@ NOT_TALK = re.compile(
     r"(?:puts?|places?|brings?|gives?|leaves?|takes?) (?:us|me))(?!\w)"
 )
 TALK = re.compile(
-    r"\b(?:i|i'm|i've|i'd|i'll|me|my|we|we're|us|our|you|you're|you've|your|let's|let me|please|thanks?)\b"
+    r"\b(?:i|i'm|i've|i'd|i'll|we(?!'re\b| are\b| have\b| get\b)|you|you're|you've|your|let's|let me|please|thanks?)\b"
 )
 EXPLETIVE = re.compile(r"\b(?:it's|it is|it was|that's)(?: \w+)?\s*$")
 CONCEDED = re.compile(r"^\W*(?:although|though|even though|while|whereas|despite|unlike|granted)\b[^,]*,")
@@ -422,8 +423,8 @@ CONCESSION = re.compile(
     r"\b(?:although|(?<!as )though|even though|despite|granted)\b[^,]*$|^\W*(?:while|whereas)\b[^,]*$"
 )
 REPORTED = re.compile(
-    r"\b(?:(?:says?|said|saying)(?! (?:it|this)\b)|mentions?|mentioned|tells(?! us| me| of)|(?<!is )(?<!are )(?<!was )told"
-    r"|talk(?:s|ing|ed)? about|states|stated|"
+    r"\b(?:(?:says?|said|saying)(?! (?:it|this)\b)|mentions?|mentioned|tells(?! us| me| of)|(?<!is )"
+    r"(?<!are )(?<!was )told|talk(?:s|ing|ed)? about|states|stated|"
     r"asks|asked|explains|uses the word|describes|discusses|recounts|remembers|reads|sings about|"
     r"speak(?:s|ing)? (?:about|of)|complains)\b(?!.*(?:,|\b(?:but|while|yet|in an?|with an?)\b))"
 )

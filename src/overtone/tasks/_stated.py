@@ -151,7 +151,7 @@ def _weight(text: _Text, m: Mention, r: Reader) -> int:
     if say.REPORTED.search(before) and not (m.exact and m.roots > 1):
         return VOID
     if not before.strip(" \"'") and re.match(
-        r"\s+(?:\w+\s+)?(?:is|are|means) (?:an?|when (?:you|we|one|someone|people)|defined|"
+        r"\s+(?:\w+\s+)?(?:is|are|means) (?:an?|when (?:you|we|one|someone|people)|defined|made|"
         r"the (?:feeling|state|act|sound|ability))\b",
         after,
     ):
@@ -264,6 +264,19 @@ def _in_part(body: str, options: dict[str, str]) -> str | None:
     return hits[0] if len(hits) == 1 else None
 
 
+def _menu_repeated(text: str, found: list[Mention], options: int) -> set[int]:
+    """Where the mentions start that list all options, three or more: "of joy, anger and fear I choose fear"."""
+    run: list[Mention] = []
+    starts: set[int] = set()
+    for m in found:
+        if run and not _LIST.fullmatch(text, run[-1].end, m.start):
+            run = []
+        run.append(m)
+        if len({one.letter for one in run}) == options > 2:
+            starts |= {one.start for one in run}
+    return starts
+
+
 def _weighed(r: Reader, text: _Text) -> list[tuple[Mention, int]]:
     found: list[tuple[Mention, int]] = []
     previous, was_denied = None, False
@@ -271,6 +284,8 @@ def _weighed(r: Reader, text: _Text) -> list[tuple[Mention, int]]:
         was_denied = _denied(text, m, previous, was_denied)
         previous = m
         found.append((m, DENIED if was_denied else _weight(text, m, r)))
+    listed = _menu_repeated(text.text, [m for m, _ in found], len(r.options))
+    found = [(m, VOID if m.start in listed else weight) for m, weight in found]
     for i, (m, weight) in enumerate(found):
         if weight < WEAK:
             continue

@@ -34,13 +34,13 @@ _IRREGULAR = {
     "children": "child", "men": "man", "women": "woman", "people": "person", "really": "really", "only": "only",
     "forgot": "forget", "forgotten": "forget", "spoke": "speak", "broke": "break", "broken": "break", "wept": "weep",
     "rang": "ring", "sang": "sing", "rose": "rise", "fell": "fall", "slept": "sleep", "went": "go", "wolves": "wolf",
-    "sceptical": "skept", "sceptic": "skept", "scepticism": "skept", "sarcasm": "sarcast", "during": "during",
-    "melancholy": "melanchol", "can't": "cannot", "terror": "terrif", "terrified": "terrif", "terrifying": "terrif",
+    "sceptical": "skept", "sceptic": "skept", "scepticism": "skept", "during": "during",
+    "melancholy": "melanchol", "can't": "cannot", "breathless": "breath", "terror": "terrif", "terrified": "terrif", "terrifying": "terrif",
 }  # fmt: skip
 _INFLECTED = ("ed", "ing", "e", "y", "ly", "est", "ness", "iness", "ily", "ened", "ful", "ious", "iety", "dom")
 _DERIVED = (
     "fully", "ingly", "edly", "ation", "ations", "ion", "ions", "ment", "ic", "ical", "ically", "icism", "ism", "al",
-    "ally", "ive", "ively", "ance", "etic", "ate", "at", "like", "ish", "song", "storm", "less", "ity", "er",
+    "ally", "ive", "ively", "ance", "etic", "ate", "at", "like", "ish", "song", "storm", "ity", "asm", "astic", "astically", "er",
     "ent", "ency", "ence", "ous",
 )  # fmt: skip
 _SUFFIXES = sorted({(s, 3) for s in _INFLECTED} | {(s, 4) for s in _DERIVED}, key=lambda pair: -len(pair[0]))
