@@ -100,8 +100,8 @@ LEAN = _compile(
     rf"ing)?(?: best)?(?: with)?|"
     rf"corresponds? (?:best |most closely )?(?:to|with)|consistent with|aligns? (?:best |most closely |"
     rf"well )?with|suggests?|"
-    rf"indicat(?:es|ing)|supports?|supporting|favou?rs|leads? (?:me )?to|which is|leav(?:es|ing)(?: us with)?|mak(?:es|ing)|"
-    rf"fits? (?:best )?(?:with|under)|sounds? (?:most )?like|best (?:described|captured|matched|"
+    rf"indicat(?:es|ing)|supports?|supporting|favou?rs|leads? (?:me )?to|which is|leav(?:es|ing)(?: us with)?|"
+    rf"mak(?:es|ing)|fits? (?:best )?(?:with|under)|sounds? (?:most )?like|best (?:described|captured|matched|"
     rf"represented) (?:by|as)|falls under|"
     rf"in favou?r of|choosing|selecting|picking|nearest to|closest to|(?:voice|tone|delivery) says)",
     r"(?:→|->|=>|⇒|∴)",
@@ -167,7 +167,8 @@ NEGATION = re.compile(
 NOT_A_NEGATION = re.compile(
     r"(?:no|little) doubt|(?:not?|n't|cannot) be anything (?:other than|else than|but)|nothing (?:other than|but)|"
     r"without (?:a |any )?doubt|not only|why not|no question|not (?:entirely |completely |100% |"
-    r"totally )?(?:sure|certain)|wrong with"
+    r"totally )?(?:sure|certain)|wrong with|"
+    r"(?:can't|cannot|hard to|impossible to|difficult to) (?:miss|overlook|ignore|mistake)"
 )
 NEGATED_AFTER = re.compile(
     r"\s*[)\]\"']*(?:,?\s*[(\"][^()\"\n]{1,80}[)\"])?\s*(?:would (?:only|miss|not|never|"
@@ -240,6 +241,7 @@ NOT_A_CONDITION = re.compile(
     r" absolutely)?(?: to| forced to| have to| only| pressed)?\s*"
     r"(?:guess|choose|pick|say|select|decide|answer|bet|forced|hear\w*|understand|understood|heard|pressed|make|"
     r"made|take)|"
+    r"\bif (?:i|we) (?:had|have|were)(?: forced| pressed)? to\b|"
     r"\bif (?:forced|pressed|anything|you ask me|pushed|i may|i'm not mistaken|you listen)|\bas if\b|even if|"
     r"sounds? (?:like|as) if|"
     r"wenn ich (?:raten|wählen|mich)"
@@ -403,14 +405,14 @@ NOT_TALK = re.compile(
     r"considered)|assume|reply|respond|answer|count|estimate|judge|identify|recogni[sz]e|catch|make out|pick up|"
     r"discern|distinguish|infer|deduce|observe|"
     r"suggest|recommend|advise|reckon|imagine|suppose|figure|gather|find|bet|presume|take (?:it|this|that|them|him|her)|put|place|"
-    r"file|rate|mark|note|lean|settle|mean)|i(?:'d| would) (?!be\b|love|like|appreciate)\w+|"
-    r"i'm (?:\w+ )?(?:sure|confident|certain|convinced|positive|inclined|hearing|guessing|going with|picking up|"
+    r"file|rate|mark|note|lean|settle|mean|miss)|i(?:'d| would) (?!be\b|love|like|appreciate)\w+|"
+    r"i(?:'m| am| remain| feel) (?:\w+ )?(?:sure|confident|certain|convinced|positive|inclined|hearing|guessing|going with|picking up|"
     r"leaning)|to me|for me|"
     r"in my (?:opinion|"
     r"view)|my (?:\w+ )?(?:answer|choice|guess|pick|vote|impression|bet|opinion|verdict|assessment|"
     r"conclusion|analysis|reading|view|take|sense|feeling|suggestion|recommendation|judge?ment|ears?|count|tally|money|gut|hunch)|"
-    r"you gave|we have|we're (?:hearing|dealing)|"
-    r"you provided|your (?:question|audio|clip|recording)|if i may|i\.e|i'm afraid(?=\W*$)|tells (?:us|me)|"
+    r"you gave|(?:we|you)(?:'re| are) hearing|"
+    r"you provided|your (?:question|audio|clip|recording)|if i may|if i (?:had|have) to|i\.e|i'm afraid(?=\W*$)|tells (?:us|me)|"
     r"if you (?:listen|ask)(?: me)?|"
     r"(?:puts?|places?|brings?|gives?|leaves?|takes?) (?:us|me))(?!\w)"
 )

@@ -325,6 +325,12 @@ def _chosen(text: str, claims: list[tuple[Mention, int]]) -> Mention | None:
     return None
 
 
+def _told(text: _Text, claim: Mention, weighed: list[tuple[Mention, int]]) -> bool:
+    """Whether a sentence that claims little names other options too: "The waiter asks the customer about the chef"."""
+    low, high = text.sentences.around(claim.start, claim.end)
+    return any(w == VOID and m.whole and m.letter != claim.letter and low <= m.start < high for m, w in weighed)
+
+
 def _solid(text: str, m: Mention) -> bool:
     """Whether a mention is more than a word of every sentence (`he`, `it`): the option `he` is named in quotes."""
     return bool(_leftover(text[m.start : m.end])) or (m.start > 0 and text[m.start - 1] in "\"'")
@@ -355,6 +361,8 @@ def stated(r: Reader) -> tuple[str | None, str]:
         short = _SHORT if any(m.exact for m, _ in claims) else _SHORT // 2
         least = WEAK if count <= short and not text.is_talk else ABOUT
         first = claims[0][0]
+        if best == WEAK and _told(text, first, weighed):
+            return None, ""
         if best >= least and (first.whole or best > WEAK):
             if _borrows(text.text, first.letter, [m for m, w in weighed if w != VOID], r.options):
                 return None, "several option texts"
