@@ -22,19 +22,17 @@ _THINK = re.compile(r"[<◁\[](/?)(?:think|thinking|thought|reasoning|reflection
 _HEAD, _TAIL = 2_000, 6_000  # characters of a long reply that are read: a choice stands at its start or its end
 _LATEX = re.compile(r"\\(?:text|mathrm|textbf|mathbf|textit|mathit|operatorname|bf|rm)\s*\{([^{}]*)\}")
 _DECLARED = re.compile(
-    r"\\?\bboxed\s*\{([^{}]*)\}|<\s*(?:final_?)?(?:answer|choice|option|conclusion|response|output|result|letter|label)\s*>"
-    r"([^<]*)<\s*/\s*\w+\s*>|<\|begin_of_box\|"
-    r">(.*?)<\|end_of_box\|>|"
-    r"[\"'](?:final[_ ]?answer|answer|choice|option|letter|selected(?:[_ ](?:option|answer|choice))?|prediction|"
-    r"response|result|label|"
-    r"correct[_ ](?:answer|option)|答案|选项)[\"']\s*:\s*(?:\"([^\"\n]{0,300})\"|'([^'\n]{0,300})'|(\[[^\]]{0,120}\]))|"
+    r"\\?\bboxed\s*\{([^{}]*)\}|<\s*(?:final_?)?(?:answer|choice|option|conclusion|response|output|result|letter|"
+    r"label)\s*>([^<]*)<\s*/\s*\w+\s*>|<\|begin_of_box\|>(.*?)<\|end_of_box\|>|[\"'](?:final[_ ]?answer|answer|choice|"
+    r"option|letter|selected(?:[_ ](?:option|answer|choice))?|prediction|response|result|label|correct[_ ](?:answer|"
+    r"option)|答案|选项)[\"']\s*:\s*(?:\"([^\"\n]{0,300})\"|'([^'\n]{0,300})'|(\[[^\]]{0,120}\]))|"
     r"\{\s*\"[\w ]{1,40}\"\s*:\s*\"([^\"\n]{0,300})\"\s*\}",
     re.S,
 )
 _LETTER_IN_MARKS = re.compile(r"(\*\*|__|`|\*)[^\S\n]*[(\[\"']?([a-z])[)\]\"']?[^\S\n]*[.:,)]?[^\S\n]*\1")
 _SAID = re.compile(
-    r"\b(says?|said|saying|utters?|shouts?|asks?|whispers?|mutters?|yells?|repeats?|exclaims?|tells?|states?|mentions?|"
-    r"reads|hear|heard|replies|cries|sentence|phrase|line|contains|speech is|transcript(?:ion)?|content|"
+    r"\b(says?|said|saying|utters?|shouts?|asks?|whispers?|mutters?|yells?|repeats?|exclaims?|tells?|states?|"
+    r"mentions?|reads|hear|heard|replies|cries|sentence|phrase|line|contains|speech is|transcript(?:ion)?|content|"
     r"words?(?: are)?)\b[^\"“.\n]{0,25}[\"“]([^\"”\s]+\s[^\"”]+)[\"”]"
 )
 _TOKENS_HEAD = re.compile(r"^(?:\s*(?:<\|[^|<>]{1,40}\|>|</?s>))*\s*(?:(?:assistant|model|ai|bot)\s*(?::|\n))?\s*")

@@ -151,8 +151,8 @@ def _weight(text: _Text, m: Mention, r: Reader) -> int:
     if say.REPORTED.search(before) and not (m.exact and m.roots > 1):
         return VOID
     if not before.strip(" \"'") and re.match(
-        r"\s+(?:\w+\s+)?(?:is|are|means) (?:an?|when (?:you|we|one|someone|people)|defined|made|"
-        r"the (?:feeling|state|act|sound|ability))\b",
+        r"\s+(?:\w+\s+)?(?:is|are|means) (?:an?|when (?:you|we|one|someone|people)|defined|made|the (?:feeling|state|"
+        r"act|sound|ability))\b",
         after,
     ):
         return VOID  # "Joy is a feeling of …"

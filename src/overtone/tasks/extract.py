@@ -157,21 +157,20 @@ def _lines(r: Reader, after_menu: bool) -> Iterator[_Claim]:
 
 # "… a sad voice – B", "After a second listen: C", "they need sleep: option A."
 _TRAILING = re.compile(
-    r"(?:(?<![^\w\s.!?)\]]\s)\s[–—:→-]|(\b\w+):)\s*(?:(?:the\s+)?(?:option|choice|letter)\s+)?"
-    r"(?=[(\[\"']?[a-z][)\]\"']?\W{0,3}$)"
+    r"(?:(?<![^\w\s.!?)\]]\s)\s[–—:→-]|(\b\w+):)\s*(?:(?:the\s+)?(?:option|choice|"
+    r"letter)\s+)?(?=[(\[\"']?[a-z][)\]\"']?\W{0,3}$)"
 )
 _TICKED = re.compile(
-    r"(?:^|(?<=[\n,;]))[^\w\n,;]*([a-h])\b[^\n,;✅❌✓✔✗✘]{0,80}?[^\w\n,;✅❌✓✔✗✘]+"
-    r"(?:(yes|true|correct|present|heard)|([✅✓✔])|(?:no|false|incorrect|wrong|absent|not (?:present|heard)|❌|✗|✘))"
-    r"[^\w\n,;]*(?=[\n,;]|$)"
+    r"(?:^|(?<=[\n,;]))[^\w\n,;]*([a-h])\b[^\n,;✅❌✓✔✗✘]{0,80}?[^\w\n,;✅❌✓✔✗✘]+(?:(yes|true|correct|present|heard)|"
+    r"([✅✓✔])|(?:no|false|incorrect|wrong|absent|not (?:present|heard)|❌|✗|✘))[^\w\n,;]*(?=[\n,;]|$)"
 )
 
 
 _MARK = re.compile("[✅✓✔☑←]|<-+")
 _LISTED = re.compile(r"^\W*([a-h])\b[^\w\n]([^\n]*)$", re.M)
 _BEST = re.compile(
-    r"[.;:,!?(–—-]\s*(?:the |my )?(?:best|correct|right|winner|pick|choice|this one|chosen)"
-    r"(?: (?:answer|choice|option|fit|match|one|pick|reply|response))?\W*$"
+    r"[.;:,!?(–—-]\s*(?:the |my )?(?:best|correct|right|winner|pick|choice|this one|chosen)(?: (?:answer|choice|"
+    r"option|fit|match|one|pick|reply|response))?\W*$"
 )
 
 
@@ -426,8 +425,8 @@ def _read(cleaned: str, options: Sequence[Option], thought: bool = False, heard:
 
 _FORMAT = re.compile(
     r"(?:^|(?<=[.!?\n]))\s*(?:the\s+)?(?:correct\s+|"
-    r"final\s+)?answer\s*(?:is)?\s*[:\-]?\s*(?P<open>[(\[{<\"']*)\s*(?P<letter>[a-z])\s*(?P<close>[)\]}>\"']*)"
-    r"(?=\s*$|\s*[.!,;]?\s*\n|\s*[.!,;:](?:\s|$)|(?P<more>\s+\w))"
+    r"final\s+)?answer\s*(?:is)?\s*[:\-]?\s*(?P<open>[(\[{<\"']*)\s*(?P<letter>[a-z])\s*(?P<close>[)\]}>\"']*)(?=\s*$|"
+    r"\s*[.!,;]?\s*\n|\s*[.!,;:](?:\s|$)|(?P<more>\s+\w))"
 )
 _LONE = re.compile(r"[(\[{<\"'\s]*(?P<letter>[a-z])[)\]}>\"'\s]*[.:,!)]?[\"'\s]*")
 
