@@ -277,9 +277,9 @@ REFUSAL = re.compile(
     r"recording|clip|attachment)\b|(?:didn't|did not|don't|do not|haven't|have not) (?:\w+ )?(?:receive|see|hear|find|"
     r"detect|have access|know|have enough)|text-based|only (?:process|read|handle|work with) text|language model|"
     r"please (?:provide|upload|share|attach|send|re-?upload)|decline|any (?:audio|sound|recording|attachment)|"
-    r"お答えでき|音声が|don't make guesses|i'm sorry|i apologi[sz]e|i am sorry|not enough information|insufficient|i have no idea|"
-    r"no idea|i won't|i will not|i refuse|i'd rather not|not comfortable|against my|not sure\b|unclear|inaudible|"
-    r"audio (?:is|was|seems|appears) (?:missing|empty|silent|corrupt|not)|nicht (?:hören|anhören|verarbeiten|möglich|"
+    r"お答えでき|音声が|don't make guesses|i'm sorry|i apologi[sz]e|i am sorry|not enough information|insufficient|"
+    r"i have no idea|no idea|i won't|i will not|i refuse|i'd rather not|not comfortable|against my|not sure\b|unclear|"
+    r"inaudible|audio (?:is|was|seems|appears) (?:missing|empty|silent|corrupt|not)|nicht (?:hören|anhören|verarbeiten|möglich|"
     r"beurteilen|bestimmen)|leider|kann (?:ich )?(?:\w+\s+){0,4}nicht|désolé|ne peux pas|je n'ai pas|lo siento|"
     r"no puedo|无法|不能|抱歉|对不起|听不到|没有(?:收到|听到)|申し訳|できません|聞こえません|不明|わかりません"
 )
