@@ -279,9 +279,10 @@ REFUSAL = re.compile(
     r"please (?:provide|upload|share|attach|send|re-?upload)|decline|any (?:audio|sound|recording|attachment)|"
     r"お答えでき|音声が|don't make guesses|i'm sorry|i apologi[sz]e|i am sorry|not enough information|insufficient|"
     r"i have no idea|no idea|i won't|i will not|i refuse|i'd rather not|not comfortable|against my|not sure\b|unclear|"
-    r"inaudible|audio (?:is|was|seems|appears) (?:missing|empty|silent|corrupt|not)|nicht (?:hören|anhören|verarbeiten|möglich|"
-    r"beurteilen|bestimmen)|leider|kann (?:ich )?(?:\w+\s+){0,4}nicht|désolé|ne peux pas|je n'ai pas|lo siento|"
-    r"no puedo|无法|不能|抱歉|对不起|听不到|没有(?:收到|听到)|申し訳|できません|聞こえません|不明|わかりません"
+    r"inaudible|audio (?:is|was|seems|appears) (?:missing|empty|silent|corrupt|not)|"
+    r"nicht (?:hören|anhören|verarbeiten|möglich|beurteilen|bestimmen)|leider|kann (?:ich )?(?:\w+\s+){0,4}nicht|"
+    r"désolé|ne peux pas|je n'ai pas|lo siento|no puedo|无法|不能|抱歉|对不起|听不到|没有(?:收到|听到)|"
+    r"申し訳|できません|聞こえません|不明|わかりません"
 )
 
 YES = ("yes", "yeah", "yep", "yup", "ja", "oui", "sí", "si", "sim", "да", "네", "affirmative", "absolutely", "indeed")
@@ -352,7 +353,7 @@ NOT_TALK = re.compile(
     r"originally )?(?:thought|assumed|suspected|expected|considered)|assume|reply|respond|answer|count|estimate|judge|"
     r"identify|recogni[sz]e|catch|make out|pick up|discern|distinguish|infer|deduce|observe|suggest|recommend|advise|"
     r"reckon|imagine|suppose|figure|gather|find|bet|presume|take (?:it|this|that|them|him|her)|put|place|file|rate|"
-    r"mark|note|lean|settle|mean|miss)|i(?:'d| would) (?!be\b|love|like|appreciate)\w+|i(?:'m| am| remain|"
+    r"mark|note|lean|settle|mean|miss|make (?:it|that))|i(?:'d| would) (?!be\b|love|like|appreciate)\w+|i(?:'m| am| remain|"
     r" feel) (?:\w+ )?(?:sure|confident|certain|convinced|positive|inclined|hearing|guessing|going with|picking up|"
     r"leaning)|to me|for me|in my (?:opinion|view)|my (?:\w+ )?(?:answer|choice|guess|pick|vote|impression|bet|"
     r"opinion|verdict|assessment|conclusion|analysis|reading|view|take|sense|feeling|suggestion|recommendation|"
@@ -363,7 +364,7 @@ NOT_TALK = re.compile(
 TALK = re.compile(
     r"\b(?:i|i'm|i've|i'd|i'll|we(?!'re\b| are\b| have\b| get\b)|you|you're|you've|your|let's|let me|please|thanks?)\b"
 )
-EXPLETIVE = re.compile(r"\b(?:it's|it is|it was|that's)(?: \w+)?\s*$")
+EXPLETIVE = re.compile(r"\b(?:it's|it is|it was|that's)(?: (?!(?:on|in|at|from)\b)\w+)?\s*$")
 CONCEDED = re.compile(r"^\W*(?:although|though|even though|while|whereas|despite|unlike|granted)\b[^,]*,")
 CONCESSION = re.compile(
     r"\b(?:although|(?<!as )though|even though|despite|granted)\b[^,]*$|^\W*(?:while|whereas)\b[^,]*$"
@@ -371,7 +372,7 @@ CONCESSION = re.compile(
 REPORTED = re.compile(
     r"\b(?:(?:says?|said|saying)(?! (?:it|this)\b)|mentions?|mentioned|tells(?! us| me| of)|"
     r"(?<!is )(?<!are )(?<!was )told|talk(?:s|ing|ed)? about|states|stated|asks|asked|explains|uses the word|"
-    r"describes|discusses|recounts|remembers|reads|sings about|speak(?:s|ing)? (?:about|of)|complains)\b(?!.*(?:,|"
+    r"describes|discusses|recounts|remembers|reads|sings about|speak(?:s|ing)? (?:about|of)|complains)\b(?!.*(?:,(?! who\b| which\b)|"
     r"\b(?:but|while|yet|in an?|with an?)\b))"
 )
 TEXT_NEGATION = re.compile(
