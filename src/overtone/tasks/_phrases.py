@@ -185,8 +185,9 @@ HYPOTHETICAL = re.compile(
 )
 UNREAL = re.compile(r"\b(?:would|could|might|may|wäre|serait|sería)\b|'d\b")
 CONCEDED_AFTER = re.compile(
-    r"\s*(?:[(\[]?[a-h][)\]]?\s+)?(?:is|are|was|seems|would be|could be|might be|may be|remains)\s+(?:\w+\s+)?"
-    r"(?:possible|plausible|tempting|conceivable|a possibility|a candidate|close|second|the runner-up)\b"
+    r"\s*(?:[(\[]?[a-h][)\]]?\s+)?(?:is|are|was|seems|would be|could be|might be|may be|"
+    r"remains)\s+(?:\w+\s+)?(?:possible|plausible|tempting|conceivable|a possibility|a candidate|close|second|"
+    r"the runner-up)\b"
 )
 BESIDES = re.compile(r"\b(?:rather than|instead of|not|as opposed to|and not|more than|over)\b.*", re.S)
 # The mention is what the clause says of its subject: "it is", "sounds like", "I would call this", "points to".
@@ -279,10 +280,10 @@ REFUSAL = re.compile(
     r"please (?:provide|upload|share|attach|send|re-?upload)|decline|any (?:audio|sound|recording|attachment)|"
     r"お答えでき|音声が|don't make guesses|i'm sorry|i apologi[sz]e|i am sorry|not enough information|insufficient|"
     r"i have no idea|no idea|i won't|i will not|i refuse|i'd rather not|not comfortable|against my|not sure\b|unclear|"
-    r"inaudible|audio (?:is|was|seems|appears) (?:missing|empty|silent|corrupt|not)|"
-    r"nicht (?:hören|anhören|verarbeiten|möglich|beurteilen|bestimmen)|leider|kann (?:ich )?(?:\w+\s+){0,4}nicht|"
-    r"désolé|ne peux pas|je n'ai pas|lo siento|no puedo|无法|不能|抱歉|对不起|听不到|没有(?:收到|听到)|"
-    r"申し訳|できません|聞こえません|不明|わかりません"
+    r"inaudible|audio (?:is|was|seems|appears) (?:missing|empty|silent|corrupt|not)|nicht (?:hören|anhören|"
+    r"verarbeiten|möglich|beurteilen|bestimmen)|leider|kann (?:ich )?(?:\w+\s+){0,4}nicht|désolé|ne peux pas|"
+    r"je n'ai pas|lo siento|no puedo|无法|不能|抱歉|对不起|听不到|没有(?:收到|听到)|申し訳|できません|聞こえません|"
+    r"不明|わかりません"
 )
 
 YES = ("yes", "yeah", "yep", "yup", "ja", "oui", "sí", "si", "sim", "да", "네", "affirmative", "absolutely", "indeed")
@@ -353,10 +354,10 @@ NOT_TALK = re.compile(
     r"originally )?(?:thought|assumed|suspected|expected|considered)|assume|reply|respond|answer|count|estimate|judge|"
     r"identify|recogni[sz]e|catch|make out|pick up|discern|distinguish|infer|deduce|observe|suggest|recommend|advise|"
     r"reckon|imagine|suppose|figure|gather|find|bet|presume|take (?:it|this|that|them|him|her)|put|place|file|rate|"
-    r"mark|note|lean|settle|mean|miss|make (?:it|that))|i(?:'d| would) (?!be\b|love|like|appreciate)\w+|i(?:'m| am| remain|"
-    r" feel) (?:\w+ )?(?:sure|confident|certain|convinced|positive|inclined|hearing|guessing|going with|picking up|"
-    r"leaning)|to me|for me|in my (?:opinion|view)|my (?:\w+ )?(?:answer|choice|guess|pick|vote|impression|bet|"
-    r"opinion|verdict|assessment|conclusion|analysis|reading|view|take|sense|feeling|suggestion|recommendation|"
+    r"mark|note|lean|settle|mean|miss|make (?:it|that))|i(?:'d| would) (?!be\b|love|like|appreciate)\w+|i(?:'m| am|"
+    r" remain| feel) (?:\w+ )?(?:sure|confident|certain|convinced|positive|inclined|hearing|guessing|going with|"
+    r"picking up|leaning)|to me|for me|in my (?:opinion|view)|my (?:\w+ )?(?:answer|choice|guess|pick|vote|impression|"
+    r"bet|opinion|verdict|assessment|conclusion|analysis|reading|view|take|sense|feeling|suggestion|recommendation|"
     r"judge?ment|ears?|count|tally|money|gut|hunch)|you gave|(?:we|you)(?:'re| are) hearing|you provided|"
     r"your (?:question|audio|clip|recording)|if i may|if i (?:had|have) to|i\.e|i'm afraid(?=\W*$)|tells (?:us|me)|"
     r"if you (?:listen|ask)(?: me)?|(?:puts?|places?|brings?|gives?|leaves?|takes?) (?:us|me))(?!\w)"
@@ -372,8 +373,8 @@ CONCESSION = re.compile(
 REPORTED = re.compile(
     r"\b(?:(?:says?|said|saying)(?! (?:it|this)\b)|mentions?|mentioned|tells(?! us| me| of)|"
     r"(?<!is )(?<!are )(?<!was )told|talk(?:s|ing|ed)? about|states|stated|asks|asked|explains|uses the word|"
-    r"describes|discusses|recounts|remembers|reads|sings about|speak(?:s|ing)? (?:about|of)|complains)\b(?!.*(?:,(?! who\b| which\b)|"
-    r"\b(?:but|while|yet|in an?|with an?)\b))"
+    r"describes|discusses|recounts|remembers|reads|sings about|speak(?:s|ing)? (?:about|of)|"
+    r"complains)\b(?!.*(?:,(?! who\b| which\b)|\b(?:but|while|yet|in an?|with an?)\b))"
 )
 TEXT_NEGATION = re.compile(
     r"\b(?:no|than|nothing|without|lacks?|lacking|absence of|trace of|little room for|too \w+ (?:for|to be)|hint of|"

@@ -35,7 +35,8 @@ _IRREGULAR = {
     "forgot": "forget", "forgotten": "forget", "spoke": "speak", "broke": "break", "broken": "break", "wept": "weep",
     "rang": "ring", "sang": "sing", "rose": "rise", "fell": "fall", "slept": "sleep", "went": "go", "wolves": "wolf",
     "sceptical": "skept", "sceptic": "skept", "scepticism": "skept", "during": "during",
-    "melancholy": "melanchol", "can't": "cannot", "breathless": "breath", "terror": "terrif", "terrified": "terrif", "terrifying": "terrif",
+    "melancholy": "melanchol", "can't": "cannot", "breathless": "breath", "terror": "terrif",
+    "terrified": "terrif", "terrifying": "terrif",
 }  # fmt: skip
 _INFLECTED = ("ed", "ing", "e", "y", "ly", "est", "ness", "iness", "ily", "ened", "ful", "ious", "iety", "dom")
 _DERIVED = (
