@@ -19,12 +19,12 @@ contradicts itself more than most models one would measure. The first reading of
 The thresholds below are what every split holds now: a floor under what was once mended, not a promise for replies of a
 new kind. Four replies of the audits that stood in earlier splits, and repeats among the real ones, were left out.
 
-`replies_tuned.jsonl` and `replies_tuned_2.jsonl` are later sets of 913 and 636 replies, written without knowledge of the
-rules and then used to tune them. The second one was read once before that.
+`replies_tuned.jsonl` and `replies_tuned_2.jsonl` are later sets of 913 and 636 replies, written without knowledge of
+the rules and then used to tune them. The second one was read once before that.
 `replies_own.jsonl` was written beside the code in ten rounds, each before the code had seen it. At first reading the
-rounds had a recall of .86, .91, .92, .92, .91, .94, .89, .88, .92 and .95 for letters and words, and with the replies without
-a choice a precision of .97, .96, .97, .96, 1, .97, .99, .97, .98 and .98. docs/metrics/accuracy.md has the first reading of a set that was never used
-for tuning.
+rounds had a recall of .86, .91, .92, .92, .91, .94, .89, .88, .92 and .95 for letters and words, and with the replies
+without a choice a precision of .97, .96, .97, .96, 1, .97, .99, .97, .98 and .98. docs/metrics/accuracy.md has the
+first reading of a set that was never used for tuning.
 """
 
 from __future__ import annotations

@@ -73,8 +73,6 @@ def clean(text: str, declared: bool = True) -> str:
 def _without_tokens(text: str) -> str:
     """Without the model's control tokens and its role; what follows the end of its turn is not its answer."""
     text = _TOKENS_HEAD.sub("", text, count=1)
-    if "<" not in text and "[" not in text:
-        return text
     end = _TOKENS_END.search(text)
     return _TOKENS.sub(" ", text[: end.start()] if end else text)
 
@@ -110,18 +108,12 @@ def own_question(text: str, options: Sequence[Option]) -> tuple[str, str]:
 
 
 _PLACES = {
-    "first": 0,
-    "1st": 0,
-    "second": 1,
-    "2nd": 1,
-    "third": 2,
-    "3rd": 2,
-    "fourth": 3,
-    "4th": 3,
-    "fifth": 4,
-    "5th": 4,
+    word: place
+    for place, words in enumerate(
+        ("first 1st one", "second 2nd two", "third 3rd three", "fourth 4th four", "fifth 5th five")
+    )
+    for word in words.split()
 }
-_NUMBERS = {"one": 0, "two": 1, "three": 2, "four": 3, "five": 4}
 _ORDINAL = re.compile(
     r"\b(?:the\s+)?(?:very\s+)?(first|second|third|fourth|fifth|last|final(?=\s+(?:option|one)\b)|1st|2nd|3rd|4th|5th)"
     r"(?:\s+(?:(option|choice|statement|response|answer|reply|suggestion|description|alternative)|one)\b(?!\s*(?:is\b|[:=])\s*\W?[a-h]\b)"
@@ -153,7 +145,7 @@ def with_letters(text: str, options: Sequence[Option], *, heard: bool = False) -
 
     def letter(m: re.Match[str]) -> str:
         word = m[1] or m[3]
-        place = len(options) - 1 if word in ("last", "final") else _PLACES.get(word, _NUMBERS.get(word, -1))
+        place = len(options) - 1 if word in ("last", "final") else _PLACES.get(word, -1)
         place = int(word) - 1 if word.isdigit() else place
         if word in own or str(place + 1) in own or not 0 <= place < len(options):
             return m[0]
@@ -219,8 +211,6 @@ def without_dialogue(text: str, options: Sequence[Option]) -> str:
 def _without_thinking(text: str) -> str:
     """What stands outside the thinking, or all of it where nothing does: better that than nothing."""
     tags = list(_THINK.finditer(text))
-    if not tags:
-        return text
     opened = next((t.start() for t in tags if not t[1]), len(text))
     closed = max((t.end() for t in tags if t[1]), default=len(text))
     outside = f"{text[:opened]}\n{text[closed:]}" if opened < closed else text[closed:]
@@ -349,12 +339,6 @@ class Reader:
             more = self.letter_at(join.end())
             if more is None or say.NEGATED_AFTER.match(self.text, more[1]):
                 break
-            if (
-                join[1].strip() == ","
-                and re.match(r"[^\S\n]+[a-zà-ÿ]", self.text[more[1] :])
-                and not _JOIN.match(self.text, more[1])
-            ):
-                break  # "The answer is B, C is wrong"
             found.append(more[0])
             end = more[1]
         return tuple(dict.fromkeys(found)), end

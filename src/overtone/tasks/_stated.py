@@ -264,19 +264,6 @@ def _in_part(body: str, options: dict[str, str]) -> str | None:
     return hits[0] if len(hits) == 1 else None
 
 
-def _menu_repeated(text: str, found: list[Mention], options: int) -> set[int]:
-    """Where the mentions start that list all options, three or more: "of joy, anger and fear I choose fear"."""
-    run: list[Mention] = []
-    starts: set[int] = set()
-    for m in found:
-        if run and not _LIST.fullmatch(text, run[-1].end, m.start):
-            run = []
-        run.append(m)
-        if len({one.letter for one in run}) == options > 2:
-            starts |= {one.start for one in run}
-    return starts
-
-
 def _weighed(r: Reader, text: _Text) -> list[tuple[Mention, int]]:
     found: list[tuple[Mention, int]] = []
     previous, was_denied = None, False
@@ -284,8 +271,6 @@ def _weighed(r: Reader, text: _Text) -> list[tuple[Mention, int]]:
         was_denied = _denied(text, m, previous, was_denied)
         previous = m
         found.append((m, DENIED if was_denied else _weight(text, m, r)))
-    listed = _menu_repeated(text.text, [m for m, _ in found], len(r.options))
-    found = [(m, VOID if m.start in listed else weight) for m, weight in found]
     for i, (m, weight) in enumerate(found):
         if weight < WEAK:
             continue
@@ -316,8 +301,6 @@ def _chosen(text: str, claims: list[tuple[Mention, int]]) -> Mention | None:
             say.CONCLUSION.search(between) or say.TURN.search(between)
         ):
             return last
-        if say.TURN.search(between):
-            return None  # what it turns to may be the answer
     top = max(w for _, w in claims)
     best = [m for m, w in claims if w == top]
     if len({m.letter for m in best}) == 1 and all(w < top - 1 for m, w in claims if m.letter != best[0].letter):
@@ -351,8 +334,6 @@ def stated(r: Reader) -> tuple[str | None, str]:
     claims = [(m, w) for m, w in weighed if w > VOID]
     if solid := [(m, w) for m, w in claims if _solid(text.text, m)]:
         claims = solid
-    if any(m.whole for m, _ in claims):
-        claims = [(m, w) for m, w in claims if m.whole or m.roots > 1 or w >= PLAIN]
     if claims:
         if len({m.letter for m, _ in claims}) > 1:
             last = _chosen(text.text, claims)

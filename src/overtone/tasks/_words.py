@@ -41,8 +41,8 @@ _IRREGULAR = {
 _INFLECTED = ("ed", "ing", "e", "y", "ly", "est", "ness", "iness", "ily", "ened", "ful", "ious", "iety", "dom")
 _DERIVED = (
     "fully", "ingly", "edly", "ation", "ations", "ion", "ions", "ment", "ic", "ical", "ically", "icism", "ism", "al",
-    "ally", "ive", "ively", "ance", "etic", "ate", "at", "like", "ish", "song", "storm", "ity", "asm", "astic", "astically", "er",
-    "ent", "ency", "ence", "ous",
+    "ally", "ive", "ively", "ance", "etic", "ate", "at", "like", "ish", "song", "storm", "ity", "asm", "astic",
+    "astically", "er", "ent", "ency", "ence", "ous",
 )  # fmt: skip
 _SUFFIXES = sorted({(s, 3) for s in _INFLECTED} | {(s, 4) for s in _DERIVED}, key=lambda pair: -len(pair[0]))
 _DOUBLED = re.compile(r"([bcdfgklmnprstvz])\1$")
