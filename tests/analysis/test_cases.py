@@ -43,5 +43,13 @@ def test_a_reply_that_was_not_read_as_an_option_has_no_choice(tmp_path: Path) ->
 
 
 def test_an_unknown_case_is_a_clear_error(tmp_path: Path) -> None:
-    with Store.read(Maker(tmp_path).done()) as store, pytest.raises(UsageError, match="has no case 'x'"):
+    with Store.read(Maker(tmp_path).done()) as store, pytest.raises(UsageError, match="has no case and no item 'x'"):
         case(store, "x")
+
+
+def test_a_case_is_found_by_the_id_of_one_of_its_items(tmp_path: Path) -> None:
+    maker = Maker(tmp_path)
+    maker.choice(item("toy/emotion/7", "choose", script="s7"), "A")
+    maker.choice(item("toy/emotion/8", "choose", script="s8"), "B")
+    with Store.read(maker.done()) as store:
+        assert case(store, "toy/emotion/8") == case(store, "synthesis/s8/target")

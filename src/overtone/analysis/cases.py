@@ -69,10 +69,18 @@ class CaseView(Struct, frozen=True):
 
 
 def case(store: Store, case_id: str) -> CaseView:
-    """The linked view of one case of a run. Raises UsageError when the run has no such case."""
+    """Return the linked view of one case of a run, by its name or the id of one of its items.
+
+    Raises UsageError when the run has neither.
+    """
     views = views_of(read(store, Part(case=case_id)).answers)
+    if case_id not in views and (of_item := store.case_of(case_id)) is not None:
+        case_id, views = of_item, views_of(read(store, Part(case=of_item)).answers)
     if case_id not in views:
-        raise UsageError(f"{store.folder} has no case {case_id!r}; cases are named like 'synthesis/id_854/target'")
+        raise UsageError(
+            f"{store.folder} has no case and no item {case_id!r}; 'overtone case RUN' lists the cases, "
+            "which are named like 'synthesis/id_854/target'"
+        )
     return views[case_id]
 
 

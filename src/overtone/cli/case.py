@@ -11,7 +11,10 @@ from overtone.errors import EXIT_OK
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder")
     parser.add_argument(
-        "case", metavar="CASE", nargs="?", help="e.g. synthesis/id_854/target; without it, all are named"
+        "case",
+        metavar="CASE",
+        nargs="?",
+        help="e.g. synthesis/id_854/target, or an item's id; without it, all are listed",
     )
 
 

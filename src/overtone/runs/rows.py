@@ -150,6 +150,12 @@ class Rows:
         with reading(self.folder):
             return list(select(self.db, tuple[str, str], sql))
 
+    def case_of(self, item: str) -> str | None:
+        """The case of an item by the item's id, or None."""
+        with reading(self.folder):
+            found = select(self.db, tuple[str], "SELECT case_id FROM items WHERE id = ?", (item,))
+            return next((case for (case,) in found), None)
+
     def counts(self, *, wanted_only: bool = False) -> dict[str, int]:
         """How many asks are pending, answered and failed."""
         where = "WHERE wanted" if wanted_only else ""
