@@ -83,7 +83,7 @@ def test_the_correction_does_not_depend_on_what_is_named(tmp_path: Path) -> None
     assert alone == whole == strict[0]
     assert (strict[1].family, strict[1].tests, strict[1].adjusted) == ("tests of other measures", 1, 2 / 64)
     (row, _) = check(run, [], [], base).rows[:2]
-    required = check(run, [parse_requirement("voice_accuracy >= 0")], [], base).rows
+    required = check(run, [parse_requirement("voice_accuracy > 0")], [], base).rows
     assert required[1] == row
 
 
@@ -106,7 +106,7 @@ def test_cues_that_are_not_validated_are_no_part_of_the_family(tmp_path: Path) -
 def test_a_judged_measure_is_the_headline_s_by_any_of_its_names(tmp_path: Path) -> None:
     base, run = opened(talks(tmp_path / "a", [4.0] * 8), talks(tmp_path / "b", [2.0] * 8))
     names = ("c4", "c4@j", "cspeechrel")
-    rows = [check(run, [parse_requirement(f"{name} >= 1")], [], base).rows[1] for name in names]
+    rows = [check(run, [parse_requirement(f"{name} > 1")], [], base).rows[1] for name in names]
     assert {row.p for row in rows} == {compare(base, run).tables[0].rows[0].adjusted}
     assert all("Holm correction over 1 headline test)" in row.text for row in rows)
     assert check(run, baseline=base).rows[0].required == "c4 not significantly worse"
@@ -138,8 +138,66 @@ def test_a_baseline_alone_gates_the_headline_and_so_do_requirements_on_operation
     assert found.state == "fails"
     beside = check(run, [parse_requirement("latency_p95 <= 5"), parse_requirement("failures <= 1%")], [], base)
     assert [row.required for row in beside.rows[2:-1]] == names
-    named = check(run, [parse_requirement("reasoning_accuracy >= 0")], [], base)
-    assert [row.required for row in named.rows[1:-1]] == names[1:]
+    named = check(run, [parse_requirement("reasoning_accuracy > 0")], [], base)
+    assert [row.required for row in named.rows[1:-1]] == names
+    assert named.state == "fails"  # a requirement on another measure does not switch off what fails
+    margin = check(run, [], [Margin("reasoning_accuracy", 90, "%")], base)
+    assert [row.required for row in margin.rows[:-1]] == ["reasoning_accuracy worse by less than 90 points", names[0]]
+    assert margin.state == "fails"
+
+
+@pytest.mark.parametrize("names", [("voice_accuracy", "voice_accuracy"), ("c4", "cspeechrel"), ("c4@j", "c4")])
+def test_two_margins_for_one_measure_are_refused(tmp_path: Path, names: tuple[str, str]) -> None:
+    base, run = opened(talks(tmp_path / "a", [4.0] * 8), talks(tmp_path / "b", [2.0] * 8))
+    with pytest.raises(UsageError, match="two margins for one measure"):
+        check(run, [], [Margin(names[0], 0.1), Margin(names[1], 0.9)], base)
+
+
+def test_a_headline_measure_that_the_run_was_not_asked_is_undecided(tmp_path: Path) -> None:
+    base = hearing(tmp_path / "a", 8)
+    maker = Maker(tmp_path / "b")
+    for number in range(8):
+        maker.choice(asked(100 + number, level=2, category="suggestion", status="validated"), "A")
+    maker.store.set_meta({"benchmark": "toy"})
+    first, run = opened(base, maker.done())
+    found = check(run, baseline=first)
+    assert [(row.required.split()[0], row.condition, row.state) for row in found.rows] == [
+        ("voice_accuracy", "task/audio", "undecided"),
+        ("reasoning_accuracy", "task/audio", "holds"),
+        ("missing", "", "holds"),
+    ]
+    assert "the baseline was asked 8 such items, and the run none of them" in found.rows[0].text
+    assert found.notes == ("8 of the baseline's 16 asks were not asked of the run and are not compared",)
+    row = check(run, [], [Margin("voice_accuracy", 10, "%")], first).rows[0]
+    assert (row.required, row.condition, row.state) == (
+        "voice_accuracy worse by less than 10 points",
+        "task/audio",
+        "undecided",
+    )
+
+
+def test_asks_of_the_baseline_outside_the_core_are_counted_too(tmp_path: Path) -> None:
+    maker = Maker(tmp_path / "a")
+    for number in range(8):
+        maker.choice(asked(number), "A")
+    for number in range(3):
+        maker.choice(asked(50 + number, part="control"), "A")
+    maker.store.set_meta({"benchmark": "toy"})
+    base, run = opened(maker.done(), answers(tmp_path / "b", [True] * 6))
+    found = check(run, baseline=base)
+    assert "5 of the baseline's 11 asks were not asked of the run and are not compared" in found.notes
+    assert "6 pairs of the baseline's 8 asks from 6 scripts" in found.rows[0].text
+
+
+def test_a_row_without_a_significant_difference_says_what_it_could_have_found(tmp_path: Path) -> None:
+    texts = []
+    for size in (8, 200):
+        base, run = opened(answers(tmp_path / f"a{size}", [True] * size), answers(tmp_path / f"b{size}", [True] * size))
+        texts.append(check(run, baseline=base).rows[0].text)
+    assert "the smallest difference that this test finds with 80 % power is about 75.0 points" in texts[0]  # 6 of 8
+    assert "is about 10." in texts[1]
+    worse = opened(answers(tmp_path / "c", [False] * 20), answers(tmp_path / "d", [True] * 20))
+    assert "power" not in check(worse[0], baseline=worse[1]).rows[0].text
 
 
 def test_a_dimension_that_only_the_baseline_was_judged_by_is_undecided(tmp_path: Path) -> None:
@@ -185,8 +243,8 @@ def test_nothing_in_common_is_undecided_and_the_rest_of_the_baseline_is_noted(tm
     base, run = opened(answers(tmp_path / "a", EIGHT, meta={"benchmark": ""}), maker.done())
     found = check(run, baseline=base)
     assert found.state == "undecided"
-    assert "share no item" in found.rows[0].text
-    assert "8 asks are in the baseline alone and are not compared" in found.notes
+    assert "the run none of them" in found.rows[0].text
+    assert "8 of the baseline's 8 asks were not asked of the run and are not compared" in found.notes
 
 
 # ── missing replies ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -265,7 +323,9 @@ def test_for_an_error_rate_more_is_worse(tmp_path: Path) -> None:
     assert (row.state, row.value.value) == ("fails", 0.25)
     assert row.required == "wer worse by less than 20 points"
     assert "at most +25.0 points, not within the margin of 20 points" in row.text
-    assert check(run, [], [Margin("wer", 0.3)], base).state == "holds"
+    assert check(run, [], [Margin("wer", 0.3)], base).rows[0].state == "holds"
+    assert check(run, [], [Margin("wer", 0.3)], base).state == "fails"  # the headline's wer_raw is tested all the same
+    assert check(run, [], [Margin("wer", 0.3), Margin("wer_raw", 0.3)], base).state == "holds"
     assert check(base, [], [Margin("wer", 0.01)], run).state == "holds"
 
 
@@ -283,13 +343,14 @@ def test_no_shared_item_or_score_is_undecided(tmp_path: Path) -> None:
     assert check(plain, [], [Margin("c4", 0.1)], other).state == "undecided"
 
 
-def test_signatures_that_differ_matter_only_in_what_is_asked(tmp_path: Path) -> None:
+def test_signatures_that_differ_matter_in_the_headline_whatever_is_named(tmp_path: Path) -> None:
     base, run = opened(answers(tmp_path / "a", EIGHT), answers(tmp_path / "b", EIGHT, version=2))
     (found,) = check(run, [], [Margin("voice_accuracy", 0.1)], base).unlike
     assert found.what == "signature of accuracy"
     assert check(run, [parse_requirement("voice_accuracy > 0.1")], [], base).unlike
     assert check(run, baseline=base).unlike
-    assert check(run, [], [Margin("wer", 0.1)], base).unlike == ()
+    assert check(run, [], [Margin("wer", 0.1)], base).unlike
+    assert compare(base, run, ["wer"]).unlike == ()
 
 
 def test_a_margin_needs_a_baseline_and_a_measure_with_a_better_side(tmp_path: Path) -> None:

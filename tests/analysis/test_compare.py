@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from overtone.analysis.compare import behind, compare, differences, sentences, share
+from overtone.analysis.compare import behind, compare, differences, left_out, sentences, share
+from overtone.analysis.measures import MEASURES
 from overtone.analysis.unlike import refuse
 from overtone.errors import UsageError
 from overtone.schema import Score
@@ -232,7 +233,10 @@ def test_a_judge_of_one_run_only_is_left_out_and_named(tmp_path: Path) -> None:
     a, b = opened(talks(tmp_path / "a", [3, 3, 3, 3]), maker.done())
     found = compare(a, b, ["c4"])
     assert found.tables[0].rows[0].by.value == 1
-    assert any("other judged only one" in note for note in found.notes)
+    assert any("other judged only one of the runs and is left out" in note for note in found.notes)
+    assert left_out(MEASURES[0], ["exch", "good"]).endswith(
+        "exch and good judged only one of the runs and are left out"
+    )
 
 
 def test_yes_or_no_of_a_judge_is_a_share_whose_changes_are_listed_by_size(tmp_path: Path) -> None:

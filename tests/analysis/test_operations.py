@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overtone.analysis.check import check
+from overtone.analysis.check import behind, check
+from overtone.analysis.compare import behind as compare_behind
 from overtone.analysis.compare import compare
 from overtone.analysis.operations import percentile
 from overtone.analysis.requirements import parse_margin, parse_requirement
@@ -66,10 +67,48 @@ def test_answered_can_be_compared_and_latency_and_cost_cannot(tmp_path: Path) ->
     assert (row.state, row.value.value) == ("fails", -0.5)
     assert compare(base, run, ["answered"]).tables[0].rows[0].by.value == -0.5
     assert not compare(base, run, ["answered"]).flips[0].right_or_wrong
-    with pytest.raises(UsageError, match="without a paired test"):
+    with pytest.raises(UsageError, match="It can be required of each run: overtone check RUN"):
         check(run, [], [parse_margin("latency_p95:1")], base)
-    with pytest.raises(UsageError, match="without a paired test"):
+    with pytest.raises(UsageError, match="It can be required of each run: overtone check RUN"):
         compare(base, run, ["cost_usd"])
+
+
+@pytest.mark.parametrize("name", ["answered", "failures"])
+def test_a_margin_and_a_comparison_count_every_ask_as_a_threshold_does(tmp_path: Path, name: str) -> None:
+    made = []
+    for folder, good in (("a", 12), ("b", 6)):
+        maker = Maker(tmp_path / folder)
+        for number in range(12):
+            maker.choice(asked(number, status="validated"), "A")
+        for number in range(12):
+            one = asked(100 + number, part="control" if number % 2 else "", status="unvalidated")
+            maker.choice(one, "A") if number < good else maker.failed(one)
+        maker.store.set_meta({"benchmark": "toy"})
+        made.append(maker.done())
+    base, run = opened(*made)
+    by = 0.25 if name == "failures" else -0.25
+    threshold, margin = check(run, [parse_requirement(f"{name} > 1%")], [parse_margin(f"{name}:1%")], base).rows[:2]
+    (row,) = compare(base, run, [name]).tables[0].rows
+    assert (margin.value.value, row.by.value) == (by, by)
+    assert threshold.value.asked == margin.value.asked == row.by.asked == 24
+    assert len(behind(run, margin.key, base)) == len(compare_behind(base, run, row.key)) == 24
+
+
+def test_retries_are_the_share_of_asks_that_needed_more_than_one_request(tmp_path: Path) -> None:
+    maker = Maker(tmp_path / "a")
+    for number in range(8):
+        ask = maker.ask(asked(number, part="control" if number < 2 else ""))
+        maker.store.add_reply(ask, 0, Reply("A"), sent=b"[]", latency=1.0, attempts=2 if number < 3 else 1)
+    maker.failed(asked(8))  # after three attempts
+    maker.pending(asked(9))
+    folder = maker.done()
+    (run,) = opened(folder)
+    row = check(run, [parse_requirement("retries <= 10%")]).rows[0]
+    assert (row.required, row.state, row.value.value, row.value.asked) == ("retries <= 10 %", "fails", 4 / 9, 10)
+    assert states(folder, "retries <= 50%", "retries <= 39%", "retries <= 45%") == ["holds", "fails", "undecided"]
+    assert states(folder, "failures <= 20%") == ["holds"]  # retries do not show in the failures
+    with pytest.raises(UsageError, match="retries <= 5%"):
+        compare(run, run, ["retries"])
 
 
 def test_latency_counts_the_replies_to_questions_too(tmp_path: Path) -> None:
@@ -80,7 +119,8 @@ def test_latency_counts_the_replies_to_questions_too(tmp_path: Path) -> None:
         ZERO: (1.0, "holds"),
         "task/audio": (2.0, "fails"),
     }
-    assert rows[0].text.startswith("latency_p50 is 1.00 s; all of its 95 % interval, 1.00 s to 1.00 s")
+    assert rows[0].text.startswith("latency_p50 is 1.00 s (of the successful requests alone, without waiting")
+    assert "all of its 95 % interval, 1.00 s to 1.00 s" in rows[0].text
     assert states(folder, "latency_p95 <= 2000ms") == ["holds", "holds"]
 
 

@@ -13,6 +13,7 @@ from overtone.analysis.requirements import (
     limit,
     margin_on,
     parse_margin,
+    parse_most,
     parse_requirement,
     parse_share,
     threshold_on,
@@ -79,6 +80,14 @@ def test_a_share_outside_its_scale_is_refused_with_the_flag(text: str) -> None:
         parse_share(text, "--flag")
 
 
+def test_a_limit_that_nothing_could_exceed_is_refused() -> None:
+    assert parse_most("99%", "--flag") == 0.99
+    with pytest.raises(UsageError, match="nothing could fail; for 1 percent write 1%"):
+        parse_most("1", "--flag")
+    with pytest.raises(UsageError, match=r"nothing could fail$"):
+        parse_most("100%", "--flag")
+
+
 @pytest.mark.parametrize(
     ("about", "typed", "value"),
     [
@@ -103,6 +112,12 @@ def test_a_threshold_is_read_in_the_measure_s_own_unit(about: About, typed: str,
     ("about", "typed", "hint"),
     [
         (SHARE, "x >= 60", "for 60 percent write 60%"),
+        (SHARE, "x >= 0", "every value of x .* meets this, so nothing could fail$"),
+        (SHARE, "x <= 1", "so nothing could fail; for 1 percent write 1%"),
+        (SHARE, "x <= 100%", "so nothing could fail$"),
+        (WER, "x >= 0%", "so nothing could fail$"),
+        (RATING, "x >= 1", "so nothing could fail$"),
+        (SECONDS, "x >= 0", "so nothing could fail$"),
         (SHARE, "x >= 101%", r"101 % is outside the scale of x \(0 % to 100 %\)"),
         (SHARE, "x >= -0.1", "outside"),
         (WER, "x <= 5", "for 5 percent write 5%"),
@@ -110,7 +125,11 @@ def test_a_threshold_is_read_in_the_measure_s_own_unit(about: About, typed: str,
         (RATING, "x >= 60%", r"not measured in percent; write a number \(1 to 5\)"),
         (RATING, "x >= 3s", "not measured in seconds"),
         (SECONDS, "x <= -1", "outside"),
-        (SECONDS, "x <= 5%", "not measured in percent"),
+        (
+            SECONDS,
+            "x <= 5%",
+            r"not measured in percent; write a number of seconds \(2 or 2s\) or milliseconds \(800ms\)",
+        ),
         (METRICS["utmos"], "x > 9", "outside"),
         (METRICS["reply_words"], "x > -1", "outside"),
     ],

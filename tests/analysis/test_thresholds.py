@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from overtone import registry
 from overtone.analysis.check import behind, check, sentences
 from overtone.analysis.judged import read_dimensions
 from overtone.analysis.reading import open_run
 from overtone.analysis.requirements import Requirement, parse_requirement
 from overtone.analysis.summary import summarise_reading
+from overtone.analysis.thresholds import ON_REQUEST
 from overtone.errors import UsageError
 from overtone.schema import Score
 from tests.analysis.pairs import ZERO, answers, asked, opened, talked, talks
@@ -31,7 +33,7 @@ EIGHT = [True] * 6 + [False] * 2
         ("voice_accuracy_strict >= 0.7", "holds"),
         ("reasoning_accuracy >= 0.1", "undecided"),
         ("wer <= 0.1", "undecided"),
-        ("c4 >= 1", "undecided"),
+        ("c4 > 1", "undecided"),
         ("bertscore >= 0", "undecided"),
     ],
 )
@@ -94,7 +96,7 @@ def test_values_are_the_headline_s(tmp_path: Path) -> None:
     told = {c.condition: c for c in summary.conditions}
     names = ("voice_accuracy", "reasoning_accuracy", "wer_raw", "semsim", "reply_semsim", "wer_corpus")
     for name in names:
-        rows = check(run, [Requirement(name, ">=", 0)]).rows[:-1]
+        rows = check(run, [Requirement(name, ">", 0)]).rows[:-1]
         assert rows
         for row in rows:
             known = told[row.condition].measures[name]
@@ -104,7 +106,7 @@ def test_values_are_the_headline_s(tmp_path: Path) -> None:
             assert behind(run, row.key)
     assert read_dimensions(run.meta, run.signatures)
     for name, judge in (("c4", ""), ("c4@two", "two")):
-        for row in check(run, [Requirement(name, ">=", 1)]).rows[:-1]:
+        for row in check(run, [Requirement(name, ">", 1)]).rows[:-1]:
             rows_of = told[row.condition].judged
             known = next(r.headline for r in rows_of if (r.dimension.key, r.judge) == ("cspeechrel", judge))
             assert row.value.value == pytest.approx(known.value)
@@ -148,6 +150,47 @@ def test_a_judge_the_run_does_not_have_is_undecided_and_names_those_it_has(tmp_p
     row = check(run, [parse_requirement("c4@gpt >= 3")]).rows[0]
     assert row.state == "undecided"
     assert row.text.endswith("it was scored by j")
+
+
+def test_a_value_that_rounds_to_the_threshold_is_shown_with_more_digits(tmp_path: Path) -> None:
+    (run,) = opened(answers(tmp_path / "a", [True] * 29 + [False]))  # 96.666… %
+    row = check(run, [parse_requirement("voice_accuracy >= 96.7%")]).rows[0]
+    assert row.state == "fails"
+    assert "voice_accuracy is 96.67 %;" in row.text
+    assert "is 96.7 %;" in check(run, [parse_requirement("voice_accuracy >= 60%")]).rows[0].text
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("voice_accuracy > 1%", "was not asked any question of level 1 here; 'overtone run' with --levels 1"),
+        ("wer_corpus < 1%", "was not asked any transcription of level 1 here"),
+        ("c1 > 2", "no judge scored it; 'overtone score RUN --judge SPEC'"),
+        ("nisqa_mos > 2", "'overtone score RUN --metric nisqa' computes it"),
+        ("bertscore > 50%", "'overtone score RUN' computes it"),
+    ],
+)
+def test_a_measure_without_a_value_names_the_command_that_supplies_it(tmp_path: Path, name: str, why: str) -> None:
+    maker = Maker(tmp_path / "a")
+    maker.answered(talked(1), "well", condition=ZERO)
+    maker.choice(asked(1, level=2, category="suggestion"), "A")
+    (run,) = opened(maker.done())
+    row = check(run, [parse_requirement(name)]).rows[0]
+    assert row.state == "undecided"
+    assert why in row.text
+
+
+def test_a_measure_whose_asks_are_all_open_names_the_run_command(tmp_path: Path) -> None:
+    maker = Maker(tmp_path / "a")
+    maker.pending(asked(1))
+    (run,) = opened(maker.done())
+    text = check(run, [parse_requirement("voice_accuracy > 1%")], most_missing=1.0).rows[0].text
+    assert text == "not enough data: none of its 1 asks has a reply; the same 'overtone run' command asks again"
+
+
+def test_the_metrics_that_have_to_be_named_are_those_of_the_metrics_room() -> None:
+    modules = (registry.find("metrics", name) for name in registry.builtins("metrics"))
+    assert sorted(m.__name__.split(".")[-1] for m in modules if getattr(m, "ON_REQUEST", False)) == list(ON_REQUEST)
 
 
 # ── missing replies ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -43,6 +43,15 @@ def test_the_files_hold_what_was_found(tmp_path: Path, capsys: pytest.CaptureFix
     assert suite[0].get("classname") == 'x\\x00\\x1b<&"|\\n]]>'
 
 
+def test_markdown_names_the_tests_once_below_its_table(tmp_path: Path) -> None:
+    base, run = str(talks(tmp_path / "a", [3.0] * 8)), str(talks(tmp_path / "b", [2.9] * 8))
+    words = ["--baseline", base, "--require", "c4@j > 2", "--no-worse", "reply_semsim:5%"]
+    assert main(["check", run, *words, "--markdown", str(tmp_path / "c.md")]) == 1
+    table, below = (tmp_path / "c.md").read_text().split("\n\n- ", 1)
+    assert "p = 0.008); 95 % interval" in table and "clustered" not in table
+    assert below.count("p: two-sided paired test clustered by script, Holm correction over 1 headline test") == 1
+
+
 def test_a_run_is_held_to_its_baseline_by_the_margin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base, run = str(talks(tmp_path / "a", [3.0] * 8)), str(talks(tmp_path / "b", [2.9] * 8))
     assert main(["check", run, "--baseline", base, "--no-worse", "c4:0.2"]) == 0
@@ -77,7 +86,7 @@ def test_failed_requests_do_not_pass(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "? voice_accuracy not significantly worse (task/audio) is undecided" in out
     assert main(["check", run, "--baseline", base, "--max-missing", "30%"]) == 3
     assert main(["check", run, "--max-missing", "30%"]) == 0
-    assert main(["check", run, "--require", "failures <= 5%", "--max-missing", "100%"]) == 1
+    assert main(["check", run, "--require", "failures <= 5%", "--max-missing", "99%"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -90,7 +99,10 @@ def test_failed_requests_do_not_pass(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["--require", "voice_accuracy >= 60"], "for 60 percent write 60%"),
         (["--max-missing", "5"], "--max-missing takes a share"),
         (["--require", "voice_accuracy > 0.5", "--condition", "zero/audio"], "it has task/audio"),
-        (["--require", "voice_accuracy > 0.5", "--junit", "/nowhere/x.xml"], "No such file"),
+        (["--require", "voice_accuracy > 0.5", "--junit", "/dev/null/x.xml"], "Not a directory"),
+        (["--max-missing", "1"], "for 1 percent write 1%"),
+        (["--require", "failures <= 1"], "for 1 percent write 1%"),
+        (["other"], "name that with --baseline RUN"),
     ],
 )
 def test_wrong_words_are_clear_errors(

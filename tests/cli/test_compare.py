@@ -71,9 +71,32 @@ def test_runs_that_do_not_compare_are_refused_with_the_reason(
     told = capsys.readouterr()
     assert told.out == ""
     assert "signature of accuracy: accuracy|v1 against accuracy|v2" in told.err
-    assert "--force" in told.err
+    assert told.err.endswith(
+        "score both runs in the same way with 'overtone score', or compare other measures, named with --metric, "
+        "or look at the numbers anyway with --force\n"
+    )
     assert main(["compare", str(a), str(b), "--force"]) == 0
     assert "THESE RUNS DO NOT COMPARE: signature of accuracy" in capsys.readouterr().out
+
+
+def test_an_item_that_flipped_can_be_shown_by_the_id_that_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = answers(tmp_path / "a", FIRST), answers(tmp_path / "b", SECOND)
+    assert main(["compare", str(a), str(b)]) == 0
+    item = capsys.readouterr().out.split("right → wrong (")[1].splitlines()[1].split()[0]
+    assert main(["case", str(b), item]) == 0
+    assert f"synthesis/s{item[1:]}/target" in capsys.readouterr().out
+
+
+def test_a_row_with_too_few_scripts_has_no_p_value_beside_a_sentence_that_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = answers(tmp_path / "a", [True] * 5), answers(tmp_path / "b", [False] * 5)
+    assert main(["compare", str(a), str(b), "--format", "markdown"]) == 0
+    out = capsys.readouterr().out
+    assert "cannot be tested, not enough data: 5 scripts are too few" in out
+    assert "| 100.0 | 0.0 | −100.0 (too few scripts)¹ | – | – | 5 of 5 |" in out
 
 
 def test_nothing_shared_and_unknown_names_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,6 +105,12 @@ def test_nothing_shared_and_unknown_names_are_errors(tmp_path: Path, capsys: pyt
     assert "A was asked task/audio" in capsys.readouterr().err
     assert main(["compare", str(a), str(b), "--metric", "voice_acuracy"]) == 2
     assert "did you mean 'voice_accuracy'" in capsys.readouterr().err
+    assert main(["compare", str(a), str(b), "--metric", "VOICE_ACCURACY"]) == 2
+    told = capsys.readouterr().err
+    assert "no measure is called 'VOICE_ACCURACY'; did you mean 'voice_accuracy'; known: " in told
+    assert " wer_corpus" in told
+    assert main(["compare", str(a), str(b), "--metric", "latency_p95"]) == 2
+    assert "overtone check RUN --require" in capsys.readouterr().err
     assert main(["compare", str(a), str(tmp_path)]) == 2
     assert "is not a run" in capsys.readouterr().err
 
@@ -141,6 +170,10 @@ def test_real_runs_compare_check_and_plan_and_a_changed_clip_is_noticed(
     assert main(["check", b, "--baseline", a]) == 3  # three scripts can show no difference
     capsys.readouterr()
     assert main(["compare", a, c]) == 2
-    assert "shared clips" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "shared clips" in told and "ask one of the models again with the same benchmark data and prompts" in told
+    assert "score" not in told and "--metric" not in told  # neither would help
+    assert main(["check", c, "--baseline", a]) == 2
+    assert "ask one of the models again" in capsys.readouterr().err
     assert main(["plan", "echomind", "--data", str(small), "--detect", "0.1"]) == 0
     assert "3 ✗" in capsys.readouterr().out

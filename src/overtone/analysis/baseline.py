@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from overtone.analysis import named, operations
+from overtone.analysis import named, operations, significance
 from overtone.analysis.compare import (
     DRAWS,
     LEVEL,
@@ -22,18 +22,22 @@ from overtone.analysis.compare import (
     change,
     changes,
     corrected,
+    left_out,
     outcome,
     share,
+    share_for,
     tie_of,
     too_few,
     unit,
     values,
     wanted,
 )
-from overtone.analysis.measures import About, Estimate, Measure
+from overtone.analysis.measures import MEASURES, About, Estimate, Measure
+from overtone.analysis.named import WER_CORPUS
 from overtone.analysis.reading import Reading
 from overtone.analysis.requirements import Checked, Margin, Requirement, State, limit, margin_on
-from overtone.analysis.thresholds import NOTHING, WER_CORPUS, headline_asks, why_unscored
+from overtone.analysis.sizing import POWER, detectable
+from overtone.analysis.thresholds import NOTHING, asks, headline_asks, why_unscored
 from overtone.errors import UsageError
 from overtone.stats import paired
 
@@ -41,6 +45,9 @@ ONE_SIDED = 0.95
 NO_SCORE = "no shared item has a score in both runs"
 NO_WORSE, NOT_WORSE = "no-worse", "not-worse"  # in a key: with a margin, and by significance
 _TYPED = {dimension: name for name, dimension in named.TYPED.items()}
+MARGIN_TEST = "one-sided margin test, paired and clustered by script, not corrected for other tests"
+_ASK_ALIKE = "ask the run what the baseline was asked, with the same options of 'overtone run'"
+Limit = tuple[float, About]  # a margin and the scale it is on
 Sides = tuple[list[float], list[float], list[str]]  # of the baseline, of the run, and their scripts
 
 
@@ -58,20 +65,36 @@ class Baseline:
         self.run, self.baseline, self.conditions = run, baseline, conditions
         both = [run, baseline]
         self.margins: dict[str, tuple[Measure, float]] = {}
+        typed: dict[str, Margin] = {}  # by the measure that is meant, whichever of its names was typed
         for one in margins:
             measure = named.find_one(one.name, both)
             if measure.about.better == "neither":
                 raise UsageError(f"{one.name}: neither more nor less of it is better, so it cannot be worse")
+            meant = self._meant(one.name)
+            if meant in typed:
+                raise UsageError(
+                    f"--no-worse {typed[meant]} and --no-worse {one} are two margins for one measure; give one"
+                )
+            typed[meant] = one
             self.margins[one.name] = measure, margin_on(one, measure.about)
-        apart = {*self.margins, WER_CORPUS, *operations.MEASURES, *operations.TOTALS}
+        headline = {m.name: m for m in named.headline(both)}
+        apart = {WER_CORPUS, *operations.MEASURES, *operations.TOTALS}
         names = dict.fromkeys(one.name for one in requirements if one.name not in apart)
-        names = {name: None for name in names if named.find_one(name, both).about.better != "neither"}
-        self.whole = not names and not self.margins  # nothing is named: the headline is meant
-        self.required = {name: wanted(baseline, run, [name])[0] for name in names}
-        if self.whole:
-            self.required = {_TYPED.get(m.name, m.name): m for m in named.headline(both)}
-        self.pairs, self.alone, _ = share(baseline, run, conditions)
-        self.tested = changes(baseline, run, tuple(names), conditions) if self.required else []
+        others = [
+            name
+            for name in names
+            if self._meant(name) not in {*headline, *typed} and named.find_one(name, both).about.better != "neither"
+        ]
+        self.required = {_TYPED.get(name, name): m for name, m in headline.items() if name not in typed}
+        self.required |= {name: wanted(baseline, run, [name])[0] for name in others}
+        self.pairs = share_for(baseline, run, self.measures, conditions)
+        self.tested = changes(baseline, run, tuple(others), conditions)
+
+    def _meant(self, name: str) -> str:
+        """One name for all names of a measure: `c4`, `cspeechrel`, and `c4@JUDGE` where there is one judge."""
+        meant = wanted(self.baseline, self.run, [named.find_one(name, [self.run, self.baseline]).name])[0].name
+        key, at, label = meant.partition("@")
+        return named.TYPED.get(key, key) + at + label
 
     @property
     def measures(self) -> list[Measure]:
@@ -81,10 +104,9 @@ class Baseline:
         """Return the rows of the margins, then those of the other measures, each by condition."""
         made = [row for name in self.margins for row in self._margin_rows(name)]
         made += [row for name in self.required for row in self._significance_rows(name)]
-        if self.whole:
-            made += self._unjudged()
-        if self.whole and not made:
-            why = "not enough data: the runs share no item with a score of a headline measure"
+        made += self._unjudged()
+        if not made:
+            why = "not enough data: neither run has a score of a headline measure; 'overtone score RUN' computes them"
             required = "headline measures not significantly worse"
             made.append(Checked("check/headline", required, "", "undecided", NOTHING, why))
         return made
@@ -93,16 +115,45 @@ class Baseline:
         found = []
         for measure in self.measures:
             if left := named.judges_left_out(measure, [self.run, self.baseline]):
-                found.append(f"{measure.label}: {', '.join(left)} judged only one of the runs and is left out")
-        if self.alone:
-            found.append(f"{self.alone:,} asks are in the baseline alone and are not compared")
+                found.append(left_out(measure, left))
+        pairs, alone, _ = share(self.baseline, self.run, self.conditions, core=False)
+        if alone:
+            whole = len(pairs) + alone
+            found.append(f"{alone:,} of the baseline's {whole:,} asks were not asked of the run and are not compared")
+        return found
+
+    def _asked(self, measure: Measure, condition: str) -> int:
+        """How many asks of the baseline a row of this measure is about."""
+        every = asks(self.baseline, [condition], core=not measure.every).get(condition, [])
+        return len(headline_asks([a for a in every if measure.belongs(a.item)], measure)[1])
+
+    def _absent(self, name: str, measure: Measure, rows: list[Checked], margin: Limit | None = None) -> list[Checked]:
+        """Return a row for each condition in which only the baseline has the measure: without it, a run that was asked
+        less would pass."""
+        known = {row.condition for row in rows}
+        found = []
+        for condition, answers in asks(self.baseline, self.conditions, core=not measure.every).items():
+            if condition not in known and any(measure.belongs(a.item) and measure.read(a) is not None for a in answers):
+                count = self._asked(measure, condition)
+                why = f"the baseline was asked {count:,} such items, and the run none of them; {_ASK_ALIKE}"
+                found.append(_undecided(name, condition, 0, why, margin))
         return found
 
     def _unjudged(self) -> list[Checked]:
         """Headline measures that only the baseline was judged by: without a row, a regression in them would pass."""
-        known = {m.name for m in self.required.values()}
-        lost = [m for m in named.headline([self.baseline]) if m.name not in known]
-        return [_undecided(_TYPED.get(m.name, m.name), "", 0, "no judge of the baseline scored the run") for m in lost]
+        known = {self._meant(name) for name in (*self.margins, *self.required)}
+        found = []
+        for measure in named.headline([self.baseline]):
+            if measure.name in known:
+                continue
+            name = _TYPED.get(measure.name, measure.name)
+            shared = share(self.baseline, self.run, self.conditions)[0]
+            if any(measure.belongs(b.item) for b, _ in shared):
+                why = "no judge of the baseline scored the run; 'overtone score RUN --judge SPEC' asks one"
+                found.append(_undecided(name, "", 0, why))
+            else:
+                found += self._absent(name, measure, [])
+        return found
 
     # ── by significance ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -112,10 +163,17 @@ class Baseline:
         for row in self.tested:
             if row.measure.name == measure.name:
                 first.setdefault(row.change.condition, row)
-        if first or self.whole:
-            return [self._significance(name, row) for row in first.values()]
-        why = "the runs share no item with a score of it" if measure.scores else why_unscored(self.run, measure)
+        rows = [self._significance(name, row) for row in first.values()]
+        rows += self._absent(name, measure, rows)
+        if rows or measure.name in {
+            m.name for m in MEASURES
+        }:  # a headline measure that neither run has is not asked for
+            return rows
+        why = "the runs share no item with a score of it" if measure.scores else self._why_unscored(measure)
         return [_undecided(name, "", 0, why)]
+
+    def _why_unscored(self, measure: Measure) -> str:
+        return why_unscored(self.run, measure, [r for _, r in self.pairs])
 
     def _significance(self, name: str, row: Tested) -> Checked:
         found, by = row.change, row.change.by
@@ -124,8 +182,11 @@ class Baseline:
         if found.short_of:
             return _undecided(name, found.condition, by.asked, too_few(found))
         worse = found.verdict == "worse"
-        parts = [outcome(found, "the baseline", "the run")]
+        asked = self._asked(row.measure, found.condition)
+        parts = []
         state: State = "fails" if worse else "holds"
+        if not found.verdict:
+            parts.append(_finds(row))
         filled = _filled(row.measure, row.pairs, worst=not worse)
         lost = len(filled[0]) - by.scored
         if lost and self._worse_with(row, filled) != worse:
@@ -134,7 +195,12 @@ class Baseline:
         if found.basis == "unvalidated":
             parts.append("over cues that are not validated")
         key = "/".join(("check", found.condition, name, NOT_WORSE))
-        return Checked(key, _not_worse(name), found.condition, state, by, "; ".join(parts), found.adjusted)
+        full, brief = (
+            "; ".join([outcome(found, "the baseline", "the run", asked, brief=short), *parts])
+            for short in (False, True)
+        )
+        test = f"p: {significance.method_of(found.tests, found.family)}"
+        return Checked(key, _not_worse(name), found.condition, state, by, full, found.adjusted, brief, test)
 
     def _worse_with(self, row: Tested, filled: Sides) -> bool:
         """Whether the row would be significantly worse with these values, beside the other tests of its family."""
@@ -150,17 +216,32 @@ class Baseline:
 
     def _margin_rows(self, name: str) -> list[Checked]:
         measure, margin = self.margins[name]
-        pairs = [(b, r) for b, r in self.pairs if measure.belongs(b.item)]
+        pairs = [(b, r) for b, r in self.pairs if (measure.every or not b.item.part) and measure.belongs(b.item)]
         rows = []
         for condition in dict.fromkeys(b.condition for b, _ in pairs):
             other = {b.ask: r for b, r in pairs if b.condition == condition}
-            over, head = headline_asks([b for b, _ in pairs if b.condition == condition])
-            rows.append(_within_margin(name, measure, margin, condition, over, [(b, other[b.ask]) for b in head]))
-        why = "the runs share no such item" if measure.scores else why_unscored(self.run, measure)
+            over, head = headline_asks([b for b, _ in pairs if b.condition == condition], measure)
+            asked = self._asked(measure, condition)
+            mine = [(b, other[b.ask]) for b in head]
+            rows.append(_within_margin(name, measure, margin, condition, over, mine, asked))
+        rows += self._absent(name, measure, rows, (margin, measure.about))
+        why = "the runs share no such item" if measure.scores else self._why_unscored(measure)
         return rows or [_undecided(name, "", 0, why, (margin, measure.about))]
 
 
-def _not_worse(name: str, margin: tuple[float, About] | None = None) -> str:
+def _finds(row: Tested) -> str:
+    """The smallest difference that a row without a significant one could have shown."""
+    found = detectable(row.measure, row.pairs, row.change.tests)
+    if found is not None and row.measure.right_or_wrong:  # the approximation does not know how coarse few scripts are
+        found = max(found, significance.least_scripts(row.change.tests) / row.change.by.scripts)
+    if found is None or found >= row.measure.about.length:
+        return f"a test of this many scripts finds no difference with {100 * POWER:g} % power"
+    about = row.measure.about
+    size = f"{_signed(found, about).lstrip('+')}"
+    return f"the smallest difference that this test finds with {100 * POWER:g} % power is about {size}"
+
+
+def _not_worse(name: str, margin: Limit | None = None) -> str:
     return f"{name} not significantly worse" if margin is None else f"{name} worse by less than {_amount(*margin)}"
 
 
@@ -170,7 +251,7 @@ def _amount(margin: float, about: About) -> str:
     return f"{100 * margin:g} point{'' if margin == 0.01 else 's'}"
 
 
-def _undecided(name: str, condition: str, asked: int, why: str, margin: tuple[float, About] | None = None) -> Checked:
+def _undecided(name: str, condition: str, asked: int, why: str, margin: Limit | None = None) -> Checked:
     kind = NOT_WORSE if margin is None else f"{NO_WORSE}:{margin[0]:g}"
     key = "/".join(filter(None, ("check", condition, name, kind)))
     nothing = Estimate(None, None, None, 0, asked)
@@ -216,7 +297,9 @@ def _margin_test(measure: Measure, margin: float, sides: Sides) -> tuple[paired.
     return tested, tested.low > -margin + 1e-12
 
 
-def _within_margin(name: str, measure: Measure, margin: float, condition: str, over: str, pairs: Pairs) -> Checked:
+def _within_margin(
+    name: str, measure: Measure, margin: float, condition: str, over: str, pairs: Pairs, asked: int
+) -> Checked:
     about = measure.about
     sides = values(measure, pairs)
     size = len(sides[0])
@@ -233,8 +316,8 @@ def _within_margin(name: str, measure: Measure, margin: float, condition: str, o
         side = "at most" if sign < 0 else "at least"
         bound = f"with 95 % confidence {side} {_signed(sign * tested.low, about)}"
         bound += f", {'within' if holds else 'not within'} the margin of {_amount(margin, about)}"
-    test = "one-sided margin test, paired and clustered by script, not corrected for other tests"
-    parts = [f"{by}, {bound} ({test}; {size:,} pairs from {tested.clusters:,} scripts{over})"]
+    counts = f"{size:,} pairs of the baseline's {asked:,} asks from {tested.clusters:,} scripts{over}"
+    parts = []
     state: State = "holds" if holds else "fails"
     filled = _filled(measure, pairs, worst=holds)
     lost = len(filled[0]) - size
@@ -243,7 +326,8 @@ def _within_margin(name: str, measure: Measure, margin: float, condition: str, o
         state = "undecided"
     key = "/".join(("check", condition, name, f"{NO_WORSE}:{margin:g}"))
     required = _not_worse(name, (margin, about))
-    return Checked(key, required, condition, state, found, "; ".join(parts), tested.p)
+    full, brief = ("; ".join([f"{by}, {bound} ({test}{counts})", *parts]) for test in (f"{MARGIN_TEST}; ", ""))
+    return Checked(key, required, condition, state, found, full, tested.p, brief, f"margins: {MARGIN_TEST}")
 
 
 def _signed(x: float, about: About) -> str:

@@ -13,14 +13,15 @@ from msgspec import Struct
 from overtone.analysis import named, operations
 from overtone.analysis.baseline import NO_WORSE, NOT_WORSE, ONE_SIDED, Baseline
 from overtone.analysis.compare import DRAWS, SEED, share
+from overtone.analysis.named import WER_CORPUS
 from overtone.analysis.reading import Reading
 from overtone.analysis.requirements import Checked, Margin, Requirement, State
-from overtone.analysis.thresholds import MISSING, WER_CORPUS, asks, headline_asks, missing, threshold_rows
+from overtone.analysis.thresholds import MISSING, asks, headline_asks, missing, threshold_rows
 from overtone.analysis.unlike import Unlike, unlike
 from overtone.errors import UsageError
 
 SIGNATURE = (
-    f"check|v2|cluster:script|baseline:compare|no-worse:one-sided-{ONE_SIDED}|test:sign-flips|draws:{DRAWS}|seed:{SEED}"
+    f"check|v3|cluster:script|baseline:compare|no-worse:one-sided-{ONE_SIDED}|test:sign-flips|draws:{DRAWS}|seed:{SEED}"
     "|basis:headline"
 )
 
@@ -51,9 +52,9 @@ def check(
 ) -> Check:
     """Check every requirement under every condition that has the measure.
 
-    With a baseline, each required measure must also not be significantly worse; where no measure is named, this is
-    asked of the headline's measures. `most_missing` is the largest share of a condition's asks that may be without a
-    reply. Raises UsageError for a wrong name and for a number outside a measure's scale.
+    With a baseline, no headline measure and no other required measure may be significantly worse; a margin takes the
+    place of that test for its own measure. `most_missing` is the largest share of a condition's asks that may be
+    without a reply. Raises UsageError for a wrong name and for a number outside a measure's scale.
     """
     if margins and baseline is None:
         raise UsageError("--no-worse needs a run to compare with: give --baseline RUN")
@@ -84,15 +85,17 @@ def behind(run: Reading, key: str, baseline: Reading | None = None) -> list[str]
     if head != "check" or len(parts) < 4:
         return []
     condition, name, kind = "/".join(parts[:2]), parts[2], parts[3]
-    if name in {**operations.TOTALS, **operations.MEASURES}:
+    beside = kind.startswith((NO_WORSE, NOT_WORSE)) and baseline is not None
+    if name in {**operations.TOTALS, **operations.MEASURES} and not beside:
         every = asks(run, [condition], core=False).get(condition, [])
         return list(dict.fromkeys(a.item.case for a in every))
     readings = [run] if baseline is None else [run, baseline]
     measure = None if name == WER_CORPUS else named.find_one(name, readings)
     belongs = measure.belongs if measure else lambda item: item.task == "transcribe"
     read = measure.read if measure else lambda a: a.value("wer")
-    mine = [a for a in asks(run, [condition]).get(condition, []) if belongs(a.item) and read(a) is not None]
-    if kind.startswith((NO_WORSE, NOT_WORSE)) and baseline is not None:
-        both = {r.ask for b, r in share(baseline, run, [condition])[0] if read(b) is not None}
+    core = measure is None or not measure.every
+    mine = [a for a in asks(run, [condition], core=core).get(condition, []) if belongs(a.item) and read(a) is not None]
+    if beside and baseline is not None:
+        both = {r.ask for b, r in share(baseline, run, [condition], core=core)[0] if read(b) is not None}
         mine = [a for a in mine if a.ask in both]
-    return list(dict.fromkeys(a.item.case for a in headline_asks(mine)[1]))
+    return list(dict.fromkeys(a.item.case for a in headline_asks(mine, measure)[1]))

@@ -149,37 +149,46 @@ class Comparison(Struct, frozen=True):
     signature: str = SIGNATURE
 
 
-def share(first: Reading, second: Reading, conditions: Sequence[str] = ()) -> tuple[Pairs, int, int]:
-    """The asks of the core that both runs hold, and how many only the first and only the second holds."""
+def share(
+    first: Reading, second: Reading, conditions: Sequence[str] = (), *, core: bool = True
+) -> tuple[Pairs, int, int]:
+    """Return the asks that both runs hold, and how many only one of them holds: of the benchmark's core, or all."""
 
-    def core(reading: Reading) -> dict[tuple[str, str, int], Answer]:
+    def asks(reading: Reading) -> dict[tuple[str, str, int], Answer]:
         return {
             (a.item_id, a.condition, a.repeat): a
             for a in reading.answers
-            if not a.item.part and (not conditions or a.condition in conditions)
+            if not (core and a.item.part) and (not conditions or a.condition in conditions)
         }
 
-    here, there = core(first), core(second)
+    here, there = asks(first), asks(second)
     pairs = [(a, there[key]) for key, a in here.items() if key in there]
     return pairs, len(here) - len(pairs), len(there) - len(pairs)
+
+
+def share_for(first: Reading, second: Reading, measures: Iterable[Measure], conditions: Sequence[str] = ()) -> Pairs:
+    """Return the asks that these measures compare: those of the core, or all where one of them counts every ask."""
+    return share(first, second, conditions, core=not any(m.every for m in measures))[0]
 
 
 def differences(
     first: Reading, second: Reading, names: Sequence[str] = (), conditions: Sequence[str] = ()
 ) -> tuple[list[Unlike], list[str]]:
     """What makes the two runs incomparable in these measures, and what should be known all the same."""
-    return unlike(first, second, wanted(first, second, names), share(first, second, conditions)[0])
+    measures = wanted(first, second, names)
+    return unlike(first, second, measures, share_for(first, second, measures, conditions))
 
 
 def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditions: Sequence[str] = ()) -> Comparison:
     """Compare two runs, also where they do not compare: look at `unlike` before you use the numbers."""
     pairs, only_first, only_second = share(first, second, conditions)
     measures = wanted(first, second, names)
-    obstacles, notes = unlike(first, second, measures, pairs)
+    compared = share_for(first, second, measures, conditions)
+    obstacles, notes = unlike(first, second, measures, compared)
     shown = {measure.name for measure in measures}
     overall = [row for row in changes(first, second, names, conditions) if row.measure.name in shown]
     by_cue: list[Table] = []
-    for condition, measure, mine in _scored_pairs(pairs, measures):
+    for condition, measure, mine in _scored_pairs(compared, measures):
         rows = [_change(measure, condition, "", cue, part, CUES) for cue, part in _by_cue(mine)]
         if len(rows) > 1:
             key = f"compare/{condition}/{measure.name}/cue"
@@ -187,7 +196,7 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
     tables = [Table(f"compare/{ALL}", "All shared items", tuple(row.change for row in overall))] if overall else []
     for measure in measures:
         if left := named.judges_left_out(measure, [first, second]):
-            notes.append(f"{measure.label}: {', '.join(left)} judged only one of the runs and is left out")
+            notes.append(left_out(measure, left))
     names_of = [{a.condition for a in r.answers if not a.item.part} for r in (first, second)]
     called = first.name, second.name
     if called[0] == called[1]:
@@ -209,6 +218,12 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
     )
 
 
+def left_out(measure: Measure, judges: Sequence[str]) -> str:
+    """The note on judges that only one of the runs has."""
+    are = "is" if len(judges) == 1 else "are"
+    return f"{measure.label}: {' and '.join(judges)} judged only one of the runs and {are} left out"
+
+
 def changes(first: Reading, second: Reading, names: Sequence[str] = (), conditions: Sequence[str] = ()) -> list[Tested]:
     """Return the rows of the headline's measures and of those named beside them, by level, with corrected p-values.
 
@@ -224,9 +239,9 @@ def changes(first: Reading, second: Reading, names: Sequence[str] = (), conditio
     main = {m.name for m in headline}
     rows = []
     measures = [*headline, *(m for m in asked.values() if m.name not in main)]
-    for condition, measure, mine in _scored_pairs(share(first, second, conditions)[0], measures):
+    for condition, measure, mine in _scored_pairs(share_for(first, second, measures, conditions), measures):
         family = HEADLINE if measure.name in main else OTHER
-        for basis, part in _by_basis(mine):
+        for basis, part in _by_basis(measure, mine):
             rows.append(Tested(_change(measure, condition, basis, "", part, family), measure, part))
     adjusted = _adjusted([row.change for row in rows])
     rows = [row._replace(change=change) for row, change in zip(rows, adjusted, strict=True)]
@@ -238,7 +253,7 @@ def _scored_pairs(pairs: Pairs, measures: Sequence[Measure]) -> Iterator[tuple[s
     for condition in dict.fromkeys(a.condition for a, _ in pairs):
         here = [(a, b) for a, b in pairs if a.condition == condition]
         for measure in measures:
-            mine = [(a, b) for a, b in here if measure.belongs(a.item)]
+            mine = [(a, b) for a, b in here if (measure.every or not a.item.part) and measure.belongs(a.item)]
             if any(measure.read(a) is not None or measure.read(b) is not None for a, b in mine):
                 yield condition, measure, mine
 
@@ -252,7 +267,9 @@ def wanted(first: Reading, second: Reading, names: Sequence[str]) -> list[Measur
     return list({m.name: m for m in found}.values()) if names else headline
 
 
-def _by_basis(pairs: Pairs) -> list[tuple[str, Pairs]]:
+def _by_basis(measure: Measure, pairs: Pairs) -> list[tuple[str, Pairs]]:
+    if measure.every:
+        return [("", pairs)]
     other = {a.ask: b for a, b in pairs}
     return [(basis, [(a, other[a.ask]) for a in found]) for basis, found in by_status([a for a, _ in pairs])]
 
@@ -385,8 +402,9 @@ def _sentence(found: Comparison, row: Change) -> str:
     return f"{what}: {outcome(row, found.first, found.second)}."
 
 
-def outcome(row: Change, first: str, second: str) -> str:
-    """The difference of a row with a value, whether it is significant and by which test, as a clause."""
+def outcome(row: Change, first: str, second: str, of: int | None = None, *, brief: bool = False) -> str:
+    """The difference of a row with a value, whether it is significant and by which test, as a clause. `of` is how many
+    asks of the first run could have been paired. Where the clause is `brief`, the test is not named."""
     by = f"{change(row.by.value, row)} {unit(row)}".strip()
     if row.verdict:
         word = "higher" if (row.by.value or 0) > 0 else "lower"
@@ -397,8 +415,9 @@ def outcome(row: Change, first: str, second: str) -> str:
         return f"the difference of {by} cannot be tested, not enough data: {too_few(row)}"
     else:
         text = f"the difference of {by} is not statistically significant"
-    test = significance.tested_by(row.adjusted, row.tests, row.family)
-    return f"{text} ({test}); {_spread(row)}, {row.by.scored:,} pairs from {row.by.scripts:,} scripts"
+    test = significance.p_value(row.adjusted) if brief else significance.tested_by(row.adjusted, row.tests, row.family)
+    whole = "" if of is None else f" of {first}'s {of:,} asks"
+    return f"{text} ({test}); {_spread(row)}, {row.by.scored:,} pairs{whole} from {row.by.scripts:,} scripts"
 
 
 def too_few(row: Change) -> str:
@@ -445,11 +464,11 @@ def behind(first: Reading, second: Reading, key: str) -> list[str]:
     if head != "compare" or len(parts) < 4:
         return []
     condition, name, rest = "/".join(parts[:2]), parts[2], parts[3:]
-    pairs = share(first, second, [condition])[0]
     measure = named.find_one(name, [first, second])
+    pairs = share_for(first, second, [measure], [condition])
     pairs = [(a, b) for a, b in pairs if measure.belongs(a.item)]
     part = rest[1] if len(rest) > 1 else ""
-    parted = _by_cue(pairs) if rest[0] == "cue" else _by_basis(pairs)
+    parted = _by_cue(pairs) if rest[0] == "cue" else _by_basis(measure, pairs)
     pairs = dict(parted).get(part, [])
     return list(dict.fromkeys(_scored(pairs, measure.read)))
 

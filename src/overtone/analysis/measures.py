@@ -216,6 +216,7 @@ class Measure:
     scores: tuple[str, ...]
     about: About
     kind: Literal["mean", "proportion"] = "mean"
+    every: bool = False  # over every ask of a run, with the parts kept apart and the cues that are not validated
 
     @property
     def right_or_wrong(self) -> bool:

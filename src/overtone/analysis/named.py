@@ -20,6 +20,7 @@ from overtone.schema import Item
 from overtone.spec import suggest
 
 C1, C2, C3, C4, VES = "cctxfit", "crespnat", "ccolloqdeg", SPEECH, "ves"
+WER_CORPUS = "wer_corpus"
 TYPED = {"c1": C1, "c2": C2, "c3": C3, "c4": C4, "ves": VES}  # what a user may type → the dimension
 CUED = ("target", "alternative")  # clips that C4 and VES are asked about, where a run does not say
 REPLY = (  # metrics of the replies' words and voices that findings speak of
@@ -106,10 +107,10 @@ def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
     if name in known:
         return [known[name]]
     operations.refuse_pairing(name)
-    if name in CORPUS or name == "wer_corpus":
+    if name in CORPUS or name == WER_CORPUS:
         raise UsageError(
             f"{name} is a score of many replies together: it has no value for one reply to compare; "
-            f"use {'wer' if name == 'wer_corpus' else 'bleu' if name == 'bleu_corpus' else 'reply_words'}"
+            f"use {'wer' if name == WER_CORPUS else 'bleu' if name == 'bleu_corpus' else 'reply_words'}"
         )
     key, at, label = name.partition("@")
     keys = {k for r in readings for k in read_dimensions(r.meta, r.signatures)}
@@ -117,7 +118,7 @@ def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
         if at and not label:
             raise UsageError(f"{name!r} names no judge; write {key}@LABEL, or {key} for all judges together")
         return [_dimension(name, TYPED.get(key, key), label, [_looked_at(r) for r in readings])]
-    names = [*known, *_BOTH, *TYPED, *keys, *operations.TOTALS]
+    names = [*known, *_BOTH, *TYPED, *keys, *operations.TOTALS, WER_CORPUS]
     raise UsageError(f"no measure is called {key!r}{suggest(key, names)}; known: {', '.join(sorted(set(names)))}")
 
 

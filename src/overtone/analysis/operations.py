@@ -1,8 +1,8 @@
-"""How a run went, as numbers that can be required: replies that came, failures, latency and cost.
+"""How a run went, as numbers that can be required: replies that came, failures, retries, latency and cost.
 
-`answered` and `failures` have a value for every ask, so they are measures like any other and can be compared. Latency
-percentiles and the cost are numbers of many replies together: they can be required, and have no paired test. All of
-them count every ask of the run, also those outside the headline.
+`answered` and `failures` are measures like any other and can be compared. Retries, latency percentiles and the cost are
+read from the stored replies: they can be required, and have no paired test. All of them count every ask of the run,
+also those outside the headline, wherever they are used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from overtone.analysis.measures import About, Estimate, Measure
+from overtone.analysis.measures import About, Estimate, Measure, estimate
 from overtone.analysis.reading import Answer, Reading
 from overtone.errors import UsageError
 from overtone.runs.prices import Price, price_of
@@ -32,7 +32,9 @@ def _failed(answer: Answer) -> float | None:
 
 
 def _measure(about: About, read: Callable[[Answer], float | None]) -> Measure:
-    return Measure(about.label.lower(), about.label, "", 0, lambda item: True, read, (), about, "proportion")
+    return Measure(
+        about.label.lower(), about.label, "", 0, lambda item: True, read, (), about, "proportion", every=True
+    )
 
 
 MEASURES = {
@@ -42,29 +44,44 @@ MEASURES = {
 
 
 class Spent(NamedTuple):
-    """What the stored replies of a run took: seconds and tokens, one after the other."""
+    """What the stored replies of a run took: seconds and tokens, one after the other; and which asks were retried."""
 
     asks: list[int]
     latencies: list[float]
     usages: list[Usage]
+    retried: set[int]
 
 
 class Total(NamedTuple):
-    """A number of many replies together. `estimate` takes the run, what its replies took, and the asks that count."""
+    """A number of many replies together. `estimate` takes the run, what its replies took, and the asks that count;
+    `note` says what a reader of the number must know."""
 
     about: About
     estimate: Callable[[Reading, Spent, Sequence[Answer]], Estimate]
+    note: str = ""
 
 
 def read_spent(run: Reading) -> Spent:
     """Read latency and tokens of every stored reply; a light reading holds those of conversations only."""
-    found = Spent([], [], [])
+    found = Spent([], [], [], set())
     with Store.read(run.folder) as store:
         for reply in store.replies():
             found.asks.append(reply.ask)
             found.latencies.append(reply.latency)
             found.usages.append(reply.usage)
+            if reply.attempts > 1:
+                found.retried.add(reply.ask)
+        found.retried.update(failure.ask for failure in store.failures() if failure.attempts > 1)
     return found
+
+
+# ── retries ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _retries(run: Reading, spent: Spent, answers: Sequence[Answer]) -> Estimate:
+    """The share of asks that needed more than one request. An ask that is still open may become either."""
+    done = ((float(a.ask in spent.retried) if a.answered or a.failed else None, a.item.group) for a in answers)
+    return estimate(list(done), kind="proportion", good=0.0, bad=1.0)
 
 
 # ── latency ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -76,7 +93,8 @@ def _latency(share: float) -> Total:
         seconds = np.sort([s for ask, s in zip(spent.asks, spent.latencies, strict=True) if ask in asks])
         return percentile(seconds.tolist(), share, sum(not a.answered for a in answers))
 
-    return Total(About(f"Latency, {100 * share:g} % within", "seconds", "lower", 0.0, None), over)
+    note = "of the successful requests alone, without waiting and retries"
+    return Total(About(f"Latency, {100 * share:g} % within", "seconds", "lower", 0.0, None), over, note)
 
 
 def percentile(ordered: Sequence[float], share: float, missing: int) -> Estimate:
@@ -133,6 +151,7 @@ def run_price(run: Reading) -> Price | None:
 
 
 TOTALS = {
+    "retries": Total(About("Retries", better="lower"), _retries),
     "latency_p50": _latency(0.5),
     "latency_p95": _latency(0.95),
     COST: Total(About("Cost", "usd", "lower", 0.0, None), _cost),
@@ -152,6 +171,6 @@ def refuse_pairing(name: str) -> None:
     """Raise UsageError for a number of many replies together."""
     if name in TOTALS:
         raise UsageError(
-            f"{name} is a number of many replies together, without a paired test: require a value instead, "
-            f'like --require "{name} <= 2"'
+            f"{name} has no value for one reply, so there is no paired test of it. It can be required of each run: "
+            f'overtone check RUN --require "{name} <= {"5%" if TOTALS[name].about.scale == "percent" else 2}"'
         )

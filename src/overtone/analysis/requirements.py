@@ -51,7 +51,8 @@ class Margin(Struct, frozen=True):
 
 class Checked(Struct, frozen=True):
     """What became of one requirement under one condition. `value` is the number that was held against it: a value, or
-    the difference to the baseline (run − baseline). `text` is the whole in words."""
+    the difference to the baseline (run − baseline). `text` is the whole in words; `brief`, where there is one, is the
+    same without the name of the `test`."""
 
     key: str
     required: str
@@ -60,6 +61,8 @@ class Checked(Struct, frozen=True):
     value: Estimate
     text: str
     p: float | None = None  # beside a baseline: one-sided for a margin, else two-sided and corrected
+    brief: str = ""
+    test: str = ""
 
 
 # ── reading what was typed ──────────────────────────────────────────────────────────────────────────────────────────
@@ -94,6 +97,15 @@ def parse_share(text: str, flag: str) -> float:
     raise UsageError(f"{flag} takes a share from 0% to 100%, like 1% or 0.01, not {text!r}")
 
 
+def parse_most(text: str, flag: str) -> float:
+    """Read the largest share that may be missing. Raises UsageError for 100 %, which nothing could exceed."""
+    share = parse_share(text, flag)
+    if share >= 1:
+        hint = "" if "%" in text else "; for 1 percent write 1%"
+        raise UsageError(f"{flag} {text}: this is 100 %, so nothing could fail{hint}")
+    return share
+
+
 def _finite(text: str, number: str) -> float:
     value = float(number)
     if not math.isfinite(value):
@@ -105,11 +117,17 @@ def _finite(text: str, number: str) -> float:
 
 
 def threshold_on(required: Requirement, about: About) -> float:
-    """Return a threshold in the measure's own unit. Raises UsageError where it lies outside the scale."""
+    """Return a threshold in the measure's own unit. Raises UsageError where it lies outside the scale, and where every
+    value of the scale would meet it."""
     value = _in_unit(required, about)
     low, high = about.low, about.high
     if (low is not None and value < low) or (high is not None and value > high):
         raise UsageError(f"{str(required)!r}: {limit(value, about)} is outside the scale of {_scale(required, about)}")
+    if value == {">=": low, "<=": high}.get(required.op):
+        raise UsageError(
+            f"{str(required)!r}: every value of {_scale(required, about)} meets this, "
+            f"so nothing could fail{_percent_hint(required, about)}"
+        )
     return value
 
 
@@ -129,7 +147,10 @@ def _in_unit(required: Requirement | Margin, about: About) -> float:
     name, number = required.name, required.number
     scale, parts = UNITS[required.unit]
     if scale not in ("", about.scale):
-        raise UsageError(f"{str(required)!r}: {name} is not measured {_WORDS[scale]}; write a number{_between(about)}")
+        units = " of seconds (2 or 2s) or milliseconds (800ms)" if about.scale == "seconds" else ""
+        raise UsageError(
+            f"{str(required)!r}: {name} is not measured {_WORDS[scale]}; write a number{units}{_between(about)}"
+        )
     if not required.unit and about.scale == "percent" and abs(number) > 1:
         hint = _percent_hint(required, about)
         raise UsageError(f"{str(required)!r}: {name} is a share from 0 to 1, and {number:g} is not{hint}")
@@ -137,7 +158,7 @@ def _in_unit(required: Requirement | Margin, about: About) -> float:
 
 
 def _percent_hint(required: Requirement | Margin, about: About) -> str:
-    bare = about.scale == "percent" and not required.unit
+    bare = about.scale == "percent" and not required.unit and required.number >= 1
     return f"; for {required.number:g} percent write {required.number:g}%" if bare else ""
 
 
@@ -160,12 +181,17 @@ def limit(x: float, about: About) -> str:
     return _with_unit(f"{100 * x:.10g}" if about.scale == "percent" else f"{x:.10g}", about)
 
 
-def amount(x: float, about: About) -> str:
-    """A value with its unit, with the digits of the tables: `61.2 %`, `3.41`, `1.20 s`, `$0.0312`."""
-    if about.scale == "percent":
-        return _with_unit(f"{100 * x:,.1f}", about)
-    digits = {"seconds": 2, "usd": 2 if x >= 1 else 4}.get(about.scale, about.digits)
-    return _with_unit(f"{x:,.{digits}f}", about)
+def amount(x: float, about: About, beside: float | None = None) -> str:
+    """A value with its unit, with the digits of the tables: `61.2 %`, `3.41`, `1.20 s`, `$0.0312`.
+
+    Where it differs from `beside`, it has as many more digits as it takes to show that.
+    """
+    parts = 100 if about.scale == "percent" else 1
+    digits = {"percent": 1, "seconds": 2, "usd": 2 if x >= 1 else 4}.get(about.scale, about.digits)
+    if beside is not None and x != beside:
+        while digits < 12 and float(f"{parts * x:.{digits}f}") == float(f"{parts * beside:.12g}"):
+            digits += 1
+    return _with_unit(f"{parts * x:,.{digits}f}", about)
 
 
 def _with_unit(number: str, about: About) -> str:

@@ -72,7 +72,12 @@ def family_of(tests: int, family: str = "tests") -> str:
 
 def tested_by(adjusted: float | None, tests: int, family: str = "tests") -> str:
     """Say which test gave a p-value, and over how many tests it is corrected."""
-    return f"{p_value(adjusted)}, {TEST}, Holm correction over {family_of(tests, family)}"
+    return f"{p_value(adjusted)}, {method_of(tests, family)}"
+
+
+def method_of(tests: int, family: str = "tests") -> str:
+    """Name the test and its correction."""
+    return f"{TEST}, Holm correction over {family_of(tests, family)}"
 
 
 def by_test(e: Estimate, adjusted: float | None, tests: int) -> str:

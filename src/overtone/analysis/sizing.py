@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 
 from overtone.analysis import named
-from overtone.analysis.compare import share, values
+from overtone.analysis.compare import LEVEL, Pairs, share, values
 from overtone.analysis.judged import by_status
 from overtone.analysis.measures import Measure
 from overtone.analysis.reading import Answer, Reading
@@ -29,6 +29,7 @@ from overtone.stats import cluster, power
 RATE = 0.5  # of right answers: where they spread most
 AGREE = 0.5  # correlation of two models' scores over the same items
 ALIKE = 0.1  # correlation of the differences of one script's items
+POWER = 0.8  # the chance to find the difference
 SPREAD = 0.25  # standard deviation of a score in parts of its scale: 1 on 1 to 5
 SIGNATURE = f"sizing|v1|level:0.95|two-sided|rate:{RATE}|agree:{AGREE}|alike:{ALIKE}|spread:{SPREAD}"
 
@@ -152,7 +153,12 @@ def _of_two(measure: Measure, first: Reading, second: Reading, sizes: Counter[st
     condition = _condition(measure, [a for a, _ in pairs])
     pairs = [(a, b) for a, b in pairs if a.condition == condition]
     kept = {a.ask for a in _head(a for a, _ in pairs)}
-    before, after, groups = values(measure, [(a, b) for a, b in pairs if a.ask in kept])
+    return _of_pairs(measure, [(a, b) for a, b in pairs if a.ask in kept], sizes)
+
+
+def _of_pairs(measure: Measure, pairs: Pairs, sizes: Counter[str]) -> _Known | None:
+    """What pairs of one condition show; None where no pair differs."""
+    before, after, groups = values(measure, pairs)
     a, b = np.array(before), np.array(after)
     if len(before) < 2 or (b - a).std() == 0:
         return None
@@ -204,6 +210,18 @@ def _repeats(measure: Measure, answers: Sequence[Answer]) -> float | None:
     return float(min(0.99, max(0.0, np.corrcoef(one, other)[0, 1])))
 
 
+def detectable(measure: Measure, pairs: Pairs, tests: int = 1, wanted: float = POWER) -> float | None:
+    """Return the smallest difference that the test of these pairs finds with power `wanted` after the correction for
+    `tests` tests, on the measure's own scale; None where it is larger than the scale.
+
+    Where no pair differs, the spread is the one that a plan without runs assumes.
+    """
+    sizes = Counter(values(measure, pairs)[2])
+    known = _of_pairs(measure, pairs, sizes) or _assumed(measure, sizes)
+    reached = _power_of(measure, known, _mean_size(sizes), 1 - (1 - LEVEL) / max(1, tests))
+    return _finds(reached, wanted, len(sizes), measure.about.length)
+
+
 # ── what follows ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -237,12 +255,12 @@ def _need(measure: Measure, part: float, wanted: float, known: _Known, sizes: Co
     )
 
 
-def _power_of(measure: Measure, known: _Known, mean: float) -> Callable[[float, int], float]:
+def _power_of(measure: Measure, known: _Known, mean: float, level: float = LEVEL) -> Callable[[float, int], float]:
     def reached(difference: float, scripts: int) -> float:
         if measure.right_or_wrong:
             shares = _shares(known, difference)
-            return power.proportion_power(*shares, scripts, per_cluster=mean, alike=known.alike)
-        return power.mean_power(difference, _between(known), scripts, per_cluster=mean, alike=known.alike)
+            return power.proportion_power(*shares, scripts, per_cluster=mean, alike=known.alike, level=level)
+        return power.mean_power(difference, _between(known), scripts, per_cluster=mean, alike=known.alike, level=level)
 
     return reached
 

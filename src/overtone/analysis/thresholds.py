@@ -1,7 +1,7 @@
 """A run held to thresholds, one row for each condition, and to the limit on missing replies.
 
 A threshold holds by the value; the interval is shown beside it. Quality is measured over the headline's items; replies,
-failures, latency and cost over everything that was asked.
+failures, retries, latency and cost over everything that was asked.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from overtone.analysis import named, operations
 from overtone.analysis.corpus import corpus_wer
 from overtone.analysis.judged import by_status, judges_of
 from overtone.analysis.measures import METRICS, About, Estimate, Measure
+from overtone.analysis.named import WER_CORPUS
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.requirements import Checked, Requirement, State, amount, limit, threshold_on
 
 MISSING = 0.01  # share of the asks of a condition that may be without a reply
-WER_CORPUS = "wer_corpus"
 NOTHING = Estimate(None, None, None, 0, 0)
+ON_REQUEST = ("consistency", "distillmos", "dnsmos", "emoalign", "nisqa", "utmos")  # computed where --metric names them
+_TASKS = {"choose": "question", "transcribe": "transcription", "converse": "conversation"}
 _OPS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -37,8 +39,11 @@ def asks(run: Reading, conditions: Sequence[str], *, core: bool = True) -> dict[
     return found
 
 
-def headline_asks(answers: list[Answer]) -> tuple[str, list[Answer]]:
-    """Return the answers about validated or unmarked cues; where there are none, all of them, with a remark."""
+def headline_asks(answers: list[Answer], measure: Measure | None = None) -> tuple[str, list[Answer]]:
+    """Return the answers about validated or unmarked cues; where there are none, all of them, with a remark. A measure
+    that counts every ask gets all of them."""
+    if measure is not None and measure.every:
+        return "", answers
     parts = by_status(answers)
     basis, found = parts[0] if parts else ("", [])
     return " over cues that are not validated" if basis == "unvalidated" else "", found
@@ -71,18 +76,19 @@ def threshold_rows(run: Reading, required: Requirement, conditions: Sequence[str
     measure = None if name == WER_CORPUS else named.find_one(name, [run])
     about = METRICS["wer"] if measure is None else measure.about
     number = threshold_on(required, about)
-    every = name in operations.MEASURES
-    why = why_unscored(run, measure)
+    asked = asks(run, conditions, core=measure is None or not measure.every)
     rows = []
-    for condition, answers in asks(run, conditions, core=not every).items():
+    for condition, answers in asked.items():
         mine = [a for a in answers if (measure.belongs(a.item) if measure else a.item.task == "transcribe")]
         if not mine:
             continue
-        over, head = ("", mine) if every else headline_asks(mine)
+        over, head = headline_asks(mine, measure)
         found = measure.estimate(head) if measure else corpus_wer(head)
         possible = _possible(measure, head) if measure else [found.best, found.worst]
+        why = why_unscored(run, measure, mine)
         rows.append(_row(required, about, number, condition, found, possible, over, why))
-    return rows or [_row(required, about, number, "", NOTHING, [], "", why)]
+    every = [a for answers in asked.values() for a in answers]
+    return rows or [_row(required, about, number, "", NOTHING, [], "", why_unscored(run, measure, every))]
 
 
 def _totals(run: Reading, required: Requirement, conditions: Sequence[str]) -> list[Checked]:
@@ -97,7 +103,8 @@ def _totals(run: Reading, required: Requirement, conditions: Sequence[str]) -> l
     rows = []
     for condition, answers in asked.items():
         found = total.estimate(run, spent, answers)
-        rows.append(_row(required, total.about, number, condition, found, [found.best, found.worst], "", why))
+        over = f" ({total.note})" if total.note else ""
+        rows.append(_row(required, total.about, number, condition, found, [found.best, found.worst], over, why))
     return rows
 
 
@@ -113,11 +120,22 @@ def _possible(measure: Measure, answers: Sequence[Answer]) -> list[float | None]
     return [(math.fsum(seen) + (len(read) - len(seen)) * fill) / len(read) for fill in fills]
 
 
-def why_unscored(run: Reading, measure: Measure | None) -> str:
-    """Why a measure can have no value in this run, and what to do about it."""
+def why_unscored(run: Reading, measure: Measure | None, answers: Sequence[Answer]) -> str:
+    """Why a measure has no value over these answers, and the command that supplies it. None is `wer_corpus`."""
     key, at, label = measure.name.partition("@") if measure else ("", "", "")
-    if measure is None or measure.scores or measure.name in operations.MEASURES:
-        return "no reply has a score of it; 'overtone score RUN' computes the scores that can be computed here"
+    scored = measure is None or measure.scores or measure.every
+    task = "transcribe" if measure is None else measure.task
+    level = 1 if measure is None else measure.level
+    mine = [a for a in answers if (a.item.task == task if measure is None or not scored else measure.belongs(a.item))]
+    if not mine:
+        what = f"was not asked any {_TASKS[task]} of level {level}" if task in _TASKS else "has no asks"
+        return f"the run {what} here; 'overtone run' with --levels {level} among its options asks them"
+    if not any(a.answered for a in mine):
+        return f"none of its {len(mine):,} asks has a reply; the same 'overtone run' command asks again"
+    if scored:
+        metric = measure.scores[0].partition("_")[0] if measure and measure.scores else ""
+        named_metric = f" --metric {metric}" if metric in ON_REQUEST else ""
+        return f"no reply has a score of it; 'overtone score RUN{named_metric}' computes it"
     judges = judges_of(named.TYPED.get(key, key), run.signatures)
     if at and judges:
         return f"no judge called {label} scored it; it was scored by {', '.join(judges)}"
@@ -140,7 +158,7 @@ def _row(
         return Checked(key, wanted, condition, "undecided", found, f"not enough data: {why}")
     test = _OPS[required.op]
     holds = test(found.value, number)
-    parts = [f"{required.name} is {amount(found.value, about)}{over}"]
+    parts = [f"{required.name} is {amount(found.value, about, number)}{over}"]
     if found.low is not None and found.high is not None:
         ends = test(found.low, number), test(found.high, number)
         word = "all of" if all(ends) else "only part of" if any(ends) else "no part of"

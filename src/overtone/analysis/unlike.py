@@ -21,15 +21,18 @@ from overtone.runs.store import Store
 from overtone.schema import Condition
 
 CHANGED_FOR_MODEL = "changed for this model"  # in the origin of a prompt that a model needs
+ASK_AGAIN = "ask one of the models again with the same benchmark data and prompts as the other"
+SCORE_ALIKE = "score both runs in the same way with 'overtone score'"
 _OF_PROMPT = {p: (f"{p}.",) for p in ("zero", "basic", "enhance", "warm", "plain")} | {"task": ()}
 
 
 class Unlike(Struct, frozen=True):
-    """One thing that differs. `first` and `second` are what it is in each run."""
+    """One thing that differs. `first` and `second` are what it is in each run. `remedy` makes the runs comparable."""
 
     what: str
     first: str
     second: str
+    remedy: str = ASK_AGAIN
 
     def __str__(self) -> str:
         return f"{self.what}: {self.first} against {self.second}"
@@ -53,17 +56,24 @@ def unlike(
     return [*found, *prompts], [*notes, *told]
 
 
-def refuse(found: Sequence[Unlike], way_out: str) -> None:
-    """Raise UsageError with every difference, where there is any."""
+def refuse(found: Sequence[Unlike], of_scores: str = "", always: str = "") -> None:
+    """Raise UsageError with every difference and what to do about it, where there is any.
+
+    `of_scores` is another way out where only the scores were computed differently, `always` one that is open anyway.
+    """
     if found:
         lines = "".join(f"\n  {one}" for one in found)
-        raise UsageError(f"these runs do not compare:{lines}\n{way_out}")
+        remedies = dict.fromkeys(one.remedy for one in found)
+        others = [of_scores if set(remedies) == {SCORE_ALIKE} else "", always]
+        raise UsageError(
+            f"these runs do not compare:{lines}\n{', or '.join(['; '.join(remedies), *filter(None, others)])}"
+        )
 
 
 def signatures_apart(first: Reading, second: Reading, scores: set[str]) -> list[Unlike]:
     """Return the scores among `scores` that the two runs computed in different ways."""
     return [
-        Unlike(f"signature of {metric}", first.signatures[metric], second.signatures[metric])
+        Unlike(f"signature of {metric}", first.signatures[metric], second.signatures[metric], SCORE_ALIKE)
         for metric, _ in signature_differences([first, second])
         if metric in scores and not same_signature(first.signatures[metric], second.signatures[metric])
     ]

@@ -9,7 +9,7 @@ from overtone.cli._findings import add_source
 from overtone.errors import EXIT_FAILURES, EXIT_OK, EXIT_REQUIREMENT, UsageError
 
 EXITS = {"holds": EXIT_OK, "fails": EXIT_REQUIREMENT, "undecided": EXIT_FAILURES}
-WAY_OUT = "score both runs alike, or choose a baseline that was asked the same"
+WAY_OUT = "choose a baseline that was asked and scored like the run"
 EXAMPLES = """examples:
   overtone check runs/friday --baseline runs/monday
   overtone check runs/friday --require "voice_accuracy >= 60%" --require "latency_p95 <= 2s" --max-missing 2%
@@ -20,12 +20,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder")
+    parser.add_argument("more", nargs="*", help=argparse.SUPPRESS)  # to name --baseline where a second run is given
     parser.add_argument(
         "--baseline",
         metavar="RUN",
         type=Path,
-        help="an earlier run of the same benchmark: required measures must not be significantly worse than in it "
-        "(where none is named: the headline's)",
+        help="an earlier run of the same benchmark: no headline measure, and no other measure that --require names, "
+        "may be significantly worse than in it",
     )
     parser.add_argument(
         "--require",
@@ -37,8 +38,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--no-worse",
         metavar="NAME:MARGIN",
         action="append",
-        help="one-sided margin test: shown to be worse than the baseline by less than the margin, e.g. c4:0.1 or "
-        "voice_accuracy:5%%; repeatable",
+        help="one-sided margin test in place of the measure's test of significance: shown to be worse than the "
+        "baseline by less than the margin, e.g. c4:0.1 or voice_accuracy:5%%; repeatable, one margin a measure",
     )
     parser.add_argument(
         "--max-missing",
@@ -56,15 +57,20 @@ def add(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from overtone.analysis.check import check
     from overtone.analysis.reading import open_run
-    from overtone.analysis.requirements import parse_margin, parse_requirement, parse_share
+    from overtone.analysis.requirements import parse_margin, parse_most, parse_requirement
     from overtone.analysis.standing import check_source, over_headline
     from overtone.analysis.thresholds import MISSING
     from overtone.analysis.unlike import refuse
     from overtone.report.checked import junit, lines, markdown
 
+    if args.more:
+        raise UsageError(
+            f"check takes one run, and was given {1 + len(args.more)}; to hold it against an earlier run, name that "
+            "with --baseline RUN, or look at both with 'overtone compare A B'"
+        )
     requirements = [parse_requirement(text) for text in args.require or ()]
     margins = [parse_margin(text) for text in args.no_worse or ()]
-    most_missing = MISSING if args.max_missing is None else parse_share(args.max_missing, "--max-missing")
+    most_missing = MISSING if args.max_missing is None else parse_most(args.max_missing, "--max-missing")
     if margins and args.baseline is None:
         raise UsageError("--no-worse needs a run to compare with: give --baseline RUN")
     if not (requirements or args.baseline or args.max_missing):
@@ -79,7 +85,7 @@ def main(args: argparse.Namespace) -> int:
         if name not in known:
             raise UsageError(f"{run.folder} was not asked under {name!r}; it has {', '.join(sorted(known))}")
     found = check(run, requirements, margins, baseline, conditions, most_missing)
-    refuse(found.unlike, WAY_OUT)
+    refuse(found.unlike, always=WAY_OUT)
     if args.markdown:
         args.markdown.write_text(markdown(found), encoding="utf-8")
     if args.junit:

@@ -8,7 +8,8 @@ from pathlib import Path
 from overtone.cli._findings import add_source
 from overtone.errors import EXIT_OK, UsageError
 
-WAY_OUT = "leave what differs out by naming measures with --metric, score both runs alike, or look anyway with --force"
+NAME_OTHERS = "compare other measures, named with --metric"
+LOOK_ANYWAY = "look at the numbers anyway with --force"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +48,7 @@ def main(args: argparse.Namespace) -> int:
         asked = [", ".join(sorted({a.condition for a in r.answers})) or "nothing" for r in (first, second)]
         raise UsageError(f"the runs share no item under one condition: A was asked {asked[0]}; B {asked[1]}")
     if not args.force:
-        refuse(found.unlike, WAY_OUT)
+        refuse(found.unlike, NAME_OTHERS, LOOK_ANYWAY)
     if args.behind:
         cases = behind(first, second, args.behind)
         if not cases:

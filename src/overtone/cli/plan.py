@@ -128,10 +128,10 @@ def _time(seconds: float) -> str:
 def _detect(args: argparse.Namespace) -> int:
     from overtone.analysis.reading import open_run
     from overtone.analysis.requirements import parse_share
-    from overtone.analysis.sizing import needs
+    from overtone.analysis.sizing import POWER, needs
 
     part = parse_share(args.detect, "--detect")
-    power = 0.8 if args.power is None else args.power
+    power = POWER if args.power is None else args.power
     readings = [open_run(folder, light=True) for folder in args.stored or ()]
     items = _items(args) if args.what is not None else None
     found = needs(part, power, readings, items)

@@ -28,10 +28,11 @@ def summary(found: Check) -> str:
 
 
 def markdown(found: Check) -> str:
-    """A summary short enough for a pull request."""
-    cells = [[MARK[row.state], row.required, row.condition, row.text] for row in found.rows]
+    """A summary short enough for a pull request: the tests are named once, below the table."""
+    cells = [[MARK[row.state], row.required, row.condition, row.brief or row.text] for row in found.rows]
     text = [f"**{plain(summary(found))}**", "", *markdown_rows(["", "required", "condition", "found"], cells)]
-    return "\n".join([*text, *(f"\n- {plain(note)}" for note in found.notes)]) + "\n"
+    tests = dict.fromkeys(row.test for row in found.rows if row.test)
+    return "\n".join([*text, *(f"\n- {plain(note)}" for note in (*tests, *found.notes))]) + "\n"
 
 
 def junit(found: Check) -> bytes:

@@ -16,7 +16,7 @@ SHOWN = 10  # flipped cases in a table; --format json has all
 HINT = (
     "The mean difference, second less first, over items that both runs have a score for; in brackets its 95 % interval "
     "for the row alone. p: two-sided paired test clustered by script. p, Holm: corrected for all headline measures and "
-    "conditions, or for all cues of a measure; cues not validated are corrected apart."
+    "conditions, or for all cues of a measure; cues not validated are corrected apart. No p: too few scripts to test."
 )
 
 
@@ -45,13 +45,18 @@ def _cells(row: Change) -> tuple[Cell, ...]:
         _text(one(row.first, row.shown, row.digits)),
         _text(one(row.second, row.shown, row.digits)),
         Cell(row.by, "points" if row.shown == "percent" else "number", difference(row), digits=row.digits),
-        _text(p_number(row.p)),
-        _text(p_number(row.adjusted)),
+        _text(_p(row, row.p)),
+        _text(_p(row, row.adjusted)),
         _text(both, f"{once:,} scored once" if once else ""),
         _text(f"{row.worse:,}"),
         _text(f"{row.improved:,}"),
         _text(row.verdict),
     )
+
+
+def _p(row: Change, p: float | None) -> str:
+    """A p-value, or none where the sentences say that the difference cannot be tested."""
+    return NONE if row.short_of else p_number(p)
 
 
 def difference(row: Change) -> str:
