@@ -176,6 +176,17 @@ def test_a_headline_measure_that_the_run_was_not_asked_is_undecided(tmp_path: Pa
     )
 
 
+def test_cues_that_are_not_validated_do_not_stand_in_for_those_the_run_was_not_asked(tmp_path: Path) -> None:
+    maker = Maker(tmp_path / "b")
+    for number in range(8):
+        maker.choice(asked(200 + number, status="unvalidated", cue="happy"), "A")
+    maker.store.set_meta({"benchmark": "toy"})
+    base, run = opened(hearing(tmp_path / "a", 8, unsure=8), maker.done())
+    assert check(run, baseline=base).rows[0].state == "undecided"
+    row = check(run, [], [Margin("voice_accuracy", 50, "%")], base).rows[0]
+    assert row.state == "undecided" and "the run none of them" in row.text
+
+
 def test_asks_of_the_baseline_outside_the_core_are_counted_too(tmp_path: Path) -> None:
     maker = Maker(tmp_path / "a")
     for number in range(8):

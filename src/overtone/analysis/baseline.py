@@ -34,7 +34,7 @@ from overtone.analysis.compare import (
 )
 from overtone.analysis.measures import MEASURES, About, Estimate, Measure
 from overtone.analysis.named import WER_CORPUS
-from overtone.analysis.reading import Reading
+from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.requirements import Checked, Margin, Requirement, State, limit, margin_on
 from overtone.analysis.sizing import POWER, detectable
 from overtone.analysis.thresholds import NOTHING, asks, headline_asks, why_unscored
@@ -124,8 +124,11 @@ class Baseline:
 
     def _asked(self, measure: Measure, condition: str) -> int:
         """How many asks of the baseline a row of this measure is about."""
+        return len(self._headline_asks(measure, condition)[1])
+
+    def _headline_asks(self, measure: Measure, condition: str) -> tuple[str, list[Answer]]:
         every = asks(self.baseline, [condition], core=not measure.every).get(condition, [])
-        return len(headline_asks([a for a in every if measure.belongs(a.item)], measure)[1])
+        return headline_asks([a for a in every if measure.belongs(a.item)], measure)
 
     def _absent(self, name: str, measure: Measure, rows: list[Checked], margin: Limit | None = None) -> list[Checked]:
         """Return a row for each condition in which only the baseline has the measure: without it, a run that was asked
@@ -161,13 +164,14 @@ class Baseline:
         measure = self.required[name]
         first: dict[str, Tested] = {}  # the row of each condition; that of validated cues comes first
         for row in self.tested:
-            if row.measure.name == measure.name:
+            if row.measure.name != measure.name:
+                continue
+            sure = not self._headline_asks(measure, row.change.condition)[0]
+            if not (sure and row.change.basis == "unvalidated"):  # no substitute for validated cues of the baseline
                 first.setdefault(row.change.condition, row)
         rows = [self._significance(name, row) for row in first.values()]
         rows += self._absent(name, measure, rows)
-        if rows or measure.name in {
-            m.name for m in MEASURES
-        }:  # a headline measure that neither run has is not asked for
+        if rows or measure in MEASURES:  # the headline is not asked for where neither run has it
             return rows
         why = "the runs share no item with a score of it" if measure.scores else self._why_unscored(measure)
         return [_undecided(name, "", 0, why)]
@@ -221,9 +225,10 @@ class Baseline:
         for condition in dict.fromkeys(b.condition for b, _ in pairs):
             other = {b.ask: r for b, r in pairs if b.condition == condition}
             over, head = headline_asks([b for b, _ in pairs if b.condition == condition], measure)
-            asked = self._asked(measure, condition)
-            mine = [(b, other[b.ask]) for b in head]
-            rows.append(_within_margin(name, measure, margin, condition, over, mine, asked))
+            whole, of_baseline = self._headline_asks(measure, condition)
+            if over == whole:
+                mine = [(b, other[b.ask]) for b in head]
+                rows.append(_within_margin(name, measure, margin, condition, over, mine, len(of_baseline)))
         rows += self._absent(name, measure, rows, (margin, measure.about))
         why = "the runs share no such item" if measure.scores else self._why_unscored(measure)
         return rows or [_undecided(name, "", 0, why, (margin, measure.about))]
@@ -235,9 +240,8 @@ def _finds(row: Tested) -> str:
     if found is not None and row.measure.right_or_wrong:  # the approximation does not know how coarse few scripts are
         found = max(found, significance.least_scripts(row.change.tests) / row.change.by.scripts)
     if found is None or found >= row.measure.about.length:
-        return f"a test of this many scripts finds no difference with {100 * POWER:g} % power"
-    about = row.measure.about
-    size = f"{_signed(found, about).lstrip('+')}"
+        return f"this test finds no difference smaller than the whole scale with {100 * POWER:g} % power"
+    size = _signed(found, row.measure.about).lstrip("+")
     return f"the smallest difference that this test finds with {100 * POWER:g} % power is about {size}"
 
 

@@ -128,8 +128,10 @@ def why_unscored(run: Reading, measure: Measure | None, answers: Sequence[Answer
     level = 1 if measure is None else measure.level
     mine = [a for a in answers if (a.item.task == task if measure is None or not scored else measure.belongs(a.item))]
     if not mine:
-        what = f"was not asked any {_TASKS[task]} of level {level}" if task in _TASKS else "has no asks"
-        return f"the run {what} here; 'overtone run' with --levels {level} among its options asks them"
+        if task not in _TASKS:
+            return "the run has no asks here"
+        asks_them = f"'overtone run' with --levels {level} among its options asks them"
+        return f"the run was not asked any {_TASKS[task]} of level {level} here; {asks_them}"
     if not any(a.answered for a in mine):
         return f"none of its {len(mine):,} asks has a reply; the same 'overtone run' command asks again"
     if scored:
