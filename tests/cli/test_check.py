@@ -48,7 +48,7 @@ def test_markdown_names_the_tests_once_below_its_table(tmp_path: Path) -> None:
     words = ["--baseline", base, "--require", "c4@j > 2", "--no-worse", "reply_semsim:5%"]
     assert main(["check", run, *words, "--markdown", str(tmp_path / "c.md")]) == 1
     table, below = (tmp_path / "c.md").read_text().split("\n\n- ", 1)
-    assert "p = 0.008); 95 % interval" in table and "clustered" not in table
+    assert "p = 0.008); 95 % interval −0.10 to −0.10, 8 pairs" in table and "clustered" not in table
     assert below.count("p: two-sided paired test clustered by script, Holm correction over 1 headline test") == 1
 
 

@@ -189,8 +189,6 @@ class Baseline:
         asked = self._asked(row.measure, found.condition)
         parts = []
         state: State = "fails" if worse else "holds"
-        if not found.verdict:
-            parts.append(_finds(row))
         filled = _filled(row.measure, row.pairs, worst=not worse)
         lost = len(filled[0]) - by.scored
         if lost and self._worse_with(row, filled) != worse:
@@ -199,11 +197,16 @@ class Baseline:
         if found.basis == "unvalidated":
             parts.append("over cues that are not validated")
         key = "/".join(("check", found.condition, name, NOT_WORSE))
-        full, brief = (
-            "; ".join([outcome(found, "the baseline", "the run", asked, brief=short), *parts])
-            for short in (False, True)
+        full, brief = [outcome(found, "the baseline", "the run", asked, brief=short) for short in (False, True)]
+        test = (
+            f"p: {significance.method_of(found.tests, found.family)}; the intervals are those of each row alone; "
+            f"detectable: the smallest difference that the test finds with {100 * POWER:g} % power"
         )
-        test = f"p: {significance.method_of(found.tests, found.family)}"
+        if not found.verdict:
+            least = _finds(row)
+            full += f"; the smallest difference that this test finds with {100 * POWER:g} % power is {least}"
+            brief += f"; detectable {least}"
+        full, brief = ("; ".join([text, *parts]) for text in (full, brief))
         return Checked(key, _not_worse(name), found.condition, state, by, full, found.adjusted, brief, test)
 
     def _worse_with(self, row: Tested, filled: Sides) -> bool:
@@ -237,12 +240,11 @@ class Baseline:
 def _finds(row: Tested) -> str:
     """The smallest difference that a row without a significant one could have shown."""
     found = detectable(row.measure, row.pairs, row.change.tests)
-    if found is not None and row.measure.right_or_wrong:  # the approximation does not know how coarse few scripts are
-        found = max(found, significance.least_scripts(row.change.tests) / row.change.by.scripts)
+    if found is not None and row.measure.right_or_wrong:  # that many scripts must differ, by an item each at least
+        found = max(found, significance.least_scripts(row.change.tests) / row.change.by.scored)
     if found is None or found >= row.measure.about.length:
-        return f"this test finds no difference smaller than the whole scale with {100 * POWER:g} % power"
-    size = _signed(found, row.measure.about).lstrip("+")
-    return f"the smallest difference that this test finds with {100 * POWER:g} % power is about {size}"
+        return "the whole scale"
+    return f"about {_signed(found, row.measure.about).lstrip('+')}"
 
 
 def _not_worse(name: str, margin: Limit | None = None) -> str:

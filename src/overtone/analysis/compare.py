@@ -416,8 +416,9 @@ def outcome(row: Change, first: str, second: str, of: int | None = None, *, brie
     else:
         text = f"the difference of {by} is not statistically significant"
     test = significance.p_value(row.adjusted) if brief else significance.tested_by(row.adjusted, row.tests, row.family)
+    spread = _spread(row).replace(" of this row alone", "") if brief else _spread(row)
     whole = "" if of is None else f" of {first}'s {of:,} asks"
-    return f"{text} ({test}); {_spread(row)}, {row.by.scored:,} pairs{whole} from {row.by.scripts:,} scripts"
+    return f"{text} ({test}); {spread}, {row.by.scored:,} pairs{whole} from {row.by.scripts:,} scripts"
 
 
 def too_few(row: Change) -> str:

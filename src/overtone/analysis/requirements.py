@@ -147,10 +147,9 @@ def _in_unit(required: Requirement | Margin, about: About) -> float:
     name, number = required.name, required.number
     scale, parts = UNITS[required.unit]
     if scale not in ("", about.scale):
-        units = " of seconds (2 or 2s) or milliseconds (800ms)" if about.scale == "seconds" else ""
-        raise UsageError(
-            f"{str(required)!r}: {name} is not measured {_WORDS[scale]}; write a number{units}{_between(about)}"
-        )
+        seconds = " of seconds (2 or 2s) or milliseconds (800ms)"
+        numbers = seconds if about.scale == "seconds" else _between(about)
+        raise UsageError(f"{str(required)!r}: {name} is not measured {_WORDS[scale]}; write a number{numbers}")
     if not required.unit and about.scale == "percent" and abs(number) > 1:
         hint = _percent_hint(required, about)
         raise UsageError(f"{str(required)!r}: {name} is a share from 0 to 1, and {number:g} is not{hint}")
