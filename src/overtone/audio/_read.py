@@ -32,7 +32,7 @@ def read(
 ) -> tuple[Samples, int]:
     """The file's samples, mono, full scale ±1, and their rate; resampled to `rate` when that is given.
 
-    WAV in every common form, also with streaming or too large sizes in its header; FLAC, Ogg (Vorbis, Opus) and MP3
+    WAV in every common form, also with the header of a stream; FLAC, Ogg (Vorbis, Opus) and MP3
     through libsndfile. No other format is opened. Raises AudioError, which names the file and the fault, for what is
     missing, empty, not a sound, truncated, not finite, longer than `max_seconds`, or larger than `max_bytes` as a file
     or decoded. `name` is what errors call the file in place of its path.

@@ -1,6 +1,7 @@
 """WAV headers, true and false: where the samples lie in a RIFF file, and how to write one that tells the truth.
 
-Streamed files claim a `data` size of 0 or 0xFFFFFFFF, cut ones claim more than there is; the file's own size decides.
+A streamed file claims a `data` size of 0 or nearly 2^31 or 2^32 bytes: the file's own size decides. Any other claim
+beyond the end of the file means that the file was cut, and it is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Fault(AudioError):
 
 
 class Wav(Struct, frozen=True):
-    """What a WAV header says, its `data` size clamped to the bytes that are there and to whole frames."""
+    """What a WAV header says, its `data` size clamped to whole frames."""
 
     code: int  # PCM, FLOAT, or another format's number
     channels: int
@@ -44,7 +45,6 @@ class Wav(Struct, frozen=True):
     start: int  # where the samples begin
     size: int  # how many bytes of them there are
     streamed: bool  # the header was written before the length was known
-    missing: int  # bytes the header promises beyond the end of the file
 
     @property
     def frame_bytes(self) -> int:
@@ -83,7 +83,7 @@ def parse_wav(data: bytes, name: str) -> Wav:
         elif kind == b"data":
             if channels == rate == bits == code == 0:
                 raise Fault(name, "unreadable", "the data chunk comes before any fmt chunk", AGAIN)
-            return _clamped(data, at, size, Wav(code, channels, rate, bits, at, 0, False, 0), name)
+            return _clamped(data, at, size, Wav(code, channels, rate, bits, at, 0, False), name)
         at += size + (size & 1)
     raise Fault(name, "truncated", "there is no data chunk", AGAIN)
 
@@ -110,16 +110,17 @@ def plain_seconds(head: bytes, total: int) -> float | None:
 def _clamped(data: bytes, at: int, claim: int, wav: Wav, name: str) -> Wav:
     check_shape(wav.channels, wav.rate, name)
     left = len(data) - at
-    size, streamed, missing = min(claim, left), False, 0
+    size, streamed = claim, False
     if (claim == 0 and not _chunk_follows(data, at)) or (claim >= _STREAMED_FROM and claim > left):
         size, streamed = left, left > 0
-    elif claim > left:
-        missing = claim - left
+    elif claim > left and left:
+        what = f"truncated: {left} of the {claim} bytes of sound that its header promises are there"
+        raise Fault(name, "truncated", what, AGAIN)
     if wav.frame_bytes:
         size -= size % wav.frame_bytes
-    if size == 0:
+    if size == 0 or not left:
         raise Fault(name, "empty", "the data chunk is empty", AGAIN)
-    return Wav(wav.code, wav.channels, wav.rate, wav.bits, at, size, streamed, missing)
+    return Wav(wav.code, wav.channels, wav.rate, wav.bits, at, size, streamed)
 
 
 def _chunk_follows(data: bytes, at: int) -> bool:
