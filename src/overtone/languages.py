@@ -38,6 +38,7 @@ _NAMES = {
     "italian": "it",
     "russian": "ru",
 }
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _SAMPLE = 1000  # characters of a text that its script is judged by
 
 
@@ -69,8 +70,44 @@ def language_of(tag: str, text: str) -> str:
     return _suggested(text) or stated or DEFAULT
 
 
-def count_words(text: str) -> int:
-    """Return how many words a text has: what stands between spaces, or its letters and digits in a script without."""
+class _Spaces(dict[int, str]):
+    """A `str.translate` table filled as characters are met: symbols and punctuation become spaces, marks stay."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        out = " " if unicodedata.category(char)[0] in "SP" else char
+        self[code] = out
+        return out
+
+
+_SPACES = _Spaces()
+
+
+def plain(text: str) -> str:
+    """Return a text in lower case without symbols and punctuation, in compatibility form (NFKC). Accents stay."""
+    return unicodedata.normalize("NFKC", text).lower().translate(_SPACES)
+
+
+def split(text: str, language: str) -> list[str]:
+    """Return the words between spaces, or the characters where a language is written without spaces."""
+    words = text.split()
+    return list("".join(words)) if is_unspaced(language) else words
+
+
+def words(text: str, language: str = DEFAULT) -> list[str]:
+    """Return the words of a text in lower case; the characters where a language is written without spaces.
+
+    An English word is a run of letters and digits; an apostrophe or hyphen inside a word belongs to it. A word of
+    another language is what stands between spaces and marks.
+    """
+    return _WORD.findall(text.lower()) if language == DEFAULT else split(plain(text), language)
+
+
+def text_length(text: str) -> int:
+    """Return a text's length in words between spaces, or in letters and digits where its script has no spaces.
+
+    The lengths of texts in different scripts do not compare.
+    """
     if is_unspaced(language_of("", text)):
         return sum(map(str.isalnum, text))
     return len(text.split())

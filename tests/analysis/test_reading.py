@@ -6,6 +6,8 @@ from pathlib import Path
 
 from overtone.analysis.corpus import corpus_wer
 from overtone.analysis.reading import open_run
+from overtone.analysis.summary import summarise_reading
+from overtone.report.results import result_tables
 from overtone.schema import Item
 from overtone.scoring import score_run
 from tests.analysis.small import Maker, item
@@ -55,3 +57,27 @@ def test_a_run_in_languages_with_spaces_has_no_such_note(tmp_path: Path) -> None
     reading = open_run(tmp_path / "run")
     assert [a.value("wer") for a in reading.answers] == [0.5]
     assert not [note for note in reading.notes if "language" in note]
+
+
+def test_mean_words_of_replies_leave_out_texts_without_spaces_as_reply_words_does(tmp_path: Path) -> None:
+    made = Maker(tmp_path / "run")
+    made.answered(item("zh", "converse", level=3, references=(CHINESE,)), CHINESE)
+    made.answered(item("de", "converse", level=3, references=("Wie schön!",), language="de"), "Ach – wie schön, oder?")
+    made.answered(item("en", "converse", level=3, references=("Oh no.",)), "I'm so sorry.")
+    made.store.close()
+    score_run(tmp_path / "run", metrics=["lengths"])
+    (condition,) = summarise_reading(open_run(tmp_path / "run", light=True)).conditions
+    talk = condition.conversation
+    assert talk is not None and (talk.words, talk.counted, talk.texts) == (3.5, 2, 3)
+    assert talk.measures["reply_words"].value == 3.5, "one definition"
+    (table,) = result_tables("results", [open_run(tmp_path / "run", light=True)])
+    assert "3.5 (of 2 replies)" in [cell.text for cell in table.lines[0].cells]
+
+
+def test_choice_questions_count_among_the_items_of_a_language(tmp_path: Path) -> None:
+    made = Maker(tmp_path / "run")
+    made.answered(spoken("one", CHINESE, "zh"), CHINESE)
+    made.choice(item("two", "choose", language="zh"), "A")
+    made.store.close()
+    (note,) = [note for note in open_run(tmp_path / "run").notes if "language" in note]
+    assert note.startswith("Items by language: zh 2.")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from overtone.analysis.details import BLEU, COUNTS, ERRORS, complete
 from overtone.analysis.measures import METRICS, Estimate, estimate, from_interval, scale_of, within
 from overtone.analysis.reading import Answer
-from overtone.languages import count_words
+from overtone.languages import text_length
 from overtone.schema import Score
 from overtone.stats import cluster, summed
 
@@ -114,7 +114,7 @@ def corpus_wer(answers: Iterable[Answer]) -> Estimate:
             continue
         asked += 1
         if (found := counts(answer)) is None:
-            open_words += count_words((answer.item.references or ("",))[0])
+            open_words += text_length((answer.item.references or ("",))[0])
             continue
         errors.append(sum(found[name] for name in ERRORS))
         words.append(found["reference_words"])

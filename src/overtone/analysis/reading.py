@@ -20,7 +20,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec import Struct
 
-from overtone.languages import is_unspaced, language_of
+from overtone.languages import DEFAULT, is_unspaced, language_of
 from overtone.runs.rows import Beside
 from overtone.runs.store import ANSWERED, FAILED, Failure, Part, Store, StoredReply
 from overtone.schema import Item, Key, Option, Score, Turn
@@ -44,6 +44,7 @@ class Answer(Struct, gc=False):
     scores: Scores = _NONE  # of its last reply
     earlier: Mapping[int, Scores] = _NO_TURN  # turn → scores of the reply to it
     item_id: str = ""  # also where the item was lightened: pairs an ask with that of another run
+    language: str = DEFAULT  # primary, of the item's texts
     content: int = 0  # hash of the whole item, within this process: tells whether two runs asked the same
     choice: str = ""  # names the option chosen where the item was lightened, the same for the same words
 
@@ -99,7 +100,8 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
     selection = store.selection()
     silent = store.silent_judges() if part is None else {}
     languages: Counter[str] = Counter()
-    texts: set[str] = set()  # ids of the items whose language is counted
+    in_characters: set[str] = set()
+    counted: set[str] = set()  # ids of the items whose language is counted
     replies = Beside((reply.ask, reply) for reply in store.replies(part, light=light))
     failures = Beside((failure.ask, failure) for failure in store.failures(part))
     scores = Beside(store.scores(part))
@@ -110,9 +112,12 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
         if last is not ask.item:
             last = item = ask.item
             content = hash(last)
-            if last.task != "choose" and last.id not in texts:
-                texts.add(last.id)
-                languages[language_of(last.language, _sample(last))] += 1
+            language = sys.intern(language_of(last.language, _sample(last)))
+            if last.id not in counted:
+                counted.add(last.id)
+                languages[language] += 1
+                if last.task != "choose" and is_unspaced(language):
+                    in_characters.add(language)
             if light:
                 item = lighten(last)
         failed = failures.of(ask.id)
@@ -127,6 +132,7 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
                 failed[0] if failed else None,
                 share(scores.of(ask.id)),
                 item_id=last.id,
+                language=language,
                 content=content,
             )
         )
@@ -146,7 +152,7 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
         [
             *selection.notes.values(),
             *_silent_notes([name for name, asked in silent.items() if asked]),
-            *_of_languages(languages),
+            *_of_languages(languages, sorted(in_characters)),
         ],
         store.item_count(part),
         store.audio_path,
@@ -185,12 +191,11 @@ def _silent_notes(silent: Collection[str]) -> list[str]:
 def _sample(item: Item) -> str:
     """A text that an item's language shows in, where the item does not say it."""
     texts = (*(turn.reference for turn in item.turns), *item.references, *(turn.words for turn in item.turns))
-    return next(filter(None, texts), "")
+    return next(filter(None, texts), item.question)
 
 
-def _of_languages(languages: Counter[str]) -> list[str]:
-    """What a reader must know about the texts: characters are counted in some languages, words in others."""
-    unspaced = sorted(language for language in languages if is_unspaced(language))
+def _of_languages(languages: Counter[str], unspaced: Sequence[str]) -> list[str]:
+    """Say that the metrics count characters in the languages `unspaced`, and words in the others."""
     if not unspaced:
         return []
     counts = ", ".join(f"{language} {number:,}" for language, number in languages.most_common())

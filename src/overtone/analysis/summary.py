@@ -49,7 +49,7 @@ from overtone.analysis.reading import Answer, Reading, last_text, read
 from overtone.analysis.standing import by_condition, source_note
 from overtone.analysis.style import StyleRow, style_rows
 from overtone.analysis.voice import VoiceRow, spoken
-from overtone.languages import count_words
+from overtone.languages import is_unspaced, words
 from overtone.runs.store import Store
 from overtone.schema import STYLES, remarks
 
@@ -99,7 +99,9 @@ class Conversation(Struct, frozen=True):
 
     asked: int
     replies: int
-    words: float | None
+    words: float | None  # mean of the replies in languages with spaces between words, as `reply_words` counts them
+    counted: int  # how many texts that mean is of
+    texts: int  # of all replies: a dialogue has several
     with_audio: int
     latency_median: float | None
     latency_p95: float | None
@@ -312,6 +314,12 @@ def _conversation(answers: list[Answer]) -> Conversation | None:
     if not answers:
         return None
     replies = [reply for a in answers if a.answered for reply in a.replies]
+    counts = [
+        len(words(reply.text, a.language))
+        for a in answers
+        if a.answered and not is_unspaced(a.language)
+        for reply in a.replies
+    ]
     latencies = np.array([reply.latency for reply in replies])
     notes: dict[str, int] = {}
     for reply in replies:
@@ -323,7 +331,9 @@ def _conversation(answers: list[Answer]) -> Conversation | None:
     return Conversation(
         asked=len(answers),
         replies=sum(a.answered for a in answers),
-        words=float(np.mean([count_words(reply.text) for reply in replies])) if replies else None,
+        words=float(np.mean(counts)) if counts else None,
+        counted=len(counts),
+        texts=len(replies),
         with_audio=sum(a.answered and any(reply.audio for reply in a.replies) for a in answers),
         latency_median=float(np.median(latencies)) if replies else None,
         latency_p95=float(np.percentile(latencies, 95)) if replies else None,

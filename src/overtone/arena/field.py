@@ -23,7 +23,7 @@ from overtone.judges.over_run import replies
 from overtone.judges.rubric import Rubric
 from overtone.judges.subject import Subject
 from overtone.judges.transcripts import transcript
-from overtone.languages import count_words
+from overtone.languages import text_length
 from overtone.paths import inside, shown
 from overtone.runs.store import Store
 from overtone.schema import Item
@@ -47,7 +47,7 @@ class Entry(Struct, frozen=True):
 
     @property
     def words(self) -> int | None:
-        return count_words(self.reply.text) if self.reply.text.strip() else None
+        return text_length(self.reply.text) if self.reply.text.strip() else None
 
     @property
     def seconds(self) -> float | None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from overtone.labels import Labels, Unit
-from overtone.languages import count_words
+from overtone.languages import text_length
 
 Array = npt.NDArray[np.float64]
 VOICE_TEXTS = {"cue", "note"}  # what is said of the voice; every other text is words
@@ -35,7 +35,7 @@ def lengths(labels: Labels, units: Sequence[str]) -> Array | None:
         text = _reply(labels.units[name])
         if text is None:
             return None
-        found.append(float(count_words(text)))
+        found.append(float(text_length(text)))
     return np.array(found)
 
 
@@ -51,7 +51,7 @@ def pair_lengths(labels: Labels, units: Sequence[str]) -> tuple[npt.NDArray[np.i
     texts = [labels.units[name].texts for name in units]
     if not all("reply_a" in t and "reply_b" in t for t in texts):
         return None
-    a, b = (np.array([count_words(t[key]) for t in texts], dtype=np.intp) for key in ("reply_a", "reply_b"))
+    a, b = (np.array([text_length(t[key]) for t in texts], dtype=np.intp) for key in ("reply_a", "reply_b"))
     return a, b
 
 

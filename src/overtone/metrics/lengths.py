@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Sequence
 
-from overtone.languages import DEFAULT, is_unspaced
+from overtone.languages import DEFAULT, is_unspaced, words
 from overtone.metrics import Answered
-from overtone.metrics.normalise import plain_units
 from overtone.schema import Item, Score
 
 VERSION = 2
@@ -23,14 +21,6 @@ WORDS = f"reply_words|v{VERSION}|words:letters"
 CHARS = f"reply_chars|v{VERSION}|trim:yes"
 DISTINCT = tuple(f"reply_distinct_{n}|v{VERSION}|words:letters,unspaced=char|case:lower" for n in (1, 2))
 BYTES = 5  # of a hash: in a million different word pairs, about one shares its hash with another
-
-_WORD = re.compile(r"\w+(?:['’-]\w+)*")
-
-
-def words(text: str, language: str = DEFAULT) -> list[str]:
-    """English: runs of letters and digits, in lower case; an apostrophe or hyphen inside a word belongs to it. Other
-    languages: what stands between spaces and marks, or the characters where words have no spaces between them."""
-    return _WORD.findall(text.lower()) if language == DEFAULT else plain_units(text, language)
 
 
 class Lengths:

@@ -13,7 +13,7 @@ import unicodedata
 from functools import cache
 from pathlib import Path
 
-from overtone.languages import DEFAULT, is_unspaced
+from overtone.languages import DEFAULT, plain, split
 from overtone.metrics._numbers import words_to_digits
 
 NAME = "english-2"
@@ -120,18 +120,7 @@ class _Symbols(dict[int, str]):
         return out
 
 
-class _Spaces(dict[int, str]):
-    """A `str.translate` table filled as characters are met: symbols and punctuation become spaces, marks stay."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        out = " " if unicodedata.category(char)[0] in "SP" else char
-        self[code] = out
-        return out
-
-
 _SYMBOLS = _Symbols()
-_SPACES = _Spaces()
 
 
 @cache
@@ -181,11 +170,6 @@ def english(text: str) -> str:
     return _SPACE.sub(" ", s)
 
 
-def plain(text: str) -> str:
-    """Lower-case text without symbols and punctuation, in compatibility form (NFKC). Accents and vowel signs stay."""
-    return unicodedata.normalize("NFKC", text).lower().translate(_SPACES)
-
-
 def basic(text: str) -> str:
     """The text as Whisper's basic normaliser would write it, with marks preserved; remarks in （full-width） too."""
     return plain(without_remarks(unicodedata.normalize("NFKC", text)))
@@ -193,14 +177,9 @@ def basic(text: str) -> str:
 
 def units(text: str, language: str) -> list[str]:
     """What is compared of a text in a language: normalised words, or normalised characters where it has no spaces."""
-    return english(text).split() if language == DEFAULT else _split(basic(text), language)
+    return english(text).split() if language == DEFAULT else split(basic(text), language)
 
 
 def plain_units(text: str, language: str) -> list[str]:
     """Like `units`, with the remarks in brackets, for a language other than English."""
-    return _split(plain(text), language)
-
-
-def _split(text: str, language: str) -> list[str]:
-    words = text.split()
-    return list("".join(words)) if is_unspaced(language) else words
+    return split(plain(text), language)

@@ -23,11 +23,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from overtone.errors import UsageError
-from overtone.languages import DEFAULT, is_unspaced
+from overtone.languages import DEFAULT, is_unspaced, words
 from overtone.metrics import Answered
 from overtone.metrics._limits import english_only
 from overtone.metrics._sentences import sentences
-from overtone.metrics.lengths import words
 from overtone.schema import Item, Score
 
 VERSION = 2

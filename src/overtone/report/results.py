@@ -64,11 +64,18 @@ def _talk(t: Conversation, measured: Sequence[TalkColumn], key: Callable[..., st
     return (
         _text(f"{t.replies:,} of {t.asked:,}", key()),
         *(Cell(t.measures.get(m.name), m.kind, digits=m.digits, key=key(score=m.name)) for m in measured),
-        _text(fmt.NONE if t.words is None else f"{t.words:.1f}", key()),
+        _text(_mean_words(t), key()),
         _text(f"{t.with_audio:,}", key(read="spoken")),
         _text(fmt.seconds(t.latency_median), key()),
         _text(fmt.seconds(t.latency_p95), key()),
     )
+
+
+def _mean_words(t: Conversation) -> str:
+    """The mean, and of how many replies it is where some are in a language without spaces between words."""
+    if t.words is None:
+        return fmt.NONE
+    return f"{t.words:.1f}" + (f" (of {t.counted:,} replies)" if t.counted < t.texts else "")
 
 
 def _basis(over: str) -> str:
