@@ -1,9 +1,13 @@
-"""Languages by BCP-47 tag: which are written without spaces between words, and what to assume where no tag is given."""
+"""Languages by BCP-47 tag: which are written without spaces between words, what to assume where no tag is given, and
+which tags are wrong or do not fit their texts."""
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Iterable
 
 DEFAULT = "en"
 SEVERAL = ("mul", "und")  # several languages; not known
@@ -37,7 +41,75 @@ _NAMES = {
     "french": "fr",
     "italian": "it",
     "russian": "ru",
+    "portuguese": "pt",
+    "dutch": "nl",
+    "polish": "pl",
+    "turkish": "tr",
+    "arabic": "ar",
+    "hindi": "hi",
+    "vietnamese": "vi",
+    # three letters where ISO 639 has two: BCP-47 wants the two
+    **{"eng": "en", "zho": "zh", "chi": "zh", "jpn": "ja", "kor": "ko", "tha": "th", "lao": "lo", "khm": "km"},
+    **{"mya": "my", "bur": "my", "bod": "bo", "tib": "bo", "dzo": "dz", "deu": "de", "ger": "de", "spa": "es"},
+    **{"fra": "fr", "fre": "fr", "ita": "it", "por": "pt", "nld": "nl", "dut": "nl", "rus": "ru", "pol": "pl"},
+    **{"tur": "tr", "ara": "ar", "hin": "hi", "vie": "vi"},
 }
+_ISO_639_1 = (
+    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee "
+    "el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik in io "
+    "is it iu iw ja ji jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml "
+    "mn mo mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd "
+    "se sg sh si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi "
+    "vo wa wo xh yi yo za zh zu"
+)
+_TWO_LETTERS = frozenset(_ISO_639_1.split())
+_COUNTRIES = {  # codes of countries that are not codes of languages → the language that was meant
+    **{"jp": "ja", "cn": "zh", "hk": "zh", "cz": "cs", "dk": "da", "gr": "el", "ua": "uk", "vn": "vi", "us": "en"},
+    **{"gb": "en", "at": "de", "mx": "es", "il": "he", "ir": "fa", "eg": "ar", "by": "be", "rs": "sr", "pk": "ur"},
+    **{"al": "sq", "kh": "km", "mm": "my", "bd": "bn"},
+}
+_LATIN = {  # frequent words and letters that English hardly has; only a hint depends on this rough guide
+    "de": (
+        "ab aber am auch auf bei bin das dass dem der du ein eine einen er es für haben ich ihr ist ja kann mein "
+        "mich mir mit nicht noch oder schon sehr sie sind und von war wie wir zu zum zur über",
+        "äöüß",
+    ),
+    "es": (
+        "al como con cómo de del el ella en es esta este estoy está están hay la las lo los más me mi muy pero "
+        "por porque puedo que qué se sí su también te tengo tu un una y ya yo",
+        "ñ¿¡áíóú",
+    ),
+    "fr": (
+        "au avec bien c'est ce ces dans de des du elle en est et il je j'ai la le les mais mon ne nous par pas "
+        "pour que qui sa se suis sur très tu un une vous ça",
+        "çèêàùœ",
+    ),
+    "it": (
+        "anche che come con cosa del della di e ho gli il io la le lo ma mi molto non per perché più questo "
+        "questa se si sono su ti un una è",
+        "èòìù",
+    ),
+    "pt": (
+        "a as ao com como da de do e ela ele em estou está eu isso mais mas me meu muito na no não o os para por "
+        "que se sua também um uma você é",
+        "ãõçáéêó",
+    ),
+    "nl": (
+        "aan als dat de deze die dit een en er het hij ik is je kan maar met mijn naar niet nog of om ook op te "
+        "van voor wat we wel zijn zo",
+        "ĳë",
+    ),
+}
+_ENGLISH_WORDS = (
+    "a about all am an and are as at be been but by can come could did do does for from get go had has have he "
+    "her him his how i i'm if in is it it's its just know like may me my no not now of off on one or our out over "
+    "see she so some that that's the their them there they this to too um up us was we well were what when where "
+    "which who will with would yes you your"
+)
+_ENGLISH = frozenset(_ENGLISH_WORDS.split())
+_FREQUENT = {language: frozenset(frequent.split()) for language, (frequent, _) in _LATIN.items()}
+_FRAGMENT = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_MOST_NAMED = 3  # ids that a warning names
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _SAMPLE = 1000  # characters of a text that its script is judged by
 
@@ -45,6 +117,20 @@ _SAMPLE = 1000  # characters of a text that its script is judged by
 def is_tag(text: str) -> bool:
     """Whether a text has the form of a BCP-47 tag: `de`, `zh`, `zh-Hant`, `en-US`."""
     return _TAG.fullmatch(text) is not None
+
+
+def tag_problem(tag: str) -> str:
+    """Return what is wrong with a tag, and what was probably meant; "" for a tag that names a language."""
+    if not is_tag(tag):
+        return f"{tag!r} is not a BCP-47 tag such as de or zh"
+    code = primary(tag)
+    if code in _TWO_LETTERS or (len(code) == 3 and code not in _NAMES):  # ISO 639-3 has nearly 8,000 of three letters
+        return ""
+    if code in _COUNTRIES:
+        return f"{tag!r} is the code of a country, not of a language; did you mean {_COUNTRIES[code]!r}?"
+    near = difflib.get_close_matches(code, [*_NAMES, *sorted(_TWO_LETTERS)], n=1, cutoff=0.6)
+    meant = f"; did you mean {_NAMES.get(near[0], near[0])!r}?" if near else "; use a BCP-47 tag such as de or zh"
+    return f"there is no language {tag!r}{meant}"
 
 
 def primary(tag: str) -> str:
@@ -126,3 +212,68 @@ def _suggested(text: str) -> str:
     if "ja" in counts and "zh" in counts:  # kana beside Chinese characters: Japanese
         counts["ja"] += counts.pop("zh")
     return max(counts, key=lambda language: counts[language], default="")
+
+
+class LanguageCheck:
+    """Collects texts with the languages that their items name, and says where the two do not fit."""
+
+    def __init__(self) -> None:
+        self._texts: Counter[str] = Counter()  # stated language → number of items
+        self._doubtful: dict[tuple[str, str], list[str]] = {}  # stated, likely → ids
+
+    def add(self, name: str, tag: str, texts: Iterable[str]) -> None:
+        """Take in one item: its id, the language that it names ("" for none), and its texts."""
+        stated, text = primary(tag), " ".join(texts)
+        if stated in SEVERAL or not text:
+            return
+        self._texts[stated] += 1
+        likely = likely_language(text)
+        if likely and _contradicts(stated, likely):
+            self._doubtful.setdefault((stated, likely), []).append(name)
+
+    def warnings(self) -> list[str]:
+        """One sentence for each pair of languages. A few odd texts among many are no reason for one."""
+        lines = []
+        for (stated, likely), names in sorted(self._doubtful.items()):
+            share = len(names) / self._texts[stated]
+            if share < 0.01 or (share < 0.1 and len(names) < 3):
+                continue
+            some = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+            items = f"{len(names):,} of {self._texts[stated]:,} items"
+            stating = f"with the language {stated!r}" if stated else "without a language"
+            lines.append(
+                f"Language: {items} {stating} seem to be in {likely!r} ({some}). They are scored as "
+                f'{stated or DEFAULT!r}; if that is wrong, write "language": "{likely}" in the data.'
+            )
+        return lines
+
+
+def likely_language(text: str) -> str:
+    """Guess a text's language by its script, or by the frequent words and letters of a few; "" where nothing shows."""
+    suggested = _suggested(text)
+    if suggested:
+        return "" if suggested == "und" else suggested
+    fragments = [fragment.replace("’", "'") for fragment in _FRAGMENT.findall(text[:_SAMPLE].lower())]
+    if len(fragments) < 2:
+        return ""
+    foreign = "" if text.isascii() else [char for char in text[:_SAMPLE].lower() if not char.isascii()]
+    english = sum(fragment in _ENGLISH for fragment in fragments)
+    best, most = "", 0
+    for language, (_, letters) in _LATIN.items():
+        frequent = _FREQUENT[language]
+        hits = sum(fragment in frequent for fragment in fragments) + sum(letter in letters for letter in foreign)
+        if hits > most:
+            best, most = language, hits
+    if most >= 2 and most > 2 * english and most >= 0.2 * len(fragments):
+        return best
+    return DEFAULT if english >= 2 and english > most else ""
+
+
+def _contradicts(stated: str, likely: str) -> bool:
+    """Whether texts that look like one language are scored by the rules of another, or have another script."""
+    by_script = likely in _SCRIPTS.values()
+    if stated in ("", DEFAULT):
+        return likely != DEFAULT and not (stated == "" and by_script)  # without a tag the script decides
+    if is_unspaced(stated):
+        return not is_unspaced(likely)
+    return by_script and likely != stated and (stated, likely) != ("ko", "zh")  # Korean may have Chinese characters

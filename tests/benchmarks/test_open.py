@@ -71,6 +71,9 @@ def test_a_row_may_say_its_language_and_its_questions_have_the_same(tmp_path: Pa
     put_json(home / "script_info_synthesis.json", [scripts[0] | {"language": "mostly German"}])
     with pytest.raises(DataError, match="not a BCP-47 tag"):
         load(tmp_path)
+    put_json(home / "script_info_synthesis.json", [scripts[0] | {"language": "jp"}])
+    with pytest.raises(DataError, match="did you mean 'ja'"):
+        load(tmp_path)
 
 
 @pytest.mark.parametrize("status", [None, {}])

@@ -12,7 +12,9 @@ import pytest
 
 from overtone import audio
 from overtone.cli import data as command
+from overtone.cli import main
 from overtone.errors import UsageError
+from tests.benchmarks.built import write_built
 
 
 def call(*argv: str) -> int:
@@ -75,3 +77,24 @@ def test_long_lists_are_cut_with_a_word_on_the_rest(tmp_path: Path, capsys: pyte
 def test_an_unknown_release_gets_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'echomind'"):
         call("fetch", "ecomind", "--out", str(tmp_path))
+
+
+def test_wrong_languages_and_texts_in_another_language_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scripts = write_built(tmp_path) / "data_synthesis" / "script_info_synthesis.json"
+    rows = msgspec.json.decode(scripts.read_bytes())
+    german = "Ich bin heute wirklich sehr müde, und du?"
+    scripts.write_bytes(msgspec.json.encode([row | {"speak_A": german} for row in rows]))
+    call("check", str(tmp_path), "--json")
+    hint = "items without a language seem to be in 'de'"
+    assert [f["severity"] for f in msgspec.json.decode(capsys.readouterr().out) if hint in f["text"]] == ["warning"]
+    main(["plan", "open", "--data", str(tmp_path), "--model", "cascade", "--out", str(tmp_path / "run")])
+    assert f"{hint}" in capsys.readouterr().out
+    scripts.write_bytes(msgspec.json.encode([row | {"speak_A": german, "language": "de"} for row in rows]))
+    call("check", str(tmp_path), "--json")
+    assert "seem to be in" not in capsys.readouterr().out
+    scripts.write_bytes(msgspec.json.encode([row | {"language": "jp"} for row in rows]))
+    call("check", str(tmp_path), "--json")
+    found = [f for f in msgspec.json.decode(capsys.readouterr().out) if f["code"] == "language"]
+    assert [f["severity"] for f in found] == ["error"] and "did you mean 'ja'" in found[0]["text"]

@@ -9,7 +9,7 @@ import jiwer
 import pytest
 from whisper_normalizer.basic import BasicTextNormalizer
 
-from overtone.languages import is_tag, is_unspaced, language_of, primary
+from overtone.languages import LanguageCheck, is_tag, is_unspaced, language_of, primary, tag_problem
 from overtone.metrics import bertscore, bleu, lengths, meteor, rouge, semsim, style, wer
 from overtone.metrics.normalise import basic
 from overtone.schema import Score
@@ -146,3 +146,37 @@ def test_an_item_in_another_language_does_not_ask_for_what_would_not_help_it(mon
         (foreign,) = talk(metric, "hallo", "hallo", "de").values()
         (english,) = talk(metric, "hello", "hello", "en").values()
         assert "is for English" in foreign.reason and english.reason == "install this"
+
+
+def test_a_tag_that_names_no_language_is_a_problem_with_the_nearest_one() -> None:
+    for tag, meant in (("jp", "ja"), ("cn", "zh"), ("cz", "cs"), ("spanis", "es"), ("JP", "ja")):
+        assert f"did you mean {meant!r}?" in tag_problem(tag)
+    assert "no language 'klingon'" in tag_problem("klingon") and "BCP-47" in tag_problem("mostly German")
+    assert not [tag for tag in ("de", "zh-Hant", "yue", "German", "mul", "und", "en_GB", "jpn") if tag_problem(tag)]
+    assert is_unspaced("jpn") and is_unspaced("zho")
+
+
+def test_texts_that_do_not_fit_their_language_are_reported_once_for_all() -> None:
+    check = LanguageCheck()
+    for n, text in enumerate(("Ich bin so müde.", "Das ist ja toll!", "Wie geht es dir heute?", "Nein danke")):
+        check.add(f"d{n}", "", [text])
+    check.add("s0", "en", ["¿Qué tal estás?"])
+    check.add("j0", "de", ["それは大変ですね"])
+    check.add("z0", "zh", ["I am so tired of this"])
+    check.add("k0", "kr", ["안녕하세요"])
+    german, japanese, spanish, korean, english = check.warnings()
+    assert "3 of 4 items without a language seem to be in 'de' (d0, d1, d2)" in german and "scored as 'en'" in german
+    assert '"language": "ja"' in japanese and "'es'" in spanish and "'ko'" in korean and "'en' (z0)" in english
+
+
+def test_texts_that_fit_their_language_are_not_reported() -> None:
+    check = LanguageCheck()
+    for tag, text in (
+        ("", "I visited Los Angeles as soon as possible."), ("", "それは大変ですね"), ("ja", "東京"), ("yue", "你好吗"),
+        ("de", "Ich bin so müde."), ("ko", "안녕하세요"), ("mul", "¿Qué tal estás?"), ("ru", "Привет"), ("zh", "OK"),
+    ):  # fmt: skip
+        check.add("one", tag, [text])
+    for n in range(200):
+        check.add(f"e{n}", "", ["I like this place."])
+    check.add("quoted", "", ["Que sera sera, los dos"])  # one of hundreds
+    assert check.warnings() == []

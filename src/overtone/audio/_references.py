@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from overtone.errors import DataError
+from overtone.languages import tag_problem
 from overtone.paths import read_plain
 
 SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".caf", ".w64", ".m4a", ".aac")
@@ -35,11 +36,12 @@ class Labels(Struct):
     references: list[Reference]
     mentioned: set[str]  # base names
     broken: list[tuple[str, str]]  # JSON file, what is wrong with it
+    bad_tags: dict[tuple[str, str], None]  # JSON file, what is wrong with a language in it
 
 
 def read_labels(root: Path, files: list[str]) -> Labels:
     """Read every JSON file and table among `files` (paths under `root`, with `/`)."""
-    labels = Labels([], set(), [])
+    labels = Labels([], set(), [], {})
     for name in files:
         path = root / name
         if name.lower().endswith(_TABLES) and (text := _table(path)):
@@ -57,6 +59,8 @@ def read_labels(root: Path, files: list[str]) -> Labels:
             labels.broken.append((name, "it is not a list"))
             continue
         labels.mentioned.update(text.replace("\\", "/").rpartition("/")[2] for text in _sounds(content))
+        if path.name.startswith("script_info") or path.name == "dialogues.json":
+            labels.bad_tags.update(dict.fromkeys((name, problem) for problem in _bad_tags(content)))
         if path.name.startswith("script_info"):
             labels.references.extend(_of_scripts(content, path.parent, name))
         elif path.parent.name == "MCQ":
@@ -89,6 +93,15 @@ def _of_scripts(content: list[Any], home: Path, name: str) -> Iterator[Reference
                 yield Reference(home / "audio", value, name)
             elif key.endswith("_response_audio_file") and value:
                 yield Reference(replies, value, name)
+
+
+def _bad_tags(content: Any) -> Iterator[str]:
+    """What is wrong with the languages that rows name."""
+    for row in content if isinstance(content, list) else ():
+        for key, value in row.items() if isinstance(row, dict) else ():
+            stated = value.strip() if isinstance(value, str) and key.lower() in ("language", "lang") else ""
+            if stated and (problem := tag_problem(stated)):
+                yield problem
 
 
 def _of_questions(content: list[Any], home: Path, name: str) -> Iterator[Reference]:

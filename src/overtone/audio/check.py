@@ -54,6 +54,7 @@ def check_folder(root: Path) -> list[Finding]:
     files, found = _walk(root)
     labels = read_labels(root, files)
     found += [_finding("error", "unreadable", name, f"this JSON cannot be used: {why}") for name, why in labels.broken]
+    found += [_finding("error", "language", name, f"wrong language: {why}") for name, why in labels.bad_tags]
     sounds = [name for name in files if name.lower().endswith(SUFFIXES)]
     # Decoding and hashing release the interpreter's lock, so a few threads help even a small machine.
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from overtone.errors import DataError
-from overtone.languages import is_tag, primary
+from overtone.languages import primary, tag_problem
 from overtone.paths import inside, read_plain, shown
 
 Fields = dict[str, Any]
@@ -84,8 +84,8 @@ def text(fields: Fields, keys: Sequence[str], where: str) -> str:
 def language(fields: Fields, where: str) -> str:
     """The primary language that a row's `language` or `lang` names, by BCP-47 tag or English name; "" where missing."""
     stated = text(fields, ("language", "lang"), where)
-    if stated and not is_tag(stated):
-        raise DataError(f"{where}: the language {shown(stated)!r} is not a BCP-47 tag such as de or zh")
+    if stated and (problem := tag_problem(stated)):
+        raise DataError(f"{where}: language: {shown(problem)}")
     return primary(stated)
 
 

@@ -49,6 +49,14 @@ def looks_like(name: str, data: Path) -> str:
     return ("open" if others == ["echomind"] and built_set(_root(data)) else others[0]) if len(others) == 1 else ""
 
 
+def benchmark_of(data: Path) -> str:
+    """Return the built-in benchmark that `data` belongs to by its files; "" where it has those of none or several."""
+    names = [name for name in registry.builtins("benchmarks") if _has_layout(name, data)]
+    if set(names) == {"echomind", "open"}:  # one layout: only the manifest tells them apart
+        return "open" if built_set(_root(data)) else "echomind"
+    return names[0] if len(names) == 1 else ""
+
+
 def refuse_built(name: str, data: Path) -> None:
     """Raise DataError where a manifest leaves no doubt: results of a built set must not stand beside EchoMind's."""
     if looks_like(name, data) == "open":

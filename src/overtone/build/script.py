@@ -12,7 +12,7 @@ from msgspec import Struct
 from overtone.build.voices import ROLES
 from overtone.cues import BY_SLUG, REASONING, Cue
 from overtone.errors import DataError
-from overtone.languages import DEFAULT, is_tag, primary
+from overtone.languages import DEFAULT, primary, tag_problem
 from overtone.paths import read_plain, shown
 from overtone.schema import STYLES, Style
 from overtone.spec import suggest
@@ -254,8 +254,8 @@ def _name_problem(one: Script | Dialogue, seen: set[str]) -> str:
     for words in (one.words,) if isinstance(one, Script) else [t.words for t in one.turn]:
         if not words.strip() or len(words) > LONGEST or not words.isprintable():
             return f"its words must be 1 to {LONGEST} printable characters on one line"
-    if one.language and not is_tag(one.language):
-        return f"a language is a BCP-47 tag such as de or zh, not {shown(one.language)!r}"
+    if one.language and (problem := tag_problem(one.language)):
+        return f"language: {shown(problem)}"
     if one.voice not in ROLES:
         return f"no voice {shown(one.voice)!r}{suggest(one.voice, ROLES)}; there is: {', '.join(ROLES)}"
     return ""

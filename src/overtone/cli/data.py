@@ -51,7 +51,7 @@ def main(args: argparse.Namespace) -> int:
 def _check(folder: Path, as_json: bool) -> int:
     from overtone.audio import check_folder
 
-    found = check_folder(folder)
+    found = [*check_folder(folder), *_language_findings(folder)]
     if as_json:
         import msgspec
 
@@ -60,6 +60,28 @@ def _check(folder: Path, as_json: bool) -> int:
     else:
         _print_findings(folder, found)
     return EXIT_REQUIREMENT if any(f.severity == "error" for f in found) else EXIT_OK
+
+
+def _language_findings(folder: Path) -> list[Finding]:
+    """Warn where the texts of a benchmark do not seem to be in the language that they are scored in."""
+    from overtone import registry
+    from overtone.audio import Finding
+    from overtone.benchmarks import layouts
+    from overtone.errors import DataError
+    from overtone.languages import LanguageCheck
+    from overtone.runs.session import texts_of
+    from overtone.schema import STYLES
+
+    if not (name := layouts.benchmark_of(folder)):
+        return []
+    check = LanguageCheck()
+    try:
+        benchmark = registry.find("benchmarks", name).load(folder)
+        for item in benchmark.items(frozenset({1, 2, 3}), frozenset(STYLES), "all"):
+            check.add(item.id, item.language, texts_of(item))
+    except DataError:  # a run reports what it cannot load; here the sounds are the subject
+        return []
+    return [Finding("warning", "language", ".", line) for line in check.warnings()]
 
 
 def _rebuild(args: argparse.Namespace) -> int:

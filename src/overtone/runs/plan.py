@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from overtone.audio import probe
 from overtone.errors import DataError
+from overtone.languages import LanguageCheck
 from overtone.paths import inside
 from overtone.runs.prices import Price, price_of
-from overtone.runs.session import SPREAD, load_benchmark, order_of, planned, wanted_speech, warnings_of
+from overtone.runs.session import SPREAD, load_benchmark, order_of, planned, texts_of, wanted_speech, warnings_of
 from overtone.runs.settings import Settings
 from overtone.runs.sounds import sent_how
 from overtone.runs.store import Store
@@ -62,9 +63,11 @@ def make_plan(settings: Settings) -> Plan:
     low = _Sums()
     high = _Sums()
     unreadable = 0
+    languages = LanguageCheck()
     speech = wanted_speech(settings) != "no"
     for item, names in planned(settings, benchmark, order):
         plan.items += 1
+        languages.add(item.id, item.language, texts_of(item))
         for name in names:
             condition = Condition.parse(name)
             for repeat in range(settings.repeats):
@@ -88,7 +91,7 @@ def make_plan(settings: Settings) -> Plan:
                     low.add(settings.model, item, text, so_far, 0, speech)
                     high.add(settings.model, item, text, so_far, 1, speech)
     plan.by_task = dict(tasks)
-    plan.warnings = warnings_of(settings, benchmark)
+    plan.warnings = [*warnings_of(settings, benchmark), *languages.warnings()]
     if unreadable:
         plan.warnings.append(f"{unreadable} requests would fail: their clips cannot be read ('overtone data check')")
     plan.input_tokens = (low.text_in + low.audio_in, high.text_in + high.audio_in)

@@ -22,6 +22,7 @@ import msgspec
 from overtone import registry
 from overtone.benchmarks import Benchmark, layouts
 from overtone.errors import DataError, StoreError, UsageError, foreign, raised
+from overtone.languages import LanguageCheck
 from overtone.models import Model
 from overtone.paths import OneLine
 from overtone.runs.asking import Outcome, Policy, check_outcome
@@ -81,6 +82,13 @@ def load_benchmark(settings: Settings) -> Benchmark:
 def warnings_of(settings: Settings, benchmark: Benchmark) -> list[str]:
     """What a user should know about the benchmark's files, and that they belong to another benchmark if they do."""
     return [*layouts.warnings(settings.benchmark, Path(settings.data)), *benchmark.warnings]
+
+
+def texts_of(item: Item) -> Iterator[str]:
+    """Yield the texts of an item that show its language."""
+    for turn in item.turns:
+        yield from filter(None, (turn.words, turn.reference))
+    yield from filter(None, item.references)
 
 
 def load_model(settings: Settings) -> Model:
@@ -262,11 +270,14 @@ def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
     store.forget_wanted()
     stream = planned(settings, benchmark, order)
     count = 0
+    languages = LanguageCheck()
     while page := _page(stream, settings.benchmark):
         store.plan(page, settings.repeats)
         count += len(page)
+        for item, _ in page:
+            languages.add(item.id, item.language, texts_of(item))
     told = {detail for _, kind, detail in store.events() if kind == "warning"}
-    for warning in warnings_of(settings, benchmark):
+    for warning in [*warnings_of(settings, benchmark), *languages.warnings()]:
         if warning not in told:
             store.add_event("warning", warning)
         log.warning(warning)
