@@ -12,6 +12,7 @@ import msgspec
 
 from overtone import registry
 from overtone.errors import MissingExtra, UsageError
+from overtone.languages import is_unspaced, language_of
 from overtone.runs.rows import Beside
 from overtone.runs.store import ANSWERED, FAILED, Store, StoredReply
 from overtone.schema import Score
@@ -60,11 +61,15 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
             turn = reply.key.turn if reply else 0
             given = last_scores if turn >= len(item.turns) - 1 else earlier.get((ask.id, turn), [])
             spoken = item.turns[min(turn, len(item.turns) - 1)]
+            reference = spoken.reference or (item.references[0] if item.references else "")
+            language = language_of(item.language, reference or spoken.words or item.question)
             yield {
                 **base,
+                "language": language,
+                "unit": "characters" if is_unspaced(language) else "words",
                 "turn": turn,
                 "clip": spoken.clip.path if spoken.clip else "",
-                "reference": spoken.reference or (item.references[0] if item.references else ""),
+                "reference": reference,
                 "text": reply.text if reply else "",
                 "audio": reply.audio if reply else "",
                 "finish": reply.finish if reply else "",
