@@ -144,6 +144,13 @@ def is_unspaced(language: str) -> bool:
     return primary(language) in UNSPACED
 
 
+def error_rate(languages: Iterable[str]) -> str:
+    """Return what an error rate over texts in these languages is: "WER", "CER" where all of them have no spaces between
+    words, "WER/CER" where some have none."""
+    kinds = {is_unspaced(language) for language in languages}
+    return "WER/CER" if len(kinds) > 1 else "CER" if kinds == {True} else "WER"
+
+
 def language_of(tag: str, text: str) -> str:
     """Return the primary language of a text: the one that its tag names, else the one that its script suggests.
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
+from overtone.analysis.cases import case
 from overtone.analysis.corpus import corpus_wer
 from overtone.analysis.reading import open_run
 from overtone.analysis.summary import summarise_reading
+from overtone.report import written
 from overtone.report.results import result_tables
+from overtone.report.terminal import print_case
+from overtone.runs.export import rows
+from overtone.runs.store import Store
 from overtone.schema import Item
 from overtone.scoring import score_run
 from tests.analysis.small import Maker, item
@@ -81,3 +87,33 @@ def test_choice_questions_count_among_the_items_of_a_language(tmp_path: Path) ->
     made.store.close()
     (note,) = [note for note in open_run(tmp_path / "run").notes if "language" in note]
     assert note.startswith("Items by language: zh 2.")
+
+
+def test_a_rate_of_characters_is_called_cer_and_the_table_says_so(tmp_path: Path) -> None:
+    for name, languages in (("zh", ["zh"]), ("both", ["zh", "de"])):
+        made = Maker(tmp_path / name)
+        for language in languages:
+            made.answered(spoken(language, CHINESE if language == "zh" else "Ach wie schön", language), WRONG)
+        made.store.close()
+        score_run(tmp_path / name, metrics=["wer"])
+    chinese, both = (open_run(tmp_path / name, light=True) for name in ("zh", "both"))
+    (alone,), (mixed,) = result_tables("results", [chinese]), result_tables("results", [both])
+    assert alone.heads[:2] == ("CER ↓", "CER, corpus ↓") and mixed.heads[:2] == ("WER/CER ↓", "WER/CER, corpus ↓")
+    for table, words in ((alone, "character error rate"), (mixed, "compare language by language")):
+        for form in (written.markdown, written.latex, written.csv_text):
+            assert words in form([table], ["run"])
+    with Store.read(tmp_path / "both") as store:
+        out = io.StringIO()
+        print_case(case(store, "synthesis/zh/target"), out)
+        print_case(case(store, "synthesis/de/target"), out)
+    assert "CER 10.0" in out.getvalue() and "WER 100.0" in out.getvalue()
+
+
+def test_an_export_says_the_language_of_each_row_and_what_is_counted(tmp_path: Path) -> None:
+    made = Maker(tmp_path / "run")
+    made.answered(spoken("one", CHINESE), WRONG)  # known by its script
+    made.answered(spoken("two", "schön gut", "de"), "schon gut")
+    made.store.close()
+    with Store.read(tmp_path / "run") as store:
+        told = [(row["item"], row["language"], row["unit"]) for row in rows(store)]
+    assert told == [("one", "zh", "characters"), ("two", "de", "words")]

@@ -294,6 +294,21 @@ def test_an_outline_is_broken_where_a_run_lacks_a_measure(readings: list[Reading
     assert [(m.ink, m.closed) for m in outlines] == [("s0", True), ("s1", False)]
 
 
+def test_a_rate_of_characters_is_not_drawn_on_the_axis_of_word_errors(readings: list[Reading]) -> None:
+    def chinese(reading: Reading) -> Reading:
+        answers = [msgspec.structs.replace(a, language="zh") for a in reading.answers if a.item.task != "converse"]
+        return msgspec.structs.replace(reading, answers=answers)
+
+    def corners(*runs: Reading) -> list[str]:
+        drawing = draw("radar", Source(list(runs), ("a", "b")[: len(runs)]))
+        assert any("No WER of b" in m.text for m in drawing.marks if isinstance(m, Words)) == (len(runs) > 1)
+        return [m.title for m in drawing.marks if isinstance(m, Dot) and "WER" in m.title]
+
+    words = msgspec.structs.replace(readings[0], answers=[a for a in readings[0].answers if a.item.task != "converse"])
+    assert len(corners(words)) == 1, "the axis is there"
+    assert [title.partition(",")[0] for title in corners(words, chinese(readings[1]))] == ["a"]
+
+
 # ── what each one is for ────────────────────────────────────────────────────────────────────────────────────────────
 
 

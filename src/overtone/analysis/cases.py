@@ -13,6 +13,7 @@ from msgspec import Struct
 from overtone.analysis.measures import chosen, picked, status
 from overtone.analysis.reading import Answer, Reading, read
 from overtone.errors import UsageError
+from overtone.languages import error_rate
 from overtone.runs.store import Part, Store
 from overtone.schema import Item, Score
 
@@ -33,6 +34,7 @@ class Said(Struct, frozen=True, omit_defaults=True):
     choice: str = ""
     picked: str = ""
     wer: float | None = None  # of normalised words
+    rate: str = "WER"  # what `wer` is: "CER" where characters are counted
     scores: dict[str, float | None] = {}  # of the last reply
     earlier: tuple[dict[str, float | None], ...] = ()  # of the replies to earlier turns, in their order
     why: dict[str, str] = {}  # a judge's reason for its score of the last reply, or why it gave none
@@ -157,6 +159,7 @@ def said(answer: Answer) -> Said:
         choice=chosen(answer),
         picked=picked(answer),
         wer=answer.value("wer"),
+        rate=error_rate([answer.language]),
         scores={name: score.value for name, score in answer.scores.items()},
         earlier=tuple(
             {name: score.value for name, score in answer.earlier.get(turn, {}).items()}

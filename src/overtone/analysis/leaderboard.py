@@ -18,11 +18,13 @@ from overtone.analysis.published import COLUMNS, PublishedColumn, papers, publis
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.said import Sentence
 from overtone.analysis.standing import headline, prompt_notes, talk_condition
+from overtone.languages import error_rate
 from overtone.schema import STYLES
 from overtone.stats import cluster
 from overtone.stats.minimums import RATE
 
 SIGNATURE = "leaderboard|v1|lb1:mean(voice_accuracy,reasoning_accuracy)|lb2:ves|lb3:mean(c1,c4)|prompt:fixed"
+IN_CHARACTERS = "unit:"  # begins what differs in a rate of characters
 SCRIPTS = 1137  # of the paper's benchmark
 BOARDS = (
     (
@@ -314,6 +316,8 @@ def _marks(
         prompt = condition.partition("/")[0]
         differs.append(f"prompt: {prompt} for all; the paper takes each model's best of three by C4 and VES")
         untold.append(f"styles averaged: {', '.join(styles)} here; the paper does not say")
+    if column.key == "wer" and (rate := error_rate(a.language for a in asked)) != "WER":
+        differs.append(f"{IN_CHARACTERS} {rate}; the paper's is a WER")
     if column.key == "wer" and styles != ["target"]:
         differs.append(f"clips transcribed: {', '.join(styles)}; the paper's code transcribes target clips")
     if column.key in ("voice_accuracy", "reasoning_accuracy"):

@@ -75,6 +75,7 @@ class Reading(Struct):
     audio_path: Callable[[str], Path]  # where a reply's sound lies; refuses a name that is not plain hex
     source: str = ""  # whose clips the user asked for, "all" for a pool of them; see `standing`
     measured_twice: dict[str, str] = {}  # metric → the note that says which of its measurements is shown
+    language_note: str = ""  # that characters are counted in some languages; "" where words are in all
     silent: frozenset[str] = frozenset()  # judges' scores without a single value: not among `signatures`
 
     @property
@@ -143,6 +144,7 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
         for answer in answers:
             if found := scores.of(answer.ask):
                 answer.earlier = {**answer.earlier, turn: share(found)}
+    note = _of_languages(languages, sorted(in_characters))
     return Reading(
         store.folder,
         store.meta(),
@@ -152,11 +154,12 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
         [
             *selection.notes.values(),
             *_silent_notes([name for name, asked in silent.items() if asked]),
-            *_of_languages(languages, sorted(in_characters)),
+            *filter(None, [note]),
         ],
         store.item_count(part),
         store.audio_path,
         measured_twice=selection.notes,
+        language_note=note,
         silent=frozenset(silent),
     )
 
@@ -194,17 +197,17 @@ def _sample(item: Item) -> str:
     return next(filter(None, texts), item.question)
 
 
-def _of_languages(languages: Counter[str], unspaced: Sequence[str]) -> list[str]:
+def _of_languages(languages: Counter[str], unspaced: Sequence[str]) -> str:
     """Say that the metrics count characters in the languages `unspaced`, and words in the others."""
     if not unspaced:
-        return []
+        return ""
     counts = ", ".join(f"{language} {number:,}" for language, number in languages.most_common())
     note = (
         f"Items by language: {counts}. For {', '.join(unspaced)}, which is written without spaces between words, WER, "
         "BLEU, ROUGE-L and the other text metrics count characters (WER is then a character error rate)"
     )
     mixed = "; a mean over several languages mixes the two: compare language by language"
-    return [f"{note}{mixed if len(languages) > len(unspaced) else ''}."]
+    return f"{note}{mixed if len(languages) > len(unspaced) else ''}."
 
 
 class _Sharing:

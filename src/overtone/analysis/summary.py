@@ -49,7 +49,7 @@ from overtone.analysis.reading import Answer, Reading, last_text, read
 from overtone.analysis.standing import by_condition, source_note
 from overtone.analysis.style import StyleRow, style_rows
 from overtone.analysis.voice import VoiceRow, spoken
-from overtone.languages import is_unspaced, words
+from overtone.languages import error_rate, is_unspaced, words
 from overtone.runs.store import Store
 from overtone.schema import STYLES, remarks
 
@@ -144,6 +144,7 @@ class ConditionSummary(Struct, frozen=True):
     following: list[StyleRow] = []  # does the reply follow the voice?
     spoken: list[VoiceRow] = []
     extremes: Extremes | None = None
+    error_rate: str = "WER"  # of the transcripts: "CER" where characters are counted, "WER/CER" where both are
 
     @property
     def basis(self) -> str:
@@ -255,6 +256,7 @@ def _condition(
         following=style_rows(answers),
         spoken=spoken(answers),
         extremes=extremes(answers, dimensions),
+        error_rate=error_rate(a.language for a in answers if a.item.task == "transcribe"),
     )
 
 

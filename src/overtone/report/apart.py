@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 from overtone.analysis.measures import METRICS
 from overtone.analysis.parts import CONFLICT_CLIPS, READINGS, UNREAD, ConflictRow, Detection
 from overtone.analysis.summary import ConditionSummary
+from overtone.report.format import error_rate_of
 from overtone.report.table import Cell, Line, PartTable
 from overtone.report.where import NONE, where
 
@@ -146,7 +147,7 @@ def _conflicts(pairs: Pairs) -> PartTable:
         "agreement": "Do they agree ↑",
         "dominance": "Text-dominance ↓",
         "reasoning_accuracy": "Reasoning ↑",
-        "wer_raw": "WER ↓",
+        "wer_raw": f"{error_rate_of(c for _, c in pairs)} ↓",
         "reply_semsim": "Reply SemSim ↑",
     }
     rows = list(_rows(pairs, lambda c: c.conflict))

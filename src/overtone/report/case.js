@@ -86,7 +86,7 @@ function saidBy(a, ...more) {
 function transcript(item) {
   const reference = (item.r || [""])[0];
   const cards = item.a.map((a) => {
-    const card = saidBy(a, a.w === undefined ? null : el("span", "chip " + (a.w === 0 ? "ok" : "no"), "WER " + percent(a.w)));
+    const card = saidBy(a, a.w === undefined ? null : el("span", "chip " + (a.w === 0 ? "ok" : "no"), (a.wn || "WER") + " " + percent(a.w)));
     if (a.t) {
       const line = el("p");
       for (const [kind, word] of diff(reference, a.t[a.t.length - 1])) line.append(kind === "=" ? visible(word) : el(kind === "-" ? "del" : "ins", "", visible(word)), " ");

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overtone.analysis.measures import Estimate
+from overtone.analysis.summary import ConditionSummary
 
 NONE = "–"
 
@@ -25,6 +29,31 @@ HEARING = (
     Column("voice_accuracy", "Voice ACC", "↑", "Questions about the voice: right ÷ answered"),
     Column("reasoning_accuracy", "Reasoning ACC", "↑", "Questions that need words and voice: right ÷ answered"),
 )
+
+
+def error_rate_of(conditions: Iterable[ConditionSummary]) -> str:
+    """Return what the error rates of these conditions are together: WER, CER, or WER/CER."""
+    rates = {c.error_rate for c in conditions} or {"WER"}
+    return rates.pop() if len(rates) == 1 else "WER/CER"
+
+
+def named(columns: Sequence[Column], conditions: Iterable[ConditionSummary]) -> tuple[Column, ...]:
+    """Name the error rates of a table's columns as its rows count them: WER, CER, or WER/CER."""
+    name = error_rate_of(conditions)
+    help_ = {"CER": ("Character", "character"), "WER/CER": ("Word or character", "word or character")}.get(name)
+    if help_ is None:
+        return tuple(columns)
+    return tuple(
+        replace(
+            column,
+            label=column.label.replace("WER", name),
+            help=column.help.replace("Word error", f"{help_[0]} error").replace(" word", f" {help_[1]}")
+            + ". In languages without spaces between words characters are counted",
+        )
+        if "WER" in column.label
+        else column
+        for column in columns
+    )
 
 
 def percent(x: float | None, digits: int = 1) -> str:

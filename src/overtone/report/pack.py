@@ -211,4 +211,5 @@ def _said(said: Said, run: int, reading: Reading, names: dict[str, Names], media
         packed["ok"] = int(said.right)
     if said.wer is not None:
         packed["w"] = round(said.wer, 4)
+        optional["wn"] = "" if said.rate == "WER" else said.rate
     return {**packed, **{k: v for k, v in optional.items() if v}}

@@ -31,6 +31,7 @@ HINTS = {
     ),
     "cues": "Every measure by the cue of the clip, cues that are not validated too.",
 }
+IN_CHARACTERS = ("wer", "wer_raw", "bleu", "bleu_corpus", "rouge_l", "consistency_wer")  # where there are no spaces
 LEVELS = {1: "understanding", 2: "reasoning"}
 SCORES = {**{m.name: m.scores[0] for m in MEASURES}, "wer_corpus": "wer"}  # measure → the metric behind it
 MEASURED = {1: "voice_accuracy", 2: "reasoning_accuracy"}
@@ -43,7 +44,7 @@ def hearing_table(pairs: Pairs) -> PartTable:
         for run, c in pairs
         for over, measures in hearing(c)
     ]
-    heads = tuple(f"{column.label} {column.better}" for column in fmt.HEARING)
+    heads = tuple(f"{column.label} {column.better}" for column in fmt.named(fmt.HEARING, [c for _, c in pairs]))
     title = "Hearing and reasoning"
     return _over(PartTable("hearing", title, HINTS["hearing"], ("Cues",), heads, tuple(lines)))
 
@@ -124,7 +125,7 @@ def _cues(pairs: Pairs) -> list[PartTable]:
         for run, c in pairs
         for row in c.cues
     ]  # fmt: skip
-    heads = tuple(f"{m.label} {m.better}" for m in used)
+    heads = tuple(f"{m.label} {m.better}" for m in fmt.named(used, [c for _, c in pairs]))
     return [PartTable("cues", "Cues", HINTS["cues"], ("Category", "Cue"), heads, tuple(lines))]
 
 
@@ -196,15 +197,18 @@ def _with_hint(table: PartTable, notes: Sequence[str]) -> PartTable:
 
 
 def _annotated(table: PartTable, readings: Sequence[Reading]) -> PartTable:
-    if not any(reading.measured_twice for reading in readings):
+    if not any(reading.measured_twice or reading.language_note for reading in readings):
         return table
     read = [" ".join(sentences(reader_shares(reading))) for reading in readings]  # what a model read, by run
     if table.key.startswith("suite-"):  # a benchmark's own columns do not say which metric they read
         runs = dict.fromkeys(line.run for line in table.lines if line.run is not None)
-        return replace(table, hint=" ".join(filter(None, (table.hint, *(read[run] for run in runs)))))
+        told = dict.fromkeys(note for run in runs for note in (read[run], readings[run].language_note))
+        return replace(table, hint=" ".join(filter(None, (table.hint, *told))))
     lines = []
     for line in table.lines:
         notes = dict(readings[line.run].measured_twice) if line.run is not None else {}
+        if line.run is not None and (languages := readings[line.run].language_note):
+            notes |= {name: f"{languages} {notes.get(name, '')}".strip() for name in IN_CHARACTERS}
         if line.run is not None and read[line.run]:
             notes["accuracy"] = f"{read[line.run]} {notes.get('accuracy', '')}".strip()
         cells = tuple(replace(c, notes=(*c.notes, *_measurement_notes(c, notes))) for c in line.cells)

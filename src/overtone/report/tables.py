@@ -14,7 +14,7 @@ from overtone.analysis.readers import sentences
 from overtone.analysis.summary import CUES, ConditionSummary, Conversation, Row, Summary
 from overtone.analysis.voice import COLUMNS as VOICE
 from overtone.report.apart import NOT_VALIDATED, apart, bases, wrong_answers
-from overtone.report.format import HEARING, Column
+from overtone.report.format import HEARING, Column, named
 from overtone.report.replies import ARROWS, agreement, alignment, following, judged_tables, plain, spoken
 from overtone.report.suites import published
 
@@ -59,7 +59,7 @@ def tables(runs: list[Run]) -> dict[str, Any]:
     talk = [(run, c.condition, over, t) for run, c in pairs for over, t in conversations(c)]
     summaries: list[Summary] = [run["summary"] for run in runs]
     return {
-        "columns": HEARING,
+        "columns": named(HEARING, [c for _, c in pairs]),
         "hearing": [(run, c.condition, over, measures) for run, c in pairs for over, measures in hearing(c)],
         "bases": [
             *_source_notes(summaries),
@@ -82,7 +82,7 @@ def tables(runs: list[Run]) -> dict[str, Any]:
             if found is not None
         ],
         "breakdowns": _breakdowns(pairs),
-        "wide_columns": HEAT,
+        "wide_columns": named(HEAT, [c for _, c in pairs]),
         "published": published([summary.benchmark for summary in summaries]),
         **_tasks(pairs),
         "maps": [m for run, c in pairs if (m := _map(run, c)) is not None],
@@ -199,7 +199,7 @@ def shade(measure: str, value: float) -> int:
 
 def _map(run: Run, c: ConditionSummary) -> dict[str, Any] | None:
     """The heat map of one condition: all the cues there are, those without data too."""
-    columns = [col for col in HEAT if any(row.measures.get(col.measure) for row in c.cues)]
+    columns = [col for col in named(HEAT, [c]) if any(row.measures.get(col.measure) for row in c.cues)]
     if not columns or not c.cues:
         return None
     by_cue = {row.key: row for row in c.cues}

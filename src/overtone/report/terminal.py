@@ -126,7 +126,7 @@ def _verdict(said: Said) -> str:
     if said.right is not None:
         how = said.choice or said.status
         return f"{'right' if said.right else 'wrong'} ({how}): "
-    return f"WER {fmt.percent(said.wer)}: " if said.wer is not None else ""
+    return f"{said.rate} {fmt.percent(said.wer)}: " if said.wer is not None else ""
 
 
 def _headline(console: Console, summary: Summary) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from overtone.analysis.leaderboard import SIGNATURE, Entrant, Leaderboard
+from overtone.analysis.leaderboard import IN_CHARACTERS, SIGNATURE, Entrant, Leaderboard
 from overtone.analysis.published import COLUMNS
 from overtone.report.drawing import Dot, Drawing, Line, Point, Words, series, width_of
 from overtone.report.figures import NothingToDraw, Source
@@ -89,6 +89,7 @@ def draw(source: Source, width: float) -> Drawing:
     drawing.text = (
         f"Axes: {', '.join(a.label for a in axes)}. Runs: {', '.join(source.labels[e.run or 0] for e in drawn)}."
     )
+    in_characters = [source.labels[e.run or 0] for e in runs if e.cells["wer"].value is not None and not _has(e, "wer")]
     conditions = dict.fromkeys(e.condition for e in drawn if e.condition)
     notes = [f"Replies under {', '.join(conditions)}."] if conditions else []
     if apart:
@@ -99,6 +100,8 @@ def draw(source: Source, width: float) -> Drawing:
         notes.append(f"From the centre to the rim, {told}.")
     elif papers:
         notes.append("Published numbers are of each model's best prompt, and not measured alike in everything.")
+    if in_characters:
+        notes.append(f"No WER of {', '.join(in_characters)}: it counts characters in languages without spaces.")
     return close(drawing, y, notes, SIGNATURE)
 
 
@@ -125,11 +128,13 @@ def _axes(runs: Sequence[Entrant]) -> tuple[_Axis, ...]:
 
 
 def _has(entrant: Entrant, key: str) -> bool:
-    return entrant.cells[key].value is not None
+    """Whether an axis shows the entrant: a rate of characters has no place on an axis of words."""
+    cell = entrant.cells[key]
+    return cell.value is not None and not any(d.startswith(IN_CHARACTERS) for d in cell.differs)
 
 
 def _value(entrant: Entrant, axis: _Axis) -> float | None:
-    return entrant.cells[axis.key].value
+    return entrant.cells[axis.key].value if _has(entrant, axis.key) else None
 
 
 # ── where ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -222,7 +227,7 @@ def _runs(drawing: Drawing, web: _Web, runs: Sequence[Entrant], source: Source, 
         _outlines(drawing, entrant, web, ink, 1.0)
         for number, axis in enumerate(web.axes):
             cell = entrant.cells[axis.key]
-            if cell.value is None or cell.estimate is None:
+            if cell.value is None or cell.estimate is None or not _has(entrant, axis.key):
                 continue
             digits = 2 if axis.key in RATED else 1
             name = f"{source.labels[entrant.run or 0]}, {axis.label}"
@@ -236,7 +241,7 @@ def _band(drawing: Drawing, web: _Web, entrant: Entrant, ink: str) -> None:
     ends: list[tuple[Point, Point] | None] = []
     for number, axis in enumerate(web.axes):
         e = entrant.cells[axis.key].estimate
-        if e is None or e.value is None:
+        if e is None or e.value is None or not _has(entrant, axis.key):
             ends.append(None)
             continue
         inner, outer = sorted(axis.share(e.value if x is None else x) for x in (e.low, e.high))
