@@ -11,8 +11,11 @@ import msgspec
 import pytest
 
 from overtone import registry
-from overtone.analysis.reading import open_run
+from overtone.analysis.corpus import over
+from overtone.analysis.measures import METRICS
+from overtone.analysis.reading import Answer, open_run
 from overtone.analysis.suites import number, suite_of, suite_tables, under
+from overtone.runs.store import ANSWERED
 from overtone.schema import Score
 from overtone.suite import Column, Facts, Groups, Headline, Scored, Suite
 from tests.analysis.small import Maker, item
@@ -152,3 +155,25 @@ def test_in_a_balanced_mean_each_category_counts_once_whatever_its_size_and_scal
     assert mean.low is not None and mean.high is not None and mean.low < mean.value < mean.high
     nothing = number(column, [Scored(one, "zero/audio", 0, {})])
     assert nothing is not None and nothing.value is None
+
+
+def test_groups_that_are_all_alike_have_no_interval_of_no_width() -> None:
+    column = Column("groups", "Whole groups", "accuracy", reduce=all_right)
+    wrong = [Scored(item(f"q{n}", "choose", script=f"s{n}"), "task/audio", 0, {"accuracy": 0.0}) for n in range(2)]
+    found = number(column, wrong)
+    assert found is not None and (found.value, found.low, found.high) == (0.0, None, None)
+    assert "no interval" in found.note
+    right = [Scored(item(f"r{n}", "choose", script=f"r{n}"), "task/audio", 0, {"accuracy": 1.0}) for n in range(2)]
+    mixed = number(column, wrong + right)
+    assert mixed is not None and mixed.low is not None and mixed.high is not None and mixed.low < mixed.high
+
+
+def test_the_error_rate_of_words_to_be_said_does_not_fall_below_zero_and_has_a_label() -> None:
+    answers = []
+    for n, value in enumerate((0.0, 0.1, 10.0)):
+        scores = {"uro_wer": Score("uro_wer", "uro_wer|v3", value)}
+        answers.append(Answer(n, item(f"q{n}", "converse", script=f"s{n}"), "task/audio", 0, ANSWERED, scores=scores))
+    found = over("uro_wer", answers)
+    assert found.low == 0.0 and found.value is not None and found.high is not None and found.high > found.value
+    assert {name for name in METRICS if name.startswith("uro_")} == {"uro_wer", "uro_repeat", "uro_emotion"}
+    assert not [about.label for name, about in METRICS.items() if name.startswith("uro_") and "_" in about.label]

@@ -188,6 +188,9 @@ METRICS: dict[str, About] = {
     "dnsmos_bak": rating("DNSMOS, background"),
     "dnsmos_p808": rating("DNSMOS P.808"),
     "distillmos": rating("DistillMOS"),
+    "uro_wer": About("WER of the words to be said", better="lower", high=None),
+    "uro_repeat": About("Repeated truly"),
+    "uro_emotion": About("Wanted emotion in the voice"),
     "emoalign_reference": About("EmoAlign with the reference's voice"),
     "emoalign_profile": About("EmoAlign with the style's profile"),
 }

@@ -188,7 +188,14 @@ def number(column: Column, replies: Sequence[Scored], scales: Scales | None = No
     found = bootstrap.clustered(statistic, range(len(whole)), seed=SEED, draws=DRAWS)
     known = sum(reply.values.get(column.score) is not None for reply in replies) if column.score else len(replies)
     value, low, high = (None if math.isnan(x) else x for x in (found.value, found.low, found.high))
-    return Estimate(value, low, high, known, len(replies), scripts=len(whole))
+    return _uncertain(Estimate(value, low, high, known, len(replies), scripts=len(whole)))
+
+
+def _uncertain(made: Estimate) -> Estimate:
+    """The number without an interval of no width: groups that are all alike do not show how much others differ."""
+    if made.low is None or made.low != made.high:
+        return made
+    return msgspec.structs.replace(made, low=None, high=None, note="no interval: all groups have the same value")
 
 
 def _ends(column: Column, scales: Scales) -> tuple[float, float]:
@@ -224,7 +231,7 @@ def _balanced(column: Column, replies: Sequence[Scored]) -> Estimate:
     found = summed.jackknife(rows, [group for _, _, group in valued], score)
     ends = tuple(None if math.isnan(x) else x for x in (found.value, found.low, found.high))
     scripts = len({reply.item.group for reply in replies})
-    return Estimate(ends[0], ends[1], ends[2], len(valued), len(replies), scripts=scripts)
+    return _uncertain(Estimate(ends[0], ends[1], ends[2], len(valued), len(replies), scripts=scripts))
 
 
 def _once(column: Column, replies: Sequence[Scored]) -> Sequence[Scored]:
