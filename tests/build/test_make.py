@@ -176,9 +176,13 @@ def test_a_script_file_says_its_language_and_the_items_have_it(tmp_path: Path) -
     scripts = _own(tmp_path / "mine.jsonl", words="Der Zug kommt heute um neun an.", language="de")
     with pytest.raises(UsageError, match="the gates read and hear English, and there are texts in de: add --no-gates"):
         build(str(scripts), tmp_path / "out", jobs=1)
-    build(str(scripts), tmp_path / "out", jobs=1, gates=False)
+    built = build(str(scripts), tmp_path / "out", jobs=1, gates=False)
     items = list(load(tmp_path / "out").items(frozenset({1, 2, 3}), frozenset(STYLES), "all"))
     assert {i.language for i in items} == {"de"}
+    assert {clip.voice[:3] for clip in built.clips} == {"de+"}, "German is spoken by German voices, replies too"
+    with pytest.raises(UsageError, match=r"--voice espeak.* speaks en, and texts are in de"):
+        english = Options(voices=("espeak?male=en-us+m3&female=en-us+f3",))
+        build(str(scripts), tmp_path / "other", options=english, jobs=1, gates=False)
     assert "questions. Languages: de." in (tmp_path / "out" / "DATASHEET.md").read_text("utf-8")
 
 

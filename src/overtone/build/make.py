@@ -22,6 +22,8 @@ from overtone.build.questions import Question
 from overtone.build.script import Collection, Script, read_collection
 from overtone.build.spoken import Said, Source, Work, ready, speak, sweep
 from overtone.build.texts import write_texts
+from overtone.build.voices import DEFAULT as DEFAULT_VOICES
+from overtone.build.voices import cast, espeak
 from overtone.errors import UsageError
 from overtone.languages import DEFAULT
 from overtone.paths import shown
@@ -66,6 +68,7 @@ def build(
             f"the gates read and hear English, and there are texts in {', '.join(foreign)}: add --no-gates, choose "
             "voices that speak the language, and review the clips by ear"
         )
+    options = _with_voices(options, collection.languages)
     ready(options)
     before = open_folder(out, whole.name)
     sweep(out)
@@ -88,6 +91,23 @@ def build(
     write_datasheet(out, collection, checked, questions, clips, verdict, known, options, __version__)
     said = work.said(clips, checked, verdict)
     return Built(**msgspec.structs.asdict(said), scripts=len(groups), questions=tuple(questions))
+
+
+def _with_voices(options: Options, languages: Sequence[str]) -> Options:
+    """Choose espeak-ng's voices of the texts' language where none were named.
+
+    Raises UsageError where a synthesiser is known not to speak the language of a text.
+    """
+    if options.voices == DEFAULT_VOICES and len(languages) == 1 and languages[0] != DEFAULT:
+        return msgspec.structs.replace(options, voices=(espeak.spec_for(languages[0]),))
+    for spec, engine in cast(options.voices).engines.items():
+        spoken = getattr(engine, "languages", None)  # recordings and other people's engines do not say
+        if spoken is not None and (unspoken := sorted(set(languages) - spoken)):
+            raise UsageError(
+                f"--voice {spec} speaks {', '.join(sorted(spoken))}, and texts are in {', '.join(unspoken)}: build "
+                "each language by itself, with voices that speak it, e.g. --voice 'espeak?male=de+m3&female=de+f2'"
+            )
+    return options
 
 
 def _chosen(collection: Collection, only: Sequence[str], per_cue: int | None) -> Collection:

@@ -11,7 +11,7 @@ from overtone.build.delivery import ORDINARY_DBFS, RATE
 from overtone.build.licence import Ingredient
 from overtone.build.tract import Sound
 from overtone.build.voices import REPLY_VOICE, Cast
-from overtone.build.voices.espeak import GAP, LICENCE, parts
+from overtone.build.voices.espeak import GAP, LICENCE, in_language, parts
 from overtone.embedded.voice import identity, speak
 
 _PACE, _PITCH, _RANGE = 165, 50, 50
@@ -44,12 +44,19 @@ def speak_reply(cast: Cast, text: str, style: str, path: str) -> tuple[Sound, st
         if said is not None:
             samples = audio.level(audio.resample(*said, RATE), ORDINARY_DBFS + manner(style)[3])
             return samples.astype(np.float64), name, Ingredient("voice", engine.identity(), engine.licence)
-    return _embedded(text, style), REPLY_VOICE, Ingredient("voice", identity(), LICENCE)
+    name = _voice(cast)
+    return _embedded(text, style, name), name, Ingredient("voice", identity(), LICENCE)
 
 
-def _embedded(text: str, style: str) -> Sound:
+def _voice(cast: Cast) -> str:
+    """The embedded voice, in the language of the cast where that is another than English."""
+    spoken = {language for engine in cast.engines.values() for language in getattr(engine, "languages", ())}
+    return in_language(REPLY_VOICE, spoken.pop()) if len(spoken) == 1 and "en" not in spoken else REPLY_VOICE
+
+
+def _embedded(text: str, style: str, name: str) -> Sound:
     pace, pitch, span, db = manner(style)
-    voice, size, own = parts(REPLY_VOICE)
+    voice, size, own = parts(name)
     pitch = max(0, min(pitch + own - _PITCH, 99))
     samples, rate = speak(text, voice=voice, rate_wpm=round(pace / size), pitch=pitch, range=span, gap=GAP)
     return audio.level(audio.resample(samples, round(rate * size), RATE), ORDINARY_DBFS + db).astype(np.float64)

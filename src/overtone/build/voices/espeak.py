@@ -15,13 +15,15 @@ from overtone.build.voices._records import PACE, SEXES, How, Sex, Speaker, Synth
 from overtone.build.voices._sizes import sized
 from overtone.embedded.voice import check, identity, speak
 from overtone.errors import UsageError
-from overtone.spec import Spec
+from overtone.languages import primary
+from overtone.spec import Spec, parse_spec
 
 LICENCE = "CC0-1.0"  # of what it says: nobody's work but the words'
 CHOSEN: dict[Sex, tuple[str, ...]] = {
     "male": ("en-us+Mike", "en-us+sandro", "en-us+m7", "en-us+Mike@1.08^65", "en-us+rob@1.04^65"),
     "female": ("en-us+f2^35", "en-us+f5", "en-us+f3", "en-us+f2@1.06", "en-us+f5@1.08"),
 }
+_OWN_NAMES = {"cmn": "zh"}  # espeak-ng's name of a language → ours
 GAP = 4  # steps of 10 ms between words, which a recogniser otherwise runs together
 
 
@@ -41,6 +43,7 @@ class Espeak(Synthesiser):
         self._speakers = cast_of(spec, named(spec, given, CHOSEN))
         for speaker in self._speakers:
             check(parts(speaker.name)[0])
+        self.languages = frozenset(_language(parts(speaker.name)[0]) for speaker in self._speakers)
 
     def identity(self) -> str:
         return identity()
@@ -49,6 +52,26 @@ class Espeak(Synthesiser):
         voice, size, pitch = parts(speaker.name)
         samples, rate = speak(words, voice=voice, rate_wpm=round(pace / size), pitch=pitch, gap=GAP)
         return samples, round(rate * size)  # played faster, pitch and resonances rise together
+
+
+def spec_for(language: str) -> str:
+    """Return the SPEC of the usual voices in another language. Raises UsageError where espeak-ng does not speak it."""
+    names = (f"{sex}={','.join(in_language(voice, language) for voice in CHOSEN[sex])}" for sex in SEXES)
+    spec = f"espeak?{'&'.join(names)}"
+    load(parse_spec(spec))
+    return spec
+
+
+def in_language(name: str, language: str) -> str:
+    """Return the name of an American voice's variant in another language."""
+    spoken = next((own for own, ours in _OWN_NAMES.items() if ours == language), language)
+    return name.replace("en-us", spoken, 1)
+
+
+def _language(voice: str) -> str:
+    """The primary language that a voice speaks."""
+    own = primary(voice.partition("+")[0])
+    return _OWN_NAMES.get(own, own)
 
 
 def parts(name: str) -> tuple[str, float, int]:

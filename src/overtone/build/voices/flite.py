@@ -51,6 +51,8 @@ class Flite(Synthesiser):
         self._program = find_program("flite", "flite")
         self._timeout: float = given.get("timeout", 120.0)
         self._speakers = speakers_in_sizes(spec, named(spec, given, CHOSEN))
+        if not any(sized(speaker.name)[0].endswith(".flitevox") for speaker in self._speakers):
+            self.languages = frozenset({"en"})  # of the built-in voices
         known = _voices(self._program)
         for speaker in self._speakers:
             name, _ = sized(speaker.name)
