@@ -48,7 +48,8 @@ _NAMES = {
     "arabic": "ar",
     "hindi": "hi",
     "vietnamese": "vi",
-    # three letters where ISO 639 has two: BCP-47 wants the two
+}
+_THREE_LETTERS = {  # of languages that have two, which BCP-47 wants
     **{"eng": "en", "zho": "zh", "chi": "zh", "jpn": "ja", "kor": "ko", "tha": "th", "lao": "lo", "khm": "km"},
     **{"mya": "my", "bur": "my", "bod": "bo", "tib": "bo", "dzo": "dz", "deu": "de", "ger": "de", "spa": "es"},
     **{"fra": "fr", "fre": "fr", "ita": "it", "por": "pt", "nld": "nl", "dut": "nl", "rus": "ru", "pol": "pl"},
@@ -124,7 +125,9 @@ def tag_problem(tag: str) -> str:
     if not is_tag(tag):
         return f"{tag!r} is not a BCP-47 tag such as de or zh"
     code = primary(tag)
-    if code in _TWO_LETTERS or (len(code) == 3 and code not in _NAMES):  # ISO 639-3 has nearly 8,000 of three letters
+    if code in _THREE_LETTERS:
+        return f"{tag!r} has a shorter code; write {_THREE_LETTERS[code]!r}"
+    if code in _TWO_LETTERS or len(code) == 3:  # ISO 639-3 has nearly 8,000 of three letters
         return ""
     if code in _COUNTRIES:
         return f"{tag!r} is the code of a country, not of a language; did you mean {_COUNTRIES[code]!r}?"
