@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from pathlib import Path
@@ -155,3 +156,35 @@ def test_four_hundred_files_take_less_than_six_seconds(tmp_path: Path) -> None:
     began = time.perf_counter()
     assert audio.check_folder(tmp_path) == []
     assert time.perf_counter() - began < 6.0
+
+
+def built(root: Path, names: tuple[str, ...]) -> None:
+    """Sounds of different pitch, and the manifest that a build writes beside them."""
+    for n, name in enumerate(names):
+        put(root, name, sound(200 + 20 * n))
+    clips = [{"path": n, "sha256": hashlib.sha256((root / n).read_bytes()).hexdigest(), "voice": "a"} for n in names]
+    put(root, "manifest.json", msgspec.json.encode({"name": "open", "clips": clips}))
+
+
+def test_a_changed_an_exchanged_and_a_missing_file_of_a_built_set_are_errors(tmp_path: Path) -> None:
+    built(tmp_path, ("a.wav", "b.wav", "c.wav", "d.wav", "e.wav", "left_out/f.wav"))
+    assert codes(tmp_path) == set()
+    first, second = (tmp_path / "a.wav").read_bytes(), (tmp_path / "b.wav").read_bytes()
+    put(tmp_path, "a.wav", second)
+    put(tmp_path, "b.wav", first)
+    flipped = bytearray((tmp_path / "c.wav").read_bytes())
+    flipped[1000] ^= 1
+    put(tmp_path, "c.wav", bytes(flipped))
+    (tmp_path / "d.wav").unlink()
+    (tmp_path / "left_out/f.wav").unlink()  # nothing is asked of it
+    changed = {("error", "changed", name) for name in ("a.wav", "b.wav", "c.wav")}
+    assert codes(tmp_path) == {*changed, ("error", "missing", "d.wav")}
+    texts = {f.path: f.text for f in audio.check_folder(tmp_path)}
+    assert "it holds the sound of b.wav" in texts["a.wav"] and "SHA-256" in texts["c.wav"]
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{", b'{"clips": 3}', b'{"name": "mine", "files": []}'])
+def test_a_manifest_of_another_form_lists_nothing(tmp_path: Path, content: bytes) -> None:
+    put(tmp_path, "a.wav", sound())
+    put(tmp_path, "manifest.json", content)
+    assert codes(tmp_path) == set()

@@ -9,9 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from overtone.audio._manifest import manifest_hashes
     from overtone.audio._measure import Measures, measure
     from overtone.audio._mix import level, mix
-    from overtone.audio._read import MAX_BYTES, MAX_SECONDS, Samples, decode, read, resample
+    from overtone.audio._read import MAX_BYTES, MAX_SECONDS, Samples, decode, read, read_bytes, resample
     from overtone.audio._sound import load_sound, probe, silence
     from overtone.audio._wav import encode_wav
     from overtone.audio.check import Finding, check_folder
@@ -27,11 +28,13 @@ __all__ = [
     "encode_wav",
     "level",
     "load_sound",
+    "manifest_hashes",
     "measure",
     "media_type",
     "mix",
     "probe",
     "read",
+    "read_bytes",
     "resample",
     "silence",
 ]
@@ -43,6 +46,7 @@ _HOME = {
     "encode_wav": "_wav",
     "level": "_mix",
     "load_sound": "_sound",
+    "manifest_hashes": "_manifest",
     "measure": "_measure",
     "media_type": "_kind",
     "mix": "_mix",

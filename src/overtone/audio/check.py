@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from msgspec import Struct
 
+from overtone.audio._manifest import FILE, LEFT_OUT, manifest_hashes
 from overtone.audio._measure import clipped_share
 from overtone.audio._read import decode, read_bytes
 from overtone.audio._references import SUFFIXES, Labels, read_labels
@@ -41,13 +42,15 @@ class _Heard(Struct, frozen=True):
     findings: tuple[Finding, ...]
     rate: int = 0
     content: bytes = b""
+    digest: str = ""  # SHA-256 of the file, where a manifest lists it
 
 
 def check_folder(root: Path) -> list[Finding]:
     """Everything found in `root` and below, errors first. Raises DataError when `root` is no folder.
 
     Each sound is decoded. Where EchoMind's script and question files lie in the folder, every sound they name is looked
-    for. Hidden folders are passed over; links that leave the folder are errors.
+    for. Where a built set's manifest lies in the folder, every file that it lists must have the SHA-256 given there.
+    Hidden folders are passed over; links that leave the folder are errors.
     """
     if not root.is_dir():
         raise DataError(f"{shown(str(root))} is not a folder; name the folder that holds the sounds")
@@ -56,14 +59,16 @@ def check_folder(root: Path) -> list[Finding]:
     found += [_finding("error", "unreadable", name, f"this JSON cannot be used: {why}") for name, why in labels.broken]
     found += [_finding("error", "language", name, f"wrong language: {why}") for name, why in labels.bad_tags]
     sounds = [name for name in files if name.lower().endswith(SUFFIXES)]
+    listed = manifest_hashes(root)
     # Decoding and hashing release the interpreter's lock, so a few threads help even a small machine.
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
-        heard = dict(zip(sounds, pool.map(lambda name: _listen(root, name), sounds), strict=True))
+        heard = dict(zip(sounds, pool.map(lambda name: _listen(root, name, name in listed), sounds), strict=True))
     for one in heard.values():
         found += one.findings
     found += _mixed_rates(heard)
     found += _doubles(heard)
-    found += _missing(root, labels, sounds)
+    found += (missing := _missing(root, labels, sounds))
+    found += _changed(listed, heard, {*files, *(f.path for f in missing)})
     found += _unlabelled(labels, sounds)
     return sorted(found, key=lambda f: (SEVERITIES.index(f.severity), f.code, f.path))
 
@@ -95,11 +100,13 @@ def _walk(root: Path) -> tuple[list[str], list[Finding]]:
     return sorted(files), found
 
 
-def _listen(root: Path, name: str) -> _Heard:
-    """Decode one file and judge it by itself."""
+def _listen(root: Path, name: str, hashed: bool = False) -> _Heard:
+    """Decode one file and judge it by itself; `hashed` also takes the SHA-256 of its bytes."""
     found: list[Finding] = []
+    digest = ""
     try:
         data = read_bytes(root / name)
+        digest = sha256(data).hexdigest() if hashed else ""
         if is_wav(data):
             wav = parse_wav(data, name)
             if wav.streamed:
@@ -108,7 +115,7 @@ def _listen(root: Path, name: str) -> _Heard:
         samples, rate = decode(data, name=name)
     except Fault as fault:
         text = f"{fault.what}; {_ADVICE.get(fault.code, 'make or copy it again')}"
-        return _Heard((*found, _finding("error", fault.code, name, text)))
+        return _Heard((*found, _finding("error", fault.code, name, text)), digest=digest)
     peak, clipped = float(np.abs(samples).max()), clipped_share(samples)
     if peak < _SILENT_PEAK:
         text = "silent: its peak lies below -60 dBFS; record or make it again"
@@ -120,7 +127,7 @@ def _listen(root: Path, name: str) -> _Heard:
         text = f"its rate of {rate} Hz is below {_LOWEST_RATE} Hz, too low for speech; make it again at 16000 or more"
         found.append(_finding("error", "wrong-rate", name, text))
     content = blake2b(samples.data, digest_size=16, key=rate.to_bytes(4, "little")).digest()
-    return _Heard(tuple(found), rate, content)
+    return _Heard(tuple(found), rate, content, digest)
 
 
 _ADVICE = {
@@ -147,6 +154,24 @@ def _doubles(heard: dict[str, _Heard]) -> list[Finding]:
         if one.content and first.setdefault(one.content, name) != name:
             text = f"the same sound as {shown(first[one.content])}; keep one, or correct whichever was meant to differ"
             found.append(_finding("warning", "duplicate", name, text))
+    return found
+
+
+def _changed(listed: dict[str, str], heard: dict[str, _Heard], known: set[str]) -> list[Finding]:
+    """Files that are not what the manifest of the built set lists; `known` are there, or reported as missing."""
+    owner = {digest: name for name, digest in listed.items()}
+    found = []
+    for name, wanted in listed.items():
+        if name not in known:
+            if name.startswith(LEFT_OUT):  # sounds that failed a gate: a copy of the set may do without them
+                continue
+            text = f"{FILE} lists it, but it is not there; build the set again, or copy it again"
+            found.append(_finding("error", "missing", name, text))
+        elif name in heard and heard[name].digest and heard[name].digest != wanted:
+            other = owner.get(heard[name].digest)
+            what = f"it holds the sound of {shown(other)}" if other else "its SHA-256 differs"
+            text = f"not the file that {FILE} lists: {what}; build the set again, or copy it again"
+            found.append(_finding("error", "changed", name, text))
     return found
 
 

@@ -21,7 +21,7 @@ _SHOWN = 20  # details per kind of finding; --json gives all
 def add(parser: argparse.ArgumentParser) -> None:
     """The two sub-commands and their flags."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="list what is empty, cut, silent, clipped, missing, doubled or unlabelled")
+    check = actions.add_parser("check", help="list broken, silent, missing, changed, doubled or unlabelled clips")
     check.add_argument("folder", metavar="DIR", type=Path, help="any folder of sounds, or a benchmark's data folder")
     check.add_argument("--json", action="store_true", help="print every finding as JSON")
     check.add_argument(

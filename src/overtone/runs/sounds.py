@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 
-from overtone.audio import load_sound, silence
+from overtone.audio import load_sound, manifest_hashes, read_bytes, silence
 from overtone.errors import DataError, ModelFailure, StoreError
-from overtone.paths import inside
+from overtone.paths import inside, shown
 from overtone.runs.store import Store
 from overtone.schema import Clip, Sound
 from overtone.spec import Spec
 
+log = logging.getLogger("overtone")
 CACHE_BYTES = 32_000_000
 OWN_RATE = "sent at their own rate"
 EARLIER_LIMIT = 24_000  # Hz: runs that do not store how their clips were sent resampled those above this rate
@@ -40,7 +43,9 @@ def sent_rates(meta: Mapping[str, str]) -> tuple[int | None, int | None]:
 class Sounds:
     """Clip → Sound, through a cache bounded in bytes; every clip's hash is kept in the store and compared.
 
-    Clips keep their own rate unless `rate` is given, or the run was started when all were limited to EARLIER_LIMIT.
+    Where a manifest lies beside the clips, each file is also compared with the SHA-256 that it lists; the first that
+    differs gives a warning. Clips keep their own rate unless `rate` is given, or the run was started when all were
+    limited to EARLIER_LIMIT.
     """
 
     def __init__(self, root: Path, store: Store, rate: int | None = None) -> None:
@@ -49,6 +54,7 @@ class Sounds:
         self.rate = rate
         self.max_rate = EARLIER_LIMIT if store.meta().get("clips") == EARLIER else None
         self._known = store.clips()
+        self._listed = manifest_hashes(root)
         self._cache: OrderedDict[str, Sound] = OrderedDict()
         self._bytes = 0
 
@@ -77,7 +83,18 @@ class Sounds:
         return silence(seconds, self.rate) if self.rate else silence(seconds)
 
     def _load(self, path: Path, name: str) -> Sound:
-        return load_sound(path, rate=self.rate, max_rate=self.max_rate, name=name)
+        data = read_bytes(path, name=name)
+        sound = load_sound(data, rate=self.rate, max_rate=self.max_rate, name=name)
+        wanted = self._listed.get(name)
+        if wanted and wanted != (sound.sha256 if sound.wav is data else hashlib.sha256(data).hexdigest()):
+            self._listed = {}  # one warning: `overtone data check` lists all files
+            warning = (
+                f"The clip {name} is not the file that the set's manifest.json lists (its SHA-256 differs), and others "
+                f"may differ too. Their labels may be wrong. Run: overtone data check {self.root}"
+            )
+            log.warning(shown(warning))
+            self.store.add_event("warning", warning)
+        return sound
 
     def _check(self, path: str, sound: Sound, size: int, mtime_ns: int) -> None:
         known = self._known.get(path)

@@ -1,0 +1,38 @@
+"""The SHA-256 of each sound of a built set, as its manifest lists them: a clip that was changed or exchanged decodes as
+well as the right one, so only its hash shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from overtone.errors import DataError
+from overtone.paths import read_plain
+
+FILE = "manifest.json"
+LEFT_OUT = "left_out/"  # where sounds lie that failed a gate
+_MAX_BYTES = 500_000_000
+
+
+class _Clip(Struct, frozen=True):
+    path: str
+    sha256: str
+
+
+class _Manifest(Struct, frozen=True):
+    clips: tuple[_Clip, ...] = ()
+
+
+def manifest_hashes(root: Path) -> dict[str, str]:
+    """Return path → SHA-256 of the files that `manifest.json` in `root` lists. Empty where there is no manifest, or one
+    of another form: other people's data may hold a file of that name."""
+    path = root / FILE
+    if not path.is_file():
+        return {}
+    try:
+        found = msgspec.json.decode(read_plain(path, _MAX_BYTES), type=_Manifest)
+    except (DataError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+        return {}
+    return {clip.path: clip.sha256 for clip in found.clips}
