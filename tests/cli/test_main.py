@@ -16,8 +16,8 @@ import pytest
 
 from overtone.cli import main
 from overtone.runs.store import Store
-from overtone.schema import Reply
-from tests.runs.test_store import filled
+from overtone.schema import Option, Reply
+from tests.runs.test_store import filled, item
 from tests.servers import OpenAIServer
 
 
@@ -199,6 +199,52 @@ def test_jsonl_and_parquet_hold_every_reply_as_it_was(tmp_path: Path) -> None:
     assert [row["text"] for row in rows] == HOSTILE
     assert main(["export", str(run), "--format", "parquet"]) == 0
     assert pyarrow.parquet.read_table(run / "replies.parquet")["text"].to_pylist() == HOSTILE
+
+
+def two_conditions(folder: Path) -> Path:
+    items = [item(n, task="choose", options=(Option("A", "yes"), Option("B", "no")), gold="A") for n in range(2)]
+    with Store.create(folder) as store:
+        store.plan([(one, ("zero/audio", "enhance/audio")) for one in items], 1)
+        for ask in store.open_asks(0, 99):
+            text = "B" if ask.item.case.endswith("0/target") else "who knows"
+            store.add_reply(ask, 0, Reply(text), sent=b"[]", latency=0.1, attempts=1)
+    return folder
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_export_writes_one_condition_and_refuses_one_that_the_run_does_not_have(
+    tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = two_conditions(tmp_path / "run")
+    assert main(["export", str(run), "--format", form]) == 0
+    assert main(["export", str(run), "--format", form, "--condition", "enhance/audio"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("4 rows") and "\n2 rows" in printed
+    assert main(["export", str(run), "--format", form, "--condition", "enhance/audios"]) == 2
+    error = capsys.readouterr().err
+    assert "did you mean 'enhance/audio'" in error and "zero/audio" in error
+
+
+def test_export_takes_the_format_from_the_ending_and_refuses_flags_that_it_would_ignore(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = str(two_conditions(tmp_path / "run"))
+    assert main(["export", run, "-o", str(tmp_path / "x.csv")]) == 0
+    assert (tmp_path / "x.csv").read_text().startswith("item,condition")
+    assert main(["export", run, "-o", str(tmp_path / "x.docx")]) == 2
+    assert main(["export", run, "--format", "csv", "-o", str(tmp_path / "x.jsonl")]) == 2
+    assert main(["export", run, "--by", "semsim", "--hold-out", "0.2"]) == 2
+    assert "--by, --hold-out: only for --format preferences" in capsys.readouterr().err
+    assert not (tmp_path / "x.docx").exists() and not (tmp_path / "x.jsonl").exists()
+
+
+def test_export_names_the_letter_that_was_read_and_how(tmp_path: Path) -> None:
+    run = two_conditions(tmp_path / "run")
+    assert main(["score", str(run), "--metric", "choice"]) == 0
+    assert main(["export", str(run), "--condition", "zero/audio"]) == 0
+    rows = [msgspec.json.decode(line) for line in (run / "replies.jsonl").read_bytes().splitlines()]
+    assert [(row["answer"], row["read_by"]) for row in rows] == [("B", "rules"), ("", "rules")]
+    assert rows[0]["answer_status"] == "parsed" and rows[1]["answer_status"] not in ("", "parsed")
 
 
 def test_list_shows_each_room_without_importing_it() -> None:

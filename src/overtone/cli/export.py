@@ -12,40 +12,53 @@ if TYPE_CHECKING:
     from overtone.arena.preferences import Found
 
 FORMATS = ("jsonl", "csv", "parquet", "predictions", "preferences")
+ENDINGS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="a run's folder; of preferences also several")
-    parser.add_argument("--format", choices=FORMATS, default="jsonl")
-    parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="where to (RUN/replies.FORMAT)")
-    parser.add_argument("--condition", metavar="NAME", help="which, where the run has several")
+    parser.add_argument("--format", choices=FORMATS, help="(default: by the ending of FILE, else jsonl)")
+    parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="file to write (default: RUN/replies.FORMAT)")
+    parser.add_argument("--condition", metavar="NAME", help="only replies under this condition, e.g. enhance/audio")
+    _add_pair_flags(parser)
+
+
+def _add_pair_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of preferences, and remember them: any other format refuses them."""
     pairs = parser.add_argument_group("of preferences")
-    pairs.add_argument("--arena", metavar="DIR", type=Path, help="votes of people and judges, from `overtone arena`")
-    pairs.add_argument(
-        "--votes", metavar="FILE", type=Path, action="append", default=[], help="people's votes; several"
-    )
-    pairs.add_argument("--by", metavar="METRIC", action="append", default=[],
-                       help="a score that prefers, e.g. cctxfit@gpt-4o or semsim; each is a voter")  # fmt: skip
-    pairs.add_argument("--margin", metavar="[METRIC=]X", action="append", default=[],
-                       help="least difference of a score, in its units (a judge's: 1)")  # fmt: skip
-    pairs.add_argument("--rubric", metavar="NAME", default="pair", help="of the judges' votes: pair or pair-voice")
-    pairs.add_argument("--only", choices=("people", "judges", "scores"), help="count these voters alone")
-    pairs.add_argument("--voters", metavar="N", type=int, default=2, help="at least so many on a pair (2)")
-    pairs.add_argument("--agreement", metavar="SHARE", type=float, default=2 / 3,
-                       help="of the voters that prefer the same reply, ties counted against it (0.67)")  # fmt: skip
-    pairs.add_argument("--per-item", metavar="N", type=int, default=1, help="pairs of one item at most (1)")
-    pairs.add_argument(
-        "--hold-out", metavar="SHARE", type=float, default=0.0, help="of the scripts, in another file (0)"
-    )
-    pairs.add_argument("--source", metavar="NAME", default="all",
-                       help="replies to clips of this source: synthesis, human, … (default: all)")  # fmt: skip
-    pairs.add_argument(
-        "--pack", metavar="DIR", type=Path, help="the pairs with their clips as well, as training reads them"
-    )
-    pairs.add_argument(
-        "--licence", metavar="ID", default="unknown", help="of clips and replies together, e.g. CC-BY-4.0"
-    )
-    pairs.add_argument("--seed", metavar="N", type=int, default=0, help="of what is held out (0)")
+    flag = pairs.add_argument
+    flags = [
+        flag("--arena", metavar="DIR", type=Path, help="votes of people and judges, from `overtone arena`"),
+        flag("--votes", metavar="FILE", type=Path, action="append", default=[], help="people's votes; several"),
+        flag("--by", metavar="METRIC", action="append", default=[],
+             help="a score that prefers, e.g. cctxfit@gpt-4o or semsim; each is a voter"),
+        flag("--margin", metavar="[METRIC=]X", action="append", default=[],
+             help="least difference of a score, in its units (a judge's: 1)"),
+        flag("--rubric", metavar="NAME", default="pair", help="of the judges' votes: pair or pair-voice"),
+        flag("--only", choices=("people", "judges", "scores"), help="count these voters alone"),
+        flag("--voters", metavar="N", type=int, default=2, help="at least so many on a pair (2)"),
+        flag("--agreement", metavar="SHARE", type=float, default=2 / 3,
+             help="of the voters that prefer the same reply, ties counted against it (0.67)"),
+        flag("--per-item", metavar="N", type=int, default=1, help="pairs of one item at most (1)"),
+        flag("--hold-out", metavar="SHARE", type=float, default=0.0, help="of the scripts, in another file (0)"),
+        flag("--source", metavar="NAME", default="all",
+             help="replies to clips of this source: synthesis, human, … (default: all)"),
+        flag("--pack", metavar="DIR", type=Path, help="the pairs with their clips as well, as training reads them"),
+        flag("--licence", metavar="ID", default="unknown", help="of clips and replies together, e.g. CC-BY-4.0"),
+        flag("--seed", metavar="N", type=int, default=0, help="of what is held out (0)"),
+    ]  # fmt: skip
+    parser.set_defaults(pair_flags=[(action.option_strings[0], action.dest, action.default) for action in flags])
+
+
+def _format(args: argparse.Namespace) -> str:
+    """The format that is asked for. Raises UsageError where the file's ending is that of another one."""
+    by_ending = ENDINGS.get(args.out.suffix.lower()) if args.out else None
+    form: str = args.format or by_ending or "jsonl"
+    if args.out and not args.format and not by_ending:
+        raise UsageError(f"{args.out}: name a file that ends in {', '.join(ENDINGS)}, or give --format")
+    if by_ending and form in ENDINGS.values() and by_ending != form:
+        raise UsageError(f"{args.out}: the ending is that of {by_ending}, but --format is {form}; change one of them")
+    return form
 
 
 def main(args: argparse.Namespace) -> int:
@@ -54,19 +67,22 @@ def main(args: argparse.Namespace) -> int:
     from overtone.runs.export import export, export_predictions
     from overtone.runs.store import Store
 
-    if args.format == "preferences":
+    form = _format(args)
+    if form == "preferences":
         return _preferences(args)
+    if given := [flag for flag, name, default in args.pair_flags if getattr(args, name) != default]:
+        raise UsageError(f"{', '.join(given)}: only for --format preferences, not for {form}")
     if len(args.runs) > 1:
-        raise UsageError(f"--format {args.format} is of one run; several are for --format preferences")
+        raise UsageError(f"--format {form} is of one run; several are for --format preferences")
     run: Path = args.runs[0]
-    suffix = "predictions.json" if args.format == "predictions" else f"replies.{args.format}"
+    suffix = "predictions.json" if form == "predictions" else f"replies.{form}"
     out = args.out or run / suffix
     with Store.read(run) as store:
         try:
-            if args.format == "predictions":
+            if form == "predictions":
                 count = export_predictions(store, out, args.condition)
             else:
-                count = export(store, args.format, out)
+                count = export(store, form, out, args.condition)
         except OSError as error:
             raise StoreError(f"cannot write {out}: {error.strerror}") from None
         read = "readers" in store.meta()

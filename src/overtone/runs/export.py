@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from overtone.languages import is_unspaced, language_of
 from overtone.runs.rows import Beside
 from overtone.runs.store import ANSWERED, FAILED, Store, StoredReply
 from overtone.schema import Score
+from overtone.spec import suggest
 
 FORMATS = ("jsonl", "csv", "parquet")
 ROW_GROUP = 10_000  # rows of a Parquet file that are held in memory at a time
@@ -23,8 +24,8 @@ _FORMULA = "=+-@＝＋－＠"  # some spreadsheets take the wide ones for the na
 _STATES = {ANSWERED: "answered", FAILED: "failed"}
 
 
-def rows(store: Store) -> Iterator[dict[str, Any]]:
-    """One row for each ask and turn: what was asked, what came back, what it scored."""
+def rows(store: Store, condition: str | None = None) -> Iterator[dict[str, Any]]:
+    """One row for each ask and turn: what was asked, what came back, what it scored; all, or those of one condition."""
     replies = Beside((reply.ask, reply) for reply in store.replies())
     failures = Beside((failure.ask, failure) for failure in store.failures())
     scores = Beside(store.scores())
@@ -32,6 +33,8 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
     for ask_id, turn, score in store.turn_scores():
         earlier.setdefault((ask_id, turn), []).append(score)
     for ask, state in store.asks():
+        if condition not in (None, ask.condition):
+            continue
         item = ask.item
         failure = next(iter(failures.of(ask.id)), None)
         last_scores = scores.of(ask.id)
@@ -63,6 +66,7 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
             spoken = item.turns[min(turn, len(item.turns) - 1)]
             reference = spoken.reference or (item.references[0] if item.references else "")
             language = language_of(item.language, reference or spoken.words or item.question)
+            choice = next((s.detail for s in given if s.metric == "accuracy"), None)
             yield {
                 **base,
                 "language": language,
@@ -78,20 +82,25 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
                 "attempts": reply.attempts if reply else (failure.attempts if failure else 0),
                 "input_tokens": reply.usage.input_tokens if reply else 0,
                 "output_tokens": reply.usage.output_tokens if reply else 0,
-                "read_by": next((str(s.detail.get("read_by") or "rules") for s in given if s.metric == "accuracy"), ""),
+                "answer": str((choice or {}).get("answer") or ""),
+                "answer_status": str((choice or {}).get("status") or ""),
+                "read_by": "" if choice is None else str(choice.get("read_by") or "rules"),
                 "scores": {s.metric: s.value for s in given},
                 "signatures": sorted({s.signature for s in given}),
             }
 
 
-def export(store: Store, form: str, out: Path) -> int:
-    """Write the rows; returns how many. In CSV and Parquet each metric is a column `score_<metric>`."""
+def export(store: Store, form: str, out: Path, condition: str | None = None) -> int:
+    """Write the rows, all or those of one condition; returns how many. In CSV and Parquet each metric is a column
+    `score_<metric>`. Raises UsageError for a condition that the run does not have."""
+    if condition is not None:
+        _check_condition(condition, {ask.condition for ask, _ in store.asks()})
     _check_not_folder(out)
     metrics = store.scored_metrics()
     temporary = out.with_name(out.name + ".part")
     try:
         temporary.unlink(missing_ok=True)  # in a stranger's folder it may be a link to elsewhere
-        count = {"jsonl": _jsonl, "csv": _csv, "parquet": _parquet}[form](store, metrics, temporary)
+        count = {"jsonl": _jsonl, "csv": _csv, "parquet": _parquet}[form](rows(store, condition), metrics, temporary)
         temporary.replace(out)
     finally:
         temporary.unlink(missing_ok=True)
@@ -116,8 +125,8 @@ def export_predictions(store: Store, out: Path, condition: str | None = None) ->
     names = sorted({ask.condition for ask, _ in found})
     if condition is None and len(names) > 1:
         raise UsageError(f"the run has several conditions; name one: --condition {' or --condition '.join(names)}")
-    if condition is not None and condition not in names:
-        raise UsageError(f"the run has no replies under {condition!r}; it has {', '.join(names)}")
+    if condition is not None:
+        _check_condition(condition, set(names))
     _check_not_folder(out)
     made = make(Path(root), [(ask.item, text) for ask, text in found if condition in (None, ask.condition)])
     temporary = out.with_name(out.name + ".part")
@@ -127,10 +136,16 @@ def export_predictions(store: Store, out: Path, condition: str | None = None) ->
     return len(made)
 
 
-def _jsonl(store: Store, metrics: list[str], out: Path) -> int:
+def _check_condition(name: str, known: set[str]) -> None:
+    if name not in known:
+        has = ", ".join(sorted(known)) or "none"
+        raise UsageError(f"the run has no replies under {name!r}{suggest(name, sorted(known))}; it has {has}")
+
+
+def _jsonl(found: Iterable[dict[str, Any]], metrics: list[str], out: Path) -> int:
     count = 0
     with out.open("wb") as file:
-        for row in rows(store):
+        for row in found:
             file.write(msgspec.json.encode(row) + b"\n")
             count += 1
     return count
@@ -141,11 +156,11 @@ def _flat(row: dict[str, Any], metrics: list[str]) -> dict[str, Any]:
     return {**row, **{f"score_{m}": scores.get(m) for m in metrics}, "signatures": "; ".join(signatures)}
 
 
-def _csv(store: Store, metrics: list[str], out: Path) -> int:
+def _csv(found: Iterable[dict[str, Any]], metrics: list[str], out: Path) -> int:
     count = 0
     with out.open("w", newline="", encoding="utf-8") as file:
         writer = None
-        for row in rows(store):
+        for row in found:
             flat = {k: cell(v) for k, v in _flat(row, metrics).items()}
             if writer is None:
                 writer = csv.DictWriter(file, list(flat))
@@ -162,14 +177,14 @@ def cell(value: Any) -> Any:
     return value
 
 
-def _parquet(store: Store, metrics: list[str], out: Path) -> int:
+def _parquet(found: Iterable[dict[str, Any]], metrics: list[str], out: Path) -> int:
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
         raise MissingExtra("Parquet needs pyarrow: pip install 'overtone[export]'") from None
     types = {f"score_{m}": pyarrow.float64() for m in metrics} | {"latency": pyarrow.float64()}
-    stream = (_flat(row, metrics) for row in rows(store))
+    stream = (_flat(row, metrics) for row in found)
     count, writer = 0, None
     try:
         while flat := list(itertools.islice(stream, ROW_GROUP)):
