@@ -56,8 +56,17 @@ def test_each_token_takes_its_best_match_and_markers_have_no_weight(embedder: Mo
 
 
 def test_the_signature_says_which_layer_and_that_values_are_raw(embedder: ModuleType) -> None:
-    expected = f"bertscore|v2|f1|layer:{LAYER}|idf:no|rescaled:no|tokens:512|model:known-states"
+    expected = f"bertscore|v3|f1|layer:{LAYER}|idf:no|rescaled:no|tokens:512|model:known-states"
     assert one("a", "b").signature == expected
+
+
+def test_equal_texts_score_exactly_one(embedder: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    states = {letter: tuple(rng.normal(size=384)) for letter in "[]abc"}
+    monkeypatch.setitem(globals(), "VECTORS", states)
+    for text in ("a", "ab", "abc", "cabbac"):
+        score = one(text, text)
+        assert (score.value, score.detail["precision"], score.detail["recall"]) == (1.0, 1.0, 1.0)
 
 
 def test_an_empty_reply_has_zero_and_no_reference_is_unscored(embedder: ModuleType) -> None:

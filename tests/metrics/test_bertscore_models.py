@@ -50,7 +50,7 @@ def test_any_model_gives_the_librarys_numbers_raw_and_rescaled(tiny: Path) -> No
         assert len(theirs) == 90 and theirs.std() > 0.1
         assert np.abs(ours - theirs).max() < 1e-4
         (signature,) = {s.signature for s in found}
-        assert signature.startswith("bertscore|v2|f1|layer:2|idf:no|rescaled:")
+        assert signature.startswith("bertscore|v3|f1|layer:2|idf:no|rescaled:")
         assert "|tokens:48|model:tiny-bert@" in signature
         assert ("rescaled:no" in signature) == (kind == "raw")
 

@@ -35,7 +35,23 @@ def test_the_value_is_the_cosine_with_the_first_reference(embedder: ModuleType) 
     of = item("converse", references=("same", "far"))
     rows = load().score([answered(of, text) for text in ("same", "near", "far", " near\n")])
     assert [row[0].value for row in rows] == pytest.approx([1.0, 0.6, 0.0, 0.6])
-    assert rows[0][0].signature == "semsim|v2|cosine|lang:en|embedder:known-vectors"
+    assert rows[0][0].signature == "semsim|v3|cosine|lang:en|embedder:known-vectors"
+
+
+def test_equal_texts_score_exactly_one_and_nothing_leaves_the_scale(
+    embedder: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    rows = {f"text {n}": row for n, row in enumerate(rng.normal(size=(60, 384)).astype(np.float32))}
+    rows |= {f"again {n}": rows[f"text {n}"] * np.float32(1 + 1e-7) for n in range(30)}
+    rows |= {f"opposite {n}": -rows[f"text {n}"] for n in range(30)}
+    monkeypatch.setattr(embedder, "embed", lambda texts: np.array([rows[t] for t in texts]))
+    of = [item("converse", references=(f"text {n}",)) for n in range(30)]
+    same = load().score([answered(of[n], f"text {n}") for n in range(30)])
+    near = load().score([answered(of[n], f"again {n}") for n in range(30)])
+    assert {row[0].value for row in (*same, *near)} == {1.0}
+    opposite = load().score([answered(of[n], f"opposite {n}") for n in range(30)])
+    assert all(row[0].value is not None and -1.0 <= row[0].value < -0.999 for row in opposite)
 
 
 def test_an_empty_reply_has_zero_and_no_reference_is_unscored(embedder: ModuleType) -> None:

@@ -91,7 +91,10 @@ def test_what_does_not_vary_has_no_correlation() -> None:
         assert math.isnan(measure([1, 1, 1], [1, 2, 3]))
         assert math.isnan(measure([0.1] * 3, [1, 2, 3]))
         assert math.isnan(measure([1], [2])) and math.isnan(measure([], []))
+        assert math.isnan(measure([1.0000000000000002, 0.9999999999999998, 1.0], [1, 2, 3])), "rounding noise"
+        assert math.isnan(measure([1, 2, 3], [0.7, 0.7 + 1e-8, 0.7 - 1e-8])), "rounding noise"
     assert math.isnan(partial([1, 2, 4], [3, 1, 2], [2, 4, 8]))
+    assert math.isnan(partial([1, 1 - 1e-15, 1 + 1e-15, 1], [3, 1, 2, 5], [2, 4, 1, 1], ranked=True))
 
 
 def test_very_small_and_very_large_numbers_are_no_trouble() -> None:

@@ -128,3 +128,15 @@ def test_where_nothing_varies_or_nothing_is_there_no_number_is_given() -> None:
         nested.pearson([1, 2], [1], [0, 0], [0, 0], seed=1)
     with pytest.raises(ValueError, match="not finite"):
         nested.spearman([1, math.nan], [1, 2], [0, 0], [0, 0])
+
+
+def test_rounding_noise_is_no_variation_in_any_of_the_coefficients() -> None:
+    rng = np.random.default_rng(5)
+    noise, real = 1.0 + rng.integers(-2, 3, 40) * 2.3e-16, rng.normal(size=40)
+    groups, clusters = [n % 2 for n in range(40)], [n // 2 for n in range(40)]
+    assert math.isnan(nested.pearson(noise, real, groups, clusters, seed=1).value)
+    assert math.isnan(nested.spearman(real, noise, groups, clusters).value)
+    assert all(math.isnan(found.value) for found in nested.across(noise, real, clusters, seed=1))
+    places = [np.arange(40) % 2, np.arange(40) % 5, np.arange(40) // 2]
+    sides = [nested.Means(x, *places, (2, 5, 20), seed=1, draws=50) for x in (noise, real)]  # type: ignore[arg-type]
+    assert all(math.isnan(found.value) for found in nested.of_means(*sides, 10, 20))

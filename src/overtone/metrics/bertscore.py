@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 from overtone.errors import OvertoneError, UsageError
 from overtone.metrics import Answered
 from overtone.metrics._helper import Helper
+from overtone.metrics._likeness import likeness
 from overtone.metrics._limits import english_only
 from overtone.paths import user_path
 from overtone.schema import Item, Score
 
-VERSION = 2
+VERSION = 3
 LAYER = 6  # the last of MiniLM's six
 LONGEST = 512  # tokens; what the tokenizer of these weights says, and the library therefore reads
 NAME = f"bertscore|v{VERSION}|f1|layer:{LAYER}|idf:no|rescaled:no|tokens:{LONGEST}"
@@ -175,12 +176,18 @@ class BertScore:
         return f"bertscore|v{VERSION}|f1|{how}|model:{model.replace('|', '_')}"
 
 
+def _on_scale(found: Match) -> Match:
+    """The match without what rounding adds to its cosines."""
+    both = (likeness(found.precision), likeness(found.recall))
+    return Match(*both, likeness(found.f1), found.reply_tokens, found.reference_tokens)
+
+
 def _score(signature: str, found: Match | None, baseline: Baseline) -> Score:
     if found is None:
         return Score("bertscore", signature, None, "no reference")
     if not found.reference_tokens:
         return Score("bertscore", signature, None, "no token in the reference")
-    value = baseline.rescale(found)
+    value = baseline.rescale(_on_scale(found))
     detail: dict[str, float | int | str | None] = {
         "precision": value.precision,
         "recall": value.recall,

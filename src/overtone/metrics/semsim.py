@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from overtone.errors import MissingExtra
 from overtone.metrics import Answered
+from overtone.metrics._likeness import likeness
 from overtone.metrics._limits import english_only
 from overtone.schema import Item, Score
 
-VERSION = 2
+VERSION = 3
 NAME = f"semsim|v{VERSION}|cosine|lang:en"
 EMBEDDER = "the embedder all-MiniLM-L6-v2"
 
@@ -56,7 +57,7 @@ class SemanticSimilarity:
             elif not reply:
                 out.append([Score("semsim", signature, 0.0, "", {"empty": 1})])
             else:
-                out.append([Score("semsim", signature, float(at[reply] @ at[reference]))])
+                out.append([Score("semsim", signature, likeness(float(at[reply] @ at[reference])))])
         return out
 
 

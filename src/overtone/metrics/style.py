@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from overtone.errors import MissingExtra
 from overtone.metrics import Answered
+from overtone.metrics._likeness import likeness
 from overtone.metrics._limits import english_only
 from overtone.metrics.semsim import EMBEDDER, vectors
 from overtone.schema import Item, Score
 
-VERSION = 2
+VERSION = 3
 NAME = f"style_margin|v{VERSION}|cosine|lang:en"
 STYLES = ("target", "alternative", "neutral")
 
@@ -61,7 +62,8 @@ class Style:
 
 
 def _cosine(at: dict[str, NDArray[np.float64]], reply: str, reference: str) -> float:
-    return float(at[reply] @ at[reference]) if reply else 0.0  # an empty reply says nothing, to no reference
+    # An empty reply is like no reference.
+    return likeness(float(at[reply] @ at[reference])) if reply else 0.0
 
 
 def _margin(style: str, similar: dict[str, float], signature: str, empty: bool) -> Score:

@@ -1,7 +1,7 @@
 """How far two numbers go together: Pearson's r, Spearman's ρ, Kendall's τ-b, and what is left with others held fixed.
 
-All are NaN where they are not defined: fewer than two rows, or a side that does not vary. Intervals that respect
-clusters come from `bootstrap.clustered`.
+All are NaN where they are not defined: fewer than two rows, or a side that does not vary: its values differ by no more
+than rounding does. Intervals that respect clusters come from `bootstrap.clustered`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from overtone.stats.cluster import Numbers
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
+STILL = 1e-6  # of a side's largest value: a smaller spread is rounding noise
 _NOTHING_LEFT = 1e-20  # of a side's squares, once the others are taken out: what rounding leaves
 
 
@@ -30,19 +31,17 @@ def pearson(a: Numbers, b: Numbers) -> float:
 def spearman(a: Numbers, b: Numbers) -> float:
     """Spearman's ρ: Pearson's r of the mid-ranks, so that equal values share their ranks."""
     x, y = _pair(a, b)
-    return _pearson(_ranks(x), _ranks(y))
+    return _pearson(_ranks(x), _ranks(y)) if _varies(x) and _varies(y) else math.nan
 
 
 def kendall(a: Numbers, b: Numbers) -> float:
     """Kendall's τ-b: pairs in the same order minus pairs in the opposite one, corrected for ties; n log n steps."""
     x, y = _pair(a, b)
-    if x.size < 2:
+    if not _varies(x) or not _varies(y):
         return math.nan
     first, second = _codes(x), _codes(y)
     pairs = x.size * (x.size - 1) // 2
     tied_first, tied_second = _tied(first), _tied(second)
-    if pairs in (tied_first, tied_second):
-        return math.nan
     tied_both = _tied(_codes(first * (second.max() + 1) + second))
     opposite = _inversions(second[np.lexsort((second, first))])
     same_minus_opposite = pairs - tied_first - tied_second + tied_both - 2 * opposite
@@ -75,11 +74,11 @@ def partial(a: Numbers, b: Numbers, given: Sequence[Numbers] | Numbers | Array, 
         raise ValueError(f"{x.size} rows, but what is held fixed has {others.shape[-1]}; give one number for every row")
     if not np.isfinite(others).all():
         raise ValueError("a number held fixed is not finite; leave such rows out before correlating")
+    if not _varies(x) or not _varies(y):
+        return math.nan
     if ranked:
         x, y = _ranks(x), _ranks(y)
         others = np.stack([_ranks(row) for row in others])
-    if not _varies(x) or not _varies(y):
-        return math.nan
     centred = [side - side.mean() for side in (x, y)]
     fixed = others - others.mean(1, keepdims=True)
     scales = np.sqrt((fixed**2).sum(1, keepdims=True))
@@ -111,7 +110,8 @@ def _bounded(r: float) -> float:
 
 
 def _varies(x: Array) -> bool:
-    return x.size > 1 and bool(x.max() > x.min()) and bool(np.abs(x - x.mean()).max() > 0)
+    """Whether the values differ by more than rounding does."""
+    return x.size > 1 and bool(x.max() - x.min() > STILL * np.abs(x).max())
 
 
 def _ranks(x: Array) -> Array:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from overtone.stats import bootstrap
 from overtone.stats.cluster import Interval, Labels, Numbers, codes, normal_quantile, student_quantile
+from overtone.stats.correlation import STILL
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -144,7 +145,7 @@ class Means:
             rows = np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)
             out[at : at + len(rows), used] = rows
             at += len(rows)
-        self.all: Array = out.reshape(1 + draws, many, wide)
+        self.all: Array = _steady_cells(out.reshape(1 + draws, many, wide))
         self.known = ~np.isnan(self.all)
         self._ranked: Array | None = None
 
@@ -182,6 +183,15 @@ def of_means(a: Means, b: Means, rows: int, clusters: int, *, level: float = 0.9
         low, high = min(value, math.tanh(centre - half)), max(value, math.tanh(centre + half))
         found.append(Interval(value, error, low, high, rows, clusters))
     return found[0], found[1]
+
+
+def _steady_cells(means: Array) -> Array:
+    """`_steady` of the cells of each draw and group; NaN stays."""
+    none = np.isnan(means)
+    low = np.where(none, np.inf, means).min(2, keepdims=True)
+    high = np.where(none, -np.inf, means).max(2, keepdims=True)
+    still = high - low <= STILL * np.maximum(np.abs(low), np.abs(high))
+    return np.where(still & ~none, low, means)
 
 
 def _within(x: Array, y: Array, known: npt.NDArray[np.bool_]) -> Array:
@@ -262,4 +272,17 @@ def _rows(
         )
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError("a number is not finite; leave unscored rows out before correlating")
-    return x, y, _codes(groups), _codes(clusters)
+    of = _codes(groups)
+    return _steady(x, of), _steady(y, of), of, _codes(clusters)
+
+
+def _steady(x: Array, g: Codes) -> Array:
+    """The values, those of a group whose spread is no more than rounding noise made equal."""
+    if not x.size:
+        return x
+    many = int(g.max()) + 1
+    low, high = np.full(many, np.inf), np.full(many, -np.inf)
+    np.minimum.at(low, g, x)
+    np.maximum.at(high, g, x)
+    still = high - low <= STILL * np.maximum(np.abs(low), np.abs(high))
+    return np.where(still[g], low[g], x)
