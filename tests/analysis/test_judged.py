@@ -81,6 +81,41 @@ def test_the_panel_is_the_mean_of_replies_that_all_judges_scored(tmp_path: Path)
     assert trouble.reasons == {"unread: seven": 1}
 
 
+def told(name: str, value: float | None, reason: str = "", **detail: int) -> Score:
+    return Score(name, f"{name}|v1", value, reason, {"draws": 1, **detail})
+
+
+def test_only_verdicts_that_came_and_could_not_be_read_are_unread(tmp_path: Path) -> None:
+    make = Maker(tmp_path)
+    scores = [
+        told("ves@a", None, "the answer is empty", unread=1, missing=0, skipped=0),
+        told("ves@a", None, "the reply has no audio", unread=0, missing=0, skipped=1),
+        told("ves@a", None, "not judged: its budget of 3 requests is spent", unread=0, missing=1, skipped=0),
+        # as earlier runs hold them
+        told("ves@a", None, "the reply has no audio", unread=1),
+        told("ves@a", None, "not judged: its budget of 3 requests is spent", unread=1),
+        told("ves@a", None, "the judge did not answer: timeout", unread=1),
+        told("ves@a", None, "the answer is empty", unread=1),
+        told("ves@a", 4.0),
+    ]
+    for number, one in enumerate(scores):
+        make.answered(talk(f"s{number}", "target"), "x", one)
+    summary, _ = found(make)
+    (trouble,) = summary.troubles
+    assert (trouble.unscored, trouble.unread, trouble.missing, trouble.skipped) == (7, 2, 3, 2)
+
+
+def test_agreement_says_how_many_replies_each_judge_rated_where_that_differs(tmp_path: Path) -> None:
+    make = Maker(tmp_path)
+    for number in range(6):
+        third = (score("ves@c", 3),) if number < 2 else ()
+        make.answered(talk(f"s{number}", "target"), "x", score("ves@a", 1 + number % 5), score("ves@b", 2), *third)
+    summary, _ = found(make)
+    (row,) = summary.agreement
+    assert (row.alpha.scored, row.alpha.asked) == (6, 6)
+    assert row.alpha.note == "replies rated: a 6, b 6, c 2"
+
+
 def test_one_judge_is_no_panel(tmp_path: Path) -> None:
     make = Maker(tmp_path)
     make.answered(talk("s1", "target"), "x", score("ves@a", 5))

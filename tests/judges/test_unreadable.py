@@ -13,10 +13,11 @@ from overtone.analysis import named
 from overtone.analysis.reading import open_run
 from overtone.analysis.summary import summarise_reading
 from overtone.cli import main
+from overtone.cli._judges import Judging
 from overtone.judges.cache import Verdicts
 from overtone.judges.forget import forget
 from overtone.judges.over_run import FILE
-from overtone.judges.panel import UNREADABLE
+from overtone.judges.panel import UNREADABLE, Outcome
 from overtone.report.html import write_report
 from overtone.runs.store import Store
 from tests.judges.helpers import reply, sit
@@ -160,3 +161,13 @@ def test_verdicts_of_older_versions_are_forgotten_unless_another_judge_shares_th
     assert forget(finished, "two").verdicts == 8
     with Verdicts(finished / FILE) as verdicts:
         assert verdicts.usage()[0] == 0
+
+
+def test_a_quiet_command_still_reports_verdicts_that_could_not_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    judging = Judging([])
+    judging.told("half", Outcome(asked=10, answered=5, unread=5, requests=15))
+    judging.told("whole", Outcome(asked=10, answered=10, requests=10))
+    judging.warn()
+    error = capsys.readouterr().err
+    assert error.splitlines() == ["overtone: judge half: 5 verdicts, 5 unreadable, 0 missing; 15 requests"]
+    assert judging.exit_code == 0

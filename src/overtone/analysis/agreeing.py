@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 
@@ -82,16 +83,27 @@ def _row(
         return AgreementRow(kind, dimension, who, Estimate(None, None, None, 0, len(units)), None, None, None, 0)
     found = agreement.agreement(table.T, "ordinal", seed=SEED, draws=DRAWS, clusters=[group for _, group in rated])
     known = cluster.Interval(found.alpha, math.nan, found.low, found.high, len(rated), len({g for _, g in rated}))
+    alpha = from_interval(known, found.low, found.high, len(units))
+    if kind == "judges":
+        alpha = msgspec.structs.replace(alpha, note=_coverage(who, [values for values, _ in units]))
     return AgreementRow(
         kind=kind,
         dimension=dimension,
         who=who,
-        alpha=from_interval(known, found.low, found.high, len(units)),
+        alpha=alpha,
         exact=_mean([kappa.exact(a.tolist(), b.tolist()) for a, b in pairs]),
         within_one=None if dimension.share else _mean([kappa.within(a.tolist(), b.tolist()) for a, b in pairs]),
         spearman=_mean([correlation.spearman(a, b) for a, b in pairs]),
         replies=len(rated),
     )
+
+
+def _coverage(judges: Sequence[str], units: Sequence[Sequence[float | None]]) -> str:
+    """How many replies each judge rated, where that differs: n counts replies that at least two of them rated."""
+    counts = [sum(values[place] is not None for values in units) for place in range(len(judges))]
+    if len(set(counts)) < 2:
+        return ""
+    return "replies rated: " + ", ".join(f"{judge} {count}" for judge, count in zip(judges, counts, strict=True))
 
 
 def _mean(values: Sequence[float]) -> float | None:

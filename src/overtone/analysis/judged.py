@@ -19,11 +19,13 @@ from msgspec import Struct
 from overtone.analysis.measures import Estimate, estimate, within
 from overtone.analysis.parts import by_basis
 from overtone.analysis.reading import Answer
-from overtone.schema import STYLES
+from overtone.schema import STYLES, Score
 
 PANEL = ""  # in place of a judge's label
 SPEECH, IMPLICIT, FALSE_CUE = "cspeechrel", "cspeechrel_implicit", "false_cue"
 ORDER = ("cctxfit", "crespnat", "ccolloqdeg", SPEECH, IMPLICIT, "ves", FALSE_CUE)
+_DID_NOT_COME = ("not judged:", "the judge did not answer:")
+_NOT_ASKED = ("the reply has no audio", "there is no sound for", "the benchmark's files do not say")
 _HEARS = re.compile(r"\|hears:([a-z]+)")
 _JUDGE = re.compile(r"\|judge:(.*?)(?:\|temperature:|\|seed:|\|repeats:|\|calls:|\|hears:|$)")
 
@@ -84,7 +86,9 @@ class Trouble(Struct, frozen=True):
     judge: str
     asked: int  # replies with a score of it, valued or not
     unscored: int
-    unread: int  # single answers that could not be read, of replies scored all the same too
+    unread: int  # verdicts that came and could not be read, of replies scored all the same too
+    missing: int  # verdicts that did not come
+    skipped: int  # verdicts that were not asked for: there was nothing to put before the judge
     reasons: dict[str, int]  # why a reply has no value → how often
 
 
@@ -296,8 +300,29 @@ def troubles(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -> 
             for score in found:
                 if score.value is None:
                     reasons[score.reason] = reasons.get(score.reason, 0) + 1
-            unread = sum(n for s in found if isinstance(n := s.detail.get("unread"), int) and n > 0)
-            if reasons or unread:
+            counts = [absent(s) for s in found]
+            unread, missing, skipped = (sum(one[place] for one in counts) for place in range(3))
+            if reasons or unread or missing:
                 most = dict(sorted(reasons.items(), key=lambda kv: (-kv[1], kv[0]))[:3])
-                rows.append(Trouble(dimension, judge, len(found), sum(reasons.values()), unread, most))
+                row = Trouble(dimension, judge, len(found), sum(reasons.values()), unread, missing, skipped, most)
+                rows.append(row)
     return rows
+
+
+def absent(score: Score) -> tuple[int, int, int]:
+    """How many verdicts behind a judge's score could not be read, did not come, and were not asked for.
+
+    Earlier runs count all three as unread; there the reason decides where a reply has no value at all."""
+    unread, missing, skipped = (_count(score.detail.get(name)) for name in ("unread", "missing", "skipped"))
+    if "missing" in score.detail:
+        return unread, missing, skipped
+    unread = max(0, unread - skipped)
+    if score.value is None and score.reason.startswith(_DID_NOT_COME):
+        return 0, unread, skipped
+    if score.value is None and score.reason.startswith(_NOT_ASKED):
+        return 0, 0, skipped + unread
+    return unread, 0, skipped
+
+
+def _count(value: object) -> int:
+    return max(0, value) if isinstance(value, int) else 0

@@ -77,12 +77,13 @@ class Judging:
         return read + [_line(label, outcome) for label, outcome in self.outcomes.items()]
 
     def warn(self) -> None:
-        """Write to stderr which judges and readers failed or gave no verdict: for a command that prints no tables."""
+        """Write to stderr which judges and readers failed, gave no verdict or one that could not be read: for a command
+        that prints no tables."""
         for label, readout in self.readouts.items():
             if _reader_failed(readout):
                 print(f"overtone: {_reader_line(label, readout)}", file=sys.stderr)
         for label, outcome in self.outcomes.items():
-            if outcome.stopped or outcome.failed or outcome.empty:
+            if outcome.stopped or outcome.failed or outcome.unread or outcome.empty:
                 print(f"overtone: {_line(label, outcome)}", file=sys.stderr)
 
     @property

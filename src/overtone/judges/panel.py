@@ -48,9 +48,14 @@ class Skipped(str):
     """Why nothing could be put before a judge, such as a reply without the audio that a rubric asks about."""
 
 
+class Unanswered(str):
+    """Why no verdict came: the judge failed, or was stopped before this one."""
+
+
 class Draw(Struct, frozen=True):
     """One verdict. Of a pair, A is the subject's own A, in whichever order the two were put. `problem` says what could
-    not be read or did not come; `values` then lacks it."""
+    not be read or did not come; `values` then lacks it. `unread` are the dimensions whose verdict came and could not be
+    read."""
 
     repeat: int
     swapped: bool
@@ -58,6 +63,7 @@ class Draw(Struct, frozen=True):
     reasons: dict[str, str]
     problem: str = ""
     skipped: bool = False  # nothing was put before the judge
+    unread: tuple[str, ...] = ()
 
 
 def asked_as(judge: Judge) -> str:
@@ -87,15 +93,17 @@ class Judgement(Struct, frozen=True):
         read = [draw for draw in self.draws if dimension.key in draw.values]
         problems = "; ".join(dict.fromkeys(x.problem for x in self.draws if x.problem))[:1000]
         value = self.value(dimension, least)
+        unread = sum(dimension.key in draw.unread for draw in self.draws)
+        skipped = sum(draw.skipped for draw in self.draws)
         detail: Detail = {
             "why": next((draw.reasons.get(dimension.key, "") for draw in read), ""),
             "values": ",".join(str(draw.values[dimension.key]) for draw in read),
             "draws": len(self.draws),
-            "unread": len(self.draws) - len(read),
+            "unread": unread,
+            "skipped": skipped,
+            "missing": len(self.draws) - len(read) - unread - skipped,
             "problems": problems,
         }
-        if skipped := sum(draw.skipped for draw in self.draws):
-            detail["skipped"] = skipped
         return value, "" if value is not None else problems or f"{len(read)} valid verdicts of {least} wanted", detail
 
 
@@ -167,16 +175,19 @@ class Sitting:
                 values: dict[str, int | str] = {}
                 reasons: dict[str, str] = {}
                 problems: list[str] = []
+                unread: list[str] = []
                 for dimensions in calls:
                     found = await self._verdict(rubric, dimensions, subject, repeat, swapped)
+                    turned = {d.key: twin(d.key) if swapped and d.scale else d.key for d in dimensions}
                     if isinstance(found, str):
                         problems.append(found)
+                        unread += [] if isinstance(found, Skipped | Unanswered) else turned.values()
                     else:
-                        turned = {d.key: twin(d.key) if swapped and d.scale else d.key for d in dimensions}
                         values |= {turned[k]: _SWAPPED.get(v, v) if swapped else v for k, v in found[0].items()}
                         reasons |= {turned[k]: why for k, why in found[1].items()}
                 skipped = not values and all(isinstance(problem, Skipped) for problem in problems)
-                draws.append(Draw(repeat, swapped, values, reasons, "; ".join(dict.fromkeys(problems)), skipped))
+                problem = "; ".join(dict.fromkeys(problems))
+                draws.append(Draw(repeat, swapped, values, reasons, problem, skipped, tuple(unread)))
         return Judgement(subject, rubric.name, self.judge.label, tuple(draws))
 
     async def _verdict(
@@ -199,10 +210,10 @@ class Sitting:
                     text = await self._ask(rubric, contract, subject, messages, key, repeat, attempt)
                 except ModelFailure as failure:
                     self.outcome.failed += 1
-                    return f"the judge did not answer: {failure}"
+                    return Unanswered(f"the judge did not answer: {failure}")
                 except Stopped:
                     self.outcome.failed += 1
-                    return f"not judged: {self._why_stopped(rubric)}"
+                    return Unanswered(f"not judged: {self._why_stopped(rubric)}")
             elif not attempt:
                 self.outcome.cached += 1
             try:

@@ -35,9 +35,14 @@ HINTS = {
     ),
     "agreement": (
         "Over all conditions. Krippendorff’s α for ordinal data: 1 is full agreement, 0 what chance gives; its "
-        "interval by drawing scripts anew. The shares and Spearman’s ρ are means over pairs of judges, or of draws."
+        "interval by drawing scripts anew; n counts replies that at least two judges (or draws) rated. The shares and "
+        "Spearman’s ρ are means over pairs of judges, or of draws."
     ),
-    "troubles": "Replies a judge gave no value, and single answers that could not be read as the rubric asks.",
+    "troubles": (
+        "Replies to which a judge gave no value. Unread: a verdict came and could not be read as the rubric asks. "
+        "Missing: no verdict came, because the judge failed or was stopped. Not asked: there was nothing to judge, "
+        "such as a reply without audio."
+    ),
     "following": (
         "Told offline from meaning alone: each script’s replies against the references of its styles, by sentence "
         "embeddings. Style sensitivity is how much nearer replies are to their own style’s reference than to the "
@@ -251,6 +256,8 @@ def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
             (
                 Cell(kind="text", text=f"{t.unscored:,}", small=f"of {t.asked:,}", key=trouble(run, t, "unscored")),
                 Cell(kind="text", text=f"{t.unread:,}", key=trouble(run, t, "unread")),
+                Cell(kind="text", text=f"{t.missing:,}", key=trouble(run, t, "missing")),
+                Cell(kind="text", text=f"{t.skipped:,}", key=trouble(run, t, "skipped")),
                 Cell(kind="text", text="", small="; ".join(f"{n} × {why}" for why, n in t.reasons.items())),
             ),
         )
@@ -262,7 +269,7 @@ def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
         PartTable("agreement", "How far judges agree", HINTS["agreement"], ("Dimension", "Who"), heads, tuple(agreed)),
         PartTable(
             "troubles", "What judges left open", HINTS["troubles"], ("Dimension", "Judge"),
-            ("No value", "Unread answers", "Most often"), tuple(left),
+            ("No value", "Unread verdicts", "Missing verdicts", "Not asked", "Most often"), tuple(left),
         ),
     )  # fmt: skip
     return [table for table in tables if table.lines]

@@ -198,13 +198,15 @@ def _agreeing(under: Under, told: Fields) -> list[Answer]:
     return [a for a in scope if rated(a) > 1]
 
 
+_ABSENT = ("unread", "missing", "skipped")
+
+
 def _trouble(under: Under, told: Fields) -> Iterator[Answer]:
     for answer in judged.replies_of(under.asked(told)):
         score = answer.scores.get(f"{told['rubric']}@{told['judge']}")
         if score is None:
             continue
-        unread = score.detail.get("unread")
-        if score.value is None if told["read"] == "unscored" else isinstance(unread, int) and unread > 0:
+        if score.value is None if told["read"] == "unscored" else judged.absent(score)[_ABSENT.index(told["read"])]:
             yield answer
 
 
