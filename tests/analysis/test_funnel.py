@@ -281,3 +281,39 @@ def test_every_row_has_its_own_key_and_leads_back_to_its_cases(tmp_path: Path) -
 def test_a_light_reading_is_enough(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", scripts=12, judges=("a",))
     assert funnel(open_run(folder, light=True)) == funnel(open_run(folder))
+
+
+def margins(maker: Maker, script: str, alike: dict[str, dict[str, float]]) -> None:
+    """The reply to each style's clip, by its likeness to the references of all styles."""
+    for style, similar in alike.items():
+        others = [x for name, x in similar.items() if name != style]
+        margin = similar[style] - sum(others) / len(others)
+        detail: dict[str, float | int | str | None] = {f"sim_{name}": x for name, x in similar.items()}
+        case = {"case": f"synthesis/{script}/{style}", "style": style}
+        one = item(f"{script}/{style}/reply", "converse", level=3, category="conversation", script=script, **case)
+        score = Score("style_margin", "style_margin|v3", margin, "", detail)
+        maker.answered(one, "Oh.", score, condition="enhance/audio")
+
+
+def test_replies_that_ignore_the_voice_score_chance_by_the_style_margin(cases: Cases) -> None:
+    rng = np.random.default_rng(3)
+    for number in range(15):
+        similar = dict(zip(("target", "alternative", "neutral"), rng.uniform(size=3).tolist(), strict=True))
+        margins(cases.maker, f"s{number}", {"target": similar, "alternative": similar})
+    found = funnel(cases.read())
+    used = stage(found, "used")
+    assert used.chance is not None and used.corrected is not None
+    assert used.reached.value == pytest.approx(used.chance)
+    assert used.corrected.value == pytest.approx(0.0)
+    (line,) = [s.text for s in sentences(found) if "used it in the reply" in s.text]
+    assert "0 % (" in line and f"a model that ignores the delivery scores {100 * used.chance:.0f} %" in line
+
+
+def test_replies_that_follow_the_voice_pass_beyond_chance_and_a_lone_reply_has_a_half(cases: Cases) -> None:
+    for number in range(12):
+        near = {style: {s: 0.9 if s == style else 0.3 for s in ("target", "alternative")} for style in
+                ("target", "alternative")}  # fmt: skip
+        margins(cases.maker, f"s{number}", near if number else {"target": near["target"]})
+    used = stage(funnel(cases.read()), "used")
+    assert (used.reached.value, used.chance) == (1.0, 0.5)
+    assert used.corrected is not None and used.corrected.value == 1.0

@@ -64,7 +64,7 @@ def test_json_holds_everything_and_each_key_leads_to_cases(runs: list[str], caps
     assert told["runs"][0]["signatures"]["accuracy"]
     second = told["findings"][1]
     assert second["runs"] == [2]
-    assert second["found"]["signature"].startswith("funnel|v1|words:wer<=0.2")
+    assert second["found"]["signature"].startswith("funnel|v2|words:wer<=0.2")
     spoken = [sentence for finding in told["findings"] for sentence in finding["sentences"]]
     keys = [sentence["key"] for sentence in spoken]
     assert all(sentence["key"] or sentence["text"].startswith("Not enough data") for sentence in spoken)

@@ -166,6 +166,8 @@ def sentences(found: Funnel) -> list[Sentence]:
         guessed = ""
         if row.corrected is not None:
             guessed = f", {said.percent(row.corrected)} corrected for guessing"
+            if row.stage == "used":
+                guessed += f" (a model that ignores the delivery scores {100 * (row.chance or 0.0):.0f} %)"
         often = "" if row.cases == row.reached.scored else f", asked {row.reached.scored} times,"
         reached = f"{said.percent(row.reached)} of {row.cases} cases{often} {LABELS[row.stage]}"
         lines.append(Sentence(f"{given}: {reached}{guessed}{_lacking(row)}.", row.key))

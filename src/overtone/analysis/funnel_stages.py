@@ -17,7 +17,7 @@ from overtone.analysis.reading import Answer, Reading, reader
 from overtone.schema import Item
 
 ORDER = ("words", "cue", "reasoned", "used", "sounded")
-VERSION = 1
+VERSION = 2
 MARGIN, VES = "style_margin", "ves"
 
 Key = tuple[str, int]  # case, repeat
@@ -147,6 +147,7 @@ def _table(
     rated: dict[str, Rated],
 ) -> Table:
     keys = list(dict.fromkeys([*replies, *asked]))
+    guessed = {} if SPEECH in rated else _margin_chances(replies, stages)
     sounds = rated.get(VES)
     known = np.full((len(keys), len(ORDER)), np.nan)
     chance = np.full((len(keys), len(ORDER)), np.nan)
@@ -156,6 +157,7 @@ def _table(
             chance[row, 1:3] = told.cue[1], told.reasoned[1]
         if (reply := replies.get(key)) is not None:
             known[row, 3] = _used(reply, stages, rated.get(SPEECH))
+            chance[row, 3] = guessed.get(key, np.nan)
             known[row, 4] = _at_least(sounds(reply), stages.sounded) if sounds is not None else np.nan
     items = [replies[key].item if key in replies else asked[key].item for key in keys]
     has = tuple(bool(x) for x in (~np.isnan(known)).any(axis=0))
@@ -172,6 +174,31 @@ def _used(reply: Answer, stages: Stages, relates: Rated | None) -> float:
         return _at_least(relates(reply), stages.used)
     margin = reply.value(MARGIN)
     return np.nan if margin is None else float(margin > stages.margin)
+
+
+def _margin_chances(replies: dict[Key, Answer], stages: Stages) -> dict[Key, float]:
+    """How likely each reply passes by its style margin where replies do not depend on the voice: the share of the
+    script's replies that would pass in its place. A half where the script has one reply alone."""
+    scripts: dict[tuple[str, int], list[tuple[Key, Answer]]] = {}
+    for key, reply in replies.items():
+        if reply.value(MARGIN) is not None:
+            scripts.setdefault((reply.item.group, key[1]), []).append((key, reply))
+    found = {}
+    for told in scripts.values():
+        for key, reply in told:
+            margins = [_margin(other, reply.item.style) for _, other in told]
+            known = [margin for margin in margins if margin is not None]
+            passed = sum(margin > stages.margin for margin in known)
+            found[key] = passed / len(known) if len(known) > 1 else 0.5
+    return found
+
+
+def _margin(reply: Answer, style: str) -> float | None:
+    """The style margin that a reply would have as the reply to another style's clip of its script."""
+    detail = reply.scores[MARGIN].detail
+    alike = {name: x for name, x in detail.items() if name.startswith("sim_") and isinstance(x, int | float)}
+    own = alike.pop(f"sim_{style}", None)
+    return None if own is None or not alike else own - sum(alike.values()) / len(alike)
 
 
 def _at_least(given: float | None, least: float) -> float:

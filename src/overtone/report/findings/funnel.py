@@ -13,7 +13,8 @@ from overtone.report.table import Cell, Line, PartTable
 BYS = ("overall", "dimension", "style", "cue")
 HINTS = {
     "funnel": (
-        "Of the cases that have a stage, the share that reaches it; the same less what blind guessing gives; how often "
+        "Of the cases that have a stage, the share that reaches it; the same less what blind guessing gives, or less "
+        "what replies that ignore the voice give, where use is told by the style margin; how often "
         "it is reached where the stage before was, and where it was not. A stage matters for the next only where these "
         "two differ. Last: reached together with every stage before. 95 % intervals by script."
     ),
@@ -75,7 +76,7 @@ def _cells(finding: Finding, row: StageRow) -> tuple[Cell, ...]:
         )
     return (
         _reached(finding, row),
-        cell(finding, row.corrected, row.key),
+        cell(finding, row.corrected, row.key, small="" if row.chance is None else f"chance {100 * row.chance:.0f} %"),
         *sides,
         cell(finding, row.through, f"{row.key}/through") if row.step is not None else Cell(),
     )
