@@ -8,7 +8,7 @@ import pytest
 
 from overtone.analysis.measures import METRICS, Estimate
 from overtone.analysis.reading import Reading, open_run
-from overtone.analysis.summary import summarise_reading
+from overtone.analysis.summary import ConditionSummary, summarise_reading
 from overtone.report.results import RESULTS, result_tables
 from overtone.schema import Score
 from tests.analysis.small import Maker, item
@@ -89,3 +89,50 @@ def test_no_interval_of_any_table_leaves_its_scale(reading: Reading) -> None:
                     elif table.key == "differences":
                         assert -4 <= e.low <= e.high <= 4, place
     assert seen > 40
+
+
+def agreeing(folder: Path, scripts: int, errors: int = 0) -> ConditionSummary:
+    """Scripts that agree in everything: transcripts with so many errors, replies that a judge rates 2."""
+    run = Maker(folder)
+    run.store.set_meta({"rubrics": RUBRICS})
+    for number in range(scripts):
+        run.transcript(item(f"t{number}", "transcribe", category="asr", script=f"s{number}"), errors, 4)
+        talk = item(f"c{number}", "converse", level=3, category="conversation", script=f"s{number}")
+        margin = Score("style_margin", "style_margin|v3", 0.25)
+        judged = [Score(f"cspeechrel@{j}", f"cspeechrel@{j}|v1", 2.0) for j in ("a", "b")]
+        run.answered(talk, "well", *judged, margin)
+    return summarise_reading(open_run(run.done(), light=True)).conditions[0]
+
+
+@pytest.mark.parametrize(("scripts", "most"), [(2, 0.99), (3, 0.87), (100, 0.04)])
+def test_scripts_that_all_agree_leave_open_what_so_few_can_not_exclude(
+    tmp_path: Path, scripts: int, most: float
+) -> None:
+    found = agreeing(tmp_path / "run", scripts)
+    for wer in (found.measures["wer_raw"], found.measures["wer_corpus"]):
+        assert wer.value == 0.0 and wer.low == 0.0
+        assert wer.high is not None and most - 0.02 < wer.high < most, "as wide as that of a share of 0"
+        assert "all scripts agree" in wer.note
+    panel = next(row.headline for row in found.judged if row.judge == "")
+    assert panel.value == 2.0 and panel.low is not None and panel.high is not None
+    assert panel.low == pytest.approx(2 - most, abs=0.02) and panel.high == pytest.approx(2 + 3 * most, abs=0.06)
+
+
+def test_a_number_without_spread_on_an_open_scale_has_no_interval_and_says_why(tmp_path: Path) -> None:
+    found = agreeing(tmp_path / "run", 5)
+    assert found.conversation is not None
+    margin = found.conversation.measures["style_margin"]
+    assert (margin.value, margin.low, margin.high) == (0.25, None, None)
+    assert margin.note == "so few scripts, which all agree, do not show their spread"
+
+
+def test_the_interval_of_word_errors_is_not_cut_at_the_largest_rate_seen(tmp_path: Path) -> None:
+    run = Maker(tmp_path / "run")
+    for number, errors in enumerate((3, 4, 5, 5)):
+        run.transcript(item(f"t{number}", "transcribe", category="asr", script=f"s{number}"), errors, 4)
+    found = summarise_reading(open_run(run.done(), light=True)).conditions[0]
+    wer = found.measures["wer_raw"]
+    half = 3.182446 * 0.957427 / 4 / 2  # Student's t of 3 degrees of freedom × the standard error
+    assert wer.value == pytest.approx(17 / 16)
+    assert wer.high == pytest.approx(17 / 16 + half, abs=1e-4) and wer.high > 1.25, "an error rate has no highest"
+    assert wer.low == pytest.approx(17 / 16 - half, abs=1e-4)

@@ -114,9 +114,9 @@ def test_a_missing_transcript_is_all_wrong_at_worst_though_errors_have_no_highes
     wer = named.find_one("wer", [])
     assert (wer.good, wer.bad, wer.about.high) == (0.0, 1.0, None)
     above = by_name["wer_raw"].side([(1.5, "a"), (0.0, "b")])
-    assert (above.low, above.high) == (0.0, 1.5), "one transcript had more errors than words"
+    assert above.low == 0.0 and above.high == pytest.approx(0.75 + 12.7062 * 0.75, abs=1e-3), "there is no highest rate"
     gap = by_name["wer_raw"].gap([(1.5, 0.0, "a"), (0.0, 1.0, "b")])
-    assert (gap.low, gap.high) == (-1.5, 1.5)
+    assert gap.low is not None and gap.low < -1.5, "nor a largest difference"
 
 
 @pytest.mark.parametrize("name", ["style_margin", "bertscore"])

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from overtone.analysis.details import BLEU, COUNTS, ERRORS, complete
-from overtone.analysis.measures import METRICS, Estimate, estimate, from_interval, scale_of, within
+from overtone.analysis.measures import METRICS, Estimate, estimate, from_interval, from_scale, on_scale, scale_of
 from overtone.analysis.reading import Answer
 from overtone.languages import text_length
 from overtone.schema import Score
@@ -33,7 +33,9 @@ def over(metric: str, answers: Sequence[Answer], turn: int | None = None) -> Est
         known = [value for value, _ in valued if value is not None]
         share = metric in METRICS and METRICS[metric].kind == "share"
         made = estimate(valued, kind="proportion" if share else "mean", good=good, bad=bad)
-        return within(made, *scale_of(metric, known))
+        if metric in METRICS and METRICS[metric].scale == "percent":  # of errors too, 100 % is the natural far end
+            made = from_scale(made, 0.0, 1.0)
+        return on_scale(made, *scale_of(metric, known))
     rows = [(score.detail, group) for score, group in found if score is not None and complete(score)]
     return CORPUS[metric](rows, len(found))
 
@@ -52,7 +54,7 @@ def bleu(rows: Sequence[Row], asked: int) -> Estimate:
     found = summed.jackknife(
         counts, [group for _, group in rows], lambda s: summed.bleu(s[0], s[1], list(s[2:6]), list(s[6:]))
     )
-    return from_interval(found, _within(found.low), _within(found.high), asked)
+    return from_scale(from_interval(found, _within(found.low), _within(found.high), asked), 0.0, 1.0)
 
 
 def distinct(rows: Sequence[Row], asked: int) -> Estimate:
@@ -74,7 +76,7 @@ def word_errors(rows: Sequence[Row], asked: int) -> Estimate:
     errors = [math.fsum(_number(detail, name) for name in ERRORS) for detail, _ in rows]
     words = [_number(detail, "reference_words") for detail, _ in rows]
     found = cluster.ratio(errors, words, [group for _, group in rows])
-    return from_interval(found, max(found.low, 0.0), found.high, asked)
+    return from_scale(from_interval(found, max(found.low, 0.0), found.high, asked), 0.0, 1.0)
 
 
 CORPUS: dict[str, Callable[[Sequence[Row], int], Estimate]] = {
@@ -122,4 +124,4 @@ def corpus_wer(answers: Iterable[Answer]) -> Estimate:
     result = cluster.ratio(errors, words, groups)
     total = sum(words) + open_words
     best, worst = (sum(errors) / total, (sum(errors) + open_words) / total) if total else (None, None)
-    return from_interval(result, max(result.low, 0.0), result.high, asked, best, worst)
+    return from_scale(from_interval(result, max(result.low, 0.0), result.high, asked, best, worst), 0.0, 1.0)

@@ -387,7 +387,7 @@ def _estimate(found: Interval, asked: int, note: str = "") -> Estimate:
     e = from_interval(found, found.low, found.high, asked)
     if e.value is None:
         note = "one of the two does not vary" if found.rows > 1 else "fewer than two have both"
-    return Estimate(e.value, e.low, e.high, e.scored, e.asked, scripts=e.scripts, note=note)
+    return Estimate(e.value, e.low, e.high, e.scored, e.asked, scripts=e.scripts, note=note or e.note)
 
 
 def _cells(values: Array, place: Codes, size: int) -> Array:

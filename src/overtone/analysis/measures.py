@@ -18,7 +18,11 @@ from msgspec import Struct
 from overtone.analysis.reading import Answer, reader
 from overtone.schema import Item
 from overtone.stats import cluster, paired
+from overtone.stats.minimums import DIFFERENCE
 
+NO_SPREAD = "so few scripts, which all agree, do not show their spread"
+FROM_SCALE = "all scripts agree: the interval is what the scale leaves open for so few"
+_FLAT = 1e-12  # an interval narrower than this is rounding noise
 TIE = 1e-6  # of a scale: smaller differences are none, for embeddings of one text differ by less from batch to batch
 
 
@@ -50,8 +54,12 @@ def estimate(
     kind: Literal["mean", "proportion"] = "mean",
     good: float | None = None,
     bad: float | None = None,
+    ends: tuple[float, float] | None = None,
 ) -> Estimate:
-    """The mean of the scored rows (value, script), with the bounds the unscored ones (None) leave open."""
+    """The mean of the scored rows (value, script), with the bounds the unscored ones (None) leave open.
+
+    `good` and `bad` are what an unscored row could be at best and at worst. The interval is cut at `ends`, else there.
+    """
     values = [value for value, _ in rows if value is not None]
     groups = [group for value, group in rows if value is not None]
     shares = kind == "proportion" and (not values or (min(values) >= 0 and max(values) <= 1))  # a stranger's may not be
@@ -59,14 +67,40 @@ def estimate(
     missing = len(rows) - len(values)
     best, worst = _bound(values, missing, good, rows), _bound(values, missing, bad, rows)
     made = from_interval(found, found.low, found.high, len(rows), best, worst)
-    return within(made, *_ends(values, good, bad))
+    ends = ends or _ends(values, good, bad)
+    return within(made if good is None or bad is None else from_scale(made, good, bad), *ends)
 
 
 def _ends(values: Sequence[float], good: float | None, bad: float | None) -> tuple[float, float]:
-    """What is possible: the scale, and what was seen, for a WER can exceed one, and a likeness fall below zero."""
+    """What is possible: the scale, and what was seen, for a likeness can fall below zero."""
     if good is None or bad is None:
         return -math.inf, math.inf
     return min(good, bad, *values), max(good, bad, *values)
+
+
+def from_scale(e: Estimate, one: float, other: float) -> Estimate:
+    """Give a number on whose value all scripts agree an interval between the two ends of its scale.
+
+    Its spread cannot be seen, so each script counts as one yes-or-no row: at most Wilson's share of all scripts, as in
+    a proportion of 0, may differ, and those may lie at either end. Other numbers stay as they are. This is not for
+    differences: the same difference on every script is a finding."""
+    if e.value is None or e.scripts < 2 or not (e.note == NO_SPREAD or _flat(e.low, e.high, e.value)):
+        return e
+    z = cluster.student_quantile(0.975, e.scripts - 1)
+    share = z**2 / (e.scripts + z**2)
+    low, high = min(one, other, e.value), max(one, other, e.value)
+    ends = (e.value - share * (e.value - low), e.value + share * (high - e.value))
+    return msgspec.structs.replace(e, low=ends[0], high=ends[1], note=FROM_SCALE)
+
+
+def _flat(low: float | None, high: float | None, value: float) -> bool:
+    """Whether an interval is as wide as rounding noise."""
+    return low is not None and high is not None and high - low <= _FLAT * max(1.0, abs(value))
+
+
+def on_scale(e: Estimate, low: float, high: float) -> Estimate:
+    """A value, not a difference, between the ends of its scale: `from_scale` where both are closed, and `within`."""
+    return within(from_scale(e, low, high) if math.isfinite(low) and math.isfinite(high) else e, low, high)
 
 
 def within(e: Estimate, low: float, high: float) -> Estimate:
@@ -84,8 +118,11 @@ def _bound(values: list[float], missing: int, filled: float | None, rows: Sequen
 def from_interval(
     found: cluster.Interval, low: float, high: float, asked: int, best: float | None = None, worst: float | None = None
 ) -> Estimate:
-    """An interval of `stats` as an estimate, with the ends to be shown."""
+    """An interval of `stats` as an estimate, with the ends to be shown. One without width from fewer scripts than a
+    difference needs says nothing: it is none, and the note says why."""
     value, low_, high_ = _or_none(found.value), _or_none(low), _or_none(high)
+    if found.clusters < DIFFERENCE.least and _flat(low_, high_, found.value):
+        return Estimate(value, None, None, found.rows, asked, best, worst, found.clusters, NO_SPREAD)
     return Estimate(value, low_, high_, found.rows, asked, best, worst, found.clusters)
 
 
@@ -241,19 +278,21 @@ class Measure:
 
     def ends(self, values: Sequence[float]) -> tuple[float, float]:
         """What an interval of these values may not leave."""
-        closed = self.good is not None and self.bad is not None
-        return _ends(values, self.good, self.bad) if closed else self.about.ends(values)
+        return self.about.ends(values)
 
     def estimate(self, answers: Iterable[Answer]) -> Estimate:
         rows = [(self.read(a), a.item.group) for a in answers if self.belongs(a.item)]
-        made = estimate(rows, kind=self.kind, good=self.good, bad=self.bad)
-        return within(made, *self.ends([value for value, _ in rows if value is not None]))
+        ends = self.ends([value for value, _ in rows if value is not None])
+        return estimate(rows, kind=self.kind, good=self.good, bad=self.bad, ends=ends)
 
     def side(self, rows: Sequence[tuple[float | None, str]], kind: Literal["mean", "proportion"] = "mean") -> Estimate:
         """One side of a comparison over rows (value, script). What is missing there is missing on purpose, so that it
         could not have moved anything."""
         known = [value for value, _ in rows if value is not None]
-        return within(estimate(rows, kind=kind), *self.ends(known))
+        made = estimate(rows, kind=kind)
+        if self.good is not None and self.bad is not None:
+            made = from_scale(made, self.good, self.bad)
+        return within(made, *self.ends(known))
 
     def gap(self, rows: Iterable[tuple[float | None, float | None, str]]) -> Estimate:
         """The mean of here − there over rows (here, there, script), where both are known."""

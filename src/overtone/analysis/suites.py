@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from overtone import registry
 from overtone.analysis.judged import PANEL, judges_of, read_dimensions, value
-from overtone.analysis.measures import METRICS, Estimate, estimate, within
+from overtone.analysis.measures import METRICS, Estimate, estimate, on_scale, within
 from overtone.analysis.reading import Answer, Reading
 from overtone.analysis.standing import by_condition
 from overtone.errors import UsageError
@@ -212,7 +212,7 @@ def _ends(column: Column, scales: Scales) -> tuple[float, float]:
 def _bounded(made: Estimate, column: Column, scales: Scales) -> Estimate:
     low, high = _ends(column, scales)
     seen = low if made.value is None else made.value  # a reply without a word may count less than the least rating
-    return within(made, min(low, seen), max(high, seen))
+    return on_scale(made, min(low, seen), max(high, seen))
 
 
 def _balanced(column: Column, replies: Sequence[Scored]) -> Estimate:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from overtone.analysis import corpus
 from overtone.analysis.judged import by_status, replies_of
-from overtone.analysis.measures import METRICS, Estimate, estimate, within
+from overtone.analysis.measures import METRICS, Estimate, estimate, on_scale
 from overtone.analysis.reading import Answer
 from overtone.schema import STYLES
 
@@ -83,7 +83,7 @@ def _measure(column: Measured, answers: Sequence[Answer]) -> Estimate | None:
         return corpus.over(column.key, answers)
     read = _detail(column.detail)
     rows = [(read(a), a.item.group) for a in answers]
-    return within(estimate(rows, kind="proportion" if column.key == "flat" else "mean"), *column.ends)
+    return on_scale(estimate(rows, kind="proportion" if column.key == "flat" else "mean"), *column.ends)
 
 
 def _detail(name: str) -> Callable[[Answer], float | None]:
