@@ -198,3 +198,29 @@ def test_a_strangers_label_is_neither_markup_nor_an_emoji(tmp_path: Path, capsys
     assert "[red]x[/red]:parrot:" in text.replace("\n", "")
     marked = out(capsys, a, b, "--finding", "leaderboard", "--format", "markdown")
     assert r"\[red\]x\[/red\]:parrot:" in marked
+
+
+def talked(folder: Path, settings: str) -> str:
+    make = Maker(folder)
+    make.store.set_meta({"settings": settings})
+    for number in range(3):
+        make.choice(item(f"q{number}", "choose", script=f"s{number}"), "A")
+    return str(make.done())
+
+
+def test_a_run_without_a_limit_is_told_to_use_a_larger_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--finding", "funnel")
+    limited = " ".join(out(capsys, talked(tmp_path / "a", "[run]\nlimit = 3\n"), *words).split())
+    assert "with a larger --limit" in limited and "--per-cue" not in limited
+    whole = " ".join(out(capsys, talked(tmp_path / "b", '[run]\nlevels = "1"\n'), *words).split())
+    assert "overtone build open --per-cue N" in whole and "--limit" not in whole
+
+
+def test_a_run_in_which_everything_failed_is_not_told_to_ask_more_levels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make = Maker(tmp_path / "run")
+    for number in range(3):
+        make.failed(item(f"q{number}", "choose", script=f"s{number}"))
+    text = " ".join(out(capsys, str(make.done())).split())
+    assert "no reply came: all 3 requests failed" in text and "--levels" not in text

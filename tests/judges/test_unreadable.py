@@ -20,6 +20,7 @@ from overtone.judges.over_run import FILE
 from overtone.judges.panel import UNREADABLE, Outcome
 from overtone.report.html import write_report
 from overtone.runs.store import Store
+from tests.analysis.small import Maker, item
 from tests.judges.helpers import reply, sit
 from tests.judges.server import JudgeServer
 from tests.judges.test_over_run import asked_of, judge_scores, other_scores
@@ -171,3 +172,13 @@ def test_a_quiet_command_still_reports_verdicts_that_could_not_be_read(capsys: p
     error = capsys.readouterr().err
     assert error.splitlines() == ["overtone: judge half: 5 verdicts, 5 unreadable, 0 missing; 15 requests"]
     assert judging.exit_code == 0
+
+
+def test_a_judge_of_a_run_without_replies_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make = Maker(tmp_path / "run")
+    for number in range(3):
+        make.failed(item(f"c{number}", "converse", level=3, script=f"s{number}"))
+    with JudgeServer() as server:
+        main(["score", str(make.done()), "--judge", f"openai:j?base_url={server.base_url}&rubrics=echomind"])
+    printed = capsys.readouterr().out
+    assert "there is no reply to judge" in printed and printed.splitlines()[-1].endswith("no reply was scored")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -16,6 +17,7 @@ from overtone.analysis.said import Sentence
 from overtone.analysis.standing import over_headline
 from overtone.errors import UsageError
 from overtone.spec import suggest
+from overtone.stats.minimums import LARGER_SET, MORE_SCRIPTS
 
 Found = (
     funnel.Funnel
@@ -68,6 +70,7 @@ class Finding(Struct, frozen=True):
     runs: tuple[int, ...]  # positions of the readings it speaks of
     found: Found
     sentences: tuple[Sentence, ...]
+    failed: int = 0  # asks that failed, where not one was answered
 
     @property
     def about(self) -> About:
@@ -92,8 +95,29 @@ def findings(readings: Sequence[Reading], names: Iterable[str] = (), settings: S
             narrowed = over_source(name, readings, settings)
             for runs in _together(name, narrowed):
                 one, sentences = _find(name, narrowed, runs, settings)
-                found.append(Finding(name, runs, one, tuple(sentences)))
+                of = [readings[run] for run in runs]
+                found.append(Finding(name, runs, one, _supplied(sentences, of), _all_failed(of)))
     return found
+
+
+def _all_failed(readings: Sequence[Reading]) -> int:
+    answers = [answer for reading in readings for answer in reading.answers]
+    return 0 if any(answer.answered for answer in answers) else sum(answer.failed for answer in answers)
+
+
+def _supplied(sentences: Iterable[Sentence], readings: Sequence[Reading]) -> tuple[Sentence, ...]:
+    """The sentences; those on too few scripts ask for a larger set where no run had a limit to raise."""
+    if any(_had_limit(reading) for reading in readings):
+        return tuple(sentences)
+    return tuple(replace(s, text=s.text.replace(MORE_SCRIPTS, LARGER_SET)) for s in sentences)
+
+
+def _had_limit(reading: Reading) -> bool:
+    """Whether the run left out scripts by --limit; one that does not store its settings may have."""
+    try:
+        return "limit" in tomllib.loads(reading.meta.get("settings", "")).get("run", {"limit": None})
+    except (tomllib.TOMLDecodeError, AttributeError, RecursionError, TypeError):
+        return True
 
 
 def over_source(name: str, readings: Sequence[Reading], settings: Settings) -> Sequence[Reading]:

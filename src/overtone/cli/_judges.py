@@ -30,6 +30,7 @@ class Judging:
 
         self.judges = check((), specs)
         self.reader = check_reader(reader)
+        self.no_reply = False  # the run holds no reply at all
         self.outcomes: dict[str, Outcome] = {}
         self.readouts: dict[str, Readout] = {}
 
@@ -74,7 +75,7 @@ class Judging:
 
     def lines(self) -> list[str]:
         read = [_reader_line(label, readout) for label, readout in self.readouts.items()]
-        return read + [_line(label, outcome) for label, outcome in self.outcomes.items()]
+        return read + [_line(label, outcome, self.no_reply) for label, outcome in self.outcomes.items()]
 
     def warn(self) -> None:
         """Write to stderr which judges and readers failed, gave no verdict or one that could not be read: for a command
@@ -84,7 +85,7 @@ class Judging:
                 print(f"overtone: {_reader_line(label, readout)}", file=sys.stderr)
         for label, outcome in self.outcomes.items():
             if outcome.stopped or outcome.failed or outcome.unread or outcome.empty:
-                print(f"overtone: {_line(label, outcome)}", file=sys.stderr)
+                print(f"overtone: {_line(label, outcome, self.no_reply)}", file=sys.stderr)
 
     @property
     def exit_code(self) -> int:
@@ -118,7 +119,7 @@ def _reader_line(label: str, r: Readout) -> str:
     return line + ("; the same command resumes" if r.left and not r.refused else "")
 
 
-def _line(label: str, o: Outcome) -> str:
+def _line(label: str, o: Outcome, no_reply: bool) -> str:
     line = f"judge {label}: {o.answered} verdicts, {o.unread} unreadable, {o.failed} missing"
     line += f", {o.skipped} with nothing to judge" if o.skipped else ""
     line += f"; {o.requests} requests" + (f", ${o.cost:.2f}" if o.cost else "")
@@ -129,6 +130,8 @@ def _line(label: str, o: Outcome) -> str:
         )
     elif o.stopped:
         line += f"; stopped ({o.stopped}): {shown(o.detail)}; 'overtone score RUN --judge …' resumes"
+    elif no_reply:
+        line += "; there is no reply to judge: the run's requests failed, or were not made yet"
     elif not o.asked and o.empty:
         line += "; no reply of this run is one that its rubrics ask about"
     return line

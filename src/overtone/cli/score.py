@@ -26,6 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from overtone.cli._judges import Judging
     from overtone.paths import shown
+    from overtone.runs.store import Store
     from overtone.scoring import score_run
     from overtone.spec import parse_spec
 
@@ -45,13 +46,15 @@ def main(args: argparse.Namespace) -> int:
                 on_judge=judging.told,
                 on_reader=judging.read,
             )
+            with Store.read(folder) as store:
+                judging.no_reply = next(store.answered(), None) is None
         if args.quiet:
             judging.warn()
         else:
             from overtone.report.terminal import print_run
 
             print_run(folder, signatures=args.signatures)
-            counts = ", ".join(f"{n} {c}" for n, c in given.items())
+            counts = ", ".join(f"{n} {c}" for n, c in given.items() if c) or "no reply was scored"
             print("\n".join([*judging.lines(), *([f"{shown(str(folder))}: {counts}"] if given else [])]))
         worst = max(worst, judging.exit_code)
     return worst

@@ -13,6 +13,10 @@ MORE_SCRIPTS = (
     "To add scripts, repeat the run's `overtone run` command with a larger --limit, or without one: it extends the run "
     "and asks only what is new"
 )
+LARGER_SET = (
+    "The run asked every script of its set, so more scripts need a larger set: build one with a larger --per-cue "
+    "(`overtone build open --per-cue N`), or add data"
+)
 SHOWN = 4  # subjects that one sentence names
 
 

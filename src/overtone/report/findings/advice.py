@@ -25,6 +25,11 @@ STAGES = {
 def advice(finding: Finding) -> list[str]:
     """Lines like `to tell whether answers stay: run with --repeats 2`; none where nothing is missing."""
     found = finding.found
+    if finding.failed:
+        return [
+            f"no reply came: all {finding.failed:,} requests failed; 'overtone report RUN' lists why, and the run's "
+            "`overtone run` command asks for what failed once more"
+        ]
     if isinstance(found, Funnel):
         return _funnel(found)
     if isinstance(found, Counterfactual):
