@@ -13,8 +13,10 @@ from overtone.analysis.findings import FINDINGS
 from overtone.analysis.reading import open_run
 from overtone.cli import main
 from overtone.report.results import RESULTS, result_tables
-from overtone.report.table import Cell
+from overtone.report.table import Cell, Line, PartTable
 from overtone.report.where import Under
+from overtone.report.written import make_console, to_terminal
+from overtone.schema import Score
 from tests.analysis.small import Maker, item
 from tests.report.fake_run import make_run
 
@@ -80,6 +82,26 @@ def test_the_headline_is_that_of_the_run(tmp_path: Path, capsys: pytest.CaptureF
     assert "| Category | Cue |" in cues and "Voice ACC ↑" in cues
 
 
+def test_words_are_a_column_once_and_are_not_called_percent(tmp_path: Path) -> None:
+    make = Maker(tmp_path / "run")
+    for number in range(3):
+        talk = item(f"c{number}", "converse", level=3, script=f"s{number}")
+        counts = [Score("reply_words", "reply_words|v2", 4.0 + number), Score("reply_chars", "reply_chars|v2", 20.0)]
+        make.answered(talk, "Oh, that is sad.", *counts)
+    (table,) = result_tables("results", [open_run(make.done(), light=True)])
+    assert table.key == "conversation" and table.heads.count("Words") == 1 and "Characters" in table.heads
+    assert all(len(line.cells) == len(table.heads) for line in table.lines)
+    assert "words and characters are counts" in table.hint
+
+
+def test_a_condition_stands_in_a_heading_once() -> None:
+    line = Line(0, "task/audio", ("task/audio", "all"), (Cell(kind="text", text="3"),))
+    page = io.StringIO()
+    table = PartTable("x", "Title", "", ("Given", "Over"), ("Count",), (line, line))
+    to_terminal(make_console(page, 80), [table], ["run"])
+    assert page.getvalue().split("\n")[1] == "Title · task/audio"
+
+
 @pytest.mark.parametrize("name", ["leaderboard", "published", "published-levels"])
 def test_what_was_published_needs_no_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, name)
@@ -124,6 +146,8 @@ def test_breakdowns_are_chosen(runs: list[str], capsys: pytest.CaptureFixture[st
         (["funnel", "nowhere"], "nowhere"),
         (["funnel", "RUN", "RUN"], "given twice"),
         (["funnel", "RUN", "-o", "FOLDER"], "is a folder"),
+        (["funnel", "RUN", "-o", "table.docx"], "name a file that ends in .md, .tex, .csv, .txt"),
+        (["funnel", "RUN", "-o", "table.md", "--format", "csv"], "the ending is that of markdown"),
         (["funnel", "RUN", "--stage", "used=9"], "from 1 to 5"),
         (["RUN"], "name the table before the runs"),
         (["results", "RUN", "--by", "cue"], "has no breakdown"),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from overtone.report.table import PartTable
 
 FORMATS = ("table", "markdown", "latex", "csv")
-SUFFIXES = {".md": "markdown", ".tex": "latex", ".csv": "csv"}
+SUFFIXES = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".txt": "table"}
 ALONE = ("leaderboard", "published", "published-levels")  # have something to show without a run
 LEVELS = "How far levels go together across the published models."
 
@@ -21,7 +21,7 @@ LEVELS = "How far levels go together across the published models."
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="which one; without it, all are named")
     parser.add_argument("runs", metavar="RUN", nargs="*", type=Path, help="a run's folder; several stand in one table")
-    parser.add_argument("--format", choices=FORMATS, help="(by the file's ending: .md, .tex, .csv; else table)")
+    parser.add_argument("--format", choices=FORMATS, help="(default: by FILE's ending .md, .tex, .csv or .txt)")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="where to write it (the terminal)")
     add_choices(parser)
 
@@ -43,6 +43,7 @@ def main(args: argparse.Namespace) -> int:
         raise UsageError(f"no table is called {args.name!r}{suggest(args.name, names)}; known: {', '.join(names)}")
     if args.output is not None and args.output.is_dir():
         raise UsageError(f"{args.output} is a folder; give the table a file name, e.g. -o {args.output}/table.md")
+    form = _format(args)
     if not args.runs and args.name not in ALONE:
         raise UsageError(f"the table {args.name} is made of runs: overtone table {args.name} RUN …")
     if args.name in FINDINGS:
@@ -51,7 +52,7 @@ def main(args: argparse.Namespace) -> int:
         tables, labels = _of_results(args)
     else:
         tables, labels = _of_paper(args)
-    made = _write(tables, labels, args)
+    made = _write(tables, labels, form, args.output)
     if made is not None:
         print(shown(str(made)))
     return EXIT_OK
@@ -105,14 +106,24 @@ def _of_paper(args: argparse.Namespace) -> tuple[list[PartTable], list[str]]:
     return level_tables(published_levels(), everything=args.by == "all"), []
 
 
-def _write(tables: list[PartTable], labels: list[str], args: argparse.Namespace) -> Path | None:
+def _format(args: argparse.Namespace) -> str:
+    """The format that is asked for. Raises UsageError where the file's ending is unknown, or that of another format."""
+    if args.output is None:
+        return args.format or "table"
+    by_ending = SUFFIXES.get(args.output.suffix.lower())
+    if by_ending is None and args.format is None:
+        raise UsageError(f"{args.output}: name a file that ends in {', '.join(SUFFIXES)}, or give --format")
+    if by_ending not in (None, "table") and args.format not in (None, by_ending):
+        raise UsageError(f"{args.output}: the ending is that of {by_ending}, but --format is {args.format}")
+    return args.format or by_ending or "table"
+
+
+def _write(tables: list[PartTable], labels: list[str], form: str, out: Path | None) -> Path | None:
     """Write tables to the file that was named, or to the terminal. Returns the file."""
     import io
 
     from overtone.report import written
 
-    out: Path | None = args.output
-    form = args.format or (SUFFIXES.get(out.suffix.lower(), "table") if out else "table")
     if form == "table":
         if out is None:
             written.to_terminal(written.make_console(), tables, labels, hints=True)

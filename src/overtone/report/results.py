@@ -24,7 +24,10 @@ from overtone.report.where import where
 
 HINTS = {
     "hearing": "Percent; in brackets the 95 % interval by script; n scored of n asked; bounds if any is missing.",
-    "conversation": "The words of the replies against the references, in percent, and how long replies took.",
+    "conversation": (
+        "The words of the replies against the references, in percent; words and characters are counts per reply; how "
+        "long replies took."
+    ),
     "tasks": (
         "Multiple choice by sub-task: right ÷ answered, the same by the strict reader of answers, and less what blind "
         "guessing gets."
@@ -53,19 +56,21 @@ def conversation_table(pairs: Pairs, *, brief: bool = False) -> PartTable:
     """The words of the replies; `brief` leaves out what stands in a report's second table."""
     rows = [(run, c, over, t) for run, c in pairs for over, t in conversations(c)]
     measured = [m for m in talk_columns(t for *_, t in rows) if not brief or not m.more]
-    heads = ("Replies", *(m.label for m in measured), "Words", "Spoken", "Latency, median", "95 %")
+    counted = not any(m.name == "reply_words" for m in measured)  # else the metric's column has them
+    words = ("Words",) if counted else ()
+    heads = ("Replies", *(m.label for m in measured), *words, "Spoken", "Latency, median", "95 %")
     lines = []
     for run, c, over, t in rows:
         key = partial(where, run, "replies", condition=c.condition, over=_basis(over))
-        lines.append(Line(run, c.condition, (over,), _talk(t, measured, key)))
+        lines.append(Line(run, c.condition, (over,), _talk(t, measured, key, counted)))
     return _over(PartTable("conversation", "Conversation", HINTS["conversation"], ("Cues",), heads, tuple(lines)))
 
 
-def _talk(t: Conversation, measured: Sequence[TalkColumn], key: Callable[..., str]) -> tuple[Cell, ...]:
+def _talk(t: Conversation, measured: Sequence[TalkColumn], key: Callable[..., str], counted: bool) -> tuple[Cell, ...]:
     return (
         _text(f"{t.replies:,} of {t.asked:,}", key()),
         *(Cell(t.measures.get(m.name), m.kind, digits=m.digits, key=key(score=m.name)) for m in measured),
-        _text(_mean_words(t), key()),
+        *((_text(_mean_words(t), key()),) if counted else ()),
         _text(f"{t.with_audio:,}", key(read="spoken")),
         _text(fmt.seconds(t.latency_median), key()),
         _text(fmt.seconds(t.latency_p95), key()),

@@ -82,7 +82,7 @@ def _draw(console: Console, g: Grid) -> None:
                 console.print(table)
                 if group is not None:
                     console.print()
-                console.print(safe(" · ".join(filter(None, names[:headings]))), style="italic")
+                console.print(safe(_heading(names[:headings])), style="italic")
                 group, previous = names[:headings], []
                 table = _rich(heads, numbers, header=False)
             own = names[headings:]
@@ -109,9 +109,14 @@ def _hoisted(g: Grid) -> tuple[str, Grid]:
     last = len(g.left) - (0 if g.left[-1:] in (["run"], ["condition"]) else 1)
     same = [at for at in range(last) if len({names[at] for names, _ in g.rows}) == 1]
     kept = [at for at in range(len(g.left)) if at not in same]
-    title = " · ".join(filter(None, (g.title, *(g.rows[0][0][at] for at in same))))
+    title = _heading([g.title, *(g.rows[0][0][at] for at in same)])
     rows = [([names[at] for at in kept], cells) for names, cells in g.rows]
     return title, Grid(title, g.hint, [g.left[at] for at in kept], g.heads, rows, g.notes)
+
+
+def _heading(parts: Iterable[str]) -> str:
+    """The parts there are, each once: a condition may name both a run's row and what is compared in it."""
+    return " · ".join(dict.fromkeys(filter(None, parts)))
 
 
 def _repeating(g: Grid) -> int:
