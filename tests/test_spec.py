@@ -69,7 +69,10 @@ def test_generation_keys_are_the_same_for_every_kind() -> None:
         ("x:y?base_url=http://h/%23token=abc", "carries a key"),
         ("x:y?base_url=http://h/%3Fa=1;sig=abc", "carries a key"),
         ("x:y?base_url=http://[abc", "not an http"),
-        ("x:y?base_url=http://h:abc/v1", "not an http"),
+        ("x:y?base_url=http://h:abc/v1", "the port after h must be a number from 1 to 65535"),
+        ("x:y?base_url=http://127.0.0.1:99999/v1", "the port after 127.0.0.1 must be a number from 1 to 65535"),
+        ("x:y?base_url=localhost:8000/v1", "must begin with http:// or https://"),
+        ("x:y?base_url=http:///v1", "names no host"),
         ("x:y?base_url=http://h/v1%0aX:abc", "not an http"),
         ("x:y?mistyped=abc", "unknown key 'mistyped'"),
     ],
@@ -79,3 +82,44 @@ def test_a_wrong_spec_says_what_is_wrong_and_shows_no_secret(text: str, complain
         parse_spec(text).typed({})
     assert "abc" not in str(caught.value)
     assert "pass@" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-proj-f4k3f4k3F4K3",
+        "sk-ant-api03-f4k3f4k3",
+        "AIzaSyF4k3f4k3f4k3",
+        "hf_f4k3f4k3f4k3f4k3f4k3",
+        "ghp_f4k3f4k3f4k3",
+        "gsk_f4k3f4k3f4k3",
+        "xai-f4k3f4k3f4k3",
+        "f4k3F4K3f4k3F4K3f4k3F4K3f4k3F4K3",
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    ["{}", "openai:{}", "openai:models/{}", "openai:gpt-4o?voice={}", "openai:gpt-4o?{}=1", "openai:x?base_url=http://h/{}",
+     "command:./model.sh?args=--key {}"],
+)  # fmt: skip
+def test_a_key_in_any_part_is_refused_and_not_shown(key: str, text: str) -> None:
+    for written in (key, key.replace("-", "%2D").replace("_", "%5F")):
+        with pytest.raises(UsageError, match="looks like a secret") as caught:
+            parse_spec(text.format(written))
+        assert "f4k3" not in str(caught.value).lower() and "F4K3" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "openai:gpt-4o-audio-preview-2025-06-03",
+        "openai:ft:gpt-4o-2024-08-06:my-org:custom-suffix:7p4lURel",
+        "worker:hf_transformers?model=Qwen/Qwen2-Audio-7B-Instruct-GPTQ-Int4-0123456789",
+        "worker:x?model=/home/me/.cache/hub/snapshots/0a095e96f5a1ea1ba6c2b2d2a5f0a0d9b8c7e6f5",
+        "openai:x?revision=0a095e96f5a1ea1ba6c2b2d2a5f0a0d9b8c7e6f5",
+        "openai:disk-space-risk-aware-model",
+        "recordings:/tmp/pytest-of-root/pytest-257/test_a_voice_of_recordings_is_asked0?female=a",
+    ],
+)
+def test_names_of_models_and_folders_are_not_taken_for_keys(text: str) -> None:
+    assert str(parse_spec(text)) == text

@@ -16,7 +16,7 @@ from overtone.paths import user_path
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)  # of an environment variable
 INSECURE_VARIABLE = "OVERTONE_INSECURE"
 SECRET_CHARS = 12  # a shorter value is often a word too
-_KEYS = re.compile(r"(?i)(bearer\s+)[^\s\"',}]+|\b(sk-|AIza|hf_|xai-|gsk_)[\w*.\-]{4,}")
+_KEYS = re.compile(r"(?i)(bearer\s+)[^\s\"',}]+|\b(sk-|AIza|hf_|xai-|gsk_|gh[oprsu]_|github_pat_|glpat-)[\w*.\-]{4,}")
 
 
 def without_secrets(text: str) -> str:

@@ -29,6 +29,11 @@ _SECRET = re.compile(
 _USER_INFO = re.compile(r"//[^/\s]*@")
 _SECRET_VALUE = re.compile(r"^(sk-|AIza|ghp_|hf_|xai-|Bearer )")
 
+_KEY = re.compile(  # of a vendor by its beginning, or a long run of mixed letters and digits
+    r"(?<![A-Za-z0-9])(?:(?:sk-|AIza|xai-|gsk_|gh[oprsu]_|github_pat_|glpat-|xox[bp]-)[\w-]{8}|AKIA[A-Z0-9]{16}"
+    r"|hf_[A-Za-z0-9]{20}|eyJ[\w-]{10,}\.[\w-]|(?=[A-Za-z]*[0-9])(?=[A-Z0-9]*[a-z])(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{32})"
+)
+
 
 class Spec(Struct, frozen=True):
     """A parsed SPEC. `options` holds every key as text, percent-decoded; `typed()` checks and converts them."""
@@ -100,6 +105,12 @@ def parse_spec(text: str) -> Spec:
         head, query = text, ""
     kind, _, name = head.partition(":")
     kind = kind.strip().lower()
+    if _KEY.search(unquote(text)):
+        whose = f"this SPEC of kind {kind!r}" if re.fullmatch("[a-z]{1,12}", kind) and ":" in head else "this SPEC"
+        raise UsageError(
+            f"a part of {whose} looks like a secret, so it is not shown; put the key into an environment variable and "
+            "name that with api_key_env=NAME"
+        )
     if "\0" in text:
         raise UsageError(f"not a SPEC: {_redact(text)!r} holds a NUL character; leave it out")
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", kind):
@@ -133,18 +144,33 @@ def parse_spec(text: str) -> Spec:
 
 def check_url(url: str, where: str) -> None:
     """Refuse a base URL that is not http(s), or that carries user info or a key."""
-    try:
-        parts = urlsplit(url)
-        bad = parts.port == 0 or not url.isprintable() or " " in url
-    except ValueError:  # an unfinished IPv6 address, a port that is no number
-        parts, bad = urlsplit(""), True
-    if bad or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"{where}: not an http(s) URL: {parts.scheme}://{parts.hostname or '…'}")
+    if problem := _url_problem(url):
+        raise UsageError(f"{where}: not an http(s) URL: {problem}")
+    parts = urlsplit(url)
     if "@" in unquote(unquote(parts.netloc)):
         raise UsageError(f"{where}: the URL carries a user name or password; use api_key_env=NAME instead")
     for pair in re.split("[&;]", f"{parts.query}&{parts.fragment}"):
         if _SECRET.search(unquote(pair.partition("=")[0])):
             raise UsageError(f"{where}: the URL carries a key; use api_key_env=NAME instead")
+
+
+def _url_problem(url: str) -> str:
+    """What is wrong with a URL, without showing what may be a user name or a password in it; "" where nothing is."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "its address in brackets is not an IPv6 address"
+    if parts.scheme not in ("http", "https"):
+        return "it must begin with http:// or https://"
+    if not url.isprintable() or " " in url:
+        return "it has a space or a control character in it"
+    if not parts.hostname:
+        return f"it names no host; write {parts.scheme}://HOST:PORT/v1"
+    try:
+        wrong = parts.port == 0
+    except ValueError:  # not a number, or too large
+        wrong = True
+    return f"the port after {parts.hostname} must be a number from 1 to 65535" if wrong else ""
 
 
 def _redact(text: str) -> str:
