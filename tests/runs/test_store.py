@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from overtone.errors import StoreError
+from overtone.runs.export import export
 from overtone.runs.store import Store
 from overtone.schema import Clip, Item, Reply, Score, Turn
 from tests.servers import tone
@@ -220,3 +223,18 @@ def test_the_earlier_turns_of_a_dialogue_are_kept_and_only_the_rest_is_open(tmp_
         store.add_reply(ask, 1, Reply("second"), sent=b"[]", latency=0.1, attempts=1)
         assert store.open_asks(0, 10) == []
         assert [(turn, text) for _, turn, text, *_ in store.answered()] == [(0, "first"), (1, "second")]
+
+
+def test_exports_escape_control_characters_and_the_line_ends_of_unicode(tmp_path: Path) -> None:
+    text = "a\0b\x1b[31mc\x85d\u2028e\u2029f\tg\nh"
+    with filled(tmp_path / "run", 1) as store:
+        (ask,) = store.open_asks(0, 9)
+        store.add_reply(ask, 0, Reply(text), sent=b"[]", latency=0.1, attempts=1)
+    with Store.read(tmp_path / "run") as store:
+        assert export(store, "jsonl", tmp_path / "x.jsonl") == 1
+        assert export(store, "csv", tmp_path / "x.csv") == 1
+    (line,) = (tmp_path / "x.jsonl").read_text("utf-8").splitlines()
+    assert msgspec.json.decode(line)["text"] == text
+    with (tmp_path / "x.csv").open(newline="", encoding="utf-8") as file:
+        (row,) = csv.DictReader(file)
+    assert row["text"] == "a\\x00b\\x1b[31mc\\x85d\u2028e\u2029f\tg\nh"

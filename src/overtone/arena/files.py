@@ -8,14 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from overtone.arena.field import Field
 from overtone.arena.pairs import Pair
 from overtone.arena.table import Vote
 from overtone.errors import StoreError, UsageError
 from overtone.judges.rubric import Rubric
-from overtone.runs.export import cell
+from overtone.runs.export import cell, json_line
 
 KEY = "key.csv"
 FORMATS = (".csv", ".jsonl")
@@ -79,7 +77,7 @@ def write(out: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         out.parent.mkdir(parents=True, exist_ok=True)
         temporary.unlink(missing_ok=True)
         if out.suffix.lower() == ".jsonl":
-            temporary.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in held))
+            temporary.write_bytes(b"".join(json_line(row) for row in held))
         else:
             with temporary.open("w", newline="", encoding="utf-8") as file:
                 writer = csv.DictWriter(file, list(held[0]) if held else ["pair"])

@@ -35,6 +35,7 @@ from overtone.arena.table import FILE, Table, Vote
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.judges import rubric as rubrics
 from overtone.paths import shown, write_whole
+from overtone.runs.export import json_line
 from overtone.schema import EMOTION, THOUGHT, TOKENS, Item
 
 VOTERS, AGREEMENT, PER_ITEM = 2, 2 / 3, 1
@@ -340,7 +341,7 @@ def write(found: Found, runs: Sequence[Path], wanted: Wanted, out: Path) -> list
     }
     try:
         for path, pairs in files.items():
-            write_whole(path, b"".join(msgspec.json.encode(pair) + b"\n" for pair in pairs))
+            write_whole(path, b"".join(json_line(pair) for pair in pairs))
         write_whole(about_path(out), msgspec.json.format(msgspec.json.encode(about), indent=1) + b"\n")
     except OSError as error:
         raise StoreError(f"cannot write {out}: {error.strerror}") from None

@@ -20,6 +20,7 @@ from overtone.spec import suggest
 
 FORMATS = ("jsonl", "csv", "parquet")
 ROW_GROUP = 10_000  # rows of a Parquet file that are held in memory at a time
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"}
 _FORMULA = "=+-@＝＋－＠"  # some spreadsheets take the wide ones for the narrow
 _STATES = {ANSWERED: "answered", FAILED: "failed"}
 
@@ -146,7 +147,7 @@ def _jsonl(found: Iterable[dict[str, Any]], metrics: list[str], out: Path) -> in
     count = 0
     with out.open("wb") as file:
         for row in found:
-            file.write(msgspec.json.encode(row) + b"\n")
+            file.write(json_line(row))
             count += 1
     return count
 
@@ -170,11 +171,21 @@ def _csv(found: Iterable[dict[str, Any]], metrics: list[str], out: Path) -> int:
     return count
 
 
+def json_line(row: Any) -> bytes:
+    """A row as one line of JSON. The line ends of Unicode are escaped, so that every reader of lines finds one line."""
+    data = msgspec.json.encode(row)
+    for end in ("\x85", "\u2028", "\u2029"):
+        data = data.replace(end.encode(), f"\\u{ord(end):04x}".encode())
+    return data + b"\n"
+
+
 def cell(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: text from a model is hostile."""
-    if isinstance(value, str) and next((c for c in value if c.isprintable() and not c.isspace()), "x") in _FORMULA:
-        return f"'{value}"
-    return value
+    """A cell that no spreadsheet takes for a formula, with control characters escaped, line ends and tabs apart: text
+    from a model is hostile."""
+    if not isinstance(value, str):
+        return value
+    formula = next((c for c in value if c.isprintable() and not c.isspace()), "x") in _FORMULA
+    return ("'" if formula else "") + value.translate(_CONTROL)
 
 
 def _parquet(found: Iterable[dict[str, Any]], metrics: list[str], out: Path) -> int:
