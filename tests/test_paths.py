@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from overtone.errors import DataError
-from overtone.paths import inside, shown
+from overtone.paths import inside, shown, write_whole
 
 
 def test_a_path_below_the_folder_is_resolved_whether_or_not_it_exists(tmp_path: Path) -> None:
@@ -46,3 +50,50 @@ def test_a_link_is_followed_before_it_is_judged(tmp_path: Path) -> None:
 def test_control_and_direction_characters_are_escaped() -> None:
     assert shown("plain name é.wav") == "plain name é.wav"
     assert shown("a\x1b[31m\n\u202eb\udcff") == "a\\x1b[31m\\n\\u202eb\\udcff"
+
+
+@pytest.fixture
+def full_disk() -> Iterator[None]:
+    """Files cannot grow beyond 10 bytes, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_leaves_the_file_that_was_there(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("a table of yesterday")
+    request.getfixturevalue("full_disk")
+    with pytest.raises(OSError, match="too large"):
+        write_whole(file, b"x" * 100)
+    assert file.read_text() == "a table of yesterday" and list(tmp_path.iterdir()) == [file]
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(pipe, b"hello")
+    assert os.read(reader, 10) == b"hello" and pipe.is_fifo()
+    os.close(reader)
+
+
+COMMANDS = Path(__file__).parent.parent / "src" / "overtone"
+DIRECT = {  # files of our own that nobody loses: in temporary folders, or replaced into place by the same function
+    "arena/files.py",
+    "cli/_measures_setup.py",
+    "runs/export.py",
+    "runs/store.py",
+}
+
+
+def test_no_command_writes_a_users_file_in_place() -> None:
+    """A file that is opened for writing is empty until the new text is on the disk; `write_whole` replaces it."""
+    direct = re.compile(r'\.write_(text|bytes)\(|\.open\("w')
+    rooms = ("analysis", "arena", "cli", "judges", "labels", "report", "runs")
+    files = [path for room in rooms for path in (COMMANDS / room).rglob("*.py")]
+    found = {str(path.relative_to(COMMANDS)) for path in files if direct.search(path.read_text())}
+    assert found == DIRECT

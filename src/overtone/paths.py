@@ -13,6 +13,8 @@ from overtone.errors import DataError, UsageError
 
 SHOWN = 80  # characters of a name that is too long to be shown whole
 
+_STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
+
 
 def inside(root: Path, relative: str) -> Path:
     """The real path of `relative` (written with `/`) under `root`, symbolic links resolved.
@@ -81,8 +83,12 @@ def read_plain(path: Path, limit: int) -> bytes:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file, and its folder where it is missing; it is there whole or not at all. Raises OSError."""
+    """Write a file, and its folder where it is missing; it is there whole or not at all: a full disk leaves the file
+    that was there before. A pipe or device, such as /dev/stdout, is written to, not replaced. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if _is_stream(path):
+        path.write_bytes(data)
+        return
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         part.write_bytes(data)
@@ -90,6 +96,12 @@ def write_whole(path: Path, data: bytes) -> None:
     except BaseException:  # also when interrupted: nothing half is left behind
         part.unlink(missing_ok=True)
         raise
+
+
+def _is_stream(path: Path) -> bool:
+    if path.absolute().parent in _STREAMS:  # links to whatever the shell connected, which may be a plain file
+        return path.exists()
+    return not path.is_symlink() and path.exists() and not path.is_file() and not path.is_dir()
 
 
 def sha256(path: Path) -> str:

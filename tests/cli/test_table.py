@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import resource
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,16 @@ def test_a_file_that_cannot_be_written_is_a_clear_error(
     (tmp_path / "file").write_text("")
     text = out(capsys, "published", "-o", str(tmp_path / "file" / "t.md"), code=2)
     assert "cannot write" in text and "choose another file" in text
+
+
+def test_a_full_disk_leaves_the_table_that_was_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("yesterday")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))  # no file can grow beyond 100 bytes
+    try:
+        assert main(["table", "published-levels", "-o", str(file)]) != 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert f"cannot write {file}" in capsys.readouterr().err
+    assert file.read_text() == "yesterday" and list(tmp_path.iterdir()) == [file]

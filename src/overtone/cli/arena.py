@@ -150,11 +150,12 @@ def _show(args: argparse.Namespace, result: Standings, outcomes: dict[str, Outco
 
     from overtone.cli._judge import add_up, finish
     from overtone.judges.panel import Outcome
+    from overtone.paths import write_whole
     from overtone.report.arena import print_standings
 
     result = msgspec.structs.replace(result, notes=(*result.notes, *notes))
     written = args.out / "standings.json"
-    written.write_bytes(msgspec.json.format(msgspec.json.encode(result)))
+    write_whole(written, msgspec.json.format(msgspec.json.encode(result)))
     print_standings(result)
     total = Outcome()
     for outcome in outcomes.values():

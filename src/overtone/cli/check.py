@@ -61,6 +61,7 @@ def main(args: argparse.Namespace) -> int:
     from overtone.analysis.standing import check_source, over_headline
     from overtone.analysis.thresholds import MISSING
     from overtone.analysis.unlike import refuse
+    from overtone.paths import write_whole
     from overtone.report.checked import junit, lines, markdown
 
     if args.more:
@@ -87,8 +88,8 @@ def main(args: argparse.Namespace) -> int:
     found = check(run, requirements, margins, baseline, conditions, most_missing)
     refuse(found.unlike, always=WAY_OUT)
     if args.markdown:
-        args.markdown.write_text(markdown(found), encoding="utf-8")
+        write_whole(args.markdown, markdown(found).encode())
     if args.junit:
-        args.junit.write_bytes(junit(found))
+        write_whole(args.junit, junit(found))
     print("\n".join(lines(found)))
     return EXITS[found.state]

@@ -96,10 +96,9 @@ def _scores(args: argparse.Namespace) -> int:
 
 
 def _replies(args: argparse.Namespace) -> int:
-    import msgspec
-
     from overtone.echat.exam import predictions, tallies
     from overtone.paths import write_whole
+    from overtone.runs.export import json_line
 
     if len(args.paths) != 1:
         raise UsageError("the replies of one file at a time")
@@ -112,7 +111,7 @@ def _replies(args: argparse.Namespace) -> int:
             f"{args.paths[0]}: no reply of mode {mode!r}{f' in the part {args.part!r}' if args.part else ''}; "
             f"it has the modes {', '.join(sorted(modes))} and the parts {', '.join(sorted(parts))}"
         )
-    lines = [msgspec.json.encode({"id": row.key, "text": tallies.said(row, mode).reply}) + b"\n" for row in said]
+    lines = [json_line({"id": row.key, "text": tallies.said(row, mode).reply}) for row in said]
     write_whole(args.out, b"".join(lines))
     _say(f"{len(lines)} replies, {mode}: overtone run BENCHMARK --model predictions:{args.out}")
     return EXIT_OK

@@ -71,6 +71,7 @@ def _validate(args: argparse.Namespace) -> int:
 
     from overtone.cli._judge import print_consistency
     from overtone.judges.consistency import LINE, consistency
+    from overtone.paths import write_whole
 
     measured = {}
     for text in args.judges:
@@ -83,7 +84,7 @@ def _validate(args: argparse.Namespace) -> int:
     told = consistency(found, rubric, labels, dimensions, seed=args.seed)
     out = args.out or Path("judges")
     written = {"line": LINE, "judges": list(found), "labels": labels.path.name, "dimensions": told, "seed": args.seed}
-    (out / "consistency.json").write_bytes(msgspec.json.format(msgspec.json.encode(written)))
+    write_whole(out / "consistency.json", msgspec.json.format(msgspec.json.encode(written)))
     print_consistency(told)
     print(f"Written: {out / 'consistency.json'}")
     return max(one.code for one in measured.values())
@@ -108,6 +109,7 @@ def _validate_one(args: argparse.Namespace, text: str, *, several: bool = False)
     from overtone.judges import labelled, page, record, recorded
     from overtone.judges.panel import Outcome
     from overtone.judges.validate import validate
+    from overtone.paths import write_whole
 
     outcome = Outcome()
     base = args.out if several else None
@@ -131,7 +133,7 @@ def _validate_one(args: argparse.Namespace, text: str, *, several: bool = False)
     found = validate(judgements, rubric, labels, dimensions, judge=name, identity=identity, seed=args.seed)
     found.asked = {key: value for key, value in msgspec.to_builtins(outcome).items() if value}
     out.mkdir(parents=True, exist_ok=True)
-    (out / "validation.json").write_bytes(msgspec.json.format(msgspec.json.encode(found)))
+    write_whole(out / "validation.json", msgspec.json.format(msgspec.json.encode(found)))
     page.write(found, out / "validation.html")
     print_validation(found)
     if file is None:
@@ -230,6 +232,7 @@ def _hear(args: argparse.Namespace) -> int:
     from overtone.judges import known, record
     from overtone.judges import rubric as rubrics
     from overtone.judges.panel import Outcome
+    from overtone.paths import write_whole
 
     if len(args.judges) > 2 or (args.compare and len(args.judges) > 1):
         raise UsageError("name one judge, two judges, or one judge with --compare")
@@ -267,7 +270,7 @@ def _hear(args: argparse.Namespace) -> int:
         gaps = {p: known.apart(r, taken[0][p][0], taken[0][p][1], taken[1][p][1]) for p, r in parts.items()}
     out.mkdir(parents=True, exist_ok=True)
     result = {"tests": tests, "passed": [t.passed for t in tests], "differences": gaps, "chance": known.CHANCE}
-    (out / "hearing.json").write_bytes(msgspec.json.format(msgspec.json.encode({**result, "seed": args.seed})))
+    write_whole(out / "hearing.json", msgspec.json.format(msgspec.json.encode({**result, "seed": args.seed})))
     print_heard(tests, gaps)
     return finish(total, out / "hearing.json")
 
@@ -278,6 +281,7 @@ def _questions(args: argparse.Namespace) -> int:
     from overtone.cli._judge import add_up, finish, print_answers
     from overtone.judges import labelled, questions
     from overtone.judges.panel import Outcome
+    from overtone.paths import write_whole
 
     judge = _judge(args.judge, args.repeats)
     labels, rubric = _labels(args, judge)
@@ -310,7 +314,7 @@ def _questions(args: argparse.Namespace) -> int:
     else:
         skipped.append("audio against description: the rubric puts no sound before the judge")
     out.mkdir(parents=True, exist_ok=True)
-    (out / "questions.json").write_bytes(msgspec.json.format(msgspec.json.encode(found)))
+    write_whole(out / "questions.json", msgspec.json.format(msgspec.json.encode(found)))
     print_answers(found, skipped)
     return finish(total, out / "questions.json")
 

@@ -143,17 +143,23 @@ def _print(rows: Sequence[Row], names: Sequence[str]) -> None:
 
 def _write(path: Path, rows: Sequence[Row], names: Sequence[str], signatures: dict[str, str]) -> None:
     import csv
+    import io
 
-    import msgspec
+    from overtone.paths import write_whole
+    from overtone.runs.export import cell, json_line
 
-    with path.open("w", encoding="utf-8", newline="") as file:
-        if path.suffix == ".csv":
-            table = csv.writer(file)
-            table.writerow(["file", "seconds", *names, "reason"])
-            for row in rows:
-                table.writerow([row.file, row.seconds, *(row.values.get(n) for n in names), row.reason()])
-            return
+    if path.suffix == ".csv":
+        page = io.StringIO()
+        table = csv.writer(page)
+        table.writerow(["file", "seconds", *names, "reason"])
         for row in rows:
-            told = {name: signatures[name] for name in row.values}
-            told_row = {"file": row.file, "seconds": row.seconds, "values": row.values, "reasons": row.reasons}
-            file.write(msgspec.json.encode({**told_row, "signatures": told}).decode() + "\n")
+            cells = [row.file, row.seconds, *(row.values.get(n) for n in names), row.reason()]
+            table.writerow([cell(value) for value in cells])
+        write_whole(path, page.getvalue().encode())
+        return
+    lines = []
+    for row in rows:
+        used = {name: signatures[name] for name in row.values}
+        line = {"file": row.file, "seconds": row.seconds, "values": row.values, "reasons": row.reasons}
+        lines.append(json_line({**line, "signatures": used}))
+    write_whole(path, b"".join(lines))

@@ -122,6 +122,7 @@ def _write(tables: list[PartTable], labels: list[str], form: str, out: Path | No
     """Write tables to the file that was named, or to the terminal. Returns the file."""
     import io
 
+    from overtone.paths import write_whole
     from overtone.report import written
 
     if form == "table":
@@ -137,8 +138,7 @@ def _write(tables: list[PartTable], labels: list[str], form: str, out: Path | No
         print(text, end="")
         return None
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
+        write_whole(out, text.encode())
     except OSError as error:
         raise StoreError(f"cannot write {out}: {error.strerror}; choose another file with -o") from None
     return out

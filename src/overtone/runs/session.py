@@ -24,7 +24,7 @@ from overtone.benchmarks import Benchmark, layouts
 from overtone.errors import DataError, StoreError, UsageError, foreign, raised
 from overtone.languages import LanguageCheck
 from overtone.models import Model
-from overtone.paths import OneLine
+from overtone.paths import OneLine, write_whole
 from overtone.runs.asking import Outcome, Policy, check_outcome
 from overtone.runs.database import clear_errors
 from overtone.runs.engine import Engine, Progress
@@ -252,7 +252,7 @@ def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Mod
     }
     store.set_meta({**now, **fixed})
     with clear_errors(store.folder):
-        (store.folder / "config.toml").write_text(to_toml(settings), encoding="utf-8")
+        write_whole(store.folder / "config.toml", to_toml(settings).encode())
 
 
 def _versions() -> dict[str, str]:
