@@ -157,3 +157,11 @@ def test_a_report_can_be_of_one_source(tmp_path: Path) -> None:
     assert "task/audio (human)" not in alone and "synthesis/s1/target" not in alone
     with Store.read(run) as store:
         assert "synthesis/s1/target" in dict(store.cases())
+
+
+def test_no_sentence_names_other_sources_where_the_headline_has_all(tmp_path: Path) -> None:
+    reading = open_run(make(tmp_path / "run", {"common": 3, "fisher": 4}))
+    assert set(headline_sources(["common", "fisher"])) == {"common", "fisher"}
+    assert source_note(reading) == ""
+    (narrowed,) = over_headline([reading])
+    assert narrowed.notes == reading.notes and len(narrowed.answers) == len(reading.answers)

@@ -100,6 +100,8 @@ def over_headline(readings: Sequence[Reading], source: str = "") -> list[Reading
 def _narrowed(reading: Reading, sources: frozenset[str]) -> Reading:
     kept = [a for a in reading.answers if not a.item.source or a.item.source in sources]
     others = [source for source in sources_of(reading) if source not in sources]
+    if not others:
+        return reading
     note = f"Over the clips of {', '.join(sorted(sources))}; --source chooses those of {', '.join(others)}, or all."
     return msgspec.structs.replace(reading, answers=kept, notes=[*reading.notes, note])
 
@@ -124,6 +126,8 @@ def source_note(reading: Reading) -> str:
         return f"Over the clips of all sources together: {', '.join(known)}."
     own = headline_sources(known)
     others = ", ".join(source for source in known if source not in own)
+    if not others:
+        return ""
     return (
         f"The headline is over the clips of {', '.join(s for s in known if s in own)}. Clips of {others} have rows of "
         "their own; --source NAME shows one source alone, --source all pools them."
