@@ -34,18 +34,12 @@ class Judging:
         self.outcomes: dict[str, Outcome] = {}
         self.readouts: dict[str, Readout] = {}
 
-    async def try_reader(self) -> None:
-        """Open and close the reader's model where it is behind an endpoint: a missing key is an error before the run,
-        not after it."""
-        from overtone import registry
+    def check_keys(self) -> None:
+        """Raise UsageError where a key of the reader or of a judge is missing: before the run, not after it."""
+        from overtone.runs.session import check_key
 
-        if self.reader is not None:
-            model = registry.find("models", self.reader.spec.kind).load(self.reader.spec)
-            if getattr(model, "endpoint", ""):  # a model on this machine may take minutes to load
-                try:
-                    await model.open()
-                finally:
-                    await model.close()
+        for one in (*self.judges, *([self.reader] if self.reader else ())):
+            check_key(one.spec)
 
     def beside(self, limiters: Limiters, retries: Policy) -> Callable[[Store], AbstractAsyncContextManager[Any]] | None:
         """What a run is given so that its replies are judged as they come."""

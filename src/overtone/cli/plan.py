@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from overtone.runs.plan import Plan
     from overtone.runs.settings import Settings
     from overtone.schema import Item
+    from overtone.spec import Spec
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -78,14 +79,29 @@ def _shown(settings: Settings, plan: Plan) -> str:
     ]
     if reader := check_reader(settings.reader):
         lines.append(_read(reader, plan.by_task))
-    lines += [_judged(judge, plan.by_task, settings.benchmark) for judge in check((), settings.judges)]
+    judges = check((), settings.judges)
+    lines += [_judged(judge, plan.by_task, settings.benchmark) for judge in judges]
     for name, budget, need in (
         ("--budget-requests", settings.budget_requests, plan.requests),
         ("--budget-usd", settings.budget_usd, plan.usd[0] if plan.usd else None),
     ):
         if budget is not None and need is not None and need > budget:
             lines.append(f"  {name} {budget:g} would stop this run before its end")
-    return "\n".join([*lines, *(f"  warning: {w}" for w in plan.warnings)])
+    refusals = _refusals([settings.model, *(one.spec for one in (*judges, *([reader] if reader else ())))])
+    return "\n".join([*lines, *(f"  warning: {w}" for w in (*plan.warnings, *refusals))])
+
+
+def _refusals(specs: Sequence[Spec]) -> list[str]:
+    """Why `overtone run` would not begin: keys that are missing, or that must not be sent where the SPEC says."""
+    from overtone.runs.session import check_key
+
+    found = []
+    for spec in specs:
+        try:
+            check_key(spec)
+        except UsageError as error:
+            found.append(f"'overtone run' would refuse to start: {error}")
+    return found
 
 
 def _read(reader: Judge, replies: Mapping[str, int]) -> str:

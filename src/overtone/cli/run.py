@@ -81,7 +81,7 @@ def _one(settings: Settings, limiters: Limiters, *, verbose: bool, quiet: bool) 
     from overtone.scoring import score_run
 
     judging = Judging(settings.judges, settings.reader)
-    asyncio.run(judging.try_reader())
+    judging.check_keys()
     with Display(settings, verbose=verbose, quiet=quiet) as display:
         beside = judging.beside(limiters, Policy(wait=settings.wait, patience=settings.patience))
         hooks = Hooks(display.start, display.update, signals=True, limiters=limiters, beside=beside)

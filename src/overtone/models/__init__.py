@@ -12,6 +12,7 @@ class Model(Protocol):
     """What the engine asks of a model. Retries, back-off, concurrency and storage are the engine's.
 
     A model may have an `endpoint`, a text: those of one command that name the same share one limit of requests at once.
+    Its file may have a `check_key(spec)`, which raises UsageError where a key is missing or must not be sent.
     It may have an `audio_rate`: the rate in Hz to which it resamples every sound itself, known once it is open.
     """
 

@@ -86,7 +86,7 @@ class ChatModel:
 
     async def open(self) -> None:
         if self._endpoint is None:
-            key = self._key()
+            key = self.key()
             self._endpoint = Endpoint(
                 self.url(),
                 key_header=self.key_header(key) if key else None,
@@ -99,7 +99,9 @@ class ChatModel:
         if self._endpoint is not None:
             await self._endpoint.close()
 
-    def _key(self) -> str:
+    def key(self) -> str:
+        """The key from the environment, "" for an endpoint that needs none. Raises UsageError where it is not set, and
+        where it would go to another machine over plain http."""
         if not self._variable:
             return ""
         if key := read_key(self._variable):

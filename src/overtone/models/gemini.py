@@ -76,6 +76,11 @@ def load(spec: Spec) -> Gemini:
     return Gemini(spec)
 
 
+def check_key(spec: Spec) -> None:
+    """Raise UsageError where the key that requests need is not set or must not be sent."""
+    Gemini(spec).key()
+
+
 class Gemini(ChatModel):
     """One Gemini model."""
 

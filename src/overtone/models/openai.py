@@ -82,6 +82,11 @@ def load(spec: Spec) -> OpenAI:
     return OpenAI(spec)
 
 
+def check_key(spec: Spec) -> None:
+    """Raise UsageError where the key that requests need is not set or must not be sent."""
+    OpenAI(spec).key()
+
+
 class OpenAI(ChatModel):
     """One model behind a chat-completions endpoint."""
 
