@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
@@ -67,6 +68,19 @@ def user_data(variable: str, name: str, environ: Mapping[str, str] = os.environ)
         return user_path(given).absolute()
     data = environ.get("XDG_DATA_HOME") or "~/.local/share"
     return user_path(data).absolute() / "overtone" / name
+
+
+def narrow(folder: Path) -> list[Path]:
+    """The working directory, where it says something about whose recordings lie in it: not the root, the folder for
+    temporary files, the home folder, or one above it."""
+    import tempfile  # not where every command starts
+
+    here = folder.resolve()
+    wide = [Path(here.anchor), Path(tempfile.gettempdir()).resolve()]
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        home = Path.home().resolve()
+        wide += [home, *home.parents]
+    return [] if here in wide else [here]
 
 
 def read_plain(path: Path, limit: int) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import os
 import signal
 import subprocess
@@ -335,3 +337,71 @@ def test_a_folder_that_is_not_utf8_or_has_an_endless_name_is_a_clear_error(
     assert main(words(small, server, tmp_path / ("x" * 5000))) == 2
     assert "the name is too long for a file" in capsys.readouterr().err
     assert server.count == 0
+
+
+REMOTE = "http://192.0.2.1/v1"  # no machine has this address
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (["--model", f"openai:x?base_url={REMOTE}&api_key_env=MY_KEY"], "over plain http"),
+        (["--model", "openai:x?api_key_env=NO_KEY"], "NO_KEY is not set"),
+        (["--model", "cascade", "--judge", "openai:x?api_key_env=NO_KEY"], "NO_KEY is not set"),
+        (["--model", "cascade", "--reader", f"openai:x?base_url={REMOTE}&api_key_env=MY_KEY"], "over plain http"),
+        (["--model", "cascade", "--parts", "conflict"], "has no item"),
+    ],
+)
+def test_a_refused_start_leaves_no_folder_and_the_plan_says_so(
+    small: Path, more: list[str], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "k" * 20)
+    monkeypatch.delenv("NO_KEY", raising=False)
+    given = ["echomind", "--data", str(small), "--out", str(tmp_path / "run"), *more]
+    errors, page = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stderr(errors):
+        assert main(["run", *given]) == 2
+    assert complaint in errors.getvalue()
+    assert not (tmp_path / "run").exists()
+    if "key" in " ".join(more):
+        with contextlib.redirect_stdout(page):
+            assert main(["plan", *given]) == 0
+        assert "'overtone run' would refuse to start" in page.getvalue() and complaint in page.getvalue()
+        if "http" in complaint:
+            with contextlib.redirect_stdout(page := io.StringIO()):
+                assert main(["plan", *given, "--insecure"]) == 0
+            assert "would refuse" not in page.getvalue()
+
+
+@pytest.mark.parametrize("place", ["/", ".", "runs/..", "data", "a\x1b[31m", "a\u202eb", "a\nb"])
+def test_a_run_is_not_written_where_something_else_is(
+    small: Path,
+    server: OpenAIServer,
+    place: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    out = small if place == "data" else place
+    before = {path.name for path in Path(small).iterdir()} | {path.name for path in tmp_path.iterdir()}
+    for command in ("run", "plan"):
+        assert main([command, *words(small, server, Path("x"))[1:-1], str(out)]) in (1, 2)
+        message = capsys.readouterr().err
+        assert "not a run and not empty" in message or "invisible characters" in message
+        assert "\x1b" not in message and "\u202e" not in message
+    assert {path.name for path in Path(small).iterdir()} | {path.name for path in tmp_path.iterdir()} == before
+    assert server.count == 0
+
+
+def test_an_empty_folder_and_the_run_itself_can_be_written(
+    small: Path, server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for _ in range(2):
+        assert main(words(small, server, Path(), "--limit", "1", "-q")) == 0
+    with Store.read(tmp_path / "here") as store:
+        assert store.meta()["label"] == "here"

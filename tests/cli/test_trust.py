@@ -249,3 +249,44 @@ def test_the_working_directory_brings_no_program_and_no_interpreter(
     monkeypatch.setattr("sys.prefix", str(download.folder.parent / "nowhere" / ".venv"))
     with pytest.raises(UsageError, match="no Python for the worker"):
         worker.load(parse_spec("worker:hf_audio_text?model=x")).find_python()
+
+
+@pytest.mark.parametrize(
+    ("run", "would"),
+    [
+        ('[[model]]\nspec = "openai:x?base_url=https://example.org/v1"\n', "send recordings from {data} to https://ex"),
+        (
+            '[[judge]]\nspec = "openai:x?base_url=https://example.org/v1"\n[[model]]\nspec = "cascade"\n',
+            "send recordings from {data} to https://example.org/v1",
+        ),
+        ('[run]\nout = "{elsewhere}"\n[[model]]\nspec = "cascade"\n', "write {elsewhere}"),
+        ('[run]\nout = "../../elsewhere"\n[[model]]\nspec = "cascade"\n', "write ../../elsewhere"),
+        ('[run]\nreport = "{elsewhere}.html"\n[[model]]\nspec = "cascade"\n', "write {elsewhere}.html"),
+    ],
+)
+def test_recordings_go_to_a_strangers_host_and_files_elsewhere_only_when_trusted(
+    run: str, would: str, download: Download, small: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    names = {"data": small, "elsewhere": tmp_path / "elsewhere"}
+    download.write(run.format(**names))
+    assert main(["run", str(download.file)]) == 2
+    message = capsys.readouterr().err
+    assert "is not trusted. It would: " + would.format(**names) in message
+    assert main(["plan", str(download.file)]) == 0
+    assert would.format(**names) in capsys.readouterr().out
+    assert main(["trust", str(download.file)]) == 0
+    assert would.format(**names) in capsys.readouterr().out
+    assert main(["plan", str(download.file)]) == 0
+    assert "not trusted" not in capsys.readouterr().out
+
+
+def test_what_the_user_names_and_what_stays_on_this_machine_needs_no_trust(
+    download: Download, small: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    download.write('[run]\nout = "/nowhere"\n[[model]]\nspec = "openai:x?base_url=https://example.org/v1"\n')
+    assert main(["plan", str(download.file), "--data", str(small), "--out", str(tmp_path / "mine")]) == 0
+    assert "not trusted" not in capsys.readouterr().out
+    inside = download.folder / "runs"
+    download.write(f'[run]\nout = "{inside}"\n[[model]]\nspec = "openai:x?base_url=http://127.0.0.1:9/v1"\n')
+    assert main(["plan", str(download.file)]) == 0
+    assert "not trusted" not in capsys.readouterr().out

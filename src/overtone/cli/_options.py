@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,7 @@ def planned_of(args: argparse.Namespace) -> tuple[list[Settings], str]:
     from overtone.runs.settings import resolve
 
     flags, file = _given(args)
-    note = "" if file is None or args.trust else untrusted(file)
+    note = "" if file is None or args.trust else untrusted(file, flags)
     if file is not None:
         _load_plugins(file, note)
     runs = resolve(flags, file, os.environ)
@@ -103,7 +104,7 @@ def asked_of(args: argparse.Namespace) -> tuple[list[Settings], Path | None]:
 
     flags, file = _given(args)
     if file is not None:
-        if not args.trust and (note := untrusted(file)):
+        if not args.trust and (note := untrusted(file, flags)):
             raise UsageError(note)
         _load_plugins(file)
     runs = resolve(flags, file, os.environ)
@@ -112,12 +113,12 @@ def asked_of(args: argparse.Namespace) -> tuple[list[Settings], Path | None]:
     return runs, report_file(getattr(args, "report", None), file, os.environ)
 
 
-def untrusted(file: RunFile) -> str:
+def untrusted(file: RunFile, flags: Mapping[str, Any]) -> str:
     """Why a run file may not do what it asks for, and the command that allows it; "" where it may."""
     from overtone import trust
     from overtone.paths import shown
 
-    reasons = file.needs_trust()
+    reasons = file.needs_trust(flags)
     problem = trust.problem(file.path, file.sha256, file.code()) if reasons else ""
     if not problem:
         return ""
@@ -152,8 +153,10 @@ def _load_plugins(file: RunFile, note: str = "") -> None:
 def _check(run: Settings, args: argparse.Namespace, metrics: bool = True) -> None:
     """Raise UsageError for a name or option that does not exist, before anything is asked."""
     from overtone import registry
+    from overtone.runs.store import check_place
     from overtone.scoring import check, check_reader
 
+    check_place(run.folder)
     registry.find("benchmarks", run.benchmark)
     registry.find("models", run.model.kind)
     check(run.metrics if metrics else (), run.judges)

@@ -41,7 +41,7 @@ def _trust(path: Path) -> None:
     file = read_run_file(path)
     reasons = file.needs_trust()
     if not reasons:
-        print(f"{shown(str(path))} runs no code and uses no key that it names: it needs no trust")
+        print(f"{shown(str(path))} runs no code, uses no key that it names and keeps to its folder: it needs no trust")
         return
     entry = trust.remember(path, file.sha256, file.code())
     print(f"trusted: {shown(str(path.resolve()))}, which will")

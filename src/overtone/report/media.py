@@ -9,9 +9,7 @@ reader publish other recordings.
 from __future__ import annotations
 
 import base64
-import contextlib
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -19,7 +17,7 @@ from urllib.parse import quote
 from overtone.analysis.reading import Reading
 from overtone.audio import media_type
 from overtone.errors import DataError, OvertoneError, UsageError
-from overtone.paths import inside, shown
+from overtone.paths import inside, narrow, shown
 
 EMBED_LIMIT = 200 * 2**20  # bytes of sound; a third more as base64, which is about what browsers open at ease
 _SUFFIXES = {".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"}
@@ -32,7 +30,7 @@ class Media:
         self.home = out.resolve().parent
         self.embed = embed
         self.left_out: dict[str, Path] = {}  # runs whose clips are not embedded, and their data folders
-        self._folders = [folder.resolve() for folder in (*_narrow(Path.cwd()), *data)]
+        self._folders = [folder.resolve() for folder in (*narrow(Path.cwd()), *data)]
         self.size = 0
         self.blocks: list[tuple[str, Path]] = []  # media type, file
         self._known: dict[Path, str] = {}
@@ -43,7 +41,7 @@ class Media:
             return "!the run does not say where its clips lie"
         if self.embed and not self._may_embed(reading.root):
             self.left_out[reading.name] = reading.root
-            return "!not embedded: the data folder is outside the working directory, and --data does not name it"
+            return "!not embedded: the data folder is in no working directory that counts, and --data does not name it"
         try:
             path = inside(reading.root, relative)
         except DataError as error:
@@ -52,9 +50,15 @@ class Media:
 
     def notes(self) -> list[str]:
         """A sentence for each run whose clips were left out."""
+        why = "lies outside the working directory"
+        if not narrow(Path.cwd()):
+            why = (
+                f"is not named with --data, and the working directory {shown(str(Path.cwd()))} does not count: the "
+                "root, the home folder and the folder for temporary files hold more than one project"
+            )
         return [
-            f"The clips of {name} are not in this report: its data folder {shown(str(root))} lies outside the working "
-            f"directory. If you mean to pass these recordings on, write the report again with --data {shown(str(root))}"
+            f"The clips of {name} are not in this report: its data folder {shown(str(root))} {why}. "
+            f"If you mean to pass these recordings on, write the report again with --data {shown(str(root))}"
             for name, root in self.left_out.items()
         ]
 
@@ -108,14 +112,3 @@ class Media:
         """Media type and base64 of an embedded sound."""
         kind, path = self.blocks[number]
         return kind, base64.b64encode(path.read_bytes()).decode("ascii")
-
-
-def _narrow(folder: Path) -> list[Path]:
-    """The working directory, where it says something about whose recordings lie in it: not the root, the folder for
-    temporary files, the home folder, or one above it."""
-    here = folder.resolve()
-    wide = [Path(here.anchor), Path(tempfile.gettempdir()).resolve()]
-    with contextlib.suppress(RuntimeError):  # a user without a home
-        home = Path.home().resolve()
-        wide += [home, *home.parents]
-    return [] if here in wide else [here]

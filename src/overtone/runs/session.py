@@ -35,6 +35,7 @@ from overtone.runs.sounds import Sounds, sent_how
 from overtone.runs.spread import place, spread
 from overtone.runs.store import Ask, Store
 from overtone.schema import Item
+from overtone.spec import Spec
 from overtone.suite import Suite
 from overtone.tasks import Prompts, conditions, load_prompts
 from overtone.version import __version__
@@ -97,6 +98,13 @@ def load_model(settings: Settings) -> Model:
     return found
 
 
+def check_key(spec: Spec) -> None:
+    """Raise UsageError where a model's key is not set or must not be sent. Models without a key always pass."""
+    check = getattr(registry.find("models", spec.kind), "check_key", None)
+    if check is not None:
+        check(spec)
+
+
 def wanted_speech(settings: Settings) -> str:
     """Whether speech is asked for: as the SPEC says, but not under `auto` for a benchmark that is answered in text."""
     suite = getattr(registry.find("benchmarks", settings.benchmark), "SUITE", None)
@@ -157,7 +165,15 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
         )
     speech = wanted_speech(settings)
     model = load_model(settings)
+    check_key(settings.model)
     benchmark = load_benchmark(settings)
+    with foreign(f"the benchmark {settings.benchmark} cannot be read"):
+        empty = next(_asked(settings, benchmark), None) is None
+    if empty:  # before a folder is made
+        raise UsageError(
+            f"{settings.benchmark} in {settings.data} has no item for these levels, styles, parts and inputs; "
+            "'overtone data check' lists what is wrong with a folder"
+        )
     with Store.create(settings.folder, fsync=settings.fsync) as store:
         handler = _log_to(settings.folder)
         try:
@@ -241,7 +257,7 @@ def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Mod
         raise StoreError(f"{store.folder} holds another run ({'; '.join(changed)}); choose another --out")
     fixed = {
         "created": meta.get("created", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())),
-        "label": meta.get("label", settings.folder.name),
+        "label": meta.get("label", settings.folder.resolve().name),
         "clips": sent_how(settings.model, meta, getattr(model, "audio_rate", None)),
         "described": msgspec.json.encode(described, order="sorted").decode(),
         "root": str(benchmark.root.resolve()),
@@ -269,11 +285,9 @@ def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
     store.set_meta({"order": order})
     store.forget_wanted()
     stream = planned(settings, benchmark, order)
-    count = 0
     languages = LanguageCheck()
     while page := _page(stream, settings.benchmark):
         store.plan(page, settings.repeats)
-        count += len(page)
         for item, _ in page:
             languages.add(item.id, item.language, texts_of(item))
     told = {detail for _, kind, detail in store.events() if kind == "warning"}
@@ -282,11 +296,6 @@ def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
             store.add_event("warning", warning)
         log.warning(warning)
     store.commit()
-    if count == 0:
-        raise UsageError(
-            f"{settings.benchmark} in {settings.data} has no item for these levels, styles, parts and inputs; "
-            "'overtone data check' lists what is wrong with a folder"
-        )
 
 
 def _page(stream: Iterator[Planned], name: str) -> list[Planned]:

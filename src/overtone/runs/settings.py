@@ -9,15 +9,18 @@ import hashlib
 import re
 import shutil
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from overtone.errors import UsageError
-from overtone.paths import check_name, user_path
+from overtone.paths import check_name, narrow, shown, user_path
+from overtone.safety import is_loopback
 from overtone.schema import INPUTS, PARTS, STYLES
 from overtone.spec import Spec, parse_spec, suggest
 
@@ -77,6 +80,7 @@ def identity(spec: Spec) -> str:
 
 _KEYS = tuple(f for f in Settings.__struct_fields__ if f not in ("benchmark", "model", "judges", "plugins"))
 _LISTS = ("levels", "prompt", "styles", "parts", "input", "metrics")
+_WRITTEN = ("out", "report")
 _MOST = 2**31
 
 
@@ -94,8 +98,10 @@ class RunFile(Struct, frozen=True):
     def plugins(self) -> tuple[Path, ...]:
         return tuple(self.path.parent / p for p in self.run.get("plugins", ()))
 
-    def needs_trust(self) -> list[str]:
-        """What in this file runs code of its author's choice, or sends a secret of the user's where its author says."""
+    def needs_trust(self, given: Mapping[str, Any] | None = None) -> list[str]:
+        """What in this file runs code of its author's choice, sends a secret or recordings of the user's where its
+        author says, or writes outside its own folder and the working directory. `given` are the command's flags: what
+        they name is the user's choice."""
         found = [f"run plug-in {p}" for p in self.run.get("plugins", ())]
         for table in (self.run, *self.benchmarks):  # an option can name weights or code to be loaded
             found += [f"compute {metric}" for metric in _words(table.get("metrics", ())) if "?" in metric]
@@ -104,7 +110,30 @@ class RunFile(Struct, frozen=True):
                 found.append(f"run {spec}")
             if variable := spec.options.get("api_key_env"):
                 found.append(f"send ${variable} to {spec.options.get('base_url', spec.kind)}")
-        return found
+        return [*found, *self._recordings_sent(given or {}), *self._written_elsewhere(given or {})]
+
+    def _recordings_sent(self, given: Mapping[str, Any]) -> list[str]:
+        """Which recordings from outside the file's folder go to hosts that the file names."""
+        if given.get("data"):
+            return []
+        urls = [spec.options["base_url"] for spec in self._specs() if "base_url" in spec.options]
+        urls = [url for url in dict.fromkeys(urls) if not is_loopback(urlsplit(url).hostname or "")]
+        named = [table["data"] for table in (self.run, *self.benchmarks) if "data" in table]
+        own = self.path.resolve().parent
+        folders = [data for data in dict.fromkeys(named) if not (own / data).resolve().is_relative_to(own)]
+        return [f"send recordings from {folder} to {url}" for folder in folders for url in urls]
+
+    def _written_elsewhere(self, given: Mapping[str, Any]) -> list[str]:
+        """Which runs and reports would be written outside the file's folder and the working directory."""
+        names = {key: [table[key] for table in (self.run, *self.benchmarks) if key in table] for key in _WRITTEN}
+        places = [name for key, found in names.items() if not given.get(key) for name in dict.fromkeys(found)]
+        own = [self.path.resolve().parent, *narrow(Path.cwd())]
+        return [
+            f"write {name}"
+            for name in places
+            if (Path(name).is_absolute() or ".." in Path(name).parts)
+            and not any(Path(name).resolve().is_relative_to(folder) for folder in own)
+        ]
 
     def code(self) -> list[Path]:
         """The files that `needs_trust` is about, where they can be named: plug-ins, and what programs are started with.
@@ -279,6 +308,8 @@ def _check(s: Settings) -> None:
         except UnicodeEncodeError:
             raise UsageError(f"{key}: {getattr(s, key)!r} is not written in UTF-8; rename the folder") from None
         check_name(getattr(s, key))
+    if any(unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") for c in s.out):  # control and direction characters
+        raise UsageError(f"out: {shown(s.out)!r} has invisible characters in it; name another folder")
     for key in ("repeats", "limit", "max_connections", "budget_requests", "budget_usd"):
         value = getattr(s, key)
         if value is not None and not 0 < value <= _MOST:  # also refuses what is no number

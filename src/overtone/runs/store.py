@@ -33,7 +33,25 @@ APPLICATION = 0x0F372020
 PENDING, ANSWERED, FAILED = 0, 1, 2
 CHECK_EVERY = 1.0  # seconds between two looks whether the folder that is written is still there
 
+_FILES = {"audio", "lock", "run.db", "run.db-wal", "run.db-shm", "run.db-journal", "run.log", "workers"}
 _encode = msgspec.json.Encoder().encode
+
+
+def check_place(folder: Path) -> None:
+    """Refuse a run folder that is something else already: it must be new, empty or a run, also one that was killed
+    before it had its store."""
+    try:
+        others = {path.name for path in folder.iterdir()} - _FILES
+        is_run = (folder / "run.db").exists()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"cannot write to {shown(str(folder))}: {error.strerror}; choose another --out") from None
+    if others and not is_run:
+        raise StoreError(
+            f"{shown(str(folder))} is not a run and not empty (it has {shown(min(others))[:60]!r}); "
+            "name a new folder with --out"
+        )
 
 
 class Store(Rows):
@@ -56,6 +74,7 @@ class Store(Rows):
     def create(cls, folder: Path, *, fsync: bool = False) -> Store:
         """Open a run folder for writing, making it if needed. Only one process can: a second gets a clear error."""
         check_plain(folder)
+        check_place(folder)
         try:
             (folder / "audio").mkdir(parents=True, exist_ok=True)
             lock = (folder / "lock").open("a+")
