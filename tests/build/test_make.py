@@ -315,3 +315,11 @@ def test_a_rebuild_speaks_the_same_take(tmp_path: Path, monkeypatch: pytest.Monk
         build(own, out, jobs=1, gates=False)
     assert read_manifest(out).takes == {"take-1": 2}
     assert rebuild_and_compare(out, None, tmp_path / "again", scripts=own, words=False) == []
+
+
+def test_a_set_with_one_voice_per_sex_has_no_control_and_is_consistent(tmp_path: Path) -> None:
+    options = Options(voices=("espeak?male=en-us+m3&female=en-us+f2",))
+    built = _build(tmp_path / "set", "sad", "happy", options=options)
+    assert "control" not in {clip.style for clip in built.clips}
+    assert "control" not in {question.style for question in built.questions}
+    assert main(["data", "check", str(tmp_path / "set")]) == 0

@@ -16,7 +16,7 @@ from overtone.build import sift
 from overtone.build.datasheet import write_datasheet
 from overtone.build.licence import Verdict, derive
 from overtone.build.manifest import open_folder
-from overtone.build.plan import Options, plan
+from overtone.build.plan import Group, Options, plan
 from overtone.build.pool import Tell
 from overtone.build.questions import Question
 from overtone.build.script import Collection, Script, read_collection
@@ -78,6 +78,7 @@ def build(
     groups, checked = speak(
         work, lambda takes: plan(collection, options, takes), checked, gates, jobs or os.cpu_count() or 1, tell
     )
+    checked = _without_unspoken(checked, collection, groups)
     work.put_aside(groups, checked)
     questions = write_texts(out, whole, collection, checked, options.seed)
     if gates:
@@ -108,6 +109,16 @@ def _with_voices(options: Options, languages: Sequence[str]) -> Options:
                 "each language by itself, with voices that speak it, e.g. --voice 'espeak?male=de+m3&female=de+f2'"
             )
     return options
+
+
+def _without_unspoken(checked: sift.Sifted, part: Collection, groups: Sequence[Group]) -> sift.Sifted:
+    """Leave out the clips that nobody spoke, so that no text names them: with one voice per sex there is no second
+    speaker for the control, and a folder of recordings need not have it."""
+    spoken = {(group.id, job.style) for group in groups for job in group.jobs}
+    there = {group.id for group in groups}
+    scripts = [s for s in part.scripts if s.id in there]
+    silent = {(s.id, style) for s in scripts for style in (*s.styles, "control")} - spoken
+    return msgspec.structs.replace(checked, clips=checked.clips | silent)
 
 
 def _chosen(collection: Collection, only: Sequence[str], per_cue: int | None) -> Collection:
