@@ -97,3 +97,11 @@ def test_silence_is_as_long_as_asked_and_silent() -> None:
     assert not any(sound.wav[44:])
     assert sound.seconds == 1.5
     assert facts(audio.silence(0.0).wav)[3] == 1
+
+
+def test_an_empty_or_missing_file_is_called_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "empty.wav").write_bytes(b"")
+    for file in ("empty.wav", "missing.wav"):
+        with pytest.raises(AudioError) as caught:
+            audio.load_sound(tmp_path / file, name=f"audio/{file}")
+        assert str(caught.value).startswith(f"audio/{file}") and str(tmp_path) not in str(caught.value)

@@ -5,10 +5,15 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
+
 from overtone.analysis.cases import case
+from overtone.cli import main
+from overtone.report.html import write_report
 from overtone.report.terminal import print_case, print_run
 from overtone.report.written import safe
 from overtone.runs.store import Store
+from tests.analysis.small import Maker, item
 from tests.report.fake_run import CONTROL, make_run
 
 
@@ -43,3 +48,19 @@ def test_a_case_prints_all_its_levels(tmp_path: Path) -> None:
     for expected in ("the words", "the voice", "what was made of it", "the reply", "reference", "✓"):
         assert expected in out.getvalue(), expected
     assert "\x1b" not in out.getvalue()
+
+
+def test_a_long_reply_is_cut_in_the_terminal_and_in_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Maker(tmp_path / "run")
+    made.store.set_meta({"benchmark": "toy", "model": "openai:x"})
+    made.answered(item("a", "converse", level=3, category="conversation"), "long " * 200_000)
+    run = made.done()
+    assert main(["case", str(run), "synthesis/s1/target"]) == 0
+    short = capsys.readouterr().out
+    assert len(short) < 5_000 and "1,000,000 characters; --full shows all" in " ".join(short.split())
+    assert main(["case", str(run), "synthesis/s1/target", "--full"]) == 0
+    assert capsys.readouterr().out.count("long") == 200_000
+    page = write_report([run], tmp_path / "page.html").read_text()
+    assert page.count("long long") < 20_000 and "[cut: 1,000,000 characters" in page

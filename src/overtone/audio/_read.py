@@ -96,7 +96,8 @@ def read_bytes(path: Path | str, max_bytes: int = MAX_BYTES, name: str = "") -> 
     except FileNotFoundError:
         raise Fault(called, "missing", "there is no such file", "check the data folder and its download") from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
-        raise Fault(called, "unreadable", f"cannot be read: {error}") from None
+        why = getattr(error, "strerror", None) or error  # without the path, which `name` stands for
+        raise Fault(called, "unreadable", f"cannot be read: {why}") from None
     if not data:
         raise Fault(called, "empty", "the file is empty", AGAIN)
     return data

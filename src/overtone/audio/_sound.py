@@ -40,7 +40,7 @@ def load_sound(
     `max_rate`. `sha256` is that of the bytes sent. Raises AudioError as `read` does.
     """
     called = name or ("sound" if isinstance(source, bytes) else str(source))
-    data = source if isinstance(source, bytes) else read_bytes(source, max_bytes)
+    data = source if isinstance(source, bytes) else read_bytes(source, max_bytes, called)
     if is_wav(data) and len(data) <= max_bytes:
         wav = parse_wav(data, called)
         if wav.code == PCM and wav.bits == 16 and wav.channels == 1 and wav.rate == _wanted(wav.rate, rate, max_rate):

@@ -16,6 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="e.g. synthesis/id_854/target, or an item's id; without it, all are listed",
     )
+    parser.add_argument("--full", action="store_true", help="show long replies in full (default: their beginning)")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -30,5 +31,5 @@ def main(args: argparse.Namespace) -> int:
             return EXIT_OK
         from overtone.report.terminal import print_case
 
-        print_case(case(store, args.case))
+        print_case(case(store, args.case), full=args.full)
     return EXIT_OK

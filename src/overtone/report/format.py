@@ -56,6 +56,11 @@ def named(columns: Sequence[Column], conditions: Iterable[ConditionSummary]) -> 
     )
 
 
+def cut(text: str, most: int, hint: str = "") -> str:
+    """`text`, or its first `most` characters with a note of how many there are, and `hint`."""
+    return text if len(text) <= most else f"{text[:most]}… [cut: {len(text):,} characters{hint}]"
+
+
 def percent(x: float | None, digits: int = 1) -> str:
     return NONE if x is None else f"{100 * x:.{digits}f}"
 

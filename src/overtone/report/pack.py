@@ -14,8 +14,10 @@ from overtone.analysis.judged import Dimension, read_dimensions
 from overtone.analysis.measures import METRICS
 from overtone.analysis.reading import Reading
 from overtone.analysis.summary import LABELS
+from overtone.report.format import cut
 from overtone.report.media import Media
 
+MOST_TEXT = 20_000  # characters of one reply: a reply may have a million, which no reader wants in a page
 CHUNK = 40  # cases to a block: one is read in a few milliseconds
 
 VOICE_RIGHT, VOICE_WRONG, REASONING_RIGHT, REASONING_WRONG = 1, 2, 4, 8
@@ -194,10 +196,10 @@ def _said(said: Said, run: int, reading: Reading, names: dict[str, Names], media
         for scores in (*said.earlier, said.scores)
     ]
     optional = {
-        "y": [[names["metrics"](name), why] for name, why in said.why.items() if why],
+        "y": [[names["metrics"](name), cut(why, MOST_TEXT)] for name, why in said.why.items() if why],
         "n": said.repeat,
         "s": {"answered": "", "failed": "failed"}.get(said.state, "pending"),
-        "t": list(said.texts),
+        "t": [cut(text, MOST_TEXT, "; 'overtone export' has them all") for text in said.texts],
         "au": [media.reply(reading, name) if name else "" for name in said.audio] if any(said.audio) else [],
         "st": "" if said.status == "parsed" else said.status,
         "ch": said.choice,

@@ -25,6 +25,8 @@ from overtone.report.table import Cell, Line, PartTable
 from overtone.report.written import make_console, safe, to_terminal
 from overtone.schema import Item
 
+MOST_TEXT = 2_000  # characters of one reply in the terminal
+
 
 def print_run(folder: Path, file: IO[str] | None = None, *, signatures: bool = False) -> None:
     """Print the headline of a run folder, and on demand what each of its numbers is signed with."""
@@ -66,8 +68,9 @@ def print_summary(
     _ledger(console, summary)
 
 
-def print_case(view: CaseView, file: IO[str] | None = None) -> None:
-    """Print one case: what was heard, what was answered, what was said, level under level."""
+def print_case(view: CaseView, file: IO[str] | None = None, *, full: bool = False) -> None:
+    """Print one case: what was heard, what was answered, what was said, level under level. Long replies are cut, unless
+    they are wanted in full."""
     console = make_console(file)
     kind = "dialogue" if view.style in ("changed", "steady") else "style"
     facts = [view.cue or "no cue", f"{view.style} {kind}" if view.style else "", view.dimension, view.topic]
@@ -85,10 +88,10 @@ def print_case(view: CaseView, file: IO[str] | None = None) -> None:
         if asked:
             console.print(f"\n[bold]{title}[/bold]")
         for one in asked:
-            _print_asked(console, one)
+            _print_asked(console, one, full)
 
 
-def _print_asked(console: Console, asked: Asked) -> None:
+def _print_asked(console: Console, asked: Asked, full: bool) -> None:
     item = asked.item
     if item.question:
         console.print(f"{safe(item.category)}: {safe(item.question)}")
@@ -102,7 +105,8 @@ def _print_asked(console: Console, asked: Asked) -> None:
     _print_turns(console, item)
     for said in asked.said:
         name = said.condition + (f" #{said.repeat + 1}" if said.repeat else "")
-        console.print(f"  {safe(name):<24} {safe(_verdict(said))}{safe(' / '.join(said.texts) or said.failure)}")
+        texts = said.texts if full else [fmt.cut(text, MOST_TEXT, "; --full shows all") for text in said.texts]
+        console.print(f"  {safe(name):<24} {safe(_verdict(said))}{safe(' / '.join(texts) or said.failure)}")
         for metric, why in said.why.items():
             found = said.scores.get(metric)
             console.print(f"  {'':<24} {safe(metric)} {'no value' if found is None else f'{found:g}'}: {safe(why)}")
