@@ -87,6 +87,9 @@ def main(args: argparse.Namespace) -> int:
             raise UsageError(f"{run.folder} was not asked under {name!r}; it has {', '.join(sorted(known))}")
     found = check(run, requirements, margins, baseline, conditions, most_missing)
     refuse(found.unlike, always=WAY_OUT)
+    for file in filter(None, (args.markdown, args.junit)):
+        if not file.parent.is_dir():
+            raise UsageError(f"cannot write {file}: No such file or directory; make its folder first")
     if args.markdown:
         write_whole(args.markdown, markdown(found).encode())
     if args.junit:
