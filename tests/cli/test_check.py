@@ -99,7 +99,7 @@ def test_failed_requests_do_not_pass(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["--require", "voice_accuracy >= 60"], "for 60 percent write 60%"),
         (["--max-missing", "5"], "--max-missing takes a share"),
         (["--require", "voice_accuracy > 0.5", "--condition", "zero/audio"], "it has task/audio"),
-        (["--require", "voice_accuracy > 0.5", "--junit", "/dev/null/x.xml"], "Not a directory"),
+        (["--require", "voice_accuracy > 0.5", "--junit", "/dev/null/x.xml"], "make its folder first"),
         (["--max-missing", "1"], "for 1 percent write 1%"),
         (["--require", "failures <= 1"], "for 1 percent write 1%"),
         (["other"], "name that with --baseline RUN"),
