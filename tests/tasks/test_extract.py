@@ -387,3 +387,19 @@ def test_a_letter_that_is_an_options_own_first_word_is_no_choice_of_a_letter(tex
 def test_where_letter_and_words_could_both_be_meant_nothing_is_read() -> None:
     menu = [Option(k, t) for k, t in zip("ABCD", ("D minor", "C major", "major", "minor"), strict=True)]
     assert lenient("The answer is C major", menu).letter is None
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("Option C: I can't wait to see him sitting there tomorrow!", "C"),
+        ("Answer: C. I can't wait to see him sitting there tomorrow!", "C"),
+        ("I can't wait to see him sitting there tomorrow!", "C"),
+        ('Certainly not "I can\'t wait to see him sitting there tomorrow!"', None),
+        ("B. I can't wait to see him sitting there tomorrow!", None),
+    ],
+)
+def test_an_option_that_is_a_reply_of_its_own_is_not_read_as_the_models_words(text: str, letter: str | None) -> None:
+    texts = ("How sad that must be.", "I am not sure, it may rain.", "I can't wait to see him sitting there tomorrow!")
+    options = [Option(chr(ord("A") + place), words) for place, words in enumerate(texts)]
+    assert lenient(text, options).letter == letter

@@ -376,7 +376,27 @@ def _lenient(text: str, options: tuple[Option, ...], heard: bool = False) -> Ext
         return read  # what follows answers questions nobody asked
     if others == "foreign":
         return Extracted(None, "unparsable", "another question's menu")
-    return _read(cleaned, options, thought=unfinished_thought(text), heard=heard)
+    held, beside = _quoted_option(cleaned, options)
+    menu = {option.letter for option in options} - {held}
+    if held and menu & {letter.upper() for letter in _BESIDE_LETTER.findall(beside)}:
+        return Extracted(None, "hedged", "letter and text disagree")
+    named = beside.replace(_QUOTE, f"option {held.lower()}") if held else cleaned
+    return _read(named, options, thought=unfinished_thought(text), heard=heard)
+
+
+_QUOTE = "\ufffc"  # in the place of an option's words
+_QUOTED_WORDS = 4  # at least, of an option: fewer may stand in a reply by chance
+_BESIDE_WORDS = 5  # at most, beside the option's words
+_BESIDE_LETTER = re.compile(r"(?<![\w'])(?:[b-z]|a(?=[.:)\]]))(?![\w'])")
+
+
+def _quoted_option(cleaned: str, options: Sequence[Option]) -> tuple[str, str]:
+    """The option that a reply repeats word for word, hardly saying more, and the reply with _QUOTE in its place; else
+    two empty texts. Options can be whole replies ("I can't wait!"), whose words would be weighed as the model's own."""
+    texts = {o.letter: clean(o.text).strip(" .!?\"'") for o in options}
+    held = [letter for letter, words in texts.items() if len(words.split()) >= _QUOTED_WORDS and words in cleaned]
+    beside = cleaned.replace(texts[held[0]], f" {_QUOTE} ") if len(held) == 1 else ""
+    return (held[0], beside) if beside and len(beside.split()) <= _BESIDE_WORDS + 1 else ("", "")
 
 
 _DANGLING = re.compile(r"\banswer\s*(?:is|:)\s*:?\s*[\[(\"]?$")
