@@ -71,13 +71,13 @@ def test_mean_words_of_replies_leave_out_texts_without_spaces_as_reply_words_doe
     made.answered(item("de", "converse", level=3, references=("Wie schön!",), language="de"), "Ach – wie schön, oder?")
     made.answered(item("en", "converse", level=3, references=("Oh no.",)), "I'm so sorry.")
     made.store.close()
+    (table,) = result_tables("results", [open_run(tmp_path / "run", light=True)])
+    assert "3.5 (of 2 replies)" in [cell.text for cell in table.lines[0].cells]
     score_run(tmp_path / "run", metrics=["lengths"])
     (condition,) = summarise_reading(open_run(tmp_path / "run", light=True)).conditions
     talk = condition.conversation
     assert talk is not None and (talk.words, talk.counted, talk.texts) == (3.5, 2, 3)
     assert talk.measures["reply_words"].value == 3.5, "one definition"
-    (table,) = result_tables("results", [open_run(tmp_path / "run", light=True)])
-    assert "3.5 (of 2 replies)" in [cell.text for cell in table.lines[0].cells]
 
 
 def test_choice_questions_count_among_the_items_of_a_language(tmp_path: Path) -> None:
