@@ -235,8 +235,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[ClipReco
             "n": spoken(), "slow": spoken("slow"), "cough": spoken("cough"), "whisper": spoken("whisper"),
             "outdoors": spoken(outdoors=True), "rain": spoken("rain", outdoors=True), "control": spoken(voice=1),
             "not slow": audio.encode_wav(good * 0.9, RATE), "swapped": spoken("slow", voice=1),
-            "loud": audio.encode_wav(good * 40, RATE), "cut": audio.encode_wav(good[:30_000], RATE), "broken": b"RIFF no sound at all",
-            "other words": spoken("slow", words=OTHER),
+            "loud": audio.encode_wav(good * 40, RATE), "cut": audio.encode_wav(good[:30_000], RATE),
+            "broken": b"RIFF no sound at all", "other words": spoken("slow", words=OTHER),
         },
     )  # fmt: skip
     clips = [
