@@ -1,15 +1,19 @@
 """Write constraints.txt: the core's packages as installed here, pinned, with the hashes of their wheels in the index.
 
-    python -m scripts.lock_core
+    python -m scripts.lock_core [--index URL]
 
-Every package is listed that Linux, macOS or Windows with Python 3.11 to 3.14 needs.
+The index is the one that pip is set up for, unless --index names another. Every package is listed that Linux, macOS or
+Windows with Python 3.11 to 3.14 needs.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import os
 import re
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterable, Mapping
 from importlib.metadata import Distribution, distributions
@@ -23,7 +27,6 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "constraints.txt"
-INDEX = "https://pypi.org/simple"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 SYSTEMS = (("linux", "Linux"), ("darwin", "Darwin"), ("win32", "Windows"))
 HEAD = """\
@@ -90,7 +93,16 @@ def fits(tag: Tag) -> bool:
     return (tag.interpreter == "py3" or own or older) and bool(_PLATFORM.fullmatch(tag.platform))
 
 
-def hashes(name: str, version: str, index: str = INDEX) -> list[str]:
+def pip_index() -> str:
+    """The package index that pip is set up for, by PIP_INDEX_URL or its configuration."""
+    command = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
+    found = os.environ.get("PIP_INDEX_URL") or subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    if not found:
+        raise SystemExit("pip names no index in its configuration; give --index URL")
+    return found.rstrip("/")
+
+
+def hashes(name: str, version: str, index: str) -> list[str]:
     """The SHA-256 of each wheel of a version that fits a supported Python and system."""
     with urllib.request.urlopen(f"{index}/{name}/") as answer:
         page = answer.read().decode()
@@ -109,12 +121,13 @@ def hashes(name: str, version: str, index: str = INDEX) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--index", default=INDEX, help=f"a package index (default: {INDEX})")
+    parser.add_argument("--index", metavar="URL", help="a package index (default: the one in pip's configuration)")
     args = parser.parse_args()
+    index = args.index or pip_index()
     text = HEAD
     for name in sorted(core()):
         version = importlib.metadata.version(name)
-        lines = [f"{name}=={version}", *(f"--hash=sha256:{digest}" for digest in hashes(name, version, args.index))]
+        lines = [f"{name}=={version}", *(f"--hash=sha256:{digest}" for digest in hashes(name, version, index))]
         text += " \\\n    ".join(lines) + "\n"
     FILE.write_text(text, encoding="utf-8")
 
