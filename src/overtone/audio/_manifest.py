@@ -13,7 +13,7 @@ from overtone.paths import read_plain
 
 FILE = "manifest.json"
 LEFT_OUT = "left_out/"  # where sounds lie that failed a gate
-_MAX_BYTES = 500_000_000
+MAX_BYTES = 500_000_000
 
 
 class _Clip(Struct, frozen=True):
@@ -32,7 +32,7 @@ def manifest_hashes(root: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     try:
-        found = msgspec.json.decode(read_plain(path, _MAX_BYTES), type=_Manifest)
+        found = msgspec.json.decode(read_plain(path, MAX_BYTES), type=_Manifest)
     except (DataError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
         return {}
     return {clip.path: clip.sha256 for clip in found.clips}

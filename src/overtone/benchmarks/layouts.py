@@ -12,11 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from overtone import registry
+from overtone.audio._manifest import FILE, MAX_BYTES
 from overtone.errors import DataError, OvertoneError
 from overtone.paths import read_plain, shown
 from overtone.suite import Suite
-
-_MANIFEST_BYTES = 500_000_000
 
 
 class _Manifest(Struct):
@@ -27,7 +26,7 @@ class _Manifest(Struct):
 def built_set(root: Path) -> str:
     """Return the name that the manifest of a set built by Overtone gives it, or "" where there is no such manifest."""
     try:
-        return msgspec.json.decode(read_plain(root / "manifest.json", _MANIFEST_BYTES), type=_Manifest).name
+        return msgspec.json.decode(read_plain(root / FILE, MAX_BYTES), type=_Manifest).name
     except (OSError, OvertoneError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
 

@@ -9,14 +9,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from overtone.audio._manifest import FILE as FILE
+from overtone.audio._manifest import LEFT_OUT as LEFT_OUT
+from overtone.audio._manifest import MAX_BYTES
 from overtone.build.licence import Ingredient
 from overtone.build.plan import Options
 from overtone.errors import DataError, UsageError
 from overtone.paths import read_plain, shown, write_whole
-
-FILE = "manifest.json"
-LEFT_OUT = "left_out/"  # where sounds lie that failed a gate
-_MAX_BYTES = 500_000_000
 
 
 class Made(Struct, frozen=True, omit_defaults=True):
@@ -85,7 +84,7 @@ def open_folder(out: Path, name: str, *other: str) -> Manifest | None:
 def read_manifest(out: Path) -> Manifest:
     path = out / FILE
     try:
-        return msgspec.json.decode(read_plain(path, _MAX_BYTES), type=Manifest)
+        return msgspec.json.decode(read_plain(path, MAX_BYTES), type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{shown(str(path))}: not a manifest of this builder ({error}); give another --out") from error
 
