@@ -390,10 +390,15 @@ _BESIDE_WORDS = 5  # at most, beside the option's words
 _BESIDE_LETTER = re.compile(r"(?<![\w'])(?:[b-z]|a(?=[.:)\]]))(?![\w'])")
 
 
+@lru_cache(maxsize=4096)  # the same options come with many replies
+def _option_words(text: str) -> str:
+    return clean(text).strip(" .!?\"'")
+
+
 def _quoted_option(cleaned: str, options: Sequence[Option]) -> tuple[str, str]:
     """The option that a reply repeats word for word, hardly saying more, and the reply with _QUOTE in its place; else
     two empty texts. Options can be whole replies ("I can't wait!"), whose words would be weighed as the model's own."""
-    texts = {o.letter: clean(o.text).strip(" .!?\"'") for o in options}
+    texts = {o.letter: _option_words(o.text) for o in options}
     held = [letter for letter, words in texts.items() if len(words.split()) >= _QUOTED_WORDS and words in cleaned]
     beside = cleaned.replace(texts[held[0]], f" {_QUOTE} ") if len(held) == 1 else ""
     return (held[0], beside) if beside and len(beside.split()) <= _BESIDE_WORDS + 1 else ("", "")
