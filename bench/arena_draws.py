@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from overtone.arena.pairs import Case, Pair, draw, round_length
+from overtone.arena.pairing import Case, Pair, draw, round_length
 from overtone.stats.rank import Ranking, bradley_terry
 from overtone.stats.votes import votes
 

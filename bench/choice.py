@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from overtone.schema import Option
 from overtone.stats.cluster import Interval, proportion
-from overtone.tasks.extract import LENIENT, STRICT, Extracted, lenient, strict
+from overtone.tasks.answers.extract import LENIENT, STRICT, Extracted, lenient, strict
 
 # The rows of the table. A row with `none` counts a letter given for a reply without a choice as an error of precision.
 ROWS: dict[str, tuple[str, ...]] = {

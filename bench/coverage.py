@@ -52,13 +52,13 @@ class Found:
 JUDGES = {
     "perfect": "gives the human score",
     "rare slips": "2 % of its scores are one too low",
-    "rare blunders": "2 % of its scores are 1, whatever was said",
-    "biased": "close, but far too kind",
+    "rare blunders": "2 % of its scores are 1, regardless of the reply",
+    "biased": "close, but far too generous",
     "noisy": "correlated 0.6 before rounding",
-    "moody": "errs alike on all rows of a cluster",
+    "moody": "makes the same error on all rows of a cluster",
     "nearly constant": "gives 5 to 95 %",
-    "useless": "unrelated",
-    "contrary": "the better the worse",
+    "useless": "unrelated to the human score",
+    "contrary": "scores better replies lower",
 }
 SETTINGS = [
     *(Setting(judge, alike) for judge in JUDGES for alike in (0.0, 0.5)),

@@ -22,10 +22,10 @@ import torch
 
 from overtone.echat.net import checkpoint, config
 from overtone.echat.speech import open_tokens
-from overtone.echat.talk.aloud import RATE
-from overtone.echat.talk.answer import Answerer, held, on_device, open_answerer
+from overtone.echat.talk.answer import Answerer, dtype_for, on_device, open_answerer
 from overtone.echat.talk.dialogue import Asked, Message
-from overtone.echat.talk.manner import Manner, Trained
+from overtone.echat.talk.reply_settings import ReplySettings, Trained
+from overtone.echat.talk.streaming_speech import RATE
 
 
 def query(seconds: float, seed: int) -> Any:
@@ -40,7 +40,7 @@ def opened(given: argparse.Namespace) -> tuple[Answerer, int]:
     """The model to measure, and how many weights it has."""
     if given.checkpoint:
         size = sum(part.parameters for part in checkpoint.index(given.checkpoint).parts.values())
-        return open_answerer(given.checkpoint, Manner(), device=given.device, dtype=given.dtype), size
+        return open_answerer(given.checkpoint, ReplySettings(), device=given.device, dtype=given.dtype), size
     made = config.read(given.preset)
     lm = made.model.lm
     lm = msgspec.structs.replace(lm, source="random", tokenizer="bytes" if given.bytes else lm.tokenizer or lm.source)
@@ -50,7 +50,7 @@ def opened(given: argparse.Namespace) -> tuple[Answerer, int]:
     model = checkpoint.make(made)
     size = sum(p.numel() for p in model.parameters())
     model = on_device(model, given.device, given.dtype)
-    return Answerer(model, made, open_tokens("units"), Manner(), Trained("label", True, True)), size
+    return Answerer(model, made, open_tokens("units"), ReplySettings(), Trained("label", True, True)), size
 
 
 def once(answerer: Answerer, asked: Asked, streaming: bool) -> tuple[float, float, float, float]:
@@ -70,8 +70,8 @@ def once(answerer: Answerer, asked: Asked, streaming: bool) -> tuple[float, floa
     return first, time.perf_counter() - began, spoken, late
 
 
-def row(answerer: Answerer, name: str, manner: Manner, streaming: bool, given: argparse.Namespace) -> None:
-    answerer.manner = manner
+def row(answerer: Answerer, name: str, manner: ReplySettings, streaming: bool, given: argparse.Namespace) -> None:
+    answerer.settings = manner
     answerer.think = answerer.interleaved_think = manner.think or ""
     answerer.interleave = bool(manner.interleave)
     asks = [
@@ -91,8 +91,8 @@ def row(answerer: Answerer, name: str, manner: Manner, streaming: bool, given: a
     )
 
 
-def together(answerer: Answerer, manner: Manner, many: int, given: argparse.Namespace) -> None:
-    answerer.manner, answerer.think = manner, manner.think or ""
+def together(answerer: Answerer, manner: ReplySettings, many: int, given: argparse.Namespace) -> None:
+    answerer.settings, answerer.think = manner, manner.think or ""
     asks = [
         Asked((Message("user", (query(given.seconds, seed),)),), speech=True, seed=seed) for seed in range(2 * many)
     ]
@@ -124,13 +124,13 @@ def main() -> None:
     if given.device.startswith("cuda"):
         where = torch.cuda.get_device_name()
     name = given.checkpoint or f"preset {given.preset}, random weights"
-    print(f"{name}: {size / 1e6:.0f} M parameters; {where}, {held(given.device, given.dtype)}")
+    print(f"{name}: {size / 1e6:.0f} M parameters; {where}, {dtype_for(given.device, given.dtype)}")
     print(f"torch {torch.__version__}; {os.cpu_count()} cores; queries of {given.seconds:g} s, {given.replies} replies")
     if given.checkpoint is None:
         print("random weights: lengths are the most allowed, not a trained model's")
     print(f"\n{'':<34} {'first sound, ms':>19} {'':>8} {'seconds':>9} {'longest':>9}")
     print(f"{'':<34} {'median':>9} {'90 %':>9} {'factor':>8} {'spoken':>9} {'wait, ms':>9}")
-    plain = Manner(think="", interleave=False, max_text=given.text, max_speech=given.speech)
+    plain = ReplySettings(think="", interleave=False, max_text=given.text, max_speech=given.speech)
     thinking = msgspec.structs.replace(plain, think="label", max_text=given.thought + given.text)
     in_turn = msgspec.structs.replace(plain, interleave=True)
     row(answerer, "whole, without thought", plain, False, given)

@@ -1,10 +1,10 @@
-"""How often the embedded emotion predictor is right on real actors: RAVDESS, which it never heard.
+"""Measure the accuracy of the embedded emotion predictor on real actors: RAVDESS, which it was not trained on.
 
     python -m bench.emotion DIR [--write]
 
 DIR is RAVDESS's folder with a labels.csv (file, actor, emotion, intensity). The odd actors, the men, helped to set the
-recipes of the deliveries that the predictor learnt from, and to choose its size; the even ones, the women, are the
-result. Calm counts as neutral. `--write` puts the table into docs/emotion-predictor.md.
+recipes of the deliveries that the predictor was trained on, and to choose its size. The even ones, the women, are the
+test set. Calm counts as neutral. `--write` puts the table into docs/emotion-predictor.md.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def table(rows: list[tuple[str, int, str, str, str]]) -> str:
         hits = np.bincount(codes[at], weights=right[at], minlength=len(emotion.LABELS))
         return float(np.mean(hits / np.maximum(np.bincount(codes[at], minlength=len(emotion.LABELS)), 1)))
 
-    lines = ["| emotion | clips | recall | " + " | ".join(f"heard {n}" for n in emotion.LABELS) + " | called unknown |"]
+    lines = [
+        "| emotion | clips | recall | " + " | ".join(f"heard {n}" for n in emotion.LABELS) + " | labelled unknown |"
+    ]
     lines.append("|---" * (4 + len(emotion.LABELS)) + "|")
     for label in emotion.LABELS:
         mine = truth == label
@@ -70,9 +72,9 @@ def table(rows: list[tuple[str, int, str, str, str]]) -> str:
     six = cluster.proportion([float(hit) for hit, _ in some], [actor for _, actor in some])
     lines.append("")
     lines.append(
-        f"Mean recall (UAR): {_cell(whole[0])}, chance {1 / len(emotion.LABELS):.2f}. With unknown counted as wrong: "
-        f"{_cell(whole[1])}; called unknown {_cell(unknown)}. {len(rows)} clips, {len(set(actors))} actors. "
-        f"Asked which of the six emotions, of clips that are not neutral: {_cell(six)}, chance 0.17."
+        f"Mean recall (UAR): {_cell(whole[0])}, chance {1 / len(emotion.LABELS):.2f}. Counting unknown as wrong: "
+        f"{_cell(whole[1])}; labelled unknown {_cell(unknown)}. {len(rows)} clips, {len(set(actors))} actors. "
+        f"Choosing among the six emotions on non-neutral clips: {_cell(six)}, chance 0.17."
     )
     return "\n".join(lines)
 
@@ -88,8 +90,8 @@ def main() -> None:
     args = parser.parse_args()
     rows = heard(args.folder)
     parts = {
-        "Actors with even numbers, kept apart": [row for row in rows if row[1] % 2 == 0],
-        "Actors with odd numbers, on which recipes were set and choices made": [row for row in rows if row[1] % 2],
+        "Even-numbered actors (held out)": [row for row in rows if row[1] % 2 == 0],
+        "Odd-numbered actors (used to set recipes and make choices)": [row for row in rows if row[1] % 2],
     }
     text = "\n\n".join(f"**{name}**\n\n{table(some)}" for name, some in parts.items())
     print(f"{emotion.identity()}\n\n{text}")

@@ -106,9 +106,9 @@ def _nothing(readings: list[Any]) -> None:
 
 def _findings(*names: str) -> Callable[[list[Any]], None]:
     def found(readings: list[Any]) -> None:
-        from overtone.analysis.findings import findings
+        from overtone.findings.analysis import compute_findings
 
-        findings(readings, names)
+        compute_findings(readings, names)
 
     found.__doc__ = f"finding: {', '.join(names)}" if names else "all findings and their sentences"
     return found
@@ -116,19 +116,19 @@ def _findings(*names: str) -> Callable[[list[Any]], None]:
 
 def _tables(readings: list[Any]) -> None:
     """all findings, sentences and tables"""
-    from overtone.analysis.findings import findings
-    from overtone.report.findings import tables_of
+    from overtone.findings.analysis import compute_findings
+    from overtone.findings.finding_tables import tables_of
 
-    for finding in findings(readings):
+    for finding in compute_findings(readings):
         tables_of(finding)
 
 
 def _under(readings: list[Any]) -> None:
     """all findings, and the cases under each"""
-    from overtone.analysis.findings import findings, under
+    from overtone.findings.analysis import cases_by_key, compute_findings
 
-    for finding in findings(readings):
-        for _ in under(readings, finding):
+    for finding in compute_findings(readings):
+        for _ in cases_by_key(readings, finding):
             pass
 
 
@@ -143,7 +143,7 @@ STEPS: dict[str, Callable[[list[Any]], None]] = {
 
 
 def _step(name: str, runs: Sequence[Path]) -> dict[str, float | str]:
-    from overtone.analysis.reading import open_run
+    from overtone.results.load import open_run
 
     began, used = time.perf_counter(), time.process_time()
     readings = [open_run(run, light=True) for run in runs]

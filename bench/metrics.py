@@ -12,11 +12,11 @@ import random
 import time
 from collections.abc import Callable
 
-from overtone.analysis import corpus
 from overtone.embedded.wordnet import wordnet
 from overtone.errors import MissingExtra
 from overtone.metrics import _porter, _sentences, bleu, meteor, rouge
 from overtone.metrics._treebank import words
+from overtone.results import corpus_scores
 
 PAIRS, ROUNDS = 5_000, 3
 Pairs = list[tuple[str, str]]
@@ -58,7 +58,7 @@ def our_bleu(given: Pairs) -> list[float]:
 
 def our_corpus(given: Pairs) -> list[float]:
     rows = [(bleu.count(bleu.tokens_13a(a), bleu.tokens_13a(b)).detail(), "one script") for a, b in given]
-    return [corpus.bleu(rows, len(rows)).value or 0.0]
+    return [corpus_scores.bleu(rows, len(rows)).value or 0.0]
 
 
 def our_rouge(stemmed: bool) -> Run:

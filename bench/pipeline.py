@@ -41,7 +41,7 @@ REPORT = """
 import sys, time
 from pathlib import Path
 from bench.memory import peak
-from overtone.report.html import write_report
+from overtone.report.page import write_report
 began = time.perf_counter()
 page = write_report([Path(sys.argv[1])], Path(sys.argv[2]))
 print(f"RESULT {time.perf_counter() - began:.2f} {peak():.0f} {page.stat().st_size / 1e6:.0f}")

@@ -117,9 +117,9 @@ def report(found: Sequence[Clip]) -> str:
         f"The middle 90 % of all {len(found)} recordings have an expressiveness from {quarters[0]:.2f} to "
         f"{quarters[2]:.2f}, with a median of {quarters[1]:.2f}. Flat (below {FLAT:g}): {flat}.",
         "",
-        f"`prosody_fit` of an actor's other sentence in the same emotion is {own[0]:.2f}, in another {own[1]:.2f} "
-        f"(ranked right in {own[2]:.0f} % of pairs); of a man and a woman with the same sentence {cross[0]:.2f} and "
-        f"{cross[1]:.2f} ({cross[2]:.0f} %).",
+        f"`prosody_fit` of an actor's other sentence is {own[0]:.2f} in the same emotion and {own[1]:.2f} in another "
+        f"(ranked right in {own[2]:.0f} % of pairs). For a man and a woman with the same sentence it is {cross[0]:.2f} "
+        f"and {cross[1]:.2f} ({cross[2]:.0f} %).",
     ]
     return "\n".join(lines)
 

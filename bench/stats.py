@@ -2,8 +2,8 @@
 
 `python -m bench.stats` prints a Markdown table; `--replicates N` makes it quicker, `--only WORD` picks rows. `low` is
 what coverage (or a promised power) must reach; a row below it fails the run. The rows:
-paired tests on 20 or 60 clusters of 1 to 3 alike rows, normal or skewed; intraclass correlations of 6 raters and 25
-units; Bradley–Terry ratings of 6 players from 300 votes, independent or by raters with tastes; power of paired designs.
+paired tests on 20 or 60 clusters of 1 to 3 alike rows, normal or skewed;
+Bradley–Terry ratings of 6 players from 300 votes, independent or by raters with tastes; power of paired designs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from overtone.stats import cluster, icc, paired, power, rank, votes
+from overtone.stats import cluster, paired, power, rank, votes
 from overtone.stats.votes import Votes
 
 Array = npt.NDArray[np.float64]
@@ -43,17 +43,6 @@ def paired_trial(way: str, clusters: int, skewed: bool) -> Trial:
         a, labels = paired_rows(rng, clusters, skewed)
         found = test(a, np.zeros(a.size), labels, seed=int(rng.integers(2**31)), draws=1000)
         return found.low <= 0.3 <= found.high
-
-    return trial
-
-
-def icc_trial(kind: icc.Kind) -> Trial:
-    habit = 0.0 if kind == "ICC1" else math.sqrt(0.5)
-    truth = 1 / 2.5 if kind == "ICC2" else 1 / 2
-
-    def trial(rng: np.random.Generator) -> bool:
-        found = icc.icc(rng.normal(size=(1, 25)) + habit * rng.normal(size=(6, 1)) + rng.normal(size=(6, 25)), kind)
-        return found.low <= truth <= found.high
 
     return trial
 
@@ -136,8 +125,6 @@ def trials() -> dict[str, tuple[Callable[[], Trial], float | None]]:
                     least = 0.91
                 name = f"paired {way}, {clusters} clusters, {'skewed' if skewed else 'normal'}"
                 rows[name] = (lambda w=way, c=clusters, s=skewed: paired_trial(w, c, s)), least  # type: ignore[misc]
-    for kind in ("ICC1", "ICC2", "ICC3"):
-        rows[f"{kind}, 6 raters, 25 units"] = (lambda k=kind: icc_trial(k)), 0.94  # type: ignore[misc]
     rows["Bradley–Terry sandwich, 300 votes"] = (lambda: rank_trial("sandwich", 300)), 0.94
     rows["Bradley–Terry sandwich, 1,000 votes"] = (lambda: rank_trial("sandwich", 1000)), 0.945
     rows["Bradley–Terry bootstrap, 1,000 votes"] = (lambda: rank_trial("bootstrap", 1000)), 0.93

@@ -1,10 +1,10 @@
-"""What the embedded speech tokens do to the assistant's words: how well they are understood, whose manner they have.
+"""Measure what the embedded speech tokens do to speech: word error rates, and how well the delivery is kept.
 
     python -m bench.units [--texts N] [--write]
 
-Replies of two texts that nothing was trained on, the reply emotions in turn, are heard by the embedded recogniser
-as delivered, re-made by WORLD from the decoder's own parameters, and re-made from units. `--write` puts the tables into
-docs/speech-tokens.md.
+The embedded recogniser transcribes replies of two texts that were not used in training, alternating the reply
+emotions: as delivered, resynthesised by WORLD from the decoder's parameters, and resynthesised from units. `--write`
+puts the tables into docs/speech-tokens.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from overtone.metrics.wer import align
 from scripts.train_units import UNSEEN, WORK, texts
 
 PAGE = Path(__file__).parent.parent / "docs" / "speech-tokens.md"
-WAYS = ("as delivered", "through the decoder's parameters", "through units")
+WAYS = ("as delivered", "after the decoder's parameters", "after units")
 
 
 def words(text: str) -> list[str]:
@@ -41,8 +41,8 @@ def heard(sound: units.Floats, rate: int) -> list[str]:
 
 def remade(text: str, emotion: str) -> units.Floats:
     """The delivery from what the decoder would say if it were perfect: 69 numbers every 10 ms, timing and all."""
-    rows = units.parameters(units.plain(text))[::2]
-    sound = delivery.deliver(units.spoken(rows, 180.0), units.manner(emotion), np.random.default_rng(0))
+    rows = units.parameters(units.plain_speech(text))[::2]
+    sound = delivery.deliver(units.to_voiced(rows, 180.0), units.emotion_recipe(emotion), np.random.default_rng(0))
     return sound.astype(np.float32)
 
 
@@ -74,9 +74,9 @@ def measured(count: int) -> str:
             row = (ours.f0_hz / true.f0_hz, ours.rms_dbfs - true.rms_dbfs, ours.seconds / true.seconds)
             moved[emotion].append(row)
     asked = sum(total.values())
-    lines = ["| way | word errors |", "|---|---|"]
+    lines = ["| processing | word error rate |", "|---|---|"]
     lines += [f"| {way} | {sum(errors[way, e] for e in total) / asked:.1%} |" for way in WAYS]
-    lines += ["", "| reply emotion | words | errors as delivered | through units | pitch | level | length |"]
+    lines += ["", "| reply emotion | words | word error rate as delivered | after units | pitch | level | length |"]
     lines += ["|---|---|---|---|---|---|---|"]
     for emotion in total:
         pitch, level, length = np.mean(moved[emotion], axis=0)
@@ -84,7 +84,7 @@ def measured(count: int) -> str:
         sounds = f"× {pitch:.2f} | {level:+.1f} dB | × {length:.2f}"
         lines.append(f"| {emotion} | {total[emotion]} | {' | '.join(shares)} | {sounds} |")
     speeds = ", ".join(f"{name} {seconds / spent:.0f}×" for name, spent in taken.items())
-    lines += ["", f"{asked} words, {seconds:.0f} s of speech. Real time on one core: {speeds}."]
+    lines += ["", f"{asked} words, {seconds:.0f} s of speech. Speed relative to real time on one core: {speeds}."]
     return "\n".join([*lines, "", predictable()])
 
 
@@ -92,7 +92,7 @@ def predictable() -> str:
     """How many bits a token carries by itself, and knowing the one before, in the speech that units were trained on."""
     tokens = units.Units()
     bound = (
-        f"{tokens.codes} codes at {tokens.rate:g} Hz: at most {np.log2(tokens.codes) * tokens.rate:.0f} bits a second"
+        f"{tokens.codes} codes at {tokens.rate:g} Hz: at most {np.log2(tokens.codes) * tokens.rate:.0f} bits per second"
     )
     if not (WORK / "speech.npz").exists():
         return bound + "."
@@ -111,8 +111,9 @@ def predictable() -> str:
     second = -np.concatenate([np.log2(after[row[:-1], row[1:]]) for row in tested]).mean()
     same = np.concatenate([row[1:] == row[:-1] for row in tested]).mean()
     return (
-        f"{bound}. In speech that was held back from counting, a token carries {first:.1f} bits by its frequency and "
-        f"{second:.1f} knowing the one before; {same:.0%} repeat it, {np.mean(one > 1):.0%} of the codes are used."
+        f"{bound}. In held-out speech, a token carries {first:.1f} bits by its frequency alone and "
+        f"{second:.1f} given the previous one; {same:.0%} repeat the previous one, {np.mean(one > 1):.0%} of the codes "
+        "are used."
     )
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from overtone import registry
-from overtone.analysis.suites import suite_of
+from overtone.results.headline import suite_of
 from overtone.suite import Facts
 
 FOLDER = Path(__file__).parent.parent / "docs" / "benchmarks"
-HEADS = ("cues", "tasks", "goes in", "comes out", "turns", "metrics", "data", "licence", "runs offline")
+HEADS = ("cues", "tasks", "input", "output", "turns", "metrics", "data", "licence", "runs offline")
 BEFORE = """# Benchmarks
 
-What each covers, as its own file says (`python -m scripts.coverage_page` writes this page). A benchmark of your own is
-[one file](../extending.md).
+The table lists what each benchmark covers. `python -m scripts.coverage_page` writes this page from the benchmarks' own
+files. You can add your own benchmark in [one file](../extending.md).
 
 """
 
@@ -24,7 +24,7 @@ What each covers, as its own file says (`python -m scripts.coverage_page` writes
 def page() -> str:
     """The page as it should be."""
     lines = ["| benchmark | " + " | ".join(HEADS) + " |", "|" + "---|" * (len(HEADS) + 1)]
-    for name in registry.builtins("benchmarks"):
+    for name in sorted(registry.builtins("benchmarks")):
         suite = suite_of(name)
         if suite is not None:
             lines.append("| " + " | ".join(map(_cell, (_linked(name, suite.facts), *_facts(suite.facts)))) + " |")

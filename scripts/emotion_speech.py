@@ -66,10 +66,10 @@ def sentences(rng: np.random.Generator) -> str:
 
 def spoken(counts: dict[str, int]) -> Iterator[tuple[str, str, np.ndarray]]:
     """Engine, speaker and plain samples at the features' rate; an engine that is not installed says so and is left."""
+    from overtone import registry
     from overtone.build.voices import How
-    from overtone.build.voices._find import open_engine
     from overtone.build.voices._records import Speaker
-    from overtone.embedded.voice import speak
+    from overtone.embedded.espeak_voice import speak
     from overtone.spec import parse_spec
 
     rng = np.random.default_rng(SEED)
@@ -83,7 +83,7 @@ def spoken(counts: dict[str, int]) -> Iterator[tuple[str, str, np.ndarray]]:
         yield "espeak", voice, audio.resample(samples, round(rate * size), HEARD_AT)
     for name, voices in (("flite", FLITE), ("festival", FESTIVAL)):
         try:
-            engine = open_engine(parse_spec(name))
+            engine = registry.find("voices", parse_spec(name).kind).load(parse_spec(name))
         except OvertoneError as error:
             print(f"{name} is left out: {error}")
             continue

@@ -24,7 +24,7 @@ from overtone.build.scenes import SCENES, scene
 from overtone.build.voices import held_out
 from overtone.cues import BY_SLUG, TASK_OF_CATEGORY, UNDERSTANDING
 from overtone.embedded import hearing
-from overtone.embedded.voice import speak
+from overtone.embedded.espeak_voice import speak
 
 SEED = 20
 SHRINK = 0.15  # towards equal spread: how much of each class's own shape is not believed

@@ -1,5 +1,7 @@
-"""Put what the gates measured of a built set into docs/gates.md: the tables of the leak test, of what gives options
-away, of how far words tell the cue, and of word error rates.
+"""Write the gates' measurements of a built set into docs/gates.md.
+
+It replaces four tables: the leak test, how recognisable each kind of option is, how far the words predict the cue, and
+the word error rates.
 
     overtone build open --out open && python scripts/gates_page.py open
 """
@@ -22,7 +24,7 @@ KINDS = ("plain", "prosody", "haste", "timbre", "events", "scene", "babble")
 Rows = list[dict[str, Any]]
 
 
-def leaks(rows: Rows) -> list[str]:
+def leak_test(rows: Rows) -> list[str]:
     best: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         key = row["part"], row["category"]
@@ -35,7 +37,7 @@ def leaks(rows: Rows) -> list[str]:
     ]
 
 
-def found(rows: Rows) -> list[str]:
+def option_kinds(rows: Rows) -> list[str]:
     by: dict[str, dict[str, str]] = defaultdict(dict)
     for r in rows:
         by[r["category"]][r["kind"]] = f"{r['accuracy']:.2f} ({r['low']:.2f} to {r['high']:.2f})"
@@ -43,10 +45,10 @@ def found(rows: Rows) -> list[str]:
     return [f"| {category} | " + " | ".join(cells[k] for k in kinds) + " |" for category, cells in sorted(by.items())]
 
 
-def told(rows: Rows) -> list[str]:
-    names = {"among 39 cues": "which of 39 cues", "4 speaker": "which of the 4 about the speaker",
-             "19 para": "which of the 19 paralinguistic ones", "16 env": "which of the 16 surroundings",
-             "own two": "which of the script's own two"}  # fmt: skip
+def predictability(rows: Rows) -> list[str]:
+    names = {"among 39 cues": "which of 39 cues", "4 speaker": "which of the 4 speaker cues",
+             "19 para": "which of the 19 paralinguistic cues", "16 env": "which of the 16 environment cues",
+             "own two": "which of the script's own two cues"}  # fmt: skip
     return [
         f"| {name} | {r['accuracy']:.3f} | {r['low']:.3f} to {r['high']:.3f} | {r['chance']:.3f} |"
         for key, name in names.items()
@@ -55,7 +57,7 @@ def told(rows: Rows) -> list[str]:
     ]
 
 
-def rates(rows: Rows) -> list[str]:
+def word_error_rates(rows: Rows) -> list[str]:
     sums: dict[str, list[float]] = {kind: [0, 0, 0, 0] for kind in KINDS}
     for r in rows:
         scene = r["cue"] in BY_SLUG and BY_SLUG[r["cue"]].dimension == "environment"
@@ -65,8 +67,8 @@ def rates(rows: Rows) -> list[str]:
     return [f"| {kind} | {c:.0f} | {f:.0f} | {e / w:.2f} |" for kind, (c, f, e, w) in sums.items() if w]
 
 
-def replaced(page: str, head: str, rows: list[str]) -> str:
-    """The page with the rows under a table's head exchanged."""
+def replace_rows(page: str, head: str, rows: list[str]) -> str:
+    """Return the page with new rows under the table that has this head."""
     pattern = rf"({re.escape(head)}\n\|[-:| ]+\|\n)(?:\|.*\n)*"
     if not re.search(pattern, page):
         raise SystemExit(f"{PAGE.name} has no table {head!r}")
@@ -80,14 +82,17 @@ def main() -> None:
     page = PAGE.read_text("utf-8")
     for head, rows in (
         (
-            "| category | questions | best solver | right | 95 % interval | ceiling | passes |",
-            leaks(report["leak_test"]),
+            "| category | questions | best solver | accuracy | 95 % interval | ceiling | passes |",
+            leak_test(report["leak_test"]),
         ),
-        ("| category | harmful | words alone | target | alternative |", found(report["options_tell_their_kind"])),
-        ("| question | reader | 95 % interval | chance |", told(report["words_tell_the_cue"])),
-        ("| kind | clips | left out | WER |", rates(report["word_error_rates"])),
+        (
+            "| category | harmful | words alone | target | alternative |",
+            option_kinds(report["options_tell_their_kind"]),
+        ),
+        ("| question | accuracy | 95 % interval | chance |", predictability(report["words_tell_the_cue"])),
+        ("| kind | clips | left out | WER |", word_error_rates(report["word_error_rates"])),
     ):
-        page = replaced(page, head, rows)
+        page = replace_rows(page, head, rows)
     PAGE.write_text(page, "utf-8")
 
 

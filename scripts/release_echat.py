@@ -1,13 +1,9 @@
-"""A trained checkpoint as an archive to be given away: small enough, with its papers, read like any checkpoint.
+"""Package a trained checkpoint for release: weights in half precision and documents, read like any checkpoint.
 
     python -m scripts.release_echat runs/mini out/mini --trained-on data/echat/manifest.json
-    python -m scripts.release_echat runs/mini out/mini-int8 --kind int8 --trained-on data/echat/manifest.json
-    … --scores scores.json --arm whole               # with what it scored on its card
-    … --compare --data data/echat/pack/seen          # and what is lost by it
+    … --scores scores.json --arm whole               # with its scores on the model card
 
-`--kind delta`: encoder, adapter and speech tables in half precision, and what training changed in the language model
-that is packaged elsewhere, in all at most 60 MB. `--kind int8`: the language model whole, 8 bits a weight, at most
-200 MB. OUT becomes a checkpoint's folder (`echat:OUT`, `overtone serve OUT`), OUT.tar holds it; the same input on the
+OUT becomes a checkpoint's folder (`echat:OUT`, `overtone serve OUT`), and OUT.tar contains it. The same input on the
 same machine gives the same bytes.
 """
 
@@ -28,26 +24,19 @@ from typing import Any
 import msgspec
 import torch
 from msgspec.structs import replace
-from torch import Tensor
 
 from overtone.build.licence import FREE
 from overtone.echat.exam.scores import Scores
-from overtone.echat.net import checkpoint, compact
-from overtone.echat.net.backbone import open_lm
-from overtone.echat.net.checkpoint import Kept
+from overtone.echat.net import checkpoint
 from overtone.echat.net.config import Config
-from overtone.echat.net.model import EChat
 from overtone.errors import DataError, OvertoneError, UsageError
 from overtone.models.echat import checkpoint_folder
 from overtone.paths import read_plain, sha256, shown, write_whole
-from scripts.release_compare import compare
 
-MEGABYTES = {compact.DELTA: 60.0, compact.INT8: 200.0}
 OPEN = (*FREE, "CC-BY-4.0")  # what the data may be under for the weights to be Apache-2.0
 LICENCE = Path(__file__).parent.parent / "LICENSE"
 CARD = Path(__file__).with_suffix(".md")
 MANIFEST = "manifest.json"
-PAPERS = 200_000  # bytes kept free for them
 SHOWN = ("named", "words", "own")  # sources of scores that go on the card
 
 
@@ -55,39 +44,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("checkpoint", metavar="CHECKPOINT", type=Path, help="a checkpoint, or a run's folder")
     parser.add_argument("out", metavar="OUT", type=Path)
-    parser.add_argument("--kind", choices=tuple(MEGABYTES), default=compact.DELTA)
-    parser.add_argument("--megabytes", metavar="MB", type=float, help="at most (delta 60, int8 200)")
-    parser.add_argument(
-        "--rank", metavar="N", type=int, default=0, help="of a matrix's change at most (as bytes allow)"
-    )
+    parser.add_argument("--megabytes", metavar="MB", type=float, default=400.0, help="size limit (default: 400)")
     parser.add_argument("--trained-on", metavar="FILE", type=Path, action="append", required=True,
                         help="manifest.json of a set, or of pairs, it learnt from; all must be open")  # fmt: skip
     parser.add_argument("--scores", metavar="FILE", type=Path, help="what 'overtone evaluate scores' wrote")
     parser.add_argument("--arm", metavar="NAME", default="", help="which of its arms this is, where it has several")
-    parser.add_argument(
-        "--lm", metavar="FILE", default="", help="the packaged weights, where their package is not here"
-    )
-    parser.add_argument("--compare", action="store_true", help="measure what is lost")
-    parser.add_argument(
-        "--data", metavar="PACK", type=Path, action="append", default=[], help="held-out records for it"
-    )
-    parser.add_argument("--limit", metavar="N", type=int, default=100, help="records that are answered for it (100)")
     args = parser.parse_args(argv)
     try:
         folder = checkpoint_folder(args.checkpoint)
         free(folder, args.out)
-        megabytes = MEGABYTES[args.kind] if args.megabytes is None else args.megabytes
-        if not 0 < megabytes < math.inf:
-            raise UsageError(f"--megabytes must be a number above 0, not {megabytes:g}")
+        if not 0 < args.megabytes < math.inf:
+            raise UsageError(f"--megabytes must be a number above 0, not {args.megabytes:g}")
         sets = [trained_on(path) for path in args.trained_on]
         learnt_from(checkpoint.index(folder), sets)
         notice(checkpoint.index(folder))  # what is wrong with papers is told before the long work
         rows = scores(args.scores, args.arm) if args.scores else []
         with beside(args.out) as fresh:
-            write(folder, fresh, args.kind, megabytes=megabytes, rank=args.rank, lm=args.lm)
-            lost = compare(folder, fresh, args.data, args.limit, lm=args.lm) if args.compare else {}
-            papers(fresh, args.out.name, sets, rows, lost)
-            archive = publish(fresh, args.out, megabytes)
+            write(folder, fresh)
+            papers(fresh, args.out.name, sets, rows)
+            archive = publish(fresh, args.out, args.megabytes)
     except OvertoneError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -107,10 +82,8 @@ def free(folder: Path, out: Path) -> None:
         return
     if not out.is_dir() or (any(out.iterdir()) and not (out / checkpoint.INDEX).is_file()):
         raise UsageError(f"{shown(str(out))}: holds other files; give a folder of its own for a release")
-    if (out / checkpoint.INDEX).is_file():
-        lm = checkpoint.index(out).parts.get("lm")
-        if lm is None or lm.form not in MEGABYTES or not (out / MANIFEST).is_file():
-            raise UsageError(f"{shown(str(out))}: holds a checkpoint that is no release; give another folder")
+    if (out / checkpoint.INDEX).is_file() and not (out / MANIFEST).is_file():
+        raise UsageError(f"{shown(str(out))}: holds a checkpoint that is no release; give another folder")
 
 
 @contextlib.contextmanager
@@ -151,33 +124,11 @@ def packing(folder: Path, name: str) -> bytes:
 # ── weights ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def write(folder: Path, out: Path, kind: str, *, megabytes: float, rank: int = 0, lm: str = "") -> None:
-    """The checkpoint with its language model as `kind` says and the rest in half precision, without paths of here."""
+def write(folder: Path, out: Path) -> None:
+    """Write the checkpoint in half precision, without the paths of the training machine."""
     model, config = checkpoint.load(folder)
     notes = checkpoint.index(folder).notes
-    state = checkpoint.part_state(model, "lm")
-    if kind == compact.INT8:
-        kept = Kept(kind, compact.int8(state))
-    else:
-        base = base_state(config, lm)
-        rest = sum(2 * value.numel() + compact.HEAD for value in _others(model))
-        budget = int(megabytes * 1e6) - rest - PAPERS
-        kept = Kept(kind, compact.delta(state, base, budget, rank), compact.fingerprint(base))
-    checkpoint.save(model, out, _anywhere(config), dtype=torch.float16, notes=notes, kept={"lm": kept})
-
-
-def base_state(config: Config, weights: str = "") -> dict[str, Tensor]:
-    """The packaged language model that training began with."""
-    lm = replace(config.model.lm, weights=weights)
-    if lm.source == "random":
-        raise UsageError(
-            "its language model began with random weights, so there is nothing to tell it from: --kind int8"
-        )
-    return checkpoint.lm_state(open_lm(lm))
-
-
-def _others(model: EChat) -> list[Tensor]:
-    return [v for part in checkpoint.PARTS if part != "lm" for v in checkpoint.part_state(model, part).values()]
+    checkpoint.save(model, out, _anywhere(config), dtype=torch.float16, notes=notes)
 
 
 def _anywhere(config: Config) -> Config:
@@ -243,23 +194,18 @@ def scores(path: Path, arm: str) -> list[list[str]]:
     return out
 
 
-def papers(
-    out: Path, name: str, sets: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[str]], lost: Mapping[str, Any]
-) -> None:
+def papers(out: Path, name: str, sets: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[str]]) -> None:
     """LICENSE, NOTICE, README.md and manifest.json beside the weights."""
     index = checkpoint.index(out)
-    kind = index.parts["lm"].form
     write_whole(out / "LICENSE", LICENCE.read_bytes())
     write_whole(out / "NOTICE", notice(index).encode())
-    write_whole(out / "README.md", card(index, sets, rows, lost).encode())
+    write_whole(out / "README.md", card(index, sets, rows).encode())
     told = {
         "name": name,
-        "kind": kind,
         "overtone": index.overtone,
         "licence": "Apache-2.0",
         "trained_on": list(sets),
         "notes": index.notes,
-        "lost": lost,
         "sha256": {path.name: sha256(path) for path in sorted(out.iterdir())},
     }
     write_whole(out / MANIFEST, msgspec.json.format(msgspec.json.encode(told)))
@@ -283,21 +229,9 @@ def notice(index: checkpoint.Index) -> str:
     return "\n".join(lines)
 
 
-def card(
-    index: checkpoint.Index, sets: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[str]], lost: Mapping[str, Any]
-) -> str:
+def card(index: checkpoint.Index, sets: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[str]]) -> str:
     """The model card, out of release_echat.md."""
-    lm = index.parts["lm"]
-    source = shown(str(index.config["model"]["lm"]["source"]))
-    kept = {
-        compact.DELTA: f"what training changed in {source}, which is installed apart (`overtone setup local` brings "
-        "smollm2): directions of low rank, rows, signs",
-        compact.INT8: "whole, 8 bits a weight",
-    }[lm.form]
-    parts = [
-        [name, f"{part.parameters:,}", f"{part.bytes / 1e6:.1f} MB", kept if name == "lm" else "half precision"]
-        for name, part in index.parts.items()
-    ]
+    parts = [[name, f"{part.parameters:,}", f"{part.bytes / 1e6:.1f} MB"] for name, part in index.parts.items()]
     data = [
         f"- `{shown(str(s['name']))}` (overtone {s['version']}, seed {s['seed']}), {s['licence']}: "
         + ", ".join(f"{part} {n}" for part, n in s["records"].items())
@@ -306,18 +240,12 @@ def card(
     taught = ", ".join(
         f"{key} {value}" for key, value in index.notes.items() if key != "data" and value not in ([], "")
     )
-    loss = [
-        *(f"- loss, {feed}: {row['whole']:.3f} → {row['archive']:.3f}" for feed, row in lost.get("loss", {}).items()),
-        *(f"- {what}: {value}" for what, value in lost.get("answers", {}).items()),
-        *([f"- squared error of the language model's weights: {lost['error']:.1%} of {lost['of']}"] if lost else []),
-    ]
     slots = {
         "NAME": shown(str(index.config["name"])),
-        "PARTS": _table(["part", "parameters", "size", "kept as"], parts),
+        "PARTS": _table(["part", "parameters", "size"], parts),
         "DATA": "\n".join(data),
         "TAUGHT": taught,
         "SCORES": _table(["measure", "part", "value (95 %)", "chance", "n"], rows) if rows else "None were given.",
-        "LOST": "\n".join(loss) or "Not measured.",
         "OVERTONE": index.overtone,
     }
     text = CARD.read_text("utf-8")

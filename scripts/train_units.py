@@ -78,7 +78,7 @@ def heard_and_meant(plain: delivery.Voiced, recipe: Recipe, rng: np.random.Gener
     """What the encoder hears of a delivery (frames, MELS), and the plain speech at those moments (frames, OUT)."""
     sound = audio.resample(delivery.deliver(plain, recipe, rng).astype(np.float32), delivery.RATE, u.HEARD)
     first, _ = u.span(sound)
-    heard = u.mel(u.trimmed(sound))
+    heard = u.mel(u.trim_silence(sound))
     at, held = delivery._timing(plain, recipe)  # where each moment of the plain speech went
     rows = u.parameters(plain)
     silent = np.zeros(u.OUT)
@@ -97,7 +97,7 @@ def heard_and_meant(plain: delivery.Voiced, recipe: Recipe, rng: np.random.Gener
 def _made(job: tuple[int, str]) -> list[tuple[u.Floats, u.Floats]]:
     number, text = job
     rng = np.random.default_rng((SEED, number))
-    plain = u.plain(text)
+    plain = u.plain_speech(text)
     return [heard_and_meant(plain, drawn(rng), rng) for _ in range(DELIVERIES)]
 
 

@@ -10,21 +10,24 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.findings_items import make_items
 from bench.findings_minds import Mind, minds
 from bench.findings_runs import make_runs
-from overtone.analysis import levels, said
-from overtone.analysis.findings import Finding, behind, findings
-from overtone.analysis.funnel import LABELS, Funnel, StageRow
-from overtone.analysis.measures import Estimate
-from overtone.analysis.reading import Reading, open_run
+from overtone.findings.analysis import cases_behind, compute_findings
+from overtone.findings.finding import FindingResult
+from overtone.findings.funnel.compute import LABELS, Funnel, StageRow
+from overtone.findings.levels import compute as levels
+from overtone.results import wording
+from overtone.results.load import Reading, open_run
+from overtone.results.measures import Estimate
 
 ROOT = Path(__file__).parent.parent
 PAGE, LEVELS = ROOT / "docs" / "worked-example.md", ROOT / "docs" / "findings" / "levels.md"
 RUNS, SCRIPTS, SEED = 3, 312, 3
 SHOWN = 3  # cases
-PAPER = {  # pairs of the paper's table that are told of
+PAPER = {  # pairs of the paper's table on the page
     "Voice accuracy – reasoning accuracy": ("voice_accuracy", "reasoning_accuracy"),
     "Voice accuracy – C4": ("voice_accuracy", "cspeechrel"),
     "Reasoning accuracy – C4": ("reasoning_accuracy", "cspeechrel"),
@@ -66,16 +69,16 @@ def worked() -> dict[str, str]:
 class _Found:
     def __init__(self, readings: list[Reading]) -> None:
         self.readings = readings
-        self.found = findings(readings)
+        self.found = compute_findings(readings)
 
-    def of(self, name: str) -> list[Finding]:
+    def of(self, name: str) -> list[FindingResult[Any]]:
         return [finding for finding in self.found if finding.name == name]
 
     def say(self, name: str, *keys: str) -> str:
         """The first sentence under each key, of every run or of all together."""
         lines = []
         for finding in self.of(name):
-            who = "" if finding.about.of == "all" else f"**{self.readings[finding.runs[0]].name}**: "
+            who = "" if finding.finding.takes == "all" else f"**{self.readings[finding.runs[0]].name}**: "
             for key in keys:
                 lines.append(f"- {who}{next(s.text for s in finding.sentences if s.key == key)}")
         return "\n".join(lines)
@@ -84,9 +87,9 @@ class _Found:
         rows: dict[str, list[str]] = {stage: [] for stage in LABELS}
         for funnel in self._funnels():
             for row in _headline(funnel):
-                raw = said.percent(row.reached)
-                less = f"; less guessing {said.percent(row.corrected)}" if row.corrected else ""
-                rows[row.stage].append(raw + less)
+                raw = wording.percent(row.reached)
+                corrected = f"; corrected for guessing {wording.percent(row.corrected)}" if row.corrected else ""
+                rows[row.stage].append(raw + corrected)
         head = ["stage", *(reading.name for reading in self.readings)]
         return _table(head, ([LABELS[stage], *cells] for stage, cells in rows.items()))
 
@@ -95,13 +98,13 @@ class _Found:
         for reading, funnel in zip(self.readings, self._funnels(), strict=True):
             for row in _headline(funnel):
                 if row.step is not None and row.stage in ("reasoned", "used"):
-                    each = (said.percent(row.step.given), said.percent(row.step.otherwise))
+                    each = (wording.percent(row.step.given), wording.percent(row.step.otherwise))
                     step = f"{LABELS[row.step.after]} → {LABELS[row.stage]}"
-                    rows.append([reading.name, step, *each, said.points(row.step.difference)])
+                    rows.append([reading.name, step, *each, wording.points(row.step.difference)])
         return _table(["run", "step", "after passing", "otherwise", "difference"], rows)
 
     def behind(self, key: str) -> str:
-        cases = behind(self.readings, key)
+        cases = cases_behind(self.readings, key)
         runs = " ".join(f"runs/{reading.name}" for reading in self.readings)
         return (
             f"```console\n$ overtone analyze {runs} --behind {key} | head -{SHOWN}\n"
@@ -110,7 +113,7 @@ class _Found:
         )
 
     def _funnels(self) -> list[Funnel]:
-        return [finding.found for finding in self.of("funnel") if isinstance(finding.found, Funnel)]
+        return [result.data for result in self.of("funnel")]
 
 
 def _headline(funnel: Funnel) -> list[StageRow]:
@@ -121,12 +124,12 @@ def _runs(readings: Sequence[Reading]) -> str:
     items = len(list(make_items(SCRIPTS, SEED)))
     return (
         f"```sh\npython -m bench.findings make runs --runs {RUNS} --scripts {SCRIPTS} --seed {SEED}\n```\n\n"
-        f"{SCRIPTS} scripts, {items:,} items, {len(readings[0].answers):,} requests a run."
+        f"{SCRIPTS} scripts, {items:,} items, {len(readings[0].answers):,} requests per run."
     )
 
 
 def _built(known: Sequence[Mind]) -> str:
-    head = ["run", "hears", "reasons", "uses", "sounds", "a wrong cue, mentioned, pleases the judges"]
+    head = ["run", "hears", "reasons", "uses", "sounds", "judges reward the mention of a wrong cue"]
     return _table(
         head, ([m.name, *(f"{x:g}" for x in (m.hears, m.reasons, m.uses, m.sounds, m.mention))] for m in known)
     )
@@ -143,7 +146,7 @@ def published() -> dict[str, str]:
             assert row is not None, (first, second)
             cells += [f"{_plain(row.pearson)} / {_plain(row.spearman)}", str(row.models)]
         rows.append([name, *cells])
-    head = ["pair", "all rows: r / ρ", "rows", "one row a model: r / ρ", "rows"]
+    head = ["pair", "all rows: r / ρ", "rows", "one row per model: r / ρ", "rows"]
     return {"published": _table(head, rows)}
 
 

@@ -1,7 +1,7 @@
 """Recordings of people as packs to test a checkpoint on, each also as one small file for another machine.
 
-    python -m scripts.real_pack DATA out/real                  # → out/real/ravdess and out/real/ravdess.tar.xz, …
-    python -m tarfile -e out/real/ravdess.tar.xz out/real      # there
+    python -m experiments.echat.real_pack DATA out/real  # → out/real/ravdess and out/real/ravdess.tar.xz, …
+    python -m tarfile -e out/real/ravdess.tar.xz out/real  # there
 
 DATA holds the corpora (`overtone build echat-real` reads the same). A test only hears them: nothing is trained on them,
 and nothing of them is passed on. The label map is that of `overtone.echat.data.labels`; what it leaves out is in `MAP`.
@@ -26,8 +26,8 @@ from overtone import audio
 from overtone.build.voices.espeak import CHOSEN as SPEAKERS
 from overtone.echat.data import containers
 from overtone.echat.data.containers import RATE, PackWriter
+from overtone.echat.data.exchange_records import UNDERSTANDING, Record, from_raw
 from overtone.echat.data.labels import DIMENSIONS, Labels
-from overtone.echat.data.records import UNDERSTANDING, Record, from_raw
 from overtone.echat.making import corpora as known
 from overtone.echat.making.compose import all_heard
 from overtone.echat.making.corpora import Take

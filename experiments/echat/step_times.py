@@ -1,6 +1,6 @@
 """Where a training step's time goes: how long it takes, how long the GPU computes in it, how many kernels it starts.
 
-    python -m bench.echat_steps --preset short --data PACK/train --data PACK/aloud [--stages 1a,3]
+    python -m experiments.echat.step_times --preset short --data PACK/train --data PACK/aloud [--stages 1a,3]
 
 Each stage begins with fresh weights and is measured over so many steps after as many to get warm; where there is a GPU,
 as many again under a profiler, and all of it twice: each kernel started by itself (`--no-graphs`), and with kernels
@@ -20,9 +20,9 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from overtone.echat.learn.curves import LOG, read_log
-from overtone.echat.learn.recipe import Settings, given, run
+from overtone.echat.learn.run_stages import Settings, given, run
 from overtone.echat.learn.stages import plan, stages
+from overtone.echat.learn.training_report import LOG, read_log
 from overtone.echat.net import checkpoint
 from overtone.echat.net import config as configs
 
@@ -97,7 +97,9 @@ def measured(args: argparse.Namespace, stage: str, graphs: bool, start: Path, ou
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.echat_steps", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.echat.step_times", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("--preset", default="short")
     parser.add_argument("--data", metavar="PACK", type=Path, action="append", required=True)
     parser.add_argument("--stages", metavar="NAME,…", help="all of the preset's")

@@ -3,7 +3,8 @@ that were not learnt from; and whether only the score that chose the pairs has r
 
     overtone evaluate echat START --data PACK --out before.jsonl.gz
     overtone evaluate echat PREFERRED --data PACK --out after.jsonl.gz
-    python scripts/prefer_report.py before.jsonl.gz after.jsonl.gz --pairs pairs.jsonl --runs RUN_BEFORE RUN_AFTER
+    python -m experiments.echat.preference_report before.jsonl.gz after.jsonl.gz --pairs pairs.jsonl \\
+        --runs RUN_BEFORE RUN_AFTER
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overtone.analysis.judged import read_dimensions
-from overtone.analysis.measures import METRICS
 from overtone.arena.preferences import Preference
-from overtone.echat.exam import counts, predictions, scores
-from overtone.echat.exam.predictions import Head, Prediction
+from overtone.echat.exam import answer_file, counts, scores
+from overtone.echat.exam.answer_file import Head, Prediction
 from overtone.errors import DataError, OvertoneError, UsageError
 from overtone.paths import read_plain, shown, write_whole
-from overtone.runs.selection import same_signature
+from overtone.results.judge_scores import read_dimensions
+from overtone.runs.measurement_choice import same_signature
 from overtone.runs.store import Store
+from overtone.scores import built_in
 from overtone.stats import cluster
 
 AFTER, BEFORE, PART = scores.FULL, "before", "held-out"
@@ -173,12 +174,12 @@ def of_runs(before: Path, after: Path, pairs: Pairs) -> tuple[list[Change], int]
             dimensions = read_dimensions(store.meta(), held)
             for metric in list(held):
                 key, judged, _ = metric.partition("@")
-                if metric in METRICS and METRICS[metric].kind == "corpus":
+                if metric in built_in() and built_in()[metric].corpus:
                     del held[metric]  # of many replies together: those of single ones are no measure
                 elif judged:
                     better[metric] = dimensions[key].better
                 else:
-                    better[metric] = METRICS[metric].better if metric in METRICS else "neither"
+                    better[metric] = built_in()[metric].better if metric in built_in() else "neither"
     changes = []
     for metric in sorted(set(sides[0]) & set(sides[1])):
         old, new = sides[0][metric], sides[1][metric]
@@ -277,7 +278,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if args.draws < 2:
             raise UsageError("--draws must be at least 2")
         pairs = read_pairs(args.pairs) if args.pairs else Pairs()
-        files = predictions.read(args.before), predictions.read(args.after)
+        files = answer_file.read(args.before), answer_file.read(args.after)
         parts = tuple(filter(None, args.parts.split(",")))
         changes, count = of_predictions(*files, pairs, parts, draws=args.draws)
         left = {"records": count}
@@ -288,7 +289,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if args.json:
             write_whole(args.json, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     except OvertoneError as error:
-        print(f"prefer_report: {error}", file=sys.stderr)
+        print(f"preference_report: {error}", file=sys.stderr)
         return error.exit_code
     print("\n".join([*table(found.changes), ""]))
     for what, number in left.items():

@@ -1,7 +1,7 @@
 """Does a trained checkpoint's voice say its text? Word errors of whole replies and of single sentences, by temperature.
 
-    python -m bench.echat_voice ask CHECKPOINT PACK --out said.jsonl      # speech tokens for texts of the pack
-    python -m bench.echat_voice listen said.jsonl                         # here or elsewhere: the recogniser's word
+    python -m experiments.echat.voice_errors ask CHECKPOINT PACK --out said.jsonl  # speech tokens for texts of the pack
+    python -m experiments.echat.voice_errors listen said.jsonl  # here or elsewhere: the recogniser's word
 
 The pack's replies were not learnt from where its part is held out. `reference` is what the tokenizer makes of the same
 texts by the voice that taught the model: what the recogniser makes of these is the best there is.
@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from overtone.echat.data import layout
 from overtone.echat.data.containers import Pack
-from overtone.echat.data.records import Record
-from overtone.echat.making.leak import split
+from overtone.echat.data.exchange_records import Record
+from overtone.echat.making.evaluation_overlap import split
 from overtone.paths import write_whole
 
 TEMPERATURES = (0.0, 0.5, 0.8, 1.2)
@@ -51,7 +51,7 @@ def texts(records: Sequence[Record], count: int) -> Iterator[tuple[str, Record]]
 
 
 def ask(checkpoint: Path, packs: Sequence[Path], count: int, temperatures: Sequence[float]) -> list[Row]:
-    from overtone.echat.exam.evaluate import open_machine
+    from overtone.echat.exam.ask_checkpoint import open_machine
     from overtone.echat.net import decode
     from overtone.echat.speech import quiet_code
     from overtone.models.echat import checkpoint_folder
@@ -64,8 +64,8 @@ def ask(checkpoint: Path, packs: Sequence[Path], count: int, temperatures: Seque
     quiet = quiet_code(config.model.speech.tokens)
     size = 64 if machine.device.type == "cuda" else 8
     for temperature in temperatures:
-        drawn = replace(decode.SPEECH, temperature=temperature) if temperature else decode.LIKELIEST
-        how = decode.How(write=False, speak=True, speech=drawn, max_speech=LONGEST, quiet=quiet)
+        drawn = replace(decode.SPEECH, temperature=temperature) if temperature else decode.GREEDY
+        how = decode.DecodeOptions(write=False, speak=True, speech=drawn, max_speech=LONGEST, quiet=quiet)
         for at in range(0, len(asked), size):
             some = slice(at, at + size)
             said = decode.respond(model, tok, asked[some], [[] for _ in asked[some]], how)
@@ -95,7 +95,9 @@ def listen(rows: Sequence[Row], tokens: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.echat_voice", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.echat.voice_errors", description=(__doc__ or "").partition("\n")[0]
+    )
     verbs = parser.add_subparsers(dest="verb", required=True)
     asking = verbs.add_parser("ask")
     asking.add_argument("checkpoint", type=Path, help="a checkpoint, or a run's folder")

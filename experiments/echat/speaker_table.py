@@ -1,6 +1,6 @@
 """How well the speakers of the EChat set's train and dev parts are understood: the table of docs/build-echat.md.
 
-python scripts/echat_speakers.py
+python -m experiments.echat.speaker_table
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import numpy as np
 
 from overtone import audio
 from overtone.build.gates.facts import heard
-from overtone.build.plan import Group, Job, Options
 from overtone.build.render import Renderer
+from overtone.build.sound_plan import Group, Job, Options
 from overtone.build.voices._records import SCALE, Speaker
-from overtone.echat.making.takes import DEV, TRAIN
+from overtone.echat.making.clip_plan import DEV, TRAIN
 from overtone.embedded.recogniser import transcribe
 
 SAID = (

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.realness_rows import Row
+from experiments.realness.rows import Row
 from overtone import audio
 from overtone.build.delivery import NEUTRAL, RATE, analyse, deliver
+from overtone.build.real_sounds import stretch
 from overtone.build.room import respond
 from overtone.build.scenes import scene
-from overtone.build.sounds import stretch
-from overtone.embedded.voice import speak
+from overtone.embedded.espeak_voice import speak
 from scripts.fit_hearing import HELD_OUT_SENTENCES, SENTENCES, TRAIN_VOICES
 
 SCENES = {

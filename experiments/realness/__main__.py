@@ -4,11 +4,11 @@ A linear discriminant over forty plain measures (scenes: the ear's sixty-seven),
 Emotions and events in speech are judged as a listener judges them, against the same speaker's plain voice. Real against
 real, with speakers left out, shows what the measures can do at all.
 
-    python -m bench.realness [--data ../shared/data] [--clips 48] [--only emotion,age] [--write]
+    python -m experiments.realness [--data ../shared/data] [--clips 48] [--only emotion,age] [--write]
 
-`--write` puts what was found into src/overtone/build/status.json: a cue is `validated` where the classifier that has
-heard only real ones recognises ours, in clips as they are built, and recognises real ones it has not heard, each with a
-95 % interval clear of chance.
+`--write` writes the result to src/overtone/build/cue_validation.json: a cue is `validated` where the classifier that
+has heard only real ones recognises ours, in clips as they are built, and recognises real ones it has not heard, each
+with a 95 % interval clear of chance.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pathlib import Path
 
 import msgspec
 
-from bench import realness_scenes as scenes
-from bench import realness_voice as voice
-from bench.realness_rows import HEAD, Found, Row, compared
-from overtone.build import status
+from experiments.realness import scenes as scenes
+from experiments.realness import voice as voice
+from experiments.realness.rows import HEAD, Found, Row, compared
+from overtone.build import cue_validation
 from overtone.build.recipes import VERSION
 from overtone.cues import CUES
 
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--clips", type=int, default=48, help="voices with a sentence each for every class of ours")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="families, with commas between; --write then keeps the others")
-    parser.add_argument("--write", action="store_true", help="keep the result as build/status.json")
+    parser.add_argument("--write", action="store_true", help="keep the result as build/cue_validation.json")
     args = parser.parse_args()
     found = list(measured(args.data, args.clips, args.jobs, [f for f in args.only.split(",") if f]))
     print(HEAD)
@@ -54,8 +54,8 @@ def main() -> None:
         print(row.line())
     print("\nrecall with its 95 % interval by speaker or recording; * where the interval is clear of chance")
     if args.write:
-        status.FILE.write_bytes(
-            msgspec.json.format(msgspec.json.encode(statuses(found, status.FILE)), indent=1) + b"\n"
+        cue_validation.FILE.write_bytes(
+            msgspec.json.format(msgspec.json.encode(statuses(found, cue_validation.FILE)), indent=1) + b"\n"
         )
 
 
@@ -83,12 +83,12 @@ def validated(rows: list[Found]) -> set[str]:
     return {row.slug for row in rows if min(row.real_real.low, row.real_ours.low) > row.chance}
 
 
-def statuses(found: list[Found], before: Path) -> dict[str, status.Status]:
+def statuses(found: list[Found], before: Path) -> dict[str, cue_validation.Status]:
     """One for every cue: what the family that decides found; what was known before, where it was not measured now; or
     that there is nothing to decide by."""
-    out = {cue.slug: status.Status("unvalidated", by=NO_DATA, recipes=VERSION) for cue in CUES}
+    out = {cue.slug: cue_validation.Status("unvalidated", by=NO_DATA, recipes=VERSION) for cue in CUES}
     if before.exists():
-        kept = msgspec.json.decode(before.read_bytes(), type=dict[str, status.Status])
+        kept = msgspec.json.decode(before.read_bytes(), type=dict[str, cue_validation.Status])
         out |= {slug: s for slug, s in kept.items() if slug in out and s.by in MEASURED_BY.values()}
     for family in MEASURED_BY:
         good = validated([row for row in found if row.family == family])
@@ -96,7 +96,7 @@ def statuses(found: list[Found], before: Path) -> dict[str, status.Status]:
             if row.family == family and row.slug in out:
                 i = row.real_ours
                 value, low, high = (round(v, 3) for v in (i.value, i.low, i.high))
-                out[row.slug] = status.Status(
+                out[row.slug] = cue_validation.Status(
                     "validated" if row.slug in good else "unvalidated", value, low, high,
                     chance=round(row.chance, 3), n=i.rows, by=MEASURED_BY[family], recipes=VERSION,
                 )  # fmt: skip

@@ -1,10 +1,10 @@
 """The ablation of OSUM-EChat, small: four arms, three seeds, the same optimiser steps and target tokens in each.
 
-    python -m scripts.ablation --data PACK/train --data PACK/style --data PACK/words --data PACK/aloud \\
+    python -m experiments.echat.ablation --data PACK/train --data PACK/style --data PACK/words --data PACK/aloud \\
         --data PACK/dev --data plain.jsonl --test PACK/seen --test PACK/recipe --test PACK/engine --test REAL/ravdess \\
         --test REAL/nonverbal --test REAL/speechocean --test EVAL --out out/ablation
-    overtone evaluate counts out/ablation/*-[0-9].jsonl.gz --listen --out bench/echat_runs
-    overtone evaluate scores bench/echat_runs/*.json.gz --out bench/echat_scores.json
+    overtone evaluate counts out/ablation/*-[0-9].jsonl.gz --listen --out experiments/echat/runs
+    overtone evaluate scores experiments/echat/runs/*.json.gz --out experiments/echat/scores.json
 
 A run is trained and asked in processes of its own; what it said stays as OUT/ARM-SEED.jsonl.gz, its logs beside it, and
 its weights go unless --keep. The same command again does what is not there yet.
@@ -27,7 +27,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from overtone.echat.exam.predictions import ARMS
+from overtone.echat.exam.answer_file import ARMS
 from overtone.errors import EXIT_BUDGET, UsageError
 from overtone.spec import suggest
 

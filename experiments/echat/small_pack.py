@@ -1,8 +1,8 @@
 """Packs made small for the way to another machine: their clips as Ogg Vorbis in slices of a size that can be carried.
 
-    python -m scripts.small_pack pack out/echat/pack/* small           # → small/slice-000.zip …, small/train.jsonl.gz …
-    python -m scripts.small_pack unpack carried/a carried/b data/pack  # there: the same packs again, by all cores
-    python -m scripts.small_pack measure out/echat/pack/seen           # bytes, speed, and what is lost
+    python -m experiments.echat.small_pack pack out/echat/pack/* small  # → small/slice-000.zip …, train.jsonl.gz …
+    python -m experiments.echat.small_pack unpack carried/a carried/b data/pack  # there: the same packs again
+    python -m experiments.echat.small_pack measure out/echat/pack/seen  # bytes, speed, and what is lost
 
 A slice is a zip file of clips (PART/NUMBER.ogg) with `index.json`. Packing that was stopped goes on where it stood.
 Records, and the number of samples of every clip, stay as they are. Needs NumPy, msgspec and soundfile.

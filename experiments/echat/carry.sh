@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What scripts/gpu.sh needs on a machine that has torch and transformers but where nothing can be installed, as files of
+# What experiments/echat/gpu.sh needs on a machine that has torch and transformers but where nothing can be installed, as files of
 # at most 50 MB that can be sent one by one:
 #
-#   scripts/carry.sh SET OUT [REAL [PEOPLE [OPEN]]]    # e.g. scripts/carry.sh out/echat carry out/real out/people out/open
+#   experiments/echat/carry.sh SET OUT [REAL [PEOPLE [OPEN]]]    # e.g. experiments/echat/carry.sh out/echat carry out/real out/people out/open
 #
-# SET was built with --pack SET/pack; REAL is what scripts/real_pack.py wrote, to be tested on; PEOPLE what `overtone build
+# SET was built with --pack SET/pack; REAL is what experiments/echat/real_pack.py wrote, to be tested on; PEOPLE what `overtone build
 # echat-real --pack-only` wrote, to be learnt from in an experiment; OPEN what `overtone build open --per-cue 2` wrote, to
 # answer several times. PYTHON (python3) has Overtone, its local models and safetensors, THERE (3.12) is the version of Python
 # on the other machine.
@@ -32,9 +32,9 @@ with zipfile.ZipFile(sys.argv[1], "w") as papers:
 PY
 split --bytes 50MB --numeric-suffixes \
     "$("$python" -c 'from overtone.echat.net.tokenizer import gguf_file; print(gguf_file(""))')" "$out/smollm2.gguf."
-"$python" -m scripts.small_pack pack "$set_"/pack/* "$out"
+"$python" -m experiments.echat.small_pack pack "$set_"/pack/* "$out"
 cp "$set_/plain.jsonl" "$set_/manifest.json" "$out"
 [ -z "$real" ] || cp "$real"/*.tar.xz "$out"
-[ -z "$people" ] || "$python" -m scripts.small_pack pack "$people"/pack/* "$out/people"
+[ -z "$people" ] || "$python" -m experiments.echat.small_pack pack "$people"/pack/* "$out/people"
 [ -z "$open" ] || tar -cf - --exclude ./audio_response -C "$open" . | xz -3 -T0 | split --bytes 50MB --numeric-suffixes - "$out/open."
 find "$out" -type f -printf '%s\n' | awk '{ n += $1; if ($1 > most) most = $1 } END { printf "%d files, %.0f MB, the largest %.0f MB\n", NR, n / 1e6, most / 1e6 }'

@@ -1,6 +1,7 @@
 """Where in Moonshine's encoder voices and sounds can be heard: a linear probe on every layer, tested on other voices.
 
-    python -m bench.echat_layers --train data/echat/pack/train --test data/echat/pack/seen --test out/real/ravdess
+    python -m experiments.echat.encoder_layers --train data/echat/pack/train --test data/echat/pack/seen \\
+        --test out/real/ravdess
 
 A clip is its mean and spread over time after so many layers (0: before the first); the last row is what the encoder
 gives. The probe is a logistic regression in which every label weighs the same. Unweighted recall / chance.
@@ -19,8 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from overtone.echat.data.containers import Pack, clip_index
+from overtone.echat.data.exchange_records import Record
 from overtone.echat.data.labels import DIMENSIONS
-from overtone.echat.data.records import Record
 from overtone.echat.net import config
 from overtone.echat.net.encoders import open_encoder
 
@@ -63,7 +64,7 @@ def probe(x: Tensor, y: Tensor, labels: int) -> torch.nn.Linear:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m bench.echat_layers", description=(__doc__ or "").partition("\n")[0]
+        prog="python -m experiments.echat.encoder_layers", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("--train", metavar="PACK", type=Path, required=True)
     parser.add_argument("--test", metavar="PACK", type=Path, action="append", required=True)

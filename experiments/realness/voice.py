@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.realness_features import NAMES, prosody
-from bench.realness_rows import Row, measured
+from experiments.realness.features import NAMES, prosody
+from experiments.realness.rows import Row, measured
 from overtone import audio
 from overtone.build.delivery import RATE, _with_events, analyse, deliver
-from overtone.build.events import event
 from overtone.build.recipes import NEUTRAL, Recipe, recipe_of
-from overtone.embedded.voice import speak
+from overtone.build.vocal_events import event
+from overtone.embedded.espeak_voice import speak
 from scripts.fit_hearing import HELD_OUT_SENTENCES, HELD_OUT_VOICES, SENTENCES, TRAIN_VOICES
 
 EMOTIONS = ("happy", "sad", "surprise", "angry", "fear", "disgust")

