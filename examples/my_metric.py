@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 from overtone.metrics import Answered
 from overtone.schema import Item, Score
+from overtone.scores import ScoreInfo
 
 ROOM = "metrics"
+SCORES = {"apologies": ScoreInfo("Apologies", "words", "lower", low=0, high=None, tasks=("converse",))}
 VERSION = 1  # raise it with any change that can move a value
 SIGNATURE = f"apologies|v{VERSION}|lang:en"
 APOLOGY = re.compile(r"\b(sorry|apologi[sz]e|apolog(y|ies)|forgive me|pardon me)\b", re.I)
