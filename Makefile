@@ -11,7 +11,7 @@ help:
 	@echo "make demo       build clips of Overtone-Open, run the embedded models over them, write demo/report.html"
 	@echo "make test       all quick tests"
 	@echo "make test-full  the long ones too: 100 kills, whole builds"
-	@echo "make lint       ruff and mypy"
+	@echo "make lint       ruff, mypy and plain English"
 	@echo "make bench      measure throughput, overhead, start-up and memory"
 
 # ── environments ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -32,23 +32,20 @@ $(WORKER)/.ready: src/overtone/workers/requirements-test.txt
 	$(WORKER)/bin/python -m pip install $(PIP_QUIET) --no-deps --requirement $<
 	@touch $@
 
-# A browser for the report's tests: taken from Debian where we may install, otherwise those tests skip and say so.
-browser:
-	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
-	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null || echo "no browser: its tests will skip"; \
-	elif command -v apt-get >/dev/null && sudo -n true 2>/dev/null; then \
-		sudo -n apt-get update -qq && sudo -n apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null || echo "no browser: its tests will skip"; \
-	else echo "no browser and no right to install one: its tests will skip"; fi
+# $(call from_debian,IS IT HERE?,PACKAGES,NAME): install from Debian where we may; otherwise the tests skip and say so.
+define from_debian
+@if $(1); then :; \
+elif command -v apt-get >/dev/null && { [ "$$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; then \
+	root=$$([ "$$(id -u)" = 0 ] || echo sudo -n); \
+	$$root apt-get update -qq && $$root apt-get install -y -qq --no-install-recommends $(2) >/dev/null || echo "no $(3): its tests will skip"; \
+else echo "no $(3) and no right to install it: its tests will skip"; fi
+endef
 
-# WordNet for METEOR's tests, in the same way.
+browser:
+	$(call from_debian,command -v chromium >/dev/null && command -v chromedriver >/dev/null,chromium chromium-driver,browser)
+
 wordnet:
-	@if [ -e /usr/share/wordnet/data.noun ]; then :; \
-	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends wordnet-base >/dev/null || echo "no WordNet: its tests will skip"; \
-	elif command -v apt-get >/dev/null && sudo -n true 2>/dev/null; then \
-		sudo -n apt-get update -qq && sudo -n apt-get install -y -qq --no-install-recommends wordnet-base >/dev/null || echo "no WordNet: its tests will skip"; \
-	else echo "no WordNet and no right to install it: its tests will skip"; fi
+	$(call from_debian,[ -e /usr/share/wordnet/data.noun ],wordnet-base,WordNet)
 
 # ── commands ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 demo: $(VENV)/.core
@@ -59,17 +56,18 @@ demo: $(VENV)/.core
 test test-full: export OPENBLAS_NUM_THREADS = 1
 test test-full: export OVERTONE_MEASURES = $(CURDIR)/$(WORKER)
 test: $(VENV)/.dev $(WORKER)/.ready browser wordnet
-	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile --ignore tests/echat
-	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile tests/echat
+	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile --ignore tests/echat --ignore tests/experiments
+	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile tests/echat tests/experiments
 
 test-full: $(VENV)/.dev $(WORKER)/.ready browser wordnet
-	$(BIN)/python -m pytest --ignore tests/echat
-	$(BIN)/python -m pytest tests/echat
+	$(BIN)/python -m pytest --ignore tests/echat --ignore tests/experiments
+	$(BIN)/python -m pytest tests/echat tests/experiments
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/prose.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench

@@ -1,8 +1,10 @@
-"""What all tests share: the data beside the project, a small benchmark, and the rule that a skip must be known."""
+"""What all tests share: the data beside the project, a small benchmark, and the two rules about skips: a test whose
+marker names something that is missing skips and says how to install it, and the checks accept only listed reasons."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,8 @@ import pytest
 from hypothesis import settings
 
 from bench.data import make
+from overtone import plugins, registry
+from tests.needs import SHARED, missing, replace_uncollectable
 
 REPOSITORY = Path(__file__).parent.parent
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
@@ -27,19 +31,43 @@ def own_config(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
 
 
+@pytest.fixture(autouse=True)
+def own_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Plug-ins that a test loads are gone after it."""
+    monkeypatch.setattr(registry, "_plugins", {room: dict(found) for room, found in registry._plugins.items()})
+    monkeypatch.setattr(plugins, "_files", dict(plugins._files))
+    monkeypatch.setenv(plugins.VARIABLE, os.environ.get(plugins.VARIABLE, ""))
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.startswith(f"{plugins.__name__}."):
+            del sys.modules[name]
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of real data that is no part of the project; the test skips where it is absent."""
-    folder = Path(os.environ.get("OVERTONE_SHARED", REPOSITORY.parent / "shared"))
-    if not (folder / "data").is_dir():
-        pytest.skip("the shared data is not here")
-    return folder
+    """Return the folder of real data that is not part of the project. Skip the test if the folder is missing."""
+    if reason := missing("shared"):
+        pytest.skip(reason)
+    return SHARED
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """A benchmark of three scripts in three styles and six questions, in EchoMind's layout."""
     return make(tmp_path / "data", scripts=3, questions=6, seconds=0.2)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers():
+        if reason := missing(marker.name):
+            pytest.skip(reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    return replace_uncollectable(collector, (yield))  # type: ignore[func-returns-value]
 
 
 _skipped: list[tuple[str, str]] = []

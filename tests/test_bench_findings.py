@@ -7,17 +7,17 @@ import pytest
 from bench.findings_items import make_items
 from bench.findings_minds import GIVEN_AWAY, KEPT, SURE, ease, minds
 from bench.findings_runs import make_runs
-from overtone.analysis.counterfactual import Counterfactual, counterfactual
-from overtone.analysis.funnel import Funnel, funnel
-from overtone.analysis.levels import levels
-from overtone.analysis.measures import Estimate
-from overtone.analysis.prompts import prompts
-from overtone.analysis.reading import Reading, open_run
-from overtone.analysis.significance import excludes
-from overtone.analysis.source import source
-from overtone.analysis.text_only import text_only
-from overtone.analysis.upper import UpperRow, upper
 from overtone.cues import slugs
+from overtone.findings.funnel.compute import Funnel, funnel
+from overtone.findings.levels.compute import levels
+from overtone.findings.prompts.compute import prompts
+from overtone.findings.sensitivity.compute import Counterfactual, counterfactual
+from overtone.findings.source.compute import source
+from overtone.findings.text_only.compute import text_only
+from overtone.findings.upper.compute import UpperRow, upper
+from overtone.results.load import Reading, open_run
+from overtone.results.measures import Estimate
+from overtone.results.significance import excludes
 
 SCRIPTS, SEED = 156, 3  # four scripts for each cue
 EASE = sum(map(ease, slugs())) / len(slugs())

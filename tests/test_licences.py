@@ -89,17 +89,16 @@ def test_all_that_the_core_its_extras_and_the_tests_install_is_in_the_table() ->
     installed = {plain(one.name): one for one in distributions()}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = _names(project["dependencies"])
-    for extra in ("export", "figures", "dev"):
+    for extra in ("export", "fetch", "figures", "dev"):
         wanted |= _names(project["optional-dependencies"][extra])
     assert not _missing(wanted, installed)
     assert not _missing(_names(_lines(SOURCE / "embedded/local.lock")), {})  # installed without their dependencies
 
 
+@pytest.mark.worker
 def test_all_that_training_and_measuring_install_is_in_the_table() -> None:
-    folders = list((ROOT / ".venv-worker").glob("lib/*/site-packages"))
-    if not folders:
-        pytest.skip("the workers' environment .venv-worker is not there")
-    installed = {plain(one.name): one for one in distributions(path=[str(folders[0])])}
+    (folder,) = (ROOT / ".venv-worker").glob("lib/*/site-packages")
+    installed = {plain(one.name): one for one in distributions(path=[str(folder)])}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert not _missing(_names(project["optional-dependencies"]["train"]), installed)
     assert not _missing(_names(_lines(SOURCE / "workers/measures.lock")), {})

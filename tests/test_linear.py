@@ -17,21 +17,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 import pytest
 
+from overtone.benchmarks.mmau import protocol as mmau
+from overtone.benchmarks.uro_bench import protocol as uro
 from overtone.echat.data import think
 from overtone.embedded import wordpiece
 from overtone.judges.contract import Contract, Unread
 from overtone.judges.rubric import Dimension
 from overtone.languages import language_of
-from overtone.metrics import Answered, bleu, lengths, meteor, mmau, rouge, templates, uro, wer
+from overtone.metrics import Answered, bleu, lengths, meteor, rouge, templates, wer
 from overtone.metrics import _limits as limits
 from overtone.metrics._porter import stem
 from overtone.metrics.normalise import units
 from overtone.models import _chat
 from overtone.models.http import problem_of
-from overtone.report.written import escaped, plain
+from overtone.report.table_formats import escaped, plain
 from overtone.safety import without_keys, without_secrets
 from overtone.schema import Option, Score
-from overtone.tasks.extract import lenient, strict
+from overtone.tasks.answers.extract import lenient, strict
 from tests.metrics.answers import answered, item
 from tests.test_house import MAY
 

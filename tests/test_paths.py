@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import resource
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from overtone.errors import DataError
-from overtone.paths import inside, shown, write_whole
+from overtone.paths import inside, shown, to_disk, write_whole
 
 
 def test_a_path_below_the_folder_is_resolved_whether_or_not_it_exists(tmp_path: Path) -> None:
@@ -83,9 +84,9 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 
 COMMANDS = Path(__file__).parent.parent / "src" / "overtone"
 DIRECT = {  # files of our own that nobody loses: in temporary folders, or replaced into place by the same function
-    "arena/files.py",
+    "arena/pair_files.py",
     "cli/_measures_setup.py",
-    "runs/export.py",
+    "runs/export_rows.py",
     "runs/store.py",
 }
 
@@ -97,3 +98,16 @@ def test_no_command_writes_a_users_file_in_place() -> None:
     files = [path for room in rooms for path in (COMMANDS / room).rglob("*.py")]
     found = {str(path.relative_to(COMMANDS)) for path in files if direct.search(path.read_text())}
     assert found == DIRECT
+
+
+def test_a_folder_is_not_synced_on_windows_and_a_file_is_opened_for_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes: list[int] = []
+    opened = os.open
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(os, "open", lambda path, flags: modes.append(flags) or opened(path, flags))
+    (tmp_path / "file").write_text("content")
+    to_disk(tmp_path)
+    to_disk(tmp_path / "file")
+    assert modes == [os.O_RDWR]

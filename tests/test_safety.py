@@ -83,7 +83,7 @@ def test_a_token_does_not_go_to_a_mirror_over_plain_http(monkeypatch: pytest.Mon
     monkeypatch.setenv("HF_TOKEN", KEY)
     monkeypatch.setenv("HF_ENDPOINT", "http://mirror.example")
     with pytest.raises(UsageError, match=r"HF_TOKEN: the key would go to mirror\.example"):
-        Hub(None, "owner/name", "", 0.0)  # type: ignore[arg-type]
+        Hub("owner/name", "", 0.0)
 
 
 def test_the_flag_allows_it_for_one_command(

@@ -1,24 +1,31 @@
-"""The public interface: run, score, open_run. Usable in a script, in a notebook and inside a running event loop."""
+"""The public interface: run, score, open_run, compare. For scripts, notebooks and code inside a running event loop."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from overtone.blocking import wait
 from overtone.errors import UsageError
-from overtone.runs.blocking import wait
-from overtone.runs.session import execute
+from overtone.objects import benchmark_name, metric_name, model_spec
+from overtone.runs.session import Hooks, execute
 from overtone.runs.settings import Settings, resolve
 from overtone.runs.store import Store, StoredReply
-from overtone.schema import Item, Score
+from overtone.schema import Item, Reply, Request, Score
 from overtone.spec import suggest
 
 if TYPE_CHECKING:
-    from overtone.analysis.cases import CaseView
-    from overtone.analysis.summary import Summary
-    from overtone.runs.asking import Outcome
+    from overtone.metrics import Answered, Metric
+    from overtone.models import Model
+    from overtone.notebook import Compared, Findings, Tables
+    from overtone.results.cases import CaseView
+    from overtone.results.load import Reading
+    from overtone.results.summary import Summary
+
+Ask = Callable[[Request], "str | tuple[str, bytes] | Reply"]
+SHOWN_LINES = 40  # of a run that prints itself
 
 
 class Run:
@@ -35,6 +42,7 @@ class Run:
         self.close()
 
     def close(self) -> None:
+        """Close the run's files."""
         self._store.close()
 
     @property
@@ -43,79 +51,185 @@ class Run:
         return self._store.meta()
 
     def items(self) -> Iterator[Item]:
-        """Every item of the run, once."""
+        """Yield every item of the run once."""
         return self._store.items()
 
     def replies(self) -> Iterator[StoredReply]:
+        """Yield every stored reply."""
         return self._store.replies()
 
     def scores(self) -> Iterator[tuple[int, Score]]:
-        """Every score with the number of the ask it belongs to (`StoredReply.ask`). Where a metric was measured in
-        several ways, these are the scores that tables show: those of the measurement that was asked for last."""
+        """Yield every score with the number of the ask it belongs to (`StoredReply.ask`). Where a metric was measured
+        in several ways, these are the scores that tables show: those of the measurement that was asked for last."""
         return self._store.scores()
 
     def case(self, case: str) -> CaseView:
-        """Transcript, voice answers, reasoning answers and replies of one case, side by side."""
-        from overtone.analysis.cases import case as view
+        """Return transcript, voice answers, reasoning answers and replies of one case, side by side."""
+        from overtone.results.cases import case as view
 
         return view(self._store, case)
 
     def summary(self) -> Summary:
-        """The headline numbers, with n scored of n asked, intervals and bounds."""
-        from overtone.analysis.summary import summarise
+        """Return the headline numbers, with n scored of n asked, intervals and bounds."""
+        from overtone.results.summary import summarise
 
         return summarise(self._store)
 
+    def table(self, name: str = "results") -> Tables:
+        """Return the tables of one name: `results`, `tasks`, `cues`, `headline`, a finding …, as `overtone table`.
+
+        Raises UsageError for an unknown name, and where the run has nothing for it.
+        """
+        from overtone.notebook import run_tables
+
+        return run_tables([self._reading()], name)
+
+    def findings(self, *names: str) -> Findings:
+        """Return the findings named, or all: sentences, tables and the cases behind each number."""
+        from overtone.findings.finding import Settings as FindingSettings
+        from overtone.findings.lookup import check_names
+        from overtone.notebook import Findings
+        from overtone.report.findings_text import analyze
+
+        return Findings(analyze([self._reading()], check_names(names), FindingSettings()))
+
+    def report(self, path: str | Path, **options: Any) -> Path:
+        """Write the HTML report and return its path. `options` are those of `overtone report`: embed_audio, arena, …"""
+        from overtone.report.page import write_report
+
+        return write_report([self.folder], Path(path), **options)
+
+    def to_pandas(self) -> Any:
+        """Return a DataFrame with one row per reply, its item and its scores (columns `score_NAME`). Needs pandas."""
+        from overtone.notebook import pandas
+        from overtone.runs.export_rows import flat_rows
+
+        return pandas().DataFrame(flat_rows(self._store))
+
+    def __repr__(self) -> str:
+        lines = [self._facts(), *repr(self.table()).splitlines()] if self._scored() else [self._facts()]
+        more = len(lines) - SHOWN_LINES
+        return "\n".join([*lines[:SHOWN_LINES], *([f"… {more} more lines: print(run.table())"] if more > 0 else [])])
+
+    def _repr_html_(self) -> str:
+        from overtone.notebook import Tables, run_html
+
+        return run_html(self._store, self.table() if self._scored() else Tables([], []), self._facts())
+
+    def _facts(self) -> str:
+        meta, counts = self.about, self._store.counts()
+        states = ", ".join(f"{counts[state]:,} {state}" for state in ("answered", "failed", "pending") if counts[state])
+        return f"Run of {meta.get('model', '?')} on {meta.get('benchmark', '?')}: {states or 'empty'} ({self.folder})"
+
+    def _scored(self) -> bool:
+        return next(self.scores(), None) is not None
+
+    def _reading(self) -> Reading:
+        from overtone.results.load import open_run as load
+
+        return load(self.folder, light=True)
+
 
 def run(
-    benchmark: str,
+    benchmark: Any,
     *,
-    data: str | Path,
-    model: str,
+    model: str | Model | Ask,
+    data: str | Path | None = None,
     out: str | Path | None = None,
+    metrics: Sequence[str | Metric | Callable[[Answered], float | None]] = (),
     judges: Sequence[str] = (),
     reader: str | None = None,
+    progress: bool | None = None,
     **settings: Any,
 ) -> Run:
-    """Ask `model` (a SPEC) the items of `benchmark` and score the replies; returns the run, open.
+    """Ask `model` the items of `benchmark` and score the replies; returns the run, open.
 
-    `judges` are SPECs of models that judge the replies; `reader` is the SPEC of a model that reads the answers to
-    questions which the rules cannot read. `settings` are the flags of `overtone run` with underscores:
-    levels, prompt, limit, metrics, … A run that is there already goes on: what is answered is not asked again. Raises
-    OvertoneError; failures of single items are values of the run.
+    `benchmark` is a name, a plug-in file, or a module or object with `load(data)`. `model` is a SPEC, a function that
+    takes a `Request` and returns a text (or text and WAV bytes, or a `Reply`), or an object with `ask`. `metrics` are
+    names, metric objects, or functions of an `Answered` that return a number. `judges` are SPECs of models that judge
+    the replies; `reader` is the SPEC of a model that reads the answers to questions which the rules cannot read.
+    `settings` are the flags of `overtone run` with underscores: levels, prompt, limit, … `progress` shows a line while
+    the run works; by default a terminal and a notebook show it.
+
+    A run that exists is resumed: items that have a reply are not asked again. Raises OvertoneError; failures of single
+    items are values of the run.
     """
     from overtone.scoring import check, check_reader
 
-    unknown = settings.keys() - {f for f in Settings.__struct_fields__ if f not in ("judges", "reader", "plugins")}
-    for name in sorted(unknown):
-        raise UsageError(f"run() has no setting {name!r}{suggest(name, Settings.__struct_fields__)}")
-    flags = {"benchmark": benchmark, "data": str(data), "model": [model], "out": str(out) if out else None, **settings}
-    (found,) = resolve({**flags, "judge": list(judges), "reader": reader}, None, os.environ)
-    check(found.metrics, found.judges)
+    known = [f for f in Settings.__struct_fields__ if f not in ("judges", "reader", "plugins", "metrics")]
+    for name in sorted(settings.keys() - set(known)):
+        raise UsageError(f"run() has no setting {name!r}{suggest(name, known)}")
+    flags = {
+        "benchmark": benchmark_name(benchmark),
+        "data": str(data) if data is not None else None if isinstance(benchmark, str) else ".",
+        "model": [model_spec(model)],
+        "out": str(out) if out else None,
+        "metric": [metric_name(metric) for metric in metrics],
+        "judge": list(judges),
+        "reader": reader,
+    }
+    (found,) = resolve({**flags, **settings}, None, os.environ)
+    check(found.metrics, found.judges, found.benchmark)
     check_reader(found.reader)
-    outcome: Outcome = wait(execute(found))
+    outcome = _execute(found, progress)
     if not outcome.stopped:
         score(found.folder, metrics=found.metrics, judges=judges, reader=str(found.reader) if found.reader else None)
     return Run(found.folder)
 
 
+def _execute(settings: Settings, progress: bool | None) -> Any:
+    from overtone.cli._progress import Display, in_notebook, on_terminal
+
+    shown = (on_terminal() or in_notebook()) if progress is None else progress
+    with Display(settings, verbose=False, quiet=not shown) as display:
+        return wait(execute(settings, Hooks(display.start, display.update)))
+
+
 def score(
-    folder: str | Path, *, metrics: Sequence[str] = (), judges: Sequence[str] = (), reader: str | None = None
+    folder: str | Path | Run,
+    *,
+    metrics: Sequence[str | Metric | Callable[[Answered], float | None]] = (),
+    judges: Sequence[str] = (),
+    reader: str | None = None,
 ) -> dict[str, int]:
     """Recompute a run's scores from its stored replies; returns how many each metric gave.
 
-    `metrics` names those computed on request; `judges` are SPECs of models that judge the replies; `reader` is the SPEC
-    of a model that reads the answers to questions which the rules cannot read. A verdict that was paid for is not asked
-    for again.
+    `metrics` names those computed on request, or gives them as objects or functions; `judges` are SPECs of models that
+    judge the replies; `reader` is the SPEC of a model that reads the answers to questions which the rules cannot read.
+    A verdict that was paid for is not asked for again.
     """
     from overtone.judges.policy import parse_judge
     from overtone.scoring import check_reader, score_run
     from overtone.spec import parse_spec
 
     chosen = check_reader(parse_spec(reader) if reader else None)
-    return score_run(Path(folder), metrics=metrics, judges=[parse_judge(text) for text in judges], reader=chosen)
+    names = [metric_name(metric) for metric in metrics]
+    return score_run(_folder(folder), metrics=names, judges=[parse_judge(text) for text in judges], reader=chosen)
 
 
 def open_run(folder: str | Path) -> Run:
     """Open a run to read it."""
     return Run(Path(folder))
+
+
+def compare(first: str | Path | Run, second: str | Path | Run, *, metrics: Sequence[str] = ()) -> Compared:
+    """Compare two runs on the items both were asked: paired differences, intervals, p-values, and what flipped.
+
+    Raises UsageError where the runs share no item, and where they were not measured alike.
+    """
+    from overtone.notebook import Compared
+    from overtone.results.comparability import refuse
+    from overtone.results.comparison import compare as paired
+    from overtone.results.headline_condition import over_headline
+    from overtone.results.load import open_run as load
+
+    ours, theirs = over_headline([load(_folder(run), light=True) for run in (first, second)])
+    result = paired(ours, theirs, metrics)
+    if not result.shared:
+        raise UsageError("the runs share no item under one condition")
+    refuse(result.unlike, "compare other measures, named with metrics=[…]", "compare the runs' tables by eye")
+    return Compared(result)
+
+
+def _folder(run: str | Path | Run) -> Path:
+    return run.folder if isinstance(run, Run) else Path(run)

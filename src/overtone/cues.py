@@ -66,12 +66,6 @@ REASONING: dict[str, str] = {  # the ten reasoning categories → EchoMind's nam
     "empathy": "Empathy-Aware Response Selection",
 }
 
-EXTENSIONS: dict[str, str] = {  # tasks beyond EchoMind's → their name
-    "false-cue": "False cue",
-    "conflict-words": "Conflict: what the words say",
-    "conflict-voice": "Conflict: what the voice says",
-    "conflict-agreement": "Conflict: do they agree",
-}
 EXTENSION_STEMS: dict[str, str] = {
     "false-cue": "What stands out in this recording, if anything?",
     "conflict-words": "Going by the words alone, which of these would one expect to hear?",
@@ -292,3 +286,8 @@ def cue_of_option(sentence: str) -> Cue | None:
 
 def slugs(cues: Iterable[Cue] = CUES) -> tuple[str, ...]:
     return tuple(c.slug for c in cues)
+
+
+def cues_in(text: str) -> list[str]:
+    """Return the slugs of the cues that a text names."""
+    return [cue.slug for cue in BY_SLUG.values() if re.search(cue.pattern, text, re.I)]

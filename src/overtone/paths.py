@@ -7,6 +7,7 @@ import errno
 import logging
 import os
 import stat
+import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -18,7 +19,7 @@ _STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
 
 def inside(root: Path, relative: str) -> Path:
-    """The real path of `relative` (written with `/`) under `root`, symbolic links resolved.
+    """Return the real path of `relative` (written with `/`) under `root`, with symbolic links resolved.
 
     The file need not exist. Raises DataError for an absolute or empty path and for one that leaves `root`, by `..` or
     by a link, so that a foreign file list can neither read nor write elsewhere.
@@ -41,8 +42,9 @@ def inside(root: Path, relative: str) -> Path:
 
 
 def user_path(written: str | Path) -> Path:
-    """The path that a user wrote, with a home folder in place of `~` or `~name`. The file need not exist. Raises
-    UsageError for the home of a user there is not, and for a name that no file can have."""
+    """Return the path that a user wrote, with `~` and `~name` expanded. The file need not exist.
+
+    Raises UsageError if the home folder does not exist or the name is not valid for a file."""
     try:
         path = Path(written).expanduser()
     except RuntimeError:
@@ -52,7 +54,7 @@ def user_path(written: str | Path) -> Path:
 
 
 def check_name(path: str) -> None:
-    """Refuse a path that no file can have: one that is too long, or that holds a NUL character."""
+    """Raise UsageError for an invalid path: one that is too long or contains a NUL character."""
     if "\0" in path:
         raise UsageError(f"{shown(path)[:SHOWN]}: a file's name cannot hold a NUL character; leave it out")
     try:
@@ -63,7 +65,7 @@ def check_name(path: str) -> None:
 
 
 def user_data(variable: str, name: str, environ: Mapping[str, str] = os.environ) -> Path:
-    """A folder of ours among the user's data: the one `variable` names, else overtone/NAME in XDG's data folder."""
+    """Return a folder for Overtone's data: the one that `variable` names, else overtone/NAME in XDG's data folder."""
     if given := environ.get(variable):
         return user_path(given).absolute()
     data = environ.get("XDG_DATA_HOME") or "~/.local/share"
@@ -84,7 +86,7 @@ def narrow(folder: Path) -> list[Path]:
 
 
 def read_plain(path: Path, limit: int) -> bytes:
-    """The bytes of a plain file of at most `limit` bytes. Raises DataError, also for a pipe, which would never end."""
+    """Return the bytes of a plain file of at most `limit` bytes. Raises DataError, also for a pipe."""
     try:
         info = path.stat()
         if not stat.S_ISREG(info.st_mode):
@@ -97,8 +99,9 @@ def read_plain(path: Path, limit: int) -> bytes:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file, and its folder where it is missing; it is there whole or not at all: a full disk leaves the file
-    that was there before. A pipe or device, such as /dev/stdout, is written to, not replaced. Raises OSError."""
+    """Write a file atomically, and create its folder if missing. If the disk is full, an existing file is kept.
+
+    A pipe or device, such as /dev/stdout, is written to, not replaced. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if _is_stream(path):
         path.write_bytes(data)
@@ -119,7 +122,7 @@ def _is_stream(path: Path) -> bool:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file, which need not fit into memory. Raises OSError."""
+    """Return the SHA-256 of a file, read in blocks. Raises OSError."""
     import hashlib  # not where every command starts
 
     with path.open("rb") as file:
@@ -127,8 +130,11 @@ def sha256(path: Path) -> str:
 
 
 def to_disk(path: Path) -> None:
-    """Wait until a file, or a folder's list of names, is where no loss of power takes it. Raises OSError."""
-    number = os.open(path, os.O_RDONLY)
+    """Flush a file, or the entries of a folder, to disk, so that they survive a power failure. Raises OSError."""
+    windows = sys.platform == "win32"  # which syncs no folder, and no file that is open for reading only
+    if windows and path.is_dir():
+        return
+    number = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
     try:
         os.fsync(number)
     finally:
@@ -136,14 +142,14 @@ def to_disk(path: Path) -> None:
 
 
 def shown(text: str) -> str:
-    """`text` on one line with control, bidirectional and other unprintable characters escaped, safe for a terminal."""
+    """Return `text` on one line, with control, bidirectional and other unprintable characters escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def shown_lines(text: str) -> str:
-    """`shown`, but with its line ends kept."""
+    """Return `text` like `shown`, but keep its line breaks."""
     return "\n".join(map(shown, text.split("\n")))
 
 

@@ -1,132 +1,211 @@
-"""Finds benchmarks, models, metrics, tasks and commands by name: a built-in's name is its file's name in its room.
+"""Finds every plug-in by its room and name: benchmarks, models, metrics, findings, voices, rubrics and figures.
 
-Listing reads file names and first docstring lines and imports nothing. Others come from entry points
-(`overtone.<room>`) or from plug-in files, each of which says `ROOM = "metrics"` (or another room). Plug-in files are
-named by a run file, or by OVERTONE_PLUGINS for the commands that take none.
+A built-in is a file or folder of its room; its name is the file's with "-" for "_". Listing reads file names and first
+docstring lines and imports nothing. Other plug-ins come from entry points (`overtone.<room>`) or from plug-in files,
+each of which says `ROOM = "metrics"` (or another room); a rubric is a TOML file and says nothing.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
-import importlib.util
-import os
 import re
-import sys
-import traceback
+import tomllib
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from overtone import plugins
 from overtone.errors import UsageError
 from overtone.spec import suggest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-ROOMS = {"benchmarks": "load", "models": "load", "metrics": "load", "tasks": "messages", "cli": "main"}
-PLUGIN_ROOMS = ("benchmarks", "models", "metrics")  # tasks and commands are built in
 _HERE = Path(__file__).parent
-_plugins: dict[str, dict[str, ModuleType]] = {room: {} for room in ROOMS}
-_environment_seen = ""  # the value of OVERTONE_PLUGINS that has been taken in
+
+
+class Room(NamedTuple):
+    """One kind of plug-in: where the built-ins are, and the name that each of their files defines."""
+
+    noun: str
+    files: tuple[str, ...]  # patterns below this folder; a folder's file is __init__.py
+    defines: str = "load"
+
+
+def _modules(folder: str) -> tuple[str, ...]:
+    return f"{folder}/[a-z]*.py", f"{folder}/[a-z]*/__init__.py"
+
+
+ROOMS = {
+    "benchmarks": Room("benchmark", _modules("benchmarks")),
+    "models": Room("model", _modules("models")),
+    "metrics": Room("metric", _modules("metrics")),
+    "findings": Room("finding", _modules("findings"), "FINDING"),
+    "voices": Room("voice", _modules("build/voices")),
+    "rubrics": Room("rubric", ("judges/rubrics/[a-z]*.toml",), "dimension"),
+    "figures": Room("figure", _modules("figures"), "draw"),
+    "tasks": Room("task", _modules("tasks"), "messages"),
+    "cli": Room("command", _modules("cli"), "main"),
+}
+PLUGIN_ROOMS = tuple(room for room in ROOMS if room not in ("tasks", "cli"))  # tasks and commands are built in
+
+
+class Entry(NamedTuple):
+    """A line of a listing."""
+
+    summary: str
+    origin: str = ""  # "" for a built-in; otherwise the plug-in's file or the package that installed it
+
+
+_plugins: dict[str, dict[str, ModuleType | Path]] = {room: {} for room in PLUGIN_ROOMS}
 
 
 def builtins(room: str) -> dict[str, str]:
-    """Name → first docstring line of every built-in of a room."""
-    found = {}
-    marker = re.compile(rf"^def {ROOMS[room]}\(", re.M)
-    for path in sorted((_HERE / room).glob("[a-z]*.py")):
-        text = path.read_text(encoding="utf-8")
-        if marker.search(text):
-            found[path.stem.replace("_", "-")] = _first_line(text)
+    """Return the summary of every built-in of a room by name. Imports nothing."""
+    return {name: summary for name, (_, summary) in _built_in(room).items()}
+
+
+def entries(room: str) -> dict[str, Entry]:
+    """Return every plug-in of a room by name: built-in, installed, or loaded from a file."""
+    _take_in_environment(room)
+    found = {name: Entry(summary) for name, summary in builtins(room).items()}
+    for name, point in _entry_points(room).items():
+        found.setdefault(name, Entry(point.value, point.dist.name if point.dist else "an entry point"))
+    for name, plugin in _plugins.get(room, {}).items():
+        summary = _summary(plugin) if isinstance(plugin, Path) else (plugin.__doc__ or "").strip().partition("\n")[0]
+        found[name] = Entry(summary, _file(plugin) or "this process")
     return found
 
 
 def listing(room: str) -> dict[str, str]:
-    """Name → one line on every plug-in of a room: built-in, installed, or loaded from a file."""
-    _take_in_environment(room)
-    found = builtins(room)
-    for name, point in _entry_points(room).items():
-        found.setdefault(name, f"from {point.dist.name if point.dist else point.value}")
-    for name, module in _plugins[room].items():
-        found[name] = _first_line(f'"""{module.__doc__ or name}"""')
-    return found
+    """Return the summary of every plug-in of a room by name."""
+    return {name: entry.summary for name, entry in entries(room).items()}
 
 
 def find(room: str, name: str) -> ModuleType:
-    """The module of a plug-in; an unknown name is an error with the nearest known one."""
+    """Return the module of a plug-in. Raise UsageError with the nearest known name for an unknown one."""
+    found = _find(room, name)
+    if not isinstance(found, ModuleType):
+        raise UsageError(f"the {ROOMS[room].noun} {name!r} is not a module: {found}")
+    return found
+
+
+def find_rubric(name: str) -> Path:
+    """Return the TOML file of a rubric. Raise UsageError with the nearest known name for an unknown one."""
+    found = _find("rubrics", name)
+    if not isinstance(found, str | Path):
+        raise UsageError(f"the rubric {name!r} is not the path of a TOML file: {found!r:.60}")
+    return Path(found)
+
+
+def check_name(room: str, name: str) -> str:
+    """Return the name as listings write it. Raise UsageError with the nearest known name for an unknown one."""
     _take_in_environment(room)
     plain = name.replace("_", "-").lower()
-    if plain in _plugins[room]:
-        return _plugins[room][plain]
-    if plain in builtins(room):
-        return importlib.import_module(f"overtone.{room}.{plain.replace('-', '_')}")
-    points = _entry_points(room)
-    if plain in points:
-        module = points[plain].load()
-        if not isinstance(module, ModuleType):
-            raise UsageError(f"entry point {plain!r} in 'overtone.{room}' names no module: {points[plain].value}")
-        return module
-    known = listing(room)
-    kind = room.removesuffix("s") if room != "cli" else "command"
-    raise UsageError(f"unknown {kind} {name!r}{suggest(plain, known)}; known: {', '.join(known)}")
+    if not any(plain in known for known in (_plugins.get(room, {}), _built_in(room), _entry_points(room))):
+        names = listing(room)
+        raise UsageError(f"unknown {ROOMS[room].noun} {name!r}{suggest(plain, names)}; known: {', '.join(names)}")
+    return plain
 
 
-def load_plugin(path: Path) -> None:
-    """Load a plug-in file. This runs its code: the caller has made sure that the user trusts it."""
-    if not path.is_file():
-        raise UsageError(f"plug-in {path} does not exist")
-    name = path.stem.replace("_", "-").lower()
-    if path.suffix != ".py" or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
-        raise UsageError(f"plug-in {path} must be a file like my_metric.py: letters, digits and _, a letter first")
-    module = _imported(path)
-    room = getattr(module, "ROOM", None)
-    if room not in PLUGIN_ROOMS:
-        raise UsageError(f"plug-in {path} must say ROOM = one of {', '.join(repr(r) for r in PLUGIN_ROOMS)}")
-    if not callable(getattr(module, ROOMS[room], None)):
-        raise UsageError(f"plug-in {path} has no function {ROOMS[room]}(), which every file of {room}/ has")
+def load_plugin(path: Path, *, again: bool = True) -> tuple[str, str]:
+    """Load a plug-in file and return its room and name. This runs its code: the caller has checked that it is trusted.
+
+    With `again` false, a module that this process has already imported is kept."""
+    plugins.add(path)
+    name = plugins.name_of(path)
+    plugin: ModuleType | Path = path.absolute() if path.suffix == ".toml" else plugins.import_file(path, again=again)
+    room = _room_of(path, plugin)
     if name in builtins(room):
         raise UsageError(f"plug-in {path} has the name of a built-in of {room}, {name!r}; rename the file")
-    _plugins[room][name] = module
+    _plugins[room][name] = plugin
+    return room, name
 
 
-def _imported(path: Path) -> ModuleType:
-    found = importlib.util.spec_from_file_location(f"overtone_plugin_{path.stem}", path)
-    assert found is not None  # a .py file always has a loader
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    sys.modules[found.name] = module  # before it runs: dataclasses and pickles look their module up by name
+def add(name: str, module: ModuleType) -> None:
+    """Take in a module of this process as a plug-in of the room it names, in place of an earlier one of that name."""
+    plain = name.replace("_", "-").lower()
+    room = _room_of(name, module)
+    if plain in builtins(room):
+        raise UsageError(f"{name!r} is the name of a built-in of {room}; choose another name")
+    _plugins[room][plain] = module
+
+
+def _room_of(path: Path | str, plugin: ModuleType | Path) -> str:
+    if isinstance(plugin, Path):
+        if not _is_rubric(plugin):
+            raise UsageError(f"plug-in {path} is not a rubric: it has no [[dimension]]; see 'overtone list rubrics'")
+        return "rubrics"
+    modules = [room for room in PLUGIN_ROOMS if room != "rubrics"]
+    room: str | None = getattr(plugin, "ROOM", None)
+    if room not in modules:
+        raise UsageError(f"plug-in {path} must say ROOM = one of {', '.join(map(repr, modules))}")
+    defines = ROOMS[room].defines
+    if not hasattr(plugin, defines) or (defines.islower() and not callable(getattr(plugin, defines))):
+        what = f"function {defines}()" if defines.islower() else defines
+        raise UsageError(f"plug-in {path} has no {what}, which every file of {room}/ has")
+    return room
+
+
+def _is_rubric(path: Path) -> bool:
     try:
-        # Not by the loader, which would run __pycache__ in place of the file that the user has read.
-        exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)
-    except Exception as error:
-        del sys.modules[found.name]
-        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
-        line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-        where = f"{path}, line {line}" if line else str(path)
-        raise UsageError(f"plug-in {where}: {type(error).__name__}: {error}") from error
-    return module
+        return "dimension" in tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"plug-in {path} cannot be read: {error}") from None
+
+
+def _find(room: str, name: str) -> object:
+    plain = check_name(room, name)
+    if plain in _plugins.get(room, {}):
+        return _plugins[room][plain]
+    if plain in _built_in(room):
+        path, _ = _built_in(room)[plain]
+        if path.suffix == ".toml":
+            return path
+        parts = path.relative_to(_HERE).with_suffix("").parts
+        return importlib.import_module(".".join(("overtone", *(part for part in parts if part != "__init__"))))
+    return _entry_points(room)[plain].load()
+
+
+@functools.cache
+def _built_in(room: str) -> dict[str, tuple[Path, str]]:
+    """Return the file and the summary of every built-in by name."""
+    defines = ROOMS[room].defines
+    marker = re.compile(rf"^(?:def {defines}\(|{defines}\b|\[\[{defines}\]\])", re.M)
+    found = {}
+    for pattern in ROOMS[room].files:
+        for path in _HERE.glob(pattern):
+            if marker.search(path.read_text(encoding="utf-8")):
+                name = path.stem if "*" in Path(pattern).name else path.parent.name
+                found[name.replace("_", "-")] = path, _summary(path)
+    return dict(sorted(found.items()))
 
 
 def _take_in_environment(room: str) -> None:
-    """Take in the files of OVERTONE_PLUGINS once. A run file's plug-in of the same name, taken in before, stays."""
-    global _environment_seen
-    named = os.environ.get("OVERTONE_PLUGINS", "")
-    if room not in PLUGIN_ROOMS or named == _environment_seen:
+    """Load the files of OVERTONE_PLUGINS that are not loaded yet."""
+    if room not in PLUGIN_ROOMS:
         return
-    before = {room: dict(found) for room, found in _plugins.items()}
-    for path in filter(None, named.split(os.pathsep)):
-        load_plugin(Path(path))
-    for room, found in before.items():
-        _plugins[room] |= found
-    _environment_seen = named
+    loaded = {_file(plugin) for found in _plugins.values() for plugin in found.values()}
+    for path in plugins.from_environment():
+        if str(path) not in loaded:
+            load_plugin(path, again=False)
 
 
+def _file(plugin: ModuleType | Path) -> str:
+    return str(plugin) if isinstance(plugin, Path) else getattr(plugin, "__file__", "") or ""
+
+
+@functools.cache
 def _entry_points(room: str) -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points
 
     return {p.name.replace("_", "-").lower(): p for p in entry_points(group=f"overtone.{room}")}
 
 
-def _first_line(text: str) -> str:
-    match = re.match(r'\s*[rR]?"""\s*(.+?)(?:"""|\n|$)', text)
-    return match.group(1).strip() if match else ""
+def _summary(path: Path) -> str:
+    """Return the first line of a module's docstring, or the title of a rubric."""
+    text = path.read_text(encoding="utf-8")
+    pattern = r'(?m)^title\s*=\s*"(.+)"' if path.suffix == ".toml" else r'\s*[rR]?"""\s*(.+?)(?:"""|\n|$)'
+    match = re.search(pattern, text) if path.suffix == ".toml" else re.match(pattern, text)
+    return match[1].strip() if match else ""

@@ -1,4 +1,4 @@
-"""What must not be shown and what may be started: secrets kept out of texts, programs found before they run."""
+"""Safety checks: remove secrets from texts, guard keys, and find programs before they run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEYS = re.compile(r"(?i)(bearer\s+)[^\s\"',}]+|\b(sk-|AIza|hf_|xai-|gsk_|gh[opr
 
 
 def without_secrets(text: str) -> str:
-    """What a program says when it fails, without the secrets of the environment that it inherited."""
+    """Return a program's error output without the secrets of the environment that it inherited."""
     for name, value in os.environ.items():
         if SECRET_NAME.search(name) and len(value) >= SECRET_CHARS:
             text = text.replace(value, "…")
@@ -28,14 +28,14 @@ def without_secrets(text: str) -> str:
 
 
 def without_keys(text: str, key: str) -> str:
-    """What a server says, on one line, without `key` and without anything that looks like a key."""
+    """Return a server's message on one line, without `key` and anything else that looks like a key."""
     if key:
         text = text.replace(key, "…")
     return _KEYS.sub(lambda m: f"{m[1] or ''}…", " ".join(text.split()))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine itself, by its name or address alone: nothing is looked up."""
+    """Return whether a host is this machine, by its name or address alone, without a DNS lookup."""
     import ipaddress  # not where every command starts
 
     name = host.strip("[]").lower().removesuffix(".")
@@ -48,7 +48,7 @@ def is_loopback(host: str) -> bool:
 
 
 def read_key(variable: str) -> str:
-    """The key in the environment, "" when unset. A key that cannot be a header is refused without being shown."""
+    """Return the key in the environment, or "" if unset. Raises UsageError if it is not a valid header."""
     key = os.environ.get(variable, "").strip()
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise UsageError(f"the environment variable {variable} holds no usable key: it has spaces or odd characters")
@@ -71,7 +71,7 @@ def check_key_route(url: str, who: str) -> None:
 
 @contextlib.contextmanager
 def insecure(allowed: bool) -> Iterator[None]:
-    """Allow keys over plain http meanwhile, also in processes that are started."""
+    """Allow keys over plain http inside this context, including in started processes."""
     before = os.environ.get(INSECURE_VARIABLE)
     if allowed:
         os.environ[INSECURE_VARIABLE] = "yes"

@@ -84,6 +84,15 @@ class Item(Struct, frozen=True, omit_defaults=True):
     status: str = ""
     language: str = ""  # BCP-47 tag of the words and the reply: en, zh, …, mul (several); "": see `overtone.languages`
 
+    @classmethod
+    def of(cls, benchmark: str, name: str, task: str, *turns: Turn, **fields: Any) -> Item:
+        """Return an item of a benchmark without levels, styles or scripts. `fields` sets its other fields.
+
+        Its id is BENCHMARK/TASK/NAME, its level follows from the task, and it is a case and a group of its own."""
+        level = 3 if task == "converse" else 1
+        own: dict[str, Any] = {"level": level, "category": task, "case": name, "group": name, "style": ""} | fields
+        return cls(f"{benchmark}/{task}/{name}", benchmark, task=task, turns=turns, **own)
+
 
 class Condition(Struct, frozen=True, omit_defaults=True):
     """Under which an item is asked: prompt variant × input × oracle. Its name is its identity in the store."""

@@ -5,24 +5,26 @@ from __future__ import annotations
 import inspect
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from overtone import registry
+from overtone.blocking import wait
 from overtone.errors import OvertoneError, UsageError, foreign, raised
 from overtone.metrics import Answered, Metric, Sounds, Surveying
 from overtone.metrics._guarded import Guarded
-from overtone.runs.blocking import wait
 from overtone.runs.store import Ask, Store
 from overtone.schema import Item, Score
+from overtone.scores import Declared, metrics_for, own_metrics
+from overtone.scores import known as known_scores
 from overtone.spec import Spec, parse_spec, suggest
 
 if TYPE_CHECKING:
     from overtone.judges.panel import Outcome
     from overtone.judges.policy import Judge
-    from overtone.judges.read_run import Readout
+    from overtone.judges.read_choices import Readout
     from overtone.runs.limiter import Limiters
 
 PAGE = 256
@@ -50,17 +52,19 @@ def score_run(
     again. `limiters` are the command's own.
     """
     given: dict[str, int] = {}
-    chosen = load_metrics(metrics)
+    with Store.read(folder) as store:  # a folder that is no run is an error, not a new run
+        benchmark = store.meta().get("benchmark", "")
+    chosen, declared = load_metrics(metrics, benchmark), known_scores(benchmark)
     by_name = {_metric_name(parse_spec(text)) for text in metrics}
-    Store.read(folder).close()  # a folder that is no run is an error, not a new run
     with Store.create(folder) as store:
         siblings = _siblings(store)
+        store.declare(declared)
         for name, metric in chosen.items():
-            given[name] = _guarded(store, metric, again, siblings, named=name in by_name)
+            given[name] = _guarded(store, metric, again, siblings, declared, named=name in by_name)
             if on_metric:
                 on_metric(name, given[name])
         if reader is not None:
-            from overtone.judges.read_run import read_run
+            from overtone.judges.read_choices import read_run
             from overtone.metrics.choice import SIGNATURE
 
             readout = wait(read_run(store, reader, SIGNATURE, log=log.info, limiters=limiters))
@@ -68,12 +72,12 @@ def score_run(
             if on_reader:
                 on_reader(reader.label, readout)
         elif store.meta().get("readers"):
-            from overtone.judges.read_run import carry
+            from overtone.judges.read_choices import carry
             from overtone.metrics.choice import SIGNATURE
 
             carry(store, SIGNATURE)
         if judges:
-            from overtone.judges.over_run import judge_run
+            from overtone.judges.judge_run import judge_run
 
             for label, outcome in wait(judge_run(store, judges, log=log.info, limiters=limiters)).items():
                 given[f"judge {label}"] = outcome.answered
@@ -82,14 +86,14 @@ def score_run(
     return given
 
 
-def check(metrics: Sequence[str], judges: Sequence[Spec]) -> list[Judge]:
-    """The judges these SPECs stand for. A wrong name, option or rubric is an error now, not after the run."""
+def check(metrics: Sequence[str], judges: Sequence[Spec], benchmark: str = "") -> list[Judge]:
+    """Return the judges that these SPECs name. Raise UsageError for a wrong metric, option or rubric before the run."""
     from overtone.judges import rubric
-    from overtone.judges.over_run import check_suits
+    from overtone.judges.judge_run import check_suits
     from overtone.judges.policy import judge_of
 
     if metrics:
-        load_metrics(metrics)
+        load_metrics(metrics, benchmark)
     found = [judge_of(spec) for spec in judges]
     for judge in found:
         _check_model(judge)
@@ -102,7 +106,7 @@ def check_reader(spec: Spec | None) -> Judge | None:
     """The reader this SPEC stands for. A wrong name or option is an error now, not after the run."""
     if spec is None:
         return None
-    from overtone.judges.reader import reader_of
+    from overtone.judges.choice_reader import reader_of
 
     reader = reader_of(spec)
     _check_model(reader)
@@ -120,20 +124,23 @@ def _check_model(judge: Judge) -> None:
         raise UsageError(f"{error}{hint}") from None
 
 
-def load_metrics(asked: Sequence[str]) -> dict[str, Metric]:
-    """Every standard metric, and those asked for. An unknown name or option is an error with the nearest known one."""
+def load_metrics(asked: Sequence[str], benchmark: str = "") -> dict[str, Metric]:
+    """Return the standard metrics, those that the benchmark declares for its own replies, and those asked for.
+
+    Raise UsageError with the nearest known name for an unknown name or option."""
     found: dict[str, Metric] = {}
-    wanted = [parse_spec(text) for text in asked]
-    named = {_metric_name(spec): spec for spec in wanted}
-    for name in registry.listing("metrics"):
-        module = registry.find("metrics", name)
+    named = {_metric_name(spec): spec for spec in map(parse_spec, asked)}
+    for name, source in sorted(metrics_for(benchmark).items()):
         if name in named:
-            found[name] = _loaded(module, named[name])
-        elif not getattr(module, "ON_REQUEST", False):
+            found[name] = _loaded(source, named[name])
+        elif not getattr(source, "ON_REQUEST", False):
             with foreign(f"the metric {name} cannot be loaded"):
-                found[name] = module.load()
+                found[name] = source.load()
     for name in named.keys() - found.keys():
-        registry.find("metrics", name)  # says which there are
+        owners = [other for other in registry.listing("benchmarks") if name in own_metrics(other)]
+        if owners:
+            raise UsageError(f"--metric {name}: it scores replies to {owners[0]} only")
+        registry.check_name("metrics", name)  # says which there are
     return found
 
 
@@ -168,16 +175,33 @@ def _has_siblings(item: Item) -> bool:
 
 
 def _guarded(
-    store: Store, metric: Metric, again: bool, siblings: Mapping[str, Mapping[str, str]], *, named: bool
+    store: Store,
+    metric: Metric,
+    again: bool,
+    siblings: Mapping[str, Mapping[str, str]],
+    declared: Declared,
+    *,
+    named: bool,
 ) -> int:
     """Score with one metric. Where its own code fails beyond single replies, say so and go on with the others."""
     try:
-        return _score_with(store, metric, again, siblings, named=named)
+        return _score_with(store, metric, again, siblings, declared, named=named)
     except OvertoneError:
         raise
     except Exception as error:  # noqa: BLE001 - a plug-in may raise anything in applies() and survey()
         _warn(store, f"the metric {metric.name} was left out: it raised {raised(error)}")
         return 0
+
+
+def _check_declared(store: Store, metric: Metric, scores: Iterable[str], declared: Declared) -> None:
+    """Warn of scores that a metric gives without saying what they are."""
+    for score in sorted(set(scores) - declared.keys()):
+        how = f'SCORES = {{"{score}": ScoreInfo("LABEL", better="higher")}}'
+        _warn(
+            store,
+            f"the metric {metric.name} does not declare its score {score!r}, which is therefore shown as a number of "
+            f"which neither way is better; add {how} to the metric (docs/extending.md)",
+        )
 
 
 def _warn(store: Store, line: str) -> None:
@@ -188,7 +212,13 @@ def _warn(store: Store, line: str) -> None:
 
 
 def _score_with(
-    store: Store, metric: Metric, again: bool, siblings: Mapping[str, Mapping[str, str]], *, named: bool
+    store: Store,
+    metric: Metric,
+    again: bool,
+    siblings: Mapping[str, Mapping[str, str]],
+    declared: Declared,
+    *,
+    named: bool,
 ) -> int:
     guarded = Guarded(metric)
     done: set[int] | None = set() if again else None
@@ -216,6 +246,7 @@ def _score_with(
         if done is None:  # the first reply tells the signatures; what holds a value under all of them is done
             sets = [store.scored(s) for s in {score.signature for scores in rows for score in scores}]
             done = set.intersection(*sets) if sets else set()
+    _check_declared(store, metric, guarded.emits, declared)
     return count
 
 

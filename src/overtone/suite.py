@@ -98,6 +98,10 @@ class Published(Struct, frozen=True):
     rows: tuple[tuple[str, tuple[float | None, ...]], ...]
     digits: Mapping[str, int] = {}  # after the point, of the columns where zeros at the end are printed
     comparable: str = ""
+    measures: Mapping[str, str] = {}  # column → our measure of the same thing
+    radar: tuple[str, ...] = ()  # columns that a radar shows, in this order
+    radar_more: tuple[str, ...] = ()  # further ones, where those are too few
+    short: Mapping[str, str] = {}  # column → its name where there is little room
 
 
 class Facts(Struct, frozen=True):

@@ -84,7 +84,7 @@ def test_without_votes_it_says_what_to_do_and_with_perfect_ones_what_is_missing(
         (["--rubric", "pairs"], "did you mean"),
         (["--export", "pairs.xlsx"], "name a .csv or a .jsonl file"),
         (["--votes", "absent.csv"], "absent.csv: cannot be read"),
-        (["--prior", "-1"], "--prior is a number from 0"),
+        (["--prior", "-1"], "--prior must be a number of 0 or more"),
     ],
 )
 def test_wrong_flags_are_named(tmp_path: Path, capsys: Capture, words: list[str], said: str) -> None:
@@ -112,7 +112,7 @@ def test_votes_on_clips_of_other_sources_are_kept_and_do_not_count(tmp_path: Pat
     assert wins() == pytest.approx(8 / 12)
     out = " ".join(capsys.readouterr().out.split())
     assert "over the clips of synthesis, 12 of 24 shared cases" in out
-    assert "12 votes of this arena do not count here" in out and "on clips of another source" in out
+    assert "12 votes of this arena are left out" in out and "clips of another source" in out
     assert wins("--source", "human") == pytest.approx(4 / 12)
     assert wins("--source", "all") == pytest.approx(12 / 24)
     assert main(["arena", *names, "--source", "robot"]) == EXIT_USAGE
@@ -130,7 +130,7 @@ def test_without_runs_only_votes_can_be_ranked(tmp_path: Path, capsys: Capture) 
 
 @pytest.mark.local
 def test_a_real_model_votes_and_every_vote_is_one_or_is_counted_as_unread(tmp_path: Path) -> None:
-    from overtone.embedded.serve import serving
+    from overtone.embedded.llm_server import serving
 
     names = [str(path) for path in runs(tmp_path, {"one": 1, "two": 2}, scripts=2)]
     Path("short.toml").write_text(SHORT, encoding="utf-8")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from overtone.arena import ballots, field, files
-from overtone.arena.field import Field
-from overtone.arena.play import current, play
-from overtone.arena.table import Table
+from overtone.arena import ballots, contestants, pair_files
+from overtone.arena.contestants import Field
+from overtone.arena.rounds import current, play
+from overtone.arena.vote_store import Table
 from overtone.errors import DataError, StoreError
 from overtone.judges import rubric
 from tests.arena.helpers import make_run, runs
@@ -21,7 +21,7 @@ PAIR = rubric.load("pair")
 
 @pytest.fixture
 def here(tmp_path: Path) -> Field:
-    return field.read(runs(tmp_path, {"modelx": 1, "modely": 2}, scripts=3))
+    return contestants.read(runs(tmp_path, {"modelx": 1, "modely": 2}, scripts=3))
 
 
 def write(path: Path, text: str) -> Path:
@@ -33,7 +33,7 @@ def test_people_see_no_names_and_their_filled_in_file_comes_back(tmp_path: Path,
     out, key = tmp_path / "for people" / "pairs.csv", tmp_path / "arena" / "key.csv"
     with Table(tmp_path / "arena") as table:
         play(here, table, [], PAIR, 4)
-        assert files.blind(here, current(here, table), PAIR, out, key) == 4
+        assert pair_files.blind(here, current(here, table), PAIR, out, key) == 4
         with out.open(newline="") as file:
             rows = list(csv.DictReader(file))
         assert "modelx" not in out.read_text() and "modely" not in out.read_text()
@@ -42,7 +42,7 @@ def test_people_see_no_names_and_their_filled_in_file_comes_back(tmp_path: Path,
             assert f"worth {1 if who[row['pair']]['a'] == 'modelx' else 2}" in row["reply_a"]
             row |= {"winner": "a" if "worth 2" in row["reply_a"] else "B", "rater": "ann"}
         rows[3]["winner"] = ""
-        files.write(out, rows)
+        pair_files.write(out, rows)
         found = ballots.read(out, here, {pair.id: pair for pair in table.pairs()})
         assert (len(found.votes), found.blank, found.pairs) == (3, 1, [])
         assert {{"A": vote.a, "B": vote.b}[vote.winner] for vote in found.votes} == {"modely"}
@@ -55,11 +55,11 @@ def test_people_see_no_names_and_their_filled_in_file_comes_back(tmp_path: Path,
 
 
 def test_exported_sounds_have_names_that_tell_nothing(tmp_path: Path) -> None:
-    here = field.read(runs(tmp_path, {"modelx": 1, "modely": 2}, scripts=1, spoken=True, root=tmp_path / "clips"))
+    here = contestants.read(runs(tmp_path, {"modelx": 1, "modely": 2}, scripts=1, spoken=True, root=tmp_path / "clips"))
     out = tmp_path / "pairs.jsonl"
     with Table(tmp_path / "arena") as table:
         play(here, table, [], PAIR, 1)
-        files.blind(here, table.pairs(), PAIR, out, tmp_path / "key.csv")
+        pair_files.blind(here, table.pairs(), PAIR, out, tmp_path / "key.csv")
     row = json.loads(out.read_text())
     for name in ("user_sound", "a_sound", "b_sound"):
         assert (tmp_path / row[name]).read_bytes()[:4] == b"RIFF" and "model" not in row[name]
@@ -68,10 +68,10 @@ def test_exported_sounds_have_names_that_tell_nothing(tmp_path: Path) -> None:
 def test_text_that_looks_like_a_formula_is_no_formula_in_the_exported_table(tmp_path: Path) -> None:
     hostile = {"toy/s0/target": '=HYPERLINK("http://x","y")', "toy/s0/neutral": "fine"}
     both = [make_run(tmp_path / name, 1, scripts=1, words=hostile) for name in "xy"]
-    here = field.read(both)
+    here = contestants.read(both)
     with Table(tmp_path / "arena") as table:
         play(here, table, [], PAIR, 2)
-        files.blind(here, table.pairs(), PAIR, tmp_path / "p.csv", tmp_path / "k.csv")
+        pair_files.blind(here, table.pairs(), PAIR, tmp_path / "p.csv", tmp_path / "k.csv")
     with (tmp_path / "p.csv").open(newline="") as file:
         assert {row["reply_a"][:2] for row in csv.DictReader(file)} == {"'=", "fi"}
 
@@ -146,7 +146,7 @@ def test_exported_votes_can_be_taken_in_elsewhere_with_who_cast_them(tmp_path: P
         found = ballots.read(write(tmp_path / "v.csv", rows), here, {pair.id: pair})
         table.take_in("v.csv", found.pairs, found.votes)
         pairs = {p.id: p for p in table.pairs()}
-        assert files.votes(table.votes(), pairs, tmp_path / "out.csv") == 3
+        assert pair_files.votes(table.votes(), pairs, tmp_path / "out.csv") == 3
     again = ballots.read(tmp_path / "out.csv", None, {})
     assert [(v.rater, v.kind, v.winner, v.a, v.repeat) for v in again.votes] == [
         ("ann", "person", "A", pair.a, 0),

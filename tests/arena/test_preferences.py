@@ -336,7 +336,7 @@ def test_thoughts_and_speech_tokens_that_a_model_told_come_along(tmp_path: Path)
 def test_the_command_refuses_what_it_cannot_write(tmp_path: Path, capsys: Capture) -> None:
     one, two = (str(scored(tmp_path / n, {(TARGET[0], 0): {"semsim": x}})) for n, x in (("one", 0.1), ("two", 0.9)))
     assert main(["export", one, two, "--format", "csv"]) == 2
-    assert "of one run" in capsys.readouterr().err
+    assert "takes one run" in capsys.readouterr().err
     pairs = ["export", one, two, "--format", "preferences", "--by", "semsim"]
     assert main([*pairs, "--margin", "much"]) == 2 and "write a number" in capsys.readouterr().err
     assert main([*pairs, "--margin", "0.1", "-o", "x.csv"]) == 2 and ".jsonl" in capsys.readouterr().err

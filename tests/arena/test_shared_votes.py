@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from overtone.arena import ballots
-from overtone.arena.agreement import DRAWS
-from overtone.arena.standings import standings
+from overtone.arena.electorate_agreement import DRAWS
+from overtone.arena.standings import START, standings
 from overtone.stats import rank, votes
 
 CROWD = Path(os.environ.get("OVERTONE_SHARED", Path(__file__).parents[3] / "shared")) / "data" / "llmfao"
@@ -21,7 +21,7 @@ pytestmark = [
 
 
 def test_a_crowd_and_a_judge_are_ranked_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overtone.arena.agreement.DRAWS", DRAWS // 10)
+    monkeypatch.setattr("overtone.arena.electorate_agreement.DRAWS", DRAWS // 10)
     people = ballots.read(CROWD / "crowd-comparisons.csv", None, {})
     pairs = {pair.id: pair for pair in people.pairs}
     judge = ballots.read(CROWD / "gpt4-crowd-comparisons.csv", None, pairs, kind="judge")
@@ -35,7 +35,7 @@ def test_a_crowd_and_a_judge_are_ranked_side_by_side(monkeypatch: pytest.MonkeyP
     cast = votes.votes([r["left"] for r in rows], [r["right"] for r in rows], [words[r["winner"]] for r in rows])
     direct = rank.bradley_terry(cast, clusters=[row["prompt"] for row in rows])
     for place in crowd.places:
-        assert place.rating and place.rating.value == pytest.approx(rank.points(direct.of(place.run).rating.value))
+        assert place.rating and place.rating.value == pytest.approx(START + rank.POINTS * direct.of(place.run).rating.value)
     (agreement,) = found.agreements
     assert agreement.tau.value == pytest.approx(0.54, abs=0.005)
     assert agreement.tau.low is not None and 0.2 < agreement.tau.low < agreement.tau.value

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from overtone.arena.electorates import behind
-from overtone.arena.pairs import Pair
-from overtone.arena.said import sentences
+from overtone.arena.pairing import Pair
+from overtone.arena.standing_sentences import sentences
 from overtone.arena.standings import Standings, standings
-from overtone.arena.table import Kind, Vote
+from overtone.arena.vote_store import Kind, Vote
 from overtone.stats.rank import POINTS
 
 Row = tuple[str, str, str]  # a, b, winner

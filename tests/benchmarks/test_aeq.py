@@ -10,21 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from overtone.analysis.reading import open_run
-from overtone.analysis.suites import number, suite_tables, under
 from overtone.audio import encode_wav
-from overtone.benchmarks._aeq_judges import HEARD
-from overtone.benchmarks._aeq_tables import SUITE
+from overtone.benchmarks import Selection, selected
 from overtone.benchmarks.aeq import load
+from overtone.benchmarks.aeq.judge_items import HEARD
+from overtone.benchmarks.aeq.tables import SUITE
 from overtone.cli import main
 from overtone.errors import DataError
+from overtone.results.headline import number, suite_tables, under
+from overtone.results.load import open_run
 from overtone.schema import Item, Turn
 from overtone.stats.kappa import cohen
 from overtone.suite import Column, Scored
 from tests.judges.server import JudgeServer, keys_asked
 from tests.servers import Asked, OpenAIServer, tone
-
-LEVELS = frozenset({1, 2, 3})
 
 
 def row(group: str, variant: int, setting: str = "context", said: str = "", **more: object) -> dict[str, object]:
@@ -65,7 +64,7 @@ def built(folder: Path) -> Path:
 
 
 def items(folder: Path) -> list[Item]:
-    return list(load(folder).items(LEVELS, frozenset({"target"}), "target"))
+    return list(load(folder).items(Selection()))
 
 
 def test_an_instance_of_the_built_set_has_its_group_context_words_and_reference(tmp_path: Path) -> None:
@@ -86,8 +85,8 @@ def test_an_instance_of_the_built_set_has_its_group_context_words_and_reference(
 
 def test_items_are_asked_at_their_levels_alone(tmp_path: Path) -> None:
     found = load(built(tmp_path))
-    assert list(found.items(frozenset({1, 2}), frozenset(), "all")) == []
-    assert len(list(found.items(frozenset({3}), frozenset(), "all"))) == 6
+    assert list(selected(found, Selection(levels=frozenset({1, 2})))) == []
+    assert len(list(selected(found, Selection(levels=frozenset({3}))))) == 6
 
 
 @pytest.mark.parametrize(
@@ -161,7 +160,7 @@ def test_rows_of_a_release_that_cannot_be_used_are_lines_of_the_warnings(tmp_pat
     (tmp_path / "dataset_info.json").write_text('{"licence": "MIT", "splits": {"test": 3}}')
     (tmp_path / "more.jsonl").write_text(json.dumps({"id": "c_1", "context": "c", "audio": "gone.wav"}))
     found = load(tmp_path)
-    assert [i.group for i in found.items(LEVELS, frozenset(), "all")] == ["a", "a"]
+    assert [i.group for i in found.items(Selection())] == ["a", "a"]
     told = "\n".join(found.warnings)
     assert "recording does not exist are left out (1: gone.wav)" in told and "without a context" in told
     assert "do not say what varies" in told and "dataset_info.json" in told
@@ -191,7 +190,7 @@ def test_people_rated_replies_are_questions_with_three_steps_and_the_reply_is_he
     write(tmp_path, rows, "context_ratings.json")
     (tmp_path / "gone.wav").unlink()
     found = load(tmp_path)
-    by_id = {i.id: i for i in found.items(LEVELS, frozenset(), "all")}
+    by_id = {i.id: i for i in found.items(Selection())}
     assert set(by_id) == {"aeq/judge/rate-coherence/r_1", "aeq/judge/rate-delivery/r_1", "aeq/judge/choice/r_3"}
     one = by_id["aeq/judge/rate-coherence/r_1"]
     assert (one.level, one.task, one.gold, one.part) == (2, "choose", "B", "")

@@ -9,17 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from overtone.analysis.reading import open_run
-from overtone.analysis.suites import SuiteTable, number, suite_tables
+from overtone.benchmarks import Selection
 from overtone.benchmarks.air_bench import FOUNDATION, SUITE, load, slug
 from overtone.cli import main
 from overtone.errors import DataError
+from overtone.results.headline import SuiteTable, number, suite_tables
+from overtone.results.load import open_run
 from overtone.schema import Item
 from overtone.suite import Scored
 from tests.judges.server import JudgeServer
 from tests.servers import Asked, OpenAIServer, tone
-
-ALL = (frozenset({1, 2, 3}), frozenset[str](), "target")
 
 
 def choice(n: int, task: str = "Speaker_Gender_Recognition", **changes: Any) -> dict[str, Any]:
@@ -66,7 +65,7 @@ def write(
 
 
 def items(root: Path) -> list[Item]:
-    return list(load(root).items(*ALL))  # type: ignore[arg-type]
+    return list(load(root).items(Selection()))
 
 
 def test_both_parts_load_and_either_alone(tmp_path: Path) -> None:
@@ -99,7 +98,7 @@ def test_choices_may_be_two_to_four_and_the_answer_a_text_or_a_letter(tmp_path: 
         choice(5, answer_gt="alien"),
     ]
     benchmark = load(write(tmp_path, rows))
-    found = list(benchmark.items(*ALL))  # type: ignore[arg-type]
+    found = list(benchmark.items(Selection()))
     assert [(i.gold, len(i.options)) for i in found] == [("B", 2), ("C", 3), ("B", 2), ("A", 2), ("", 2)]
     assert "none of their choices" in benchmark.warnings[0]
 
@@ -122,7 +121,7 @@ def test_what_was_met_is_said(tmp_path: Path) -> None:
     write(tmp_path, rows, [chat(1, "sound_QA", meta_info="", answer_gt=""), chat(2, "sound_QA", meta_info=[{"a": 1}])])
     (tmp_path / "Foundation/Speaker_Gender_Recognition_meld/f2.wav").unlink()
     benchmark = load(tmp_path)
-    found = list(benchmark.items(*ALL))  # type: ignore[arg-type]
+    found = list(benchmark.items(Selection()))
     assert len(found) == 5 and found[-1].turns[0].words == '[{"a":1}]'
     said = " | ".join(benchmark.warnings)
     for words in (

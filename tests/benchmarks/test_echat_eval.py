@@ -8,18 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from overtone.analysis.reading import open_run
-from overtone.analysis.suites import number, suite_tables
+from overtone.benchmarks import Selection
 from overtone.benchmarks.echat_eval import CATEGORIES, DIMENSIONS, SUITE, balanced, load, mean_of
 from overtone.build.echat_texts import EVENTS, read, spoken
 from overtone.cli import main
 from overtone.errors import DataError
+from overtone.results.headline import number, suite_tables
+from overtone.results.load import open_run
 from overtone.schema import Item
 from overtone.suite import Scored
 from tests.judges.server import JudgeServer
 from tests.servers import Asked, OpenAIServer, tone
-
-LEVELS = frozenset({1, 2, 3})
 
 
 def record(key: str, words: str = "Where are you now?", txt: str = "Here I am.", **extra: object) -> dict[str, object]:
@@ -47,7 +46,7 @@ def write(folder: Path, rows: list[dict[str, object]], file: str = "data.jsonl")
 
 
 def items(folder: Path) -> list[Item]:
-    return list(load(folder).items(LEVELS, frozenset({"target"}), "target"))
+    return list(load(folder).items(Selection()))
 
 
 def built(folder: Path) -> Path:
@@ -139,7 +138,7 @@ def test_an_unpacked_shard_is_read_and_lists_of_archives_are_not(tmp_path: Path)
     (tmp_path / "event" / "k1.extra").write_text(json.dumps({"question": "Hello.", "caption": "<SNEEZE>"}))
     (tmp_path / "shards.list").write_text("/lab/shard_0001.tar\n")
     found = load(tmp_path)
-    (one,) = found.items(LEVELS, frozenset(), "all")
+    (one,) = found.items(Selection())
     assert (one.id, one.references) == ("echat-eval/event/k1", ("Bless you.",))
     assert one.turns[0].clip is not None and one.turns[0].clip.path == "event/k1.wav"
     assert "lists of archives hold no records" in found.warnings[0]
@@ -152,7 +151,7 @@ def test_a_path_of_another_machine_is_found_by_its_name_and_a_missing_clip_left_
     (tmp_path / "data.jsonl").write_text("\n".join(json.dumps(row) for row in moved))
     (tmp_path / "wavs" / "b.wav").unlink()
     found = load(tmp_path)
-    (one,) = found.items(LEVELS, frozenset(), "all")
+    (one,) = found.items(Selection())
     assert one.turns[0].clip is not None and one.turns[0].clip.path == "wavs/a.wav"
     assert found.warnings == ["questions whose recording is missing are left out (1: b.wav)"]
 
@@ -161,7 +160,7 @@ def test_dialogues_are_left_out_and_shared_keys_told_apart(tmp_path: Path) -> No
     rows = [record("a", age="<OLD>"), record("a", "Other words.", age="<OLD>"), record("a", age="<OLD>")]
     talk: dict[str, object] = {"key": "d", "wav_1": "x.wav", "txt_1": "Yes.", "extra": {}}
     found = load(write(tmp_path, [*rows, talk]))
-    assert [i.id for i in found.items(LEVELS, frozenset(), "all")] == ["echat-eval/age/a", "echat-eval/age/a#2"]
+    assert [i.id for i in found.items(Selection())] == ["echat-eval/age/a", "echat-eval/age/a#2"]
     assert any(line.startswith("dialogues of several turns") for line in found.warnings)
 
 

@@ -13,16 +13,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from overtone.analysis.named import find_one
-from overtone.analysis.published import COLUMNS, PublishedColumn, papers
-from overtone.analysis.reading import Answer, Reading
+from overtone.benchmarks import Selection, selected
 from overtone.benchmarks.echomind import SUITE, EchoMind, load
 from overtone.errors import DataError
+from overtone.results.load import Answer, Reading
+from overtone.results.measure_names import find_one
+from overtone.results.published import COLUMNS, PublishedColumn, papers
 from overtone.runs.store import ANSWERED
 from overtone.schema import Item, Score, Turn
 
 STYLES = ("target", "alternative", "neutral")  # EchoMind has no control
-ALL = (frozenset({1, 2, 3}), frozenset(STYLES))
 
 
 def script(case_id: str = "id_7", slug: str = "sad", **changes: Any) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def put(root: Path, path: str) -> None:
 
 
 def items(benchmark: EchoMind, asr: Any = "target") -> list[Item]:
-    return list(benchmark.items(*ALL, asr))
+    return list(selected(benchmark, Selection(asr=asr)))
 
 
 @pytest.mark.shared
@@ -149,15 +149,13 @@ def test_synthesis_comes_before_human_and_levels_before_sources(tmp_path: Path) 
 def test_levels_and_styles_choose_what_is_asked(tmp_path: Path) -> None:
     write(tmp_path, None, [question(), question("q_2", "id_7_sad_work_neutral.wav")], [question("r_1")])
     benchmark = load(tmp_path)
-    asked = [i.id for i in benchmark.items(frozenset({1, 3}), frozenset({"neutral"}), "all")]
+    asked = [i.id for i in selected(benchmark, Selection(frozenset({1, 3}), frozenset({"neutral"}), asr="all"))]
     assert asked == [
         "echomind/synthesis/asr/id_7/neutral",
         "echomind/synthesis/understanding/q_2",
         "echomind/synthesis/conversation/id_7/neutral",
     ]
-    assert [i.id for i in benchmark.items(frozenset({2}), frozenset(STYLES), "all")] == [
-        "echomind/synthesis/reasoning/r_1"
-    ]
+    assert [i.id for i in selected(benchmark, Selection(frozenset({2})))] == ["echomind/synthesis/reasoning/r_1"]
 
 
 def test_another_name_and_option_provenance_are_taken_over(tmp_path: Path) -> None:
@@ -370,7 +368,7 @@ def test_the_size_of_the_real_set_loads_within_a_second_without_opening_a_sound(
     monkeypatch.setattr(io, "open", lambda file, *a, **k: (opened.append(str(file)), really(file, *a, **k))[1])
     start = time.process_time()
     benchmark = load(tmp_path)
-    total = sum(1 for _ in benchmark.items(*ALL, "all"))
+    total = sum(1 for _ in benchmark.items(Selection()))
     spent = time.process_time() - start
     assert total == 3 * 1137 * 2 + 9323 and benchmark.warnings == []
     assert spent < 1.0, f"{spent:.2f} s"

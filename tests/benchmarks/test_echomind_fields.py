@@ -6,7 +6,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from overtone.benchmarks._echomind_fields import (
+from overtone.benchmarks.echomind.fields import (
     category_of,
     cue_of,
     gold_of,

@@ -9,16 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from overtone.analysis.reading import open_run
-from overtone.analysis.suites import read_scored, suite_tables
+from overtone.benchmarks import Selection
 from overtone.benchmarks.empathyeval import SUITE, bonus, final, load, right
 from overtone.errors import DataError
+from overtone.results.headline import read_scored, suite_tables
+from overtone.results.load import open_run
 from overtone.schema import Item
 from overtone.suite import Scored
 from tests.servers import OpenAIServer, tone
-
-LEVELS = frozenset({1, 2, 3})
-STYLES = frozenset({"target"})
 
 
 def question(name: str, options: int = 2, **more: object) -> dict[str, object]:
@@ -44,7 +42,7 @@ def write(folder: Path, source: str, rows: list[dict[str, object]], answers: dic
 
 
 def items(folder: Path) -> list[Item]:
-    return list(load(folder).items(LEVELS, STYLES, "target"))
+    return list(load(folder).items(Selection()))
 
 
 def test_questions_carry_context_recordings_and_their_group(tmp_path: Path) -> None:
@@ -191,7 +189,7 @@ def test_missing_recordings_doubled_questions_and_foreign_folders_are_told(tmp_p
     write(tmp_path, "meld", [question("meld_1_1"), question("meld_1_2")])
     (tmp_path / "phase1-test_meld/audio/meld_1_2_B.wav").unlink()
     loaded = load(tmp_path)
-    assert len(list(loaded.items(LEVELS, STYLES, "target"))) == 1 and "meld_1_2" in loaded.warnings[0]
+    assert len(list(loaded.items(Selection()))) == 1 and "meld_1_2" in loaded.warnings[0]
     shutil.copytree(tmp_path / "phase1-test_meld", tmp_path / "copy")
     with pytest.raises(DataError, match="comes twice"):
         load(tmp_path)

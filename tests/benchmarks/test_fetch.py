@@ -6,9 +6,11 @@ import argparse
 import asyncio
 import hashlib
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -16,13 +18,29 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from overtone import registry
+from overtone.benchmarks import _hosts
 from overtone.benchmarks._hosts import HOSTS
-from overtone.benchmarks.fetch import fetch, parts_of, release_of
+from overtone.benchmarks.fetch import Fetched, parts_of, release_of
+from overtone.benchmarks.fetch import fetch as blocking_fetch
 from overtone.cli import data as command
-from overtone.errors import DataError, UsageError
+from overtone.errors import DataError, MissingExtra, UsageError
 from overtone.suite import Facts, Release, Suite
 
 REPO = "hlt-cuhksz/EchoMind"
+
+
+async def fetch(name: str, out: Path, **options: Any) -> Fetched:
+    """Fetch in a thread, so that the servers can answer from this one."""
+    return await asyncio.to_thread(blocking_fetch, name, out, pause=0, **options)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits between two attempts, and no proxy and no token of whoever runs the tests is used."""
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    monkeypatch.setattr(_hosts, "_CHUNK", 1 << 16)
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "HF_TOKEN", "GITHUB_TOKEN", "HF_HUB_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
 
 
 class Hub:
@@ -42,6 +60,10 @@ class Hub:
         self.corrupt: dict[str, int] = {}  # path -> how many answers are wrong
         self.busy = 0
         self.extra: list[dict[str, object]] = []
+        self.longer: set[str] = set()
+        self.gone: set[str] = set()
+        self.slow = 0.0
+        self.answer = ""
         self.ranges = True
         self.status = 200
         self.hub: TestServer
@@ -61,6 +83,8 @@ class Hub:
         self.tokens["hub"].append(request.headers.get("Authorization", ""))
         if self.status != 200:
             return web.Response(status=self.status)
+        if self.answer:
+            return web.Response(text=self.answer, content_type="application/json")
         assert request.query["recursive"] == "true"
         at = int(request.query.get("cursor", 0))
         entries = self.entries()
@@ -86,7 +110,9 @@ class Hub:
         if self.busy:
             self.busy -= 1
             return web.Response(status=503, headers={"Retry-After": "0"})
-        body = self.files[path]
+        if path in self.gone:
+            return web.Response(status=404)
+        body = self.files[path] + (b"more" * 100_000 if path in self.longer else b"")
         if self.corrupt.get(path, 0):
             self.corrupt[path] -= 1
             body = b"X" * len(body)
@@ -103,7 +129,9 @@ class Hub:
             assert request.transport is not None
             request.transport.close()
             return answer
-        await answer.write(body[start:])
+        for place in range(start, len(body), 10_000 if self.slow else len(body)):
+            await answer.write(body[place : place + 10_000] if self.slow else body[place:])
+            await asyncio.sleep(self.slow)
         await answer.write_eof()
         return answer
 
@@ -117,9 +145,6 @@ async def hub(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Hub]:
     cdn.router.add_get("/blob", one.blob)
     async with TestServer(app) as one.hub, TestServer(cdn, host="localhost") as one.cdn:
         monkeypatch.setenv("HF_ENDPOINT", str(one.hub.make_url("/")))
-        monkeypatch.delenv("HF_TOKEN", raising=False)
-        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-            monkeypatch.delenv(name, raising=False)
         yield one
 
 
@@ -130,23 +155,21 @@ def parts(out: Path) -> list[Path]:
 async def test_a_release_arrives_whole_and_a_rerun_downloads_nothing(hub: Hub, tmp_path: Path) -> None:
     said: list[str] = []
     seen: list[tuple[int, int]] = []
-    result = await fetch(
-        "echomind", tmp_path / "e", say=said.append, progress=lambda d, t: seen.append((d, t)), pause=0
-    )
+    result = await fetch("echomind", tmp_path / "e", say=said.append, progress=lambda d, t: seen.append((d, t)))
     assert {p: (tmp_path / "e" / p).read_bytes() for p in hub.files} == hub.files
     assert (result.files, result.new_files) == (4, 4)
     assert "4 files, 1.0 MB" in said[0] and "non-commercial" in said[0]
     assert seen[-1][0] == seen[-1][1] == result.bytes
     assert not parts(tmp_path)
     hub.asked.clear()
-    again = await fetch("echomind", tmp_path / "e", say=said.append, pause=0)
+    again = await fetch("echomind", tmp_path / "e", say=said.append)
     assert again.new_files == 0 and hub.asked == []
 
 
 async def test_a_broken_connection_is_resumed_where_it_broke(hub: Hub, tmp_path: Path) -> None:
     path = "dataset/audio/a b.wav"
     hub.break_at[path] = [300_000, 200_000]
-    await fetch("echomind", tmp_path, say=str, pause=0)
+    await fetch("echomind", tmp_path, say=str)
     assert (tmp_path / path).read_bytes() == hub.files[path]
     starts = [int(r.removeprefix("bytes=").removesuffix("-")) if r else 0 for p, r in hub.asked if p == path]
     assert len(starts) == 3
@@ -155,14 +178,15 @@ async def test_a_broken_connection_is_resumed_where_it_broke(hub: Hub, tmp_path:
 
 async def test_a_later_command_goes_on_from_the_part_an_earlier_one_left(hub: Hub, tmp_path: Path) -> None:
     path = "dataset/audio/a b.wav"
-    hub.break_at[path] = [100_000] * 5
+    hub.break_at[path] = [100_000] + [0] * 100
     with pytest.raises(DataError, match="run the same command again"):
-        await fetch("echomind", tmp_path, say=str, pause=0)
+        await fetch("echomind", tmp_path, say=str)
     assert not (tmp_path / path).exists()
     have = (tmp_path / (path + ".part")).stat().st_size
     assert have > 0
     hub.asked.clear()
-    await fetch("echomind", tmp_path, say=str, pause=0)
+    hub.break_at.clear()
+    await fetch("echomind", tmp_path, say=str)
     assert (path, f"bytes={have}-") in hub.asked
     assert (tmp_path / path).read_bytes() == hub.files[path]
 
@@ -172,7 +196,7 @@ async def test_a_part_of_another_version_is_thrown_away(hub: Hub, tmp_path: Path
     (tmp_path / "dataset/audio").mkdir(parents=True)
     (tmp_path / (path + ".part")).write_bytes(b"old" * 1000)
     (tmp_path / (path.replace("a b", "ü#1?") + ".part")).write_bytes(b"longer than the file" * 1000)
-    await fetch("echomind", tmp_path, say=str, pause=0)
+    await fetch("echomind", tmp_path, say=str)
     assert (tmp_path / path).read_bytes() == hub.files[path]
     assert not parts(tmp_path)
 
@@ -180,25 +204,32 @@ async def test_a_part_of_another_version_is_thrown_away(hub: Hub, tmp_path: Path
 async def test_a_host_without_ranges_sends_the_whole_file_again(hub: Hub, tmp_path: Path) -> None:
     path = "dataset/audio/a b.wav"
     hub.ranges, hub.break_at[path] = False, [100_000]
-    await fetch("echomind", tmp_path, say=str, pause=0)
+    await fetch("echomind", tmp_path, say=str)
     assert (tmp_path / path).read_bytes() == hub.files[path]
+
+
+async def test_a_host_that_always_starts_again_and_breaks_off_is_given_up(hub: Hub, tmp_path: Path) -> None:
+    path = "dataset/audio/a b.wav"
+    hub.ranges, hub.break_at[path] = False, [300_000, 100_000] * 100
+    with pytest.raises(DataError, match="5 attempts failed"):
+        await fetch("echomind", tmp_path, say=str)
 
 
 @pytest.mark.parametrize("path", ["README.md", "dataset/audio/a b.wav"])
 async def test_wrong_bytes_are_never_kept(hub: Hub, tmp_path: Path, path: str) -> None:
     hub.corrupt[path] = 1
-    await fetch("echomind", tmp_path / "once", say=str, pause=0)
+    await fetch("echomind", tmp_path / "once", say=str)
     assert (tmp_path / "once" / path).read_bytes() == hub.files[path]
     hub.corrupt[path] = 99
     with pytest.raises(DataError, match="digest"):
-        await fetch("echomind", tmp_path / "always", say=str, pause=0)
+        await fetch("echomind", tmp_path / "always", say=str)
     assert not (tmp_path / "always" / path).exists()
 
 
 async def test_a_file_damaged_on_disk_is_fetched_again(hub: Hub, tmp_path: Path) -> None:
-    await fetch("echomind", tmp_path, say=str, pause=0)
+    await fetch("echomind", tmp_path, say=str)
     (tmp_path / "README.md").write_bytes(b"a CARD")
-    assert (await fetch("echomind", tmp_path, say=str, pause=0)).new_files == 1
+    assert (await fetch("echomind", tmp_path, say=str)).new_files == 1
     assert (tmp_path / "README.md").read_bytes() == b"a card"
 
 
@@ -208,7 +239,7 @@ async def test_a_path_outside_the_folder_stops_everything_before_the_first_byte(
 ) -> None:
     hub.extra = [{"type": "file", "path": path, "size": 4, "oid": hashlib.sha1(b"blob 4\0evil").hexdigest()}]
     with pytest.raises(DataError):
-        await fetch("echomind", tmp_path / "out", say=str, pause=0)
+        await fetch("echomind", tmp_path / "out", say=str)
     assert hub.asked == []
     assert list(tmp_path.iterdir()) == []
 
@@ -217,44 +248,81 @@ async def test_the_token_goes_to_the_hub_and_not_to_where_it_redirects(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "secret-token")
-    await fetch("echomind", tmp_path, say=str, pause=0)
+    await fetch("echomind", tmp_path, say=str)
     assert set(hub.tokens["hub"]) == {"Bearer secret-token"}
     assert hub.tokens["cdn"] and set(hub.tokens["cdn"]) == {""}
 
 
 async def test_a_busy_host_is_asked_again(hub: Hub, tmp_path: Path) -> None:
     hub.busy = 3
-    assert (await fetch("echomind", tmp_path, say=str, pause=0)).new_files == 4
+    assert (await fetch("echomind", tmp_path, say=str)).new_files == 4
 
 
 @pytest.mark.parametrize(("status", "words"), [(401, "HF_TOKEN"), (403, "HF_TOKEN"), (404, "--revision")])
 async def test_a_refusal_says_what_to_do(hub: Hub, tmp_path: Path, status: int, words: str) -> None:
     hub.status = status
     with pytest.raises(DataError, match=words):
-        await fetch("echomind", tmp_path, say=str, pause=0)
+        await fetch("echomind", tmp_path, say=str)
 
 
-async def test_a_list_that_goes_on_elsewhere_is_not_followed(hub: Hub, tmp_path: Path) -> None:
-    async def tree(request: web.Request) -> web.StreamResponse:
-        return web.json_response([], headers={"Link": '<http://localhost:1/x>; rel="next"'})
+async def test_more_bytes_than_were_listed_are_not_written(hub: Hub, tmp_path: Path) -> None:
+    path = "dataset/audio/a b.wav"
+    hub.longer.add(path)
+    with pytest.raises(DataError, match="more than the 1024000 bytes it listed"):
+        await fetch("echomind", tmp_path, say=str)
+    assert (tmp_path / (path + ".part")).stat().st_size <= len(hub.files[path])
 
-    app = web.Application()
-    app.router.add_get("/{any:.*}", tree)
-    async with TestServer(app) as server:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("HF_ENDPOINT", str(server.make_url("/")))
-            with pytest.raises(DataError, match="another host"):
-                await fetch("echomind", tmp_path, say=str, pause=0)
+
+async def test_a_token_in_the_home_folder_is_not_used(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("secret-token")
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
+    await fetch("echomind", tmp_path / "out", say=str)
+    assert set(hub.tokens["hub"]) == {""}
+
+
+@pytest.mark.parametrize("body", ["<html>", "[1]", '{"error": 1}', '[{"type": "file", "path": "a"}]', "[" * 50_000])
+async def test_an_answer_that_is_no_file_list_is_an_error(hub: Hub, tmp_path: Path, body: str) -> None:
+    hub.answer = body
+    with pytest.raises(DataError, match=r"not a file list.*check HF_ENDPOINT"):
+        await fetch("echomind", tmp_path, say=str)
+
+
+async def test_a_size_or_digest_of_the_wrong_kind_is_an_error(hub: Hub, tmp_path: Path) -> None:
+    for size, digest in (("4", "0" * 40), (-4, "0" * 40), (4, "../" * 10), (4, None)):
+        hub.extra = [{"type": "file", "path": "a", "size": size, "oid": digest}]
+        with pytest.raises(DataError, match=r"file list.*check HF_ENDPOINT"):
+            await fetch("echomind", tmp_path / "out", say=str)
+    assert hub.asked == []
+
+
+async def test_a_file_that_fails_ends_the_others(hub: Hub, tmp_path: Path) -> None:
+    hub.files["gone.txt"] = b"gone"
+    hub.small.add("gone.txt")
+    hub.gone.add("gone.txt")
+    hub.slow = 0.05  # seconds after each 10 kB
+    began = time.monotonic()
+    with pytest.raises(DataError, match=r"gone\.txt.*check --revision"):
+        await fetch("echomind", tmp_path, say=str)
+    assert time.monotonic() - began < 4, "the largest alone takes 5 seconds"
+    assert not (tmp_path / "dataset/audio/a b.wav").exists()
+
+
+async def test_without_the_extra_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'overtone\[fetch\]'"):
+        await fetch("echomind", tmp_path, say=str)
 
 
 async def test_without_network_the_error_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    for name in ("http_proxy", "HTTP_PROXY"):
-        monkeypatch.delenv(name, raising=False)
     with pytest.raises(
         DataError, match=r"network unreachable.*copy the folder from a machine with network and pass --data"
     ):
-        await fetch("echomind", tmp_path, say=str, pause=0)
+        await fetch("echomind", tmp_path, say=str)
 
 
 # ── GitHub ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -365,9 +433,6 @@ async def github(monkeypatch: pytest.MonkeyPatch, toy: ModuleType) -> AsyncItera
     async with TestServer(api) as first, TestServer(raw, host="localhost") as second:
         monkeypatch.setenv("GITHUB_ENDPOINT", str(first.make_url("/")))
         monkeypatch.setenv("GITHUB_RAW_ENDPOINT", str(second.make_url("/")))
-        monkeypatch.delenv("GITHUB_TOKEN", raising=False)
-        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-            monkeypatch.delenv(name, raising=False)
         yield one
 
 
@@ -378,26 +443,26 @@ async def test_a_repositorys_wanted_files_arrive_whole_and_a_rerun_downloads_not
     github: Repository, tmp_path: Path
 ) -> None:
     said: list[str] = []
-    result = await fetch("toy", tmp_path, say=said.append, pause=0)
+    result = await fetch("toy", tmp_path, say=said.append)
     assert {str(p.relative_to(tmp_path)): p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == {
         path: github.files[path] for path in WANTED
     }, "neither its code, nor a link, nor another repository"
     assert (result.files, result.new_files, github.lists) == (3, 3, 1)
     assert "me/toy: 3 files" in said[0] and "MIT" in said[0]
     github.asked.clear()
-    assert (await fetch("toy", tmp_path, say=str, pause=0)).new_files == 0 and github.asked == []
+    assert (await fetch("toy", tmp_path, say=str)).new_files == 0 and github.asked == []
 
 
 async def test_a_repository_too_large_for_one_list_is_listed_by_folder(github: Repository, tmp_path: Path) -> None:
     github.most = 3
-    assert (await fetch("toy", tmp_path, say=str, pause=0)).files == 3
+    assert (await fetch("toy", tmp_path, say=str)).files == 3
     assert github.lists > 2 and all((tmp_path / path).read_bytes() == github.files[path] for path in WANTED)
 
 
 async def test_a_file_of_a_repository_is_resumed_where_it_broke(github: Repository, tmp_path: Path) -> None:
     path = "data/Animal/audio/dog 1#.wav"
     github.break_at[path] = 300_000
-    await fetch("toy", tmp_path, say=str, pause=0)
+    await fetch("toy", tmp_path, say=str)
     assert [bool(wanted) for asked, wanted in github.asked if asked == path] == [False, True]
     assert (tmp_path / path).read_bytes() == github.files[path]
 
@@ -405,7 +470,7 @@ async def test_a_file_of_a_repository_is_resumed_where_it_broke(github: Reposito
 async def test_bytes_without_the_digest_git_names_are_never_kept(github: Repository, tmp_path: Path) -> None:
     github.wrong = "data/Animal/metadata.json"
     with pytest.raises(DataError, match="digest"):
-        await fetch("toy", tmp_path, say=str, pause=0)
+        await fetch("toy", tmp_path, say=str)
     assert not (tmp_path / github.wrong).exists()
 
 
@@ -414,7 +479,7 @@ async def test_githubs_token_goes_to_its_interface_and_not_to_where_files_are(
 ) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "secret-token")
     monkeypatch.setenv("HF_TOKEN", "another-secret")
-    await fetch("toy", tmp_path, say=str, pause=0)
+    await fetch("toy", tmp_path, say=str)
     assert set(github.tokens["api"]) == {"Bearer secret-token"}
     assert github.tokens["raw"] and set(github.tokens["raw"]) == {""}
 
@@ -422,20 +487,20 @@ async def test_githubs_token_goes_to_its_interface_and_not_to_where_files_are(
 async def test_a_path_outside_the_folder_is_refused_of_a_repository_too(github: Repository, tmp_path: Path) -> None:
     github.extra = [{"path": "data/../../evil", "mode": "100644", "type": "blob", "sha": "4" * 40, "size": 4}]
     with pytest.raises(DataError, match="leaves its folder"):
-        await fetch("toy", tmp_path / "out", say=str, pause=0)
+        await fetch("toy", tmp_path / "out", say=str)
     assert github.asked == [] and list(tmp_path.iterdir()) == []
 
 
 async def test_who_asks_github_too_often_is_told_to_set_a_token(github: Repository, tmp_path: Path) -> None:
     github.limited = True
     with pytest.raises(DataError, match="GITHUB_TOKEN"):
-        await fetch("toy", tmp_path, say=str, pause=0)
+        await fetch("toy", tmp_path, say=str)
 
 
 async def test_pointers_to_git_lfs_are_named(github: Repository, tmp_path: Path) -> None:
     github.files["data/big.wav"] = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
     said: list[str] = []
-    await fetch("toy", tmp_path, say=said.append, pause=0)
+    await fetch("toy", tmp_path, say=said.append)
     assert "1 files only point to Git LFS (big.wav" in said[-1]
 
 
@@ -446,7 +511,7 @@ async def test_a_release_in_two_places_is_one_folder_and_the_first_has_precedenc
     second = Release(REPO, "CC BY-NC 4.0")
     toy.SUITE = Suite(FACTS, Release("me/toy", "MIT", "github", ("README.md",), (second,)))  # type: ignore[attr-defined]
     said: list[str] = []
-    result = await fetch("toy", tmp_path, revision="v2", say=said.append, pause=0)
+    result = await fetch("toy", tmp_path, revision="v2", say=said.append)
     assert (tmp_path / "README.md").read_bytes() == b"read me"
     assert (tmp_path / "dataset/audio/a b.wav").is_file()
     assert result.files == 4 and "MIT" in said[0] and "CC BY-NC" in said[1]

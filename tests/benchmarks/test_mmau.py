@@ -9,16 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from overtone.analysis.reading import open_run
-from overtone.analysis.suites import SuiteTable, number, suite_tables
+from overtone.benchmarks import Selection
 from overtone.benchmarks.mmau import SUITE, load
 from overtone.cli import main
 from overtone.errors import DataError
+from overtone.results.headline import SuiteTable, number, suite_tables
+from overtone.results.load import open_run
 from overtone.schema import Item
 from overtone.suite import Scored
 from tests.servers import Asked, OpenAIServer, tone
-
-ALL = (frozenset({1, 2, 3}), frozenset[str](), "target")
 
 
 def question(number: int, task: str = "sound", difficulty: str = "easy", **changes: Any) -> dict[str, Any]:
@@ -50,7 +49,7 @@ def write(root: Path, rows: list[dict[str, Any]], name: str = "mmau-test-mini.js
 
 
 def items(root: Path) -> list[Item]:
-    return list(load(root).items(*ALL))  # type: ignore[arg-type]
+    return list(load(root).items(Selection()))
 
 
 def test_a_question_is_an_item(tmp_path: Path) -> None:
@@ -77,7 +76,7 @@ def test_hidden_answers_are_asked_and_not_scored(tmp_path: Path) -> None:
         row["answer"] = empty
     write(tmp_path, [question(1)])
     benchmark = load(write(tmp_path, hidden, "mmau-test.json"))
-    found = list(benchmark.items(*ALL))  # type: ignore[arg-type]
+    found = list(benchmark.items(Selection()))
     assert [i.id for i in found] == ["mmau/test-mini/q1", "mmau/test/q7", "mmau/test/q8"]
     assert [i.gold for i in found] == ["B", "", ""]
     assert "answer is hidden are asked and not scored (2: mmau/test/q7, mmau/test/q8)" in benchmark.warnings[0]
@@ -107,7 +106,7 @@ def test_doubles_missing_sounds_and_strange_answers_are_said(tmp_path: Path) -> 
     write(tmp_path, rows)
     (tmp_path / "test-mini-audios/q2.wav").unlink()
     benchmark = load(tmp_path)
-    found = list(benchmark.items(*ALL))  # type: ignore[arg-type]
+    found = list(benchmark.items(Selection()))
     assert [i.id.rpartition("/")[2] for i in found] == ["q1", "q1#2", "q3"]
     said = " | ".join(benchmark.warnings)
     for words in ("repeat an earlier one", "share the id of another", "recording is missing", "by string match only"):

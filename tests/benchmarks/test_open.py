@@ -9,17 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from overtone.benchmarks import Selection, selected
 from overtone.benchmarks.echomind import load as load_echomind
 from overtone.benchmarks.open import Open, load
 from overtone.errors import DataError
 from overtone.schema import STYLES, Item
 from tests.benchmarks.built import put_json, write_built
 
-LEVELS = frozenset({1, 2, 3})
-
 
 def items(benchmark: Open, asr: Any = "target", styles: tuple[str, ...] = STYLES) -> list[Item]:
-    return list(benchmark.items(LEVELS, frozenset(styles), asr))
+    return list(selected(benchmark, Selection(styles=frozenset(styles), asr=asr)))
 
 
 def test_every_part_is_there_and_marked(tmp_path: Path) -> None:
@@ -150,7 +149,7 @@ def test_an_unknown_part_is_an_error(tmp_path: Path) -> None:
 
 
 def test_read_as_echomind_the_folder_has_neither_parts_nor_dialogues(tmp_path: Path) -> None:
-    found = list(load_echomind(write_built(tmp_path)).items(LEVELS, frozenset(STYLES), "target"))
+    found = list(selected(load_echomind(write_built(tmp_path)), Selection()))
     assert {i.part for i in found} == {"", "control"} and {i.status for i in found} == {""}
 
 

@@ -10,17 +10,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from overtone.analysis.reading import open_run
-from overtone.analysis.suites import SuiteTable, number, suite_tables, under
+from overtone.benchmarks import Selection
 from overtone.benchmarks.sakura import FIELDS, SUITE, load, over_tracks
 from overtone.cli import main
 from overtone.errors import DataError
+from overtone.results.headline import SuiteTable, number, suite_tables, under
+from overtone.results.load import open_run
 from overtone.schema import Item
 from overtone.suite import Scored
 from tests.judges.server import JudgeServer
 from tests.servers import Asked, OpenAIServer, tone
 
-ALL = (frozenset({1, 2, 3}), frozenset[str](), "target")
 ANIMALS = {"dog1.wav": "dog", "cow2.wav": "cow", "cat3.wav": "cat"}
 
 
@@ -60,7 +60,7 @@ def write(root: Path, track: str, rows: list[dict[str, str]], kinds: tuple[str, 
 
 
 def items(root: Path) -> list[Item]:
-    return list(load(root).items(*ALL))  # type: ignore[arg-type]
+    return list(load(root).items(Selection()))
 
 
 def test_a_recording_is_two_questions_of_one_group(tmp_path: Path) -> None:
@@ -278,10 +278,8 @@ def test_the_printed_averages_are_the_means_of_the_printed_tracks() -> None:
 @pytest.mark.shared
 def test_the_real_files_load_whole(shared: Path) -> None:
     folder = shared / "data" / "sakura_sample"
-    if not folder.is_dir():
-        pytest.skip("the shared data is not here")
     benchmark = load(folder)
-    found = list(benchmark.items(*ALL))  # type: ignore[arg-type]
+    found = list(benchmark.items(Selection()))
     assert benchmark.warnings == []
     assert len(found) == 96 and len({i.id for i in found}) == 96 and len({i.group for i in found}) == 48
     assert all(i.gold and len(i.options) in (2, 4) for i in found)

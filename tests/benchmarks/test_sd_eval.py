@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from overtone.analysis.reading import open_run
-from overtone.analysis.suites import number, suite_tables
+from overtone.benchmarks import Selection
 from overtone.benchmarks.sd_eval import SUITE, load
 from overtone.cli import main
 from overtone.errors import DataError
-from overtone.judges.offered import style
+from overtone.judges.reply_texts import style
+from overtone.results.headline import number, suite_tables
+from overtone.results.load import open_run
 from overtone.schema import Item
 from overtone.suite import Scored
 from tests.judges.server import JudgeServer
 from tests.servers import OpenAIServer, tone
 
-LEVELS = frozenset({1, 2, 3})
 SHARED = Path(os.environ.get("OVERTONE_SHARED", Path(__file__).parents[3] / "shared")) / "data" / "sd_eval"
 
 
@@ -42,7 +42,7 @@ def write(folder: Path, file: str, rows: list[dict[str, object]], sounds: bool =
 
 
 def items(folder: Path) -> list[Item]:
-    return list(load(folder).items(LEVELS, frozenset({"target"}), "target"))
+    return list(load(folder).items(Selection()))
 
 
 def test_an_utterance_has_its_label_words_and_five_references(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_missing_clip_is_a_warning_with_its_corpus(tmp_path: Path) -> None:
     (tmp_path / "RAVDESS-Speech").mkdir()
     (tmp_path / "RAVDESS-Speech" / "a.flac").write_bytes(tone())
     found = load(tmp_path)
-    assert [i.id for i in found.items(LEVELS, frozenset(), "all")] == ["sd-eval/emotion/a"]
+    assert [i.id for i in found.items(Selection())] == ["sd-eval/emotion/a"]
     (line,) = found.warnings
     assert "get MEAD" in line and "(1: MEAD/MEAD_wav/W021/audio/sad/level_3/001.wav)" in line
 
@@ -203,7 +203,7 @@ def test_a_run_is_rated_by_the_question_of_each_subset(tmp_path: Path) -> None:
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no SD-Eval sample; set OVERTONE_SHARED to the folder that holds data/")
 def test_the_real_files_load_and_name_what_is_missing() -> None:
     found = load(SHARED)
-    real = list(found.items(LEVELS, frozenset(), "all"))
+    real = list(found.items(Selection()))
     assert len(real) == 80 and Counter(i.cue for i in real) == dict.fromkeys(
         ("happy", "sad", "angry", "disgust", "fear"), 16
     )

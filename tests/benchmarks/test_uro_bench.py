@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from overtone.analysis.reading import open_run
-from overtone.analysis.suites import number, suite_tables
-from overtone.benchmarks._uro_sets import ABILITIES, PUBLISHED, SCORES, SETS, TABLES
+from overtone.benchmarks import Selection
 from overtone.benchmarks.uro_bench import SUITE, load
+from overtone.benchmarks.uro_bench.sets import ABILITIES, PUBLISHED, SCORES, SETS, TABLES
 from overtone.cli import main
 from overtone.embedded import recogniser
 from overtone.errors import DataError
-from overtone.judges import rubric, transcripts
+from overtone.judges import reply_transcripts, rubric
+from overtone.results.headline import number, suite_tables
+from overtone.results.load import open_run
 from overtone.schema import Item, Turn
 from overtone.suite import Scored
 from tests.judges.server import JudgeServer
 from tests.servers import Asked, OpenAIServer, tone
 
-LEVELS = frozenset({1, 2, 3})
 MISPRINT = ("URO-Bench, basic track, Chinese", "GLM-4-Voice")  # 66.90 is printed; its own ten sets have a mean of 69.60
 
 
@@ -41,7 +41,7 @@ def write(root: Path, track: str, name: str, rows: list[dict[str, object]]) -> P
 
 
 def items(folder: Path) -> list[Item]:
-    return list(load(folder).items(LEVELS, frozenset(), "all"))
+    return list(load(folder).items(Selection()))
 
 
 def test_there_are_forty_sets_each_with_a_score_and_a_question_that_is_asked_of_it() -> None:
@@ -125,7 +125,7 @@ def test_missing_sounds_unknown_sets_and_packed_archives_are_named(tmp_path: Pat
     write(tmp_path, "basic", "MLC-fr", [line("wavs/0.wav", "x")])
     (tmp_path / "basic" / "MLC" / "wavs" / "1.wav").unlink()
     found = load(tmp_path)
-    assert len(list(found.items(LEVELS, frozenset(), "all"))) == 1
+    assert len(list(found.items(Selection()))) == 1
     assert found.warnings == [
         "requests without their recording are left out (1: MLC/wavs/1)",
         "sets of an unknown name are left out (1: MLC-fr)",
@@ -174,7 +174,7 @@ def test_a_run_is_judged_by_what_is_heard_and_shown_by_set(tmp_path: Path, monke
     write(data, "basic", "MLC", [line("wavs/0.wav", "Right?"), line("wavs/1.wav", "Wrong?")])
     write(data, "basic", "Repeat", [line("wavs/0.wav", "Repeat.", "red blue green gold")])
     write(data, "pro", "UnderEmotion-en", [line("wavs/0.wav", "I won!", "Great!", emotion="happy")])
-    monkeypatch.setattr(transcripts, "transcript", lambda path: "Heard.")
+    monkeypatch.setattr(reply_transcripts, "transcript", lambda path: "Heard.")
     monkeypatch.setattr(recogniser, "transcribe", lambda samples, rate: "red blue green old")
     given: dict[str, dict[str, int | str]] = {
         "Open 0?": {"uro_open": 4},

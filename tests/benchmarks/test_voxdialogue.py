@@ -7,27 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from overtone.analysis.reading import open_run
-from overtone.analysis.suites import suite_tables
+from overtone.benchmarks import Selection
 from overtone.benchmarks.voxdialogue import SUITE, load
 from overtone.cli import main
 from overtone.errors import DataError
 from overtone.judges.contract import Contract
-from overtone.judges.offered import Reply, texts
-from overtone.judges.offered import style as style_of
+from overtone.judges.judge_input import Subject
 from overtone.judges.panel import told
+from overtone.judges.reply_texts import Reply, texts
+from overtone.judges.reply_texts import style as style_of
 from overtone.judges.rubric import load as load_rubric
-from overtone.judges.subject import Subject
+from overtone.results.headline import suite_tables
+from overtone.results.load import open_run
 from overtone.schema import UNKNOWN, Condition, Item, Key
 from overtone.tasks import conditions, load_prompts
 from tests.judges.server import JudgeServer
 from tests.servers import Asked, OpenAIServer, tone
 
-LEVELS = frozenset({1, 2, 3})
-
 
 def items(folder: Path) -> list[Item]:
-    return list(load(folder).items(LEVELS, frozenset(), "all"))
+    return list(load(folder).items(Selection()))
 
 
 def record(path: Path, seed: int = 0) -> None:
@@ -112,7 +111,7 @@ def test_a_generation_file_is_read_where_its_recordings_lie_beside_it(tmp_path: 
         for number in range(1, 5):
             record(place / "Tea_time" / f"dialog_00001_{style:03d}" / f"{number:03d}.wav", style * 10 + number)
     found = load(tmp_path)
-    one, two = list(found.items(LEVELS, frozenset(), "all"))
+    one, two = list(found.items(Selection()))
     assert one.id == "voxdialogue/age/Tea_time/dialog_00001_000" and two.id.endswith("dialog_00001_002")
     assert one.group == two.group and one.case != two.case
     assert [(t.words, t.given) for t in one.turns] == [
@@ -217,7 +216,7 @@ def test_a_label_is_what_the_release_says_and_no_scrap_of_its_sentence(
     tmp_path: Path, attribute: str, how: str, label: str, cue: str
 ) -> None:
     found = load(released(tmp_path, attribute, how))
-    (one,) = found.items(LEVELS, frozenset(), "all")
+    (one,) = found.items(Selection())
     assert (one.cue_text, one.cue, one.status) == (label, cue, "")
     assert one.turns[-1].cue == cue and not any(turn.cue for turn in one.turns[:-1])
     assert found.warnings == []
@@ -226,7 +225,7 @@ def test_a_label_is_what_the_release_says_and_no_scrap_of_its_sentence(
 @pytest.mark.parametrize("attribute", ["age", "accent"])
 def test_a_label_that_the_files_do_not_tell_is_unknown_and_used_nowhere(tmp_path: Path, attribute: str) -> None:
     found = load(released(tmp_path, attribute, sentence()))
-    (one,) = found.items(LEVELS, frozenset(), "all")
+    (one,) = found.items(Selection())
     assert (one.cue_text, one.cue, one.status) == ("", "", UNKNOWN)
     assert "do not say what is heard" in found.warnings[0] and "generation files" in found.warnings[0]
     asked = conditions(one, ("zero", "enhance", "oracle", "oracle-false"), ("audio",))
@@ -278,13 +277,13 @@ def test_the_repositorys_two_files_side_by_side_are_one_set(tmp_path: Path) -> N
     data |= {f"response_of_current_style_{n}": "B (male, sad, slow, low): We try." for n in (1, 2, 3)}
     (root / "dialog_data.json").write_text(json.dumps({"War": data}))
     found = load(root)
-    (one,) = found.items(LEVELS, frozenset(), "all")
+    (one,) = found.items(Selection())
     assert one.turns[-1].words == "It is.", "what the recording says"
     assert any("written down as that before it" in warning for warning in found.warnings)
     data["history turns"][0] = "A (female, happy, normal, normal): Something else."  # type: ignore[index]
     (root / "dialog_data.json").write_text(json.dumps({"War": data}))
     found = load(root)
-    assert len(list(found.items(LEVELS, frozenset(), "all"))) == 1
+    assert len(list(found.items(Selection()))) == 1
     assert any("has other words" in warning for warning in found.warnings)
 
 
@@ -306,11 +305,11 @@ def test_what_is_missing_or_odd_is_a_warning(tmp_path: Path) -> None:
     root = audio(tmp_path, "emotion")
     (root / "emotion" / "War" / "dialog_00001_000" / "001.wav").unlink()
     found = load(root)
-    (one,) = found.items(LEVELS, frozenset(), "all")
+    (one,) = found.items(Selection())
     assert one.turns[0].clip is None and "told in writing" in found.warnings[0]
     (root / "emotion" / "War" / "dialog_00001_000" / "005.wav").unlink()
     found = load(root)
-    assert list(found.items(LEVELS, frozenset(), "all")) == [] and "is not recorded here" in found.warnings[0]
+    assert list(found.items(Selection())) == [] and "is not recorded here" in found.warnings[0]
     same = [*LINES[:4], line(4, "A", "It is."), LINES[5]]
     assert "written down as that before it" in load(audio(tmp_path / "same", "emotion", same)).warnings[0]
     twice = [*LINES[:4], line(4, "B", "It is!"), line(5, "A", "So?")]

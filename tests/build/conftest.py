@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from overtone.build.make import Built, build
+from overtone.build.builder import Built, build
 from overtone.build.script import Script, read_set
-from overtone.embedded import present
+from tests.needs import missing
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +19,7 @@ def scripts() -> tuple[Script, ...]:
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Built]:
     """Where the part lies, and what its building reported."""
-    if not (present("pyworld") and present("espeakng_loader")):
-        pytest.skip("the embedded models are not installed")
+    if reason := missing("local"):
+        pytest.skip(reason)
     out = tmp_path_factory.mktemp("open")
     return out, build("open", out, per_cue=1, jobs=2, gates=False)

@@ -14,17 +14,13 @@ from overtone.build.aeq_texts import (
     FOLDER,
     NEUTRAL,
     TONES,
-    TOPICS,
     Group,
-    leanings,
-    names,
-    open_texts,
-    problems,
     read,
 )
 from overtone.build.script import sets
 from overtone.cues import BY_SLUG
 from overtone.errors import DataError
+from tests.build.aeq_rules import TOPICS, leanings, names, open_texts, problems
 
 
 @pytest.fixture(scope="module")

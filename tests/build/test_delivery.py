@@ -14,12 +14,11 @@ from overtone import audio
 from overtone.audio import Measures
 from overtone.build import recipes
 from overtone.build.delivery import ORDINARY_DBFS, RATE, Voiced, analyse, deliver
-from overtone.build.events import EVENTS, event
 from overtone.build.recipes import NEUTRAL, PROMISES, RECIPES, Promise, Recipe, promises_of, recipe_of
 from overtone.build.script import MANNERS
 from overtone.build.tract import Rng, Sound
+from overtone.build.vocal_events import EVENTS, event
 from overtone.cues import CUES
-from overtone.embedded import present
 from overtone.errors import UsageError
 from tests.conftest import REPOSITORY
 
@@ -32,9 +31,7 @@ KINDS = [*((slug, "") for slug in SPOKEN), *recipes.OTHER_MANNERS]
 
 @functools.cache
 def _plain(voice: str) -> Voiced:
-    if not (present("pyworld") and present("espeakng_loader")):
-        pytest.skip("the embedded models are not installed")
-    from overtone.embedded.voice import speak
+    from overtone.embedded.espeak_voice import speak
 
     samples, rate = speak(WORDS, voice=voice, rate_wpm=160)
     return analyse(audio.resample(samples, rate, RATE).astype(np.float64))
@@ -192,8 +189,6 @@ def test_added_pauses_are_silent_and_between_the_words() -> None:
 
 @pytest.mark.parametrize("slug", ["", "happy", "child", "breath", "whisper", "elderly"])
 def test_the_recogniser_still_understands_most_words(slug: str) -> None:
-    if not present("moonshine_voice"):
-        pytest.skip("the embedded models are not installed")
     from overtone.embedded.recogniser import transcribe
 
     expected = re.findall(r"[a-z]+", WORDS.lower())

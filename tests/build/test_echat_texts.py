@@ -13,6 +13,7 @@ from overtone.build.script import read_conflicts, read_dialogues, read_set, sets
 from overtone.build.voices import ROLES
 from overtone.cues import BY_SLUG
 from overtone.errors import DataError
+from tests.build.echat_rules import problems
 
 QUERY = """
 [[query]]
@@ -57,7 +58,7 @@ def written(folder: Path, category: str = "emotion", **change: str) -> Path:
 
 
 def test_every_rule_is_kept_and_nothing_is_said_in_the_other_set() -> None:
-    assert texts.problems(texts.read(), open_texts()) == []
+    assert problems(texts.read(), open_texts()) == []
 
 
 def test_each_category_has_its_items_and_labels_come_evenly() -> None:
@@ -139,17 +140,17 @@ def test_what_cannot_be_spoken_is_said_with_its_file(
 )
 def test_broken_rules_are_listed(words: str, problem: str) -> None:
     first = texts.read()[0]
-    found = texts.problems([msgspec.structs.replace(first, words=words)])
+    found = problems([msgspec.structs.replace(first, words=words)])
     assert any(problem in line for line in found)
 
 
 def test_a_sentence_of_another_set_and_a_beginning_of_the_same_are_found() -> None:
     first, second, *_ = texts.read()
-    found = texts.problems([first], [f"Well, {first.words.lower()}"])
+    found = problems([first], [f"Well, {first.words.lower()}"])
     assert any("also said in another set: 'the house on the corner has'" in line for line in found)
     twice = msgspec.structs.replace(second, words=first.words)
-    assert any("begins like emotion-01" in line for line in texts.problems([first, twice]))
+    assert any("begins like emotion-01" in line for line in problems([first, twice]))
     reply = msgspec.structs.replace(first.said[0], reply="Short.")
     short = msgspec.structs.replace(first, said=(reply, first.said[1]))
-    assert any("a reply has 15 to 30" in line for line in texts.problems([short]))
-    assert any("set: 2 of emotion; at least 40" in line for line in texts.problems([first]))
+    assert any("a reply has 15 to 30" in line for line in problems([short]))
+    assert any("set: 2 of emotion; at least 40" in line for line in problems([first]))

@@ -16,15 +16,14 @@ from overtone import audio
 from overtone.audio import Measures
 from overtone.build import recipes
 from overtone.build.delivery import RATE
-from overtone.build.gates import Finding, cue, hygiene, run, speaker, survive
-from overtone.build.gates.facts import VERSION, ClipRecord, Facts, heard, measure
-from overtone.build.gates.run import audio_gates
+from overtone.build.gates import Finding, cue, hygiene, run_gates, speaker, survive
+from overtone.build.gates.facts import VERSION, ClipRecord, Facts, heard, measure_sound, read
+from overtone.build.gates.run_gates import audio_gates
 from overtone.build.gates.twin import Pair, compare
-from overtone.build.plan import Group, Job, Options
 from overtone.build.render import Renderer
+from overtone.build.sound_plan import Group, Job, Options
 from overtone.build.voices import Speaker, cast
 from overtone.cues import BY_SLUG, CUES
-from overtone.embedded import present
 
 WORDS = "The parcel came on Friday and I put it on the kitchen table."
 OTHER = "Nobody has watered the plants since the neighbours went away."
@@ -199,13 +198,7 @@ def test_copies_are_caught_byte_for_byte_and_nearly() -> None:
 
 # --- real sounds ---------------------------------------------------------------------------------------------------
 
-local = [
-    pytest.mark.local,
-    pytest.mark.skipif(
-        not all(map(present, ("pyworld", "espeakng_loader", "moonshine_voice"))),
-        reason="the embedded models are not installed",
-    ),
-]
+local = pytest.mark.local
 
 
 @functools.cache
@@ -225,7 +218,7 @@ def _set(out: Path, files: dict[str, bytes]) -> None:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[ClipRecord], run.Checked]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[ClipRecord], run_gates.Checked]:
     """A small set with a clip of each kind, good and bad, through all gates."""
     out = tmp_path_factory.mktemp("set")
     good, _ = audio.decode(spoken())
@@ -249,7 +242,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[ClipReco
     return out, clips, audio_gates(clips, out)
 
 
-def _of(found: run.Checked, path: str, gate: str = "") -> list[Finding]:
+def _of(found: run_gates.Checked, path: str, gate: str = "") -> list[Finding]:
     return [f for f in found.findings if f.subject == path and gate in ("", f.gate)]
 
 
@@ -258,7 +251,7 @@ class TestRealSounds:
     pytestmark = local
 
     @pytest.mark.parametrize("path", ["n", "slow", "cough", "whisper", "outdoors", "rain", "control"])
-    def test_good_clips_pass(self, built: tuple[Path, Any, run.Checked], path: str) -> None:
+    def test_good_clips_pass(self, built: tuple[Path, Any, run_gates.Checked], path: str) -> None:
         assert [f for f in _of(built[2], path) if f.gate != survive.GATE and "copy" not in f.reason] == []
 
     @pytest.mark.parametrize(
@@ -269,33 +262,33 @@ class TestRealSounds:
         ],
     )  # fmt: skip
     def test_bad_clips_are_caught_by_their_gate(
-        self, built: tuple[Path, Any, run.Checked], path: str, gate: str
+        self, built: tuple[Path, Any, run_gates.Checked], path: str, gate: str
     ) -> None:
         assert _of(built[2], path, gate), _of(built[2], path)
         assert path in built[2].clips
 
     def test_what_was_measured_is_kept_and_a_killed_writer_costs_one_line(
-        self, built: tuple[Path, list[ClipRecord], run.Checked], monkeypatch: pytest.MonkeyPatch
+        self, built: tuple[Path, list[ClipRecord], run_gates.Checked], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         out, clips, first = built
-        store = out / run.FILE
+        store = out / run_gates.FILE
         whole = store.read_bytes()
         store.write_bytes(whole[:-40])  # killed in the middle of its last line
         measured: list[str] = []
-        really = run.measure_sound
+        really = run_gates.measure_sound
 
         def counted(sound: Any, *rest: Any) -> Facts:
             measured.append(sound.sha256)
             return really(sound, *rest)
 
-        monkeypatch.setattr(run, "measure_sound", counted)
+        monkeypatch.setattr(run_gates, "measure_sound", counted)
         again = audio_gates(clips, out)
         assert again == first
         assert len(measured) == 1
         assert store.read_bytes().count(b"\n") == whole.count(b"\n") + 1
 
-    def test_facts_say_what_is_in_the_file(self, built: tuple[Path, Any, run.Checked]) -> None:
-        found = measure(built[0] / "cough", WORDS, built[0] / "n")
+    def test_facts_say_what_is_in_the_file(self, built: tuple[Path, Any, run_gates.Checked]) -> None:
+        found = measure_sound(read(built[0] / "cough"), WORDS, read(built[0] / "n"))
         assert found == built[2].facts["cough"]
         assert (found.rate, found.channels, found.bits) == (24_000, 1, 16)
         assert found.pair is not None and found.pair.events_db > -12 and found.pair.events_seconds > 0.3

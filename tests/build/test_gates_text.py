@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from overtone.build.gates import balance, words
+from overtone.build.gates import balance, neutral_words
 from overtone.build.gates._lexicon import tells, tones
-from overtone.build.gates._reading import hashed
+from overtone.build.gates._reader_view import hashed
 from overtone.build.questions import Question, reasoning, understanding
 from overtone.build.script import Script, read_set
 from overtone.cues import CUES
@@ -75,7 +75,7 @@ def other(slug: str) -> str:
 @pytest.mark.parametrize("slug", [c.slug for c in CUES])
 def test_words_that_say_their_cue_are_found_for_every_cue(slug: str, scripts: tuple[Script, ...]) -> None:
     script = replace(scripts[0], cue=slug, alternative=other(slug), words=TELLING[slug], manner={})
-    found = [f for f in words.check([script], embed=hashed) if "would tell a reader" in f.reason]
+    found = [f for f in neutral_words.check([script], embed=hashed) if "would tell a reader" in f.reason]
     assert [f.subject for f in found] == [script.id]
     assert found[0].gate == "words"
 
@@ -87,11 +87,11 @@ def test_the_lexicon_has_words_for_every_cue() -> None:
 
 def test_plain_words_pass(scripts: tuple[Script, ...]) -> None:
     plain = [replace(s, words="The key is in the second drawer on the left.") for s in scripts[::12]]
-    assert words.check(plain, embed=hashed) == []
+    assert neutral_words.check(plain, embed=hashed) == []
 
 
 def test_few_of_the_open_sets_words_say_their_cue(scripts: tuple[Script, ...]) -> None:
-    found = {f.subject for f in words.check(scripts, embed=hashed) if f.subject != "set"}
+    found = {f.subject for f in neutral_words.check(scripts, embed=hashed) if f.subject != "set"}
     assert len(found) <= len(scripts) // 20, sorted(found)
 
 
@@ -99,17 +99,17 @@ def test_a_conflict_script_may_say_what_its_words_are_meant_to_say(scripts: tupl
     script = replace(
         scripts[0], cue="sad", alternative="happy", says="happy", words="I am so glad and so happy today.", manner={}
     )
-    assert words.check([script], embed=hashed) == []
+    assert neutral_words.check([script], embed=hashed) == []
 
 
 def test_without_the_embedder_the_gate_says_what_it_did_not_check(
     scripts: tuple[Script, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(words, "embedder", lambda: None)
-    (finding,) = words.check([replace(scripts[0], words="The key is in the drawer.")])
+    monkeypatch.setattr(neutral_words, "embedder", lambda: None)
+    (finding,) = neutral_words.check([replace(scripts[0], words="The key is in the drawer.")])
     assert finding.subject == "set"
     assert "was not made" in finding.reason
-    assert all("without sentence embeddings" in row.note for row in words.predictability(scripts[:40], 0))
+    assert all("without sentence embeddings" in row.note for row in neutral_words.predictability(scripts[:40], 0))
 
 
 @pytest.mark.local
@@ -117,9 +117,9 @@ def test_words_that_lie_nearest_to_their_cues_description_are_found(scripts: tup
     telling = replace(
         scripts[-1], cue="rain", alternative="dog", manner={}, words="Water keeps falling from the clouds."
     )
-    found = [f for f in words.check([*scripts[:60], telling]) if f.value is not None]
+    found = [f for f in neutral_words.check([*scripts[:60], telling]) if f.value is not None]
     assert telling.id in {f.subject for f in found}
-    assert all(f.value > words.NEAR == f.bound for f in found if f.value is not None)
+    assert all(f.value > neutral_words.NEAR == f.bound for f in found if f.value is not None)
 
 
 def test_a_set_whose_words_predict_the_cue_is_found_out_and_one_that_does_not_passes(
@@ -128,9 +128,9 @@ def test_a_set_whose_words_predict_the_cue_is_found_out_and_one_that_does_not_pa
     rng = np.random.default_rng(0)
     mine = scripts[48:228]
     told = [replace(s, words=f"{s.words} Then there is the {s.cue}ish thing.") for s in mine]
-    leaking = {r.what: r for r in words.predictability(told, 0, hashed)}
+    leaking = {r.what: r for r in neutral_words.predictability(told, 0, hashed)}
     shuffled = [replace(s, words=mine[int(i)].words) for s, i in zip(mine, rng.permutation(len(mine)), strict=True)]
-    clean = {r.what: r for r in words.predictability(shuffled, 0, hashed)}
+    clean = {r.what: r for r in neutral_words.predictability(shuffled, 0, hashed)}
     pair = "the target of the script's own two cues, ridge"
     among = next(what for what in leaking if what.endswith("cues, ridge") and "among" in what)
     assert leaking[among].low > leaking[among].chance
@@ -140,7 +140,7 @@ def test_a_set_whose_words_predict_the_cue_is_found_out_and_one_that_does_not_pa
 
 
 def test_the_open_sets_words_do_not_tell_target_from_alternative(scripts: tuple[Script, ...]) -> None:
-    pair = words.predictability(scripts, 0, hashed)[-1]
+    pair = neutral_words.predictability(scripts, 0, hashed)[-1]
     assert pair.chance == 0.5
     assert pair.low <= 0.5
 
@@ -148,7 +148,7 @@ def test_the_open_sets_words_do_not_tell_target_from_alternative(scripts: tuple[
 # ── balance ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def about(found: Sequence[words.Finding], text: str) -> list[str]:
+def about(found: Sequence[neutral_words.Finding], text: str) -> list[str]:
     return [f"{f.subject}: {f.reason}" for f in found if text in f.reason]
 
 

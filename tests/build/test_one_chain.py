@@ -12,20 +12,15 @@ from numpy.typing import NDArray
 from overtone import audio
 from overtone.build.delivery import ORDINARY_DBFS, RATE
 from overtone.build.gates.twin import compare
-from overtone.build.plan import Group, Job, Options
 from overtone.build.render import SCENE_DBFS, Renderer
 from overtone.build.script import Script, read_set
+from overtone.build.sound_plan import Group, Job, Options
 from overtone.build.tract import Sound
 from overtone.build.voices import How, Speaker, cast
-from overtone.embedded import hearing, present
+from overtone.embedded import hearing
 from overtone.stats import cluster
 
-pytestmark = [
-    pytest.mark.local,
-    pytest.mark.skipif(
-        not (present("pyworld") and present("espeakng_loader")), reason="the embedded models are not installed"
-    ),
-]
+pytestmark = pytest.mark.local
 Array = NDArray[np.float64]
 N = 24
 SCENES = ("rain", "dog", "chatter", "music")

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from overtone.build import rules
+from overtone.benchmarks import Selection
 from overtone.build import script as script_module
 from overtone.build.questions import (
     Question,
     conflict,
-    counts,
     false_cue,
     fixed,
     reasoning,
@@ -21,8 +20,9 @@ from overtone.build.questions import (
 )
 from overtone.build.review import decide, read_reviews
 from overtone.build.script import TWO_WAY, Script, read_collection, read_conflicts, read_set
-from overtone.cues import BY_SLUG, CUES, EXTENSIONS, REASONING, UNDERSTANDING, cue_of_option
-from overtone.schema import STYLES
+from overtone.cues import BY_SLUG, CUES, EXTENSION_STEMS, REASONING, UNDERSTANDING, cue_of_option
+from tests.build import authoring_rules
+from tests.build.question_counts import counts
 
 FOLDER = Path(script_module.__file__).parent / "open"
 
@@ -37,7 +37,7 @@ def test_every_cue_is_the_target_of_twelve_scripts(scripts: tuple[Script, ...]) 
 
 
 def test_no_rule_of_the_authoring_guide_that_a_machine_can_check_is_broken(scripts: tuple[Script, ...]) -> None:
-    assert rules.problems(scripts) == []
+    assert authoring_rules.problems(scripts) == []
 
 
 def test_a_cue_meets_several_alternatives_topics_and_voices(scripts: tuple[Script, ...]) -> None:
@@ -87,7 +87,7 @@ def test_right_letters_are_spread_in_every_category_and_part(everything: list[Qu
 
 
 def test_all_tasks_and_extensions_are_asked_with_ids_of_their_own(everything: list[Question]) -> None:
-    assert {q.category for q in everything} == set(UNDERSTANDING) | set(REASONING) | set(EXTENSIONS)
+    assert {q.category for q in everything} == set(UNDERSTANDING) | set(REASONING) | set(EXTENSION_STEMS)
     assert {q.part for q in everything} >= {"", "control", "false-cue", "conflict"}
     assert len({q.id for q in everything}) == len(everything)
 
@@ -147,7 +147,7 @@ def test_everything_was_accepted_by_two_readers_in_the_third_round() -> None:
 @pytest.mark.timeout(3600)
 def test_the_whole_set_is_built_and_loads(scripts: tuple[Script, ...], tmp_path: Path) -> None:
     from overtone.benchmarks.open import load
-    from overtone.build.make import build
+    from overtone.build.builder import build
 
     built = build("open", tmp_path, jobs=2)
     left = built.sifted.scripts
@@ -155,7 +155,7 @@ def test_the_whole_set_is_built_and_loads(scripts: tuple[Script, ...], tmp_path:
     assert not built.sifted.blocks
     assert built.sound_seconds / built.wall_seconds >= 8
     benchmark = load(tmp_path)
-    items = list(benchmark.items(frozenset({1, 2, 3}), frozenset(STYLES), "all"))
+    items = list(benchmark.items(Selection()))
     assert benchmark.warnings == []
     assert {i.part for i in items} == {"", "control", "false-cue", "conflict", "dialogue"}
     reasoning = [i for i in items if i.level == 2 and not i.part]

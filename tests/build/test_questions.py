@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import pytest
 from msgspec.structs import replace
 
-from overtone.build.draw import FLAT, LEVEL_DB, PACE_RATIO, Orders, also_true, arguable
-from overtone.build.questions import Question, counts, fixed, positions, reasoning, true_of, understanding
+from overtone.build.distractors import FLAT, LEVEL_DB, PACE_RATIO, Orders, also_true, arguable
+from overtone.build.questions import Question, fixed, reasoning, true_of, understanding
 from overtone.build.script import TWO_WAY, Script, read_set
 from overtone.cues import ALSO_TRUE, ALSO_TRUE_OF_KIND, BY_SLUG, CUES, REASONING, UNDERSTANDING, cue_of_option
+from tests.build.question_counts import counts, positions
 
 
 @pytest.fixture(scope="module")

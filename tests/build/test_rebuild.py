@@ -12,7 +12,6 @@ import pytest
 
 from overtone import audio
 from overtone.build.rebuild import TOLERANCES, compare, rebuild_and_compare
-from overtone.embedded import present
 from overtone.errors import DataError
 
 RATE = 24_000
@@ -101,12 +100,8 @@ def test_a_manifest_cannot_lead_outside_its_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.local
-@pytest.mark.skipif(
-    not all(map(present, ("pyworld", "espeakng_loader", "moonshine_voice"))),
-    reason="the embedded models are not installed",
-)
 def test_a_set_made_again_is_the_same_and_a_changed_clip_is_found(tmp_path: Path) -> None:
-    from overtone.build.make import build
+    from overtone.build.builder import build
 
     out = tmp_path / "set"
     build("open", out, only=("slow",), per_cue=1, jobs=1, gates=False)

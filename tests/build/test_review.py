@@ -15,7 +15,6 @@ from overtone.build.review import (
     Review,
     decide,
     missing,
-    next_round,
     read_reviews,
     sheet,
     summary,
@@ -182,10 +181,6 @@ def test_reviewers_must_be_named_once_and_rounds_are_three(few: tuple[Script, ..
             sheet(few, 1, names)
     with pytest.raises(UsageError, match="3 rounds"):
         sheet(few, 4, ["anna"])
-
-
-def test_the_next_round_follows_the_last_one_with_a_verdict(few: tuple[Script, ...]) -> None:
-    assert [next_round(r) for r in ([], said(few, 1, a="aaaa"), said(few, 3, a="aaaa"))] == [1, 2, 3]
 
 
 def test_a_name_that_begins_a_formula_cannot_become_one(few: tuple[Script, ...]) -> None:

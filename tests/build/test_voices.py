@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from overtone import audio
-from overtone.build.replies import speak_reply
+from overtone import audio, registry
+from overtone.build.reference_replies import speak_reply
 from overtone.build.script import MANNERS, read_set
 from overtone.build.voices import (
     DEFAULT,
@@ -28,28 +28,30 @@ from overtone.build.voices import (
     How,
     VoiceError,
     cast,
-    engines,
     held_out,
-    open_engine,
 )
 from overtone.build.voices.espeak import parts
 from overtone.build.voices.instructions import INSTRUCTIONS, PLAIN, instructions
 from overtone.build.voices.recordings import Recordings
 from overtone.cues import CUES
-from overtone.embedded import present
-from overtone.embedded.voice import speak
+from overtone.embedded.espeak_voice import speak
 from overtone.errors import DataError, MissingExtra, UsageError
 from overtone.spec import parse_spec
 
 WORDS = "The garage has sent me a price for the work."
 PLAINLY = How("id_0101", "neutral")
-embedded = pytest.mark.skipif(not present("espeakng_loader"), reason="the embedded models are not installed")
-flite = pytest.mark.skipif(not shutil.which("flite"), reason="the program flite is not installed")
-festival = pytest.mark.skipif(not shutil.which("text2wave"), reason="the program festival is not installed")
+embedded = pytest.mark.local
+flite = pytest.mark.skipif(
+    not shutil.which("flite"), reason="the program flite is not installed; run 'apt install flite'"
+)
+festival = pytest.mark.skipif(
+    not shutil.which("text2wave"), reason="the program festival is not installed; run 'apt install festival'"
+)
 
 
 def opened(text: str) -> Any:
-    return open_engine(parse_spec(text))
+    spec = parse_spec(text)
+    return registry.find("voices", spec.kind).load(spec)
 
 
 def speech(voice: str = "en-us+f3") -> tuple[audio.Samples, int]:
@@ -60,12 +62,13 @@ def speech(voice: str = "en-us+f3") -> tuple[audio.Samples, int]:
 
 
 def test_every_engine_is_a_file_and_says_what_it_is() -> None:
-    assert set(engines()) == {"command", "espeak", "festival", "flite", "openai", "recordings"}
-    assert all(len(line) > 30 for line in engines().values())
+    engines = registry.builtins("voices")
+    assert set(engines) == {"command", "espeak", "festival", "flite", "openai", "recordings"}
+    assert all(len(line) > 30 for line in engines.values())
 
 
 def test_an_unknown_engine_is_an_error_with_the_nearest_name() -> None:
-    with pytest.raises(UsageError, match="unknown voice engine 'esspeak'; did you mean 'espeak'"):
+    with pytest.raises(UsageError, match="unknown voice 'esspeak'; did you mean 'espeak'"):
         opened("esspeak")
     with pytest.raises(UsageError, match="unknown key 'femal'; did you mean 'female'"):
         opened("espeak?femal=en-us+f1")
@@ -229,7 +232,7 @@ def test_a_voice_in_another_size_moves_pitch_and_not_pace() -> None:
 SAYER = """
 import pathlib, sys, json
 from overtone.audio import encode_wav
-from overtone.embedded.voice import speak
+from overtone.embedded.espeak_voice import speak
 args = dict(a.split("=", 1) for a in sys.argv[1:])
 words = pathlib.Path(args["text"]).read_text() if "text" in args else sys.stdin.read()
 pathlib.Path(args["log"]).write_text(json.dumps({**args, "words": words}))

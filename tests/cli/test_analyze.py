@@ -11,9 +11,9 @@ import pytest
 from bench.findings_runs import make_runs
 from overtone.cli import main
 from overtone.runs.store import Store
-from tests.analysis.small import Maker, item
+from tests.results.small import Maker, item
 
-QUESTIONS = ("Where between hearing and a fitting reply is the voice lost?", "What does the sound add to the words?")
+QUESTIONS = ("Where between hearing and a fitting reply is the voice lost?", "What does the audio add to the words?")
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def test_every_finding_is_told_with_its_question_sentences_and_tables(
     text = out(capsys, *runs)
     for question in QUESTIONS:
         assert text.count(question) == 1
-    assert "heard the cue" in text and "After the stage" in text
-    assert "Told a wrong cue" in text
+    assert "heard the cue" in text and "After the previous" in text
+    assert "Wrong cue stated" in text
     assert "GPT-4o-Audio" in text
     assert "more sentences and the numbers under other conditions: --by all" in text
     assert "zero/audio:" not in text
@@ -85,7 +85,7 @@ def test_a_number_of_the_plain_tables_leads_to_its_cases(tmp_path: Path, capsys:
 
 def test_markdown_has_the_same_numbers(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, runs[0], "--finding", "upper", "--format", "markdown")
-    assert "## Told the cue" in text and "### Told the cue" in text
+    assert "## With the cue stated" in text and "### With the cue stated" in text
     assert "| C4 ↑ | " in text
     assert text.count("\n| ") > 4
 
@@ -93,32 +93,32 @@ def test_markdown_has_the_same_numbers(runs: list[str], capsys: pytest.CaptureFi
 def test_stages_are_named_parameters(runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--finding", "funnel", "--format", "json"]
     strict = msgspec.json.decode(
-        out(capsys, runs[0], *words, "--stage", "used=5", "--stage", "words=0", "--stage", "cue=coarse")
+        out(capsys, runs[0], *words, "--set", "funnel.used=5", "--set", "funnel.words=0", "--set", "funnel.cue=coarse")
     )
     found = strict["findings"][0]["found"]
     assert "words:wer<=0|cue:coarse" in found["signature"] and "cspeechrel>=5" in found["signature"]
     key = found["rows"][0]["key"]
     assert key.startswith("1:funnel-coarse/")
-    assert out(capsys, runs[0], "--stage", "words=0", "--behind", key)
+    assert out(capsys, runs[0], "--set", "funnel.words=0", "--behind", key)
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--stage", "wrods=0.2"], "did you mean 'words'"),
-        (["--stage", "words"], "give a number from 0"),
-        (["--stage", "words=nan"], "give a number from 0"),
-        (["--stage", "reasoned=2"], "from 0 to 1"),
-        (["--stage", "used=9"], "from 1 to 5"),
-        (["--stage", "cue=rough"], "fine or coarse"),
-        (["--stage", "used=4", "--stage", "used=5"], "given twice"),
+        (["--set", "funnel.wrods=0.2"], "did you mean 'words'"),
+        (["--set", "funnel.words"], "give a number from 0"),
+        (["--set", "funnel.words=nan"], "give a number from 0"),
+        (["--set", "funnel.reasoned=2"], "from 0 to 1"),
+        (["--set", "funnel.used=9"], "from 1 to 5"),
+        (["--set", "funnel.cue=rough"], "coarse or fine"),
+        (["--set", "funnel.used=4", "--set", "funnel.used=5"], "given twice"),
         (["--finding", "funel"], "did you mean 'funnel'"),
         (["--prompt", "enhanced"], "did you mean 'enhance'"),
         (["--input", "audoi"], "did you mean 'audio'"),
-        (["--behind", "funnel/nothing"], "no number is called"),
+        (["--behind", "funnel/nothing"], "no number of these runs has the key"),
         (["--behind", "9:funnel/nothing"], "there is no such run"),
-        (["--behind", "nonsense"], "is no key of a finding"),
-        (["--behind", "where=run:2,condition:task/audio,measure:wer_raw"], "is of no run given"),
+        (["--behind", "nonsense"], "is not the key of a finding"),
+        (["--behind", "where=run:2,condition:task/audio,measure:wer_raw"], "does not name one of the runs"),
         (["--behind", "where=run:1,measure:wer_raw"], "condition is missing"),
         (["--behind", "where=nonsense"], "no number is named"),
     ],
@@ -137,7 +137,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path, runs: list[str], capsys: pyte
     (tmp_path / "foreign" / "run.db").write_bytes(b"SQLite format 3\0 but no more")
     assert "foreign" in out(capsys, str(tmp_path / "foreign"), code=2)
     Store.create(tmp_path / "empty").close()
-    assert "holds nothing yet" in out(capsys, str(tmp_path / "empty"), code=2)
+    assert "holds no answers" in out(capsys, str(tmp_path / "empty"), code=2)
     (tmp_path / "link").symlink_to(runs[0])
     assert "given twice" in out(capsys, runs[0], str(tmp_path / "link"), code=2)
 
@@ -145,7 +145,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path, runs: list[str], capsys: pyte
 def test_benchmarks_are_not_averaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = toy(tmp_path / "a"), toy(tmp_path / "b", "other")
     text = out(capsys, a, b)
-    assert "levels are left out: the runs are of several benchmarks (toy, other)" in text
+    assert "levels is left out: the runs are of several benchmarks (toy, other)" in text
     assert "heard the cue" in text
     assert "Levels together" not in text
     assert "give runs of one benchmark" in out(capsys, a, b, "--finding", "levels", code=2)
@@ -160,7 +160,7 @@ def test_a_killed_run_is_told_of_as_far_as_it_came(tmp_path: Path, capsys: pytes
     with sqlite3.connect(folder / "run.db") as db:
         db.execute("INSERT OR REPLACE INTO meta VALUES ('open', 'yes')")  # as a kill leaves it
     text = out(capsys, str(folder))
-    assert "of 3 asks 1 failed and 1 not asked yet; the command that ran it goes on" in text
+    assert "of 3 requests 1 failed and 1 not asked yet; repeat the command that ran it to resume" in text
     assert "100.0" in text
 
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from overtone.cli import main
-from tests.analysis.pairs import answers, talks
+from tests.results.pairs import answers, talks
 
 GOOD = [True] * 9 + [False] * 3
 
@@ -92,17 +92,17 @@ def test_failed_requests_do_not_pass(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "nothing is required"),
+        ([], "nothing to check"),
         (["--no-worse", "c4:0.1"], "give --baseline RUN"),
         (["--require", "voice_acuracy >= 0.6"], "did you mean 'voice_accuracy'"),
         (["--require", "voice_accuracy"], "not a requirement"),
         (["--require", "voice_accuracy >= 60"], "for 60 percent write 60%"),
         (["--max-missing", "5"], "--max-missing takes a share"),
         (["--require", "voice_accuracy > 0.5", "--condition", "zero/audio"], "it has task/audio"),
-        (["--require", "voice_accuracy > 0.5", "--junit", "/dev/null/x.xml"], "make its folder first"),
+        (["--require", "voice_accuracy > 0.5", "--junit", "/dev/null/x.xml"], "create it first"),
         (["--max-missing", "1"], "for 1 percent write 1%"),
         (["--require", "failures <= 1"], "for 1 percent write 1%"),
-        (["other"], "name that with --baseline RUN"),
+        (["other"], "name an earlier run with --baseline RUN"),
     ],
 )
 def test_wrong_words_are_clear_errors(

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from overtone.cli import main
-from tests.analysis.pairs import answers
 from tests.report.fake_run import make_run
+from tests.results.pairs import answers
 from tests.servers import OpenAIServer
 
 FIRST = [True] * 4 + [False] * 8
@@ -102,7 +102,7 @@ def test_a_row_with_too_few_scripts_has_no_p_value_beside_a_sentence_that_says_s
 def test_nothing_shared_and_unknown_names_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = answers(tmp_path / "a", FIRST), answers(tmp_path / "b", SECOND)
     assert main(["compare", str(a), str(b), "--condition", "zero/audio"]) == 2
-    assert "A was asked task/audio" in capsys.readouterr().err
+    assert "A has task/audio" in capsys.readouterr().err
     assert main(["compare", str(a), str(b), "--metric", "voice_acuracy"]) == 2
     assert "did you mean 'voice_accuracy'" in capsys.readouterr().err
     assert main(["compare", str(a), str(b), "--metric", "VOICE_ACCURACY"]) == 2

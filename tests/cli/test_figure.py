@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from bench.findings_runs import make_runs
-from overtone.analysis.measures import Estimate
 from overtone.arena.standings import Place, Standing, Standings
 from overtone.cli import main
-from tests.analysis.small import Maker
+from overtone.results.measures import Estimate
+from tests.results.small import Maker
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_a_picture_is_written_at_the_width_asked_for(
 
 def test_labels_stages_and_input_are_those_given(runs: list[str], tmp_path: Path) -> None:
     out = tmp_path / "x.svg"
-    flags = ["--label", "First <b>", "--label", "Second", "--stage", "words=0.4", "--input", "transcript"]
+    flags = ["--label", "First <b>", "--label", "Second", "--set", "funnel.words=0.4", "--input", "transcript"]
     assert main(["figure", "funnel", *runs, "-o", str(out), *flags]) == 0
     text = out.read_text()
     assert "First &lt;b&gt;" in text and "wer&lt;=0.4" in text and "/transcript/" in text
@@ -58,7 +58,7 @@ def test_print_formats_are_written(ending: str, runs: list[str], tmp_path: Path)
     ("words", "told"),
     [
         (["funel", "RUN", "-o", "x.svg"], "did you mean 'funnel'"),
-        (["RUN", "-o", "x.svg"], "name the picture before the runs"),
+        (["RUN", "-o", "x.svg"], "name the figure before the runs"),
         (["funnel", "RUN"], "-o funnel.svg"),
         (["funnel", "-o", "x.svg"], "name the runs"),
         (["funnel", "RUN", "-o", "x.gif"], "name a .svg, .pdf or .png file"),
@@ -67,11 +67,11 @@ def test_print_formats_are_written(ending: str, runs: list[str], tmp_path: Path)
         (["funnel", "RUN", "RUN", "-o", "x.svg"], "given twice"),
         (["funnel", "RUN", "-o", "x.svg", "--width", "5"], "70 to 1000 mm"),
         (["funnel", "RUN", "-o", "x.svg", "--width", "nan"], "70 to 1000 mm"),
-        (["funnel", "RUN", "-o", "x.svg", "--dpi", "300"], "--dpi is of .png"),
+        (["funnel", "RUN", "-o", "x.svg", "--dpi", "300"], "--dpi applies to .png"),
         (["funnel", "RUN", "-o", "x.svg", "--label", "a", "--label", "b"], "2 labels for 1 runs"),
-        (["funnel", "RUN", "-o", "x.svg", "--stage", "word=1"], "did you mean 'words'"),
+        (["funnel", "RUN", "-o", "x.svg", "--set", "funnel.word=1"], "did you mean 'words'"),
         (["arena", "RUN", "-o", "x.svg"], "--arena DIR"),
-        (["arena", "RUN", "-o", "x.svg", "--arena", "."], "holds no standings.json"),
+        (["arena", "RUN", "-o", "x.svg", "--arena", "."], "has no standings.json"),
     ],
 )
 def test_a_wrong_word_is_told_in_one_line(
@@ -116,4 +116,4 @@ def test_an_arena_is_drawn_from_its_folder_without_runs(tmp_path: Path, capsys: 
     assert "&lt;b&gt;" in out.read_text()
     (tmp_path / "standings.json").write_text("{}")
     assert main(["figure", "arena", "--arena", str(tmp_path), "-o", str(out)]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    assert "cannot read" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,7 +17,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from overtone import registry
 from overtone.cli import main
+from overtone.cli._main import command_parser
+from overtone.cli._plugins import leaves
 from overtone.runs.store import Store
 from overtone.schema import Option, Reply
 from tests.runs.test_store import filled, item
@@ -46,6 +50,19 @@ def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> No
     for command in ("run", "score", "report", "export", "plan", "data", "list", "setup", "case", "build", "demo"):
         assert main([command, "--help"]) == 0
         assert f"usage: overtone {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", registry.builtins("cli"))
+def test_help_ends_with_examples_that_the_command_accepts(name: str) -> None:
+    parser = command_parser(name)
+    examples = registry.find("cli", name).EXAMPLES
+    assert parser.format_help().endswith("".join(f"  {line}\n" for line in examples))
+    for leaf in leaves(parser):
+        assert "\n  overtone " in leaf.format_help().partition("\nexample")[2], leaf.prog
+    for line in examples:
+        program, command, *words = shlex.split(line)
+        assert (program, command) == ("overtone", name)
+        parser.parse_args(words)
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,7 +150,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(small: Path, tmp_path: Path)
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=30)
         assert child.returncode == 130, err
-        assert "the same command goes on where this ended" in out
+        assert "run the same command again to resume" in out
         assert "Traceback" not in err
         asked = server.count
         with Store.read(tmp_path / "run") as store:
@@ -153,7 +170,7 @@ def test_plan_asks_nothing_and_counts_what_is_left(
     assert server.count == before
     assert "requests     14 (" in shown
     assert "answered     4 before" in shown
-    assert "price not known" in shown
+    assert "price unknown" in shown
 
 
 def test_plan_gives_a_price_range_for_a_known_model(small: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from overtone.cli import main
-from tests.analysis.pairs import answers
+from tests.results.pairs import answers
 
 
 def test_a_difference_needs_so_many_scripts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,8 +29,8 @@ def test_a_difference_needs_so_many_scripts(tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "which benchmark?"),
-        (["--power", "0.9"], "give --detect"),
+        ([], "name a benchmark or a run file"),
+        (["--power", "0.9"], "add --detect X"),
         (["--detect", "3"], "from 0% to 100%"),
         (["--detect", "0"], "between 0 and 1"),
         (["--detect", "0.03", "--power", "2"], "--power lies between"),

@@ -113,7 +113,7 @@ def test_a_missing_data_folder_loses_nothing_and_the_same_command_goes_on_when_i
 def test_where_no_run_could_be_done_no_page_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = run_file(tmp_path, {"mmau": listening(tmp_path / "m")}, {"a": NOBODY, "b": NOBODY}, out=str(tmp_path / "r"))
     assert main(["run", str(path), "-q", "--report", str(tmp_path / "all.html")]) == 2
-    assert "no report: none of the runs could be done" in capsys.readouterr().err
+    assert "no report written, because all runs failed" in capsys.readouterr().err
     assert not (tmp_path / "all.html").exists()
 
 
@@ -122,7 +122,7 @@ def test_where_no_run_could_be_done_no_page_is_written(tmp_path: Path, capsys: p
     [
         ("pages.html", "pages.html is a folder; give the report a file name"),
         ("m/mmau-test-mini.json/all.html", "all.html could not be written"),
-        ("all.txt", "is no HTML file; name one, e.g. report.html"),
+        ("all.txt", "is not an HTML file; name one, e.g. report.html"),
         ("mine.html", "is no report of Overtone's"),
     ],
 )

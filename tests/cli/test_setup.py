@@ -32,6 +32,12 @@ def test_a_second_call_does_nothing_and_says_so(capsys: pytest.CaptureFixture[st
     assert "nothing to do" in capsys.readouterr().out
 
 
+@pytest.mark.local
+@pytest.mark.parametrize("part", setup.PARTS, ids=lambda part: part.distribution)
+def test_the_proof_of_an_installed_part_holds(part: setup.Part) -> None:
+    exec(part.proof, {})
+
+
 def test_without_pip_the_uv_command_is_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from bench.findings_runs import make_runs
-from overtone.analysis.findings import FINDINGS
-from overtone.analysis.reading import open_run
 from overtone.cli import main
-from overtone.report.results import RESULTS, result_tables
-from overtone.report.table import Cell, Line, PartTable
-from overtone.report.where import Under
-from overtone.report.written import make_console, to_terminal
+from overtone.display.table import Cell, Line, PartTable
+from overtone.findings.lookup import known_findings
+from overtone.report.case_links import Under
+from overtone.report.score_tables import RESULTS, result_tables
+from overtone.report.table_formats import make_console, to_terminal
+from overtone.results.load import open_run
 from overtone.schema import Score
-from tests.analysis.small import Maker, item
 from tests.report.fake_run import make_run
+from tests.results.small import Maker, item
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +35,11 @@ def out(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
 
 def test_without_a_name_all_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     lines = out(capsys).splitlines()
-    assert [line.split()[0] for line in lines] == [*FINDINGS, *RESULTS, "published-levels"]
+    assert [line.split()[0] for line in lines] == [*known_findings(), *RESULTS, "published-levels"]
     assert all(len(line.split()) > 3 for line in lines)
 
 
-@pytest.mark.parametrize("name", FINDINGS)
+@pytest.mark.parametrize("name", known_findings())
 @pytest.mark.parametrize("form", ["table", "markdown", "latex", "csv"])
 def test_every_finding_is_a_table_in_every_format(
     name: str, form: str, runs: list[str], capsys: pytest.CaptureFixture[str]
@@ -142,14 +142,14 @@ def test_breakdowns_are_chosen(runs: list[str], capsys: pytest.CaptureFixture[st
     ("words", "says"),
     [
         (["funel"], "did you mean 'funnel'"),
-        (["funnel"], "is made of runs: overtone table funnel RUN"),
-        (["published-levels", "RUN"], "is of the paper alone"),
+        (["funnel"], "needs runs: overtone table funnel RUN"),
+        (["published-levels", "RUN"], "covers published results only"),
         (["funnel", "nowhere"], "nowhere"),
         (["funnel", "RUN", "RUN"], "given twice"),
         (["funnel", "RUN", "-o", "FOLDER"], "is a folder"),
         (["funnel", "RUN", "-o", "table.docx"], "name a file that ends in .md, .tex, .csv, .txt"),
-        (["funnel", "RUN", "-o", "table.md", "--format", "csv"], "the ending is that of markdown"),
-        (["funnel", "RUN", "--stage", "used=9"], "from 1 to 5"),
+        (["funnel", "RUN", "-o", "table.md", "--format", "csv"], "the file name ends like markdown"),
+        (["funnel", "RUN", "--set", "funnel.used=9"], "from 1 to 5"),
         (["RUN"], "name the table before the runs"),
         (["results", "RUN", "--by", "cue"], "has no breakdown"),
     ],

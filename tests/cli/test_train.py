@@ -21,7 +21,7 @@ REFUSED += [("echat", "text", flag, value) for flag, value in OF_TEXT.items()]
 @pytest.mark.parametrize(("what", "whose", "flag", "value"), REFUSED)
 def test_a_flag_of_the_other_kind_is_refused_and_not_ignored(what, whose, flag, value, tmp_path, capsys) -> None:
     assert main(["train", what, "--data", "x", "--out", str(tmp_path / "out"), flag, *filter(None, [value])]) == 2
-    assert capsys.readouterr().err == f"overtone: {flag} is of {whose}; leave it out for {what!r}\n"
+    assert capsys.readouterr().err == f"overtone: {flag} applies to {whose} only; remove it for {what!r}\n"
     assert not (tmp_path / "out").exists()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from overtone import registry, trust
+from overtone import registry, trusted_files
 from overtone.cli import main
 from overtone.errors import UsageError
 from overtone.models import worker
@@ -58,9 +58,6 @@ class Download:
 
 @pytest.fixture
 def download(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Download:
-    monkeypatch.setattr(registry, "_plugins", {room: {} for room in registry.ROOMS})
-    monkeypatch.setattr(registry, "_environment_seen", "")
-    monkeypatch.delenv("OVERTONE_PLUGINS", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     found = Download(tmp_path / "home" / "download", small)
     monkeypatch.chdir(found.folder)
@@ -184,13 +181,13 @@ def test_a_run_file_without_code_and_keys_needs_no_trust(download: Download, cap
     download.write('[[model]]\nspec = "cascade"\n')
     assert main(["trust", "run.toml"]) == 0
     assert "needs no trust" in capsys.readouterr().out
-    assert trust.read() == {}
+    assert trusted_files.read() == {}
     assert main(["plan", "run.toml"]) == 0
 
 
 def test_trust_is_listed_and_removed(download: Download, tmp_path: Path, capsys: Capture) -> None:
     assert main(["trust", "--list"]) == 0
-    assert "no file is trusted" in capsys.readouterr().out
+    assert "no trusted files" in capsys.readouterr().out
     assert main(["trust", "run.toml"]) == 0
     capsys.readouterr()
     for change, state in ((None, "unchanged"), ("# more", "changed"), ("", "missing")):
@@ -202,7 +199,7 @@ def test_trust_is_listed_and_removed(download: Download, tmp_path: Path, capsys:
         assert capsys.readouterr().out.split() == [state, str(download.file)]
     download.file.unlink()
     assert main(["trust", "--remove", "run.toml"]) == 0, "also where the file is gone"
-    assert trust.read() == {}
+    assert trusted_files.read() == {}
     assert main(["trust", "--remove", "run.toml"]) == 2
     for words in ([], ["--list", "run.toml"], ["marked.py"]):
         assert main(["trust", *words]) == 2
@@ -210,12 +207,12 @@ def test_trust_is_listed_and_removed(download: Download, tmp_path: Path, capsys:
 
 def test_the_list_is_the_users_own(download: Download, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     assert main(["trust", "run.toml"]) == 0
-    assert trust.list_path().stat().st_mode & 0o777 == 0o600
+    assert trusted_files.list_path().stat().st_mode & 0o777 == 0o600
     monkeypatch.setenv("XDG_CONFIG_HOME", "config")  # relative: a download could bring its own
-    assert trust.list_path() == Path.home() / ".config/overtone/trusted.json"
+    assert trusted_files.list_path() == Path.home() / ".config/overtone/trusted.json"
     monkeypatch.setenv("XDG_CONFIG_HOME", str(download.folder))
     (download.folder / "overtone").mkdir()
-    trust.list_path().write_text("{broken")
+    trusted_files.list_path().write_text("{broken")
     assert main(["plan", "run.toml"]) == 2 and not download.ran
     assert "cannot be read" in capsys.readouterr().err
 
@@ -290,3 +287,17 @@ def test_what_the_user_names_and_what_stays_on_this_machine_needs_no_trust(
     download.write(f'[run]\nout = "{inside}"\n[[model]]\nspec = "openai:x?base_url=http://127.0.0.1:9/v1"\n')
     assert main(["plan", str(download.file)]) == 0
     assert "not trusted" not in capsys.readouterr().out
+
+
+def test_a_rubric_is_a_plug_in_of_a_trusted_run_file(download: Download, capsys: Capture) -> None:
+    rubric = download.folder / "kindness.toml"
+    rubric.write_text(registry.find_rubric("implicit").read_text())
+    judge = '[[judge]]\nspec = "openai:x?base_url=http://127.0.0.1:9/v1&rubrics=kindness"\n'
+    download.write(f'[run]\nplugins = ["kindness.toml"]\n[[model]]\nspec = "cascade"\n{judge}')
+    assert main(["plan", "run.toml"]) == 2
+    assert "use plug-in kindness.toml" in capsys.readouterr().err
+    assert main(["trust", "run.toml"]) == 0
+    assert main(["plan", "run.toml"]) == 0
+    assert "(kindness)" in capsys.readouterr().out
+    rubric.write_text(rubric.read_text() + "# changed\n")
+    assert main(["plan", "run.toml"]) == 2

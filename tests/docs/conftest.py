@@ -1,4 +1,4 @@
-"""Plug-ins that a test takes in are gone after it; the clips of the worked examples."""
+"""The clips of the worked examples."""
 
 from __future__ import annotations
 
@@ -8,18 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overtone import registry
 from overtone.audio import encode_wav
 from tests.conftest import REPOSITORY
 
 EXAMPLES = REPOSITORY / "examples"
-
-
-@pytest.fixture(autouse=True)
-def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_plugins", {room: {} for room in registry.ROOMS})
-    monkeypatch.setattr(registry, "_environment_seen", "")
-    monkeypatch.delenv("OVERTONE_PLUGINS", raising=False)
 
 
 @pytest.fixture

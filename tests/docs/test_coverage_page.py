@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from overtone import registry
-from overtone.analysis.suites import suite_of
+from overtone.results.headline import suite_of
 from scripts.coverage_page import FOLDER, page
 
 

@@ -15,17 +15,19 @@ from typing import Any
 import pytest
 
 from overtone import registry
+from overtone.benchmarks import Selection, selected
+from overtone.build.manifest import read_manifest
 from overtone.cli import main
 from overtone.errors import DataError, UsageError
 from overtone.metrics import Answered
 from overtone.runs.store import Store
 from overtone.schema import Item, Key, Score
+from overtone.scoring import check
 from overtone.spec import parse_spec
 from tests.conftest import REPOSITORY
 from tests.docs.conftest import EXAMPLES
 from tests.docs.markdown import blocks
 
-LEVELS, STYLES = frozenset({1, 2, 3}), frozenset({"target", "alternative", "neutral"})
 ALL = os.pathsep.join(str(EXAMPLES / name) for name in ("my_benchmark.py", "my_model.py", "my_metric.py"))
 
 
@@ -162,17 +164,53 @@ def edited(clips: Path, row: str, **cells: str) -> Path:
 
 def test_the_benchmark_guesses_nothing_and_says_what_it_leaves_out(clips: Path) -> None:
     load = plugin("benchmarks", "my_benchmark").load
-    table = load(edited(clips, "rain-1", answer="Hail", cue="drizzle"))
-    items = {item.id: item for item in table.items(LEVELS, STYLES, "target")}
+    table = load(edited(clips, "rain-1", answer="Hail"))
+    items = {item.id: item for item in table.items(Selection())}
     assert items["my-benchmark/choose/rain-1"].gold == ""
-    assert items["my-benchmark/choose/rain-1"].cue == ""
     assert any("none of the options" in line for line in table.warnings)
-    assert any("'drizzle' is no cue" in line for line in table.warnings)
     (clips / "late.wav").unlink()
     table = load(clips)
-    assert {i.case for i in table.items(LEVELS, STYLES, "target")} == {"mine/outside/target"}
+    assert {i.case for i in table.items(Selection())} == {"rain-1"}
     assert sum("does not exist" in line for line in table.warnings) == 2
-    assert list(table.items(LEVELS, frozenset({"neutral"}), "target")) == []
+
+
+def test_a_benchmark_without_levels_and_styles_is_selected_by_its_tasks(clips: Path) -> None:
+    table = plugin("benchmarks", "my_benchmark").load(clips)
+    tasks = {level: {i.task for i in selected(table, Selection(levels=frozenset({level})))} for level in (1, 2, 3)}
+    assert tasks == {1: {"transcribe", "choose"}, 2: set(), 3: {"converse"}}
+    assert len(list(selected(table, Selection(styles=frozenset({"neutral"}))))) == 7
+
+
+def test_the_benchmark_has_a_headline_table_and_a_metric_that_is_its_own(
+    clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, mine = str(tmp_path / "run"), str(EXAMPLES / "my_benchmark.py")
+    model = f"{EXAMPLES / 'my_model.py'}:first"
+    assert main(["run", mine, "--data", str(clips), "--model", model, "--out", run]) == 0
+    assert re.search(r"Accuracy.*Exact.*WER", capsys.readouterr().out)
+    with Store.read(Path(run)) as store:
+        assert [s.value for s in scores(store, "exact").values()] == [0.0, 0.0, 0.0], "a letter is not the text"
+    assert main(["table", "headline", run, "--plugin", mine]) == 0
+    assert re.search(r"66\.7.*0\.0.*100\.0", capsys.readouterr().out)
+    assert "exact" not in registry.listing("metrics")
+
+
+@pytest.mark.local
+def test_a_set_is_built_with_the_voice_by_several_processes(tmp_path: Path) -> None:
+    voice = f"{EXAMPLES / 'my_voice.py'}?high=300"
+    words = ["build", "open", "--voice", voice, "--only", "rain", "--per-cue", "1", "--no-gates", "--jobs", "2"]
+    assert main([*words, "--out", str(tmp_path / "set")]) == 0
+    voices = {one.source for one in read_manifest(tmp_path / "set").ingredients if one.what == "voice"}
+    assert voices == {"my-voice 1 (110, 300 Hz)"}
+    assert main([*words[:3], "my-voice?hihg=3", *words[4:], "--out", str(tmp_path / "x")]) == 2
+
+
+def test_the_rubric_is_asked_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    rubric = str(EXAMPLES / "my_rubric.toml")
+    assert main(["judge", "show", "my-rubric", "--plugin", rubric]) == 0
+    assert "Could the same be said in fewer words?" in capsys.readouterr().out
+    (judge,) = check((), [parse_spec("openai:x?base_url=http://127.0.0.1:9/v1&rubrics=my-rubric")])
+    assert judge.rubrics == ("my-rubric",)
 
 
 @pytest.mark.parametrize(
@@ -180,13 +218,13 @@ def test_the_benchmark_guesses_nothing_and_says_what_it_leaves_out(clips: Path) 
     [
         ({"file": "../outside.wav"}, "leaves its folder"),
         ({"file": "/etc/passwd"}, "absolute path"),
-        ({"id": "tired-2"}, "an id of its own"),
+        ({"id": "tired-2"}, "an id that no other row has"),
     ],
 )
 def test_a_table_that_is_wrong_or_hostile_is_refused(clips: Path, cells: dict[str, str], complaint: str) -> None:
     load = plugin("benchmarks", "my_benchmark").load
     with pytest.raises(DataError, match=complaint):
-        list(load(edited(clips, "tired-1", **cells)).items(LEVELS, STYLES, "target"))
+        list(load(edited(clips, "tired-1", **cells)).items(Selection()))
 
 
 @pytest.mark.parametrize(
@@ -217,7 +255,7 @@ def test_two_plug_ins_of_one_name_in_a_run_file_are_refused(
     (tmp_path / "run.toml").write_text('[run]\nplugins = ["a/my_metric.py", "b/my_metric.py"]\n')
     monkeypatch.chdir(tmp_path)
     assert main(["run", "run.toml", "--trust"]) == 2
-    assert "two plug-ins are called 'my_metric'" in capsys.readouterr().err
+    assert "two plug-ins are called 'my-metric'" in capsys.readouterr().err
 
 
 def test_the_python_and_sql_of_the_page_on_runs_do_what_it_says(clips: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from overtone import registry
+from overtone.cli._main import command_parser
 from overtone.errors import ModelFailure
 from overtone.runs.settings import Settings, read_run_file
 from tests.conftest import REPOSITORY
@@ -21,7 +21,7 @@ from tests.metrics.refresh import SIGNATURES
 
 DOCS = sorted((REPOSITORY / "docs").rglob("*.md"))
 PAGES = [*DOCS, *(REPOSITORY / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md"))]
-SHOWN = [EXAMPLES / name for name in ("clips.csv", "my_benchmark.py", "my_model.py", "my_metric.py")]
+SHOWN = [EXAMPLES / "clips.csv", *sorted(EXAMPLES.glob("my_*.*"))]
 
 
 def named(path: Path) -> str:
@@ -100,12 +100,6 @@ def commands(block: Block) -> Iterator[list[str]]:
                 yield shlex.split(part[match.end() :], comments=True)
 
 
-def parser_of(command: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"overtone {command}", allow_abbrev=False, exit_on_error=False)
-    registry.find("cli", command).add(parser)
-    return parser
-
-
 def flags_of(parser: argparse.ArgumentParser) -> set[str]:
     found = set(parser._option_string_actions)
     for action in parser._actions:
@@ -123,7 +117,7 @@ def test_every_command_line_parses(page: Path, capsys: pytest.CaptureFixture[str
             if words and words[0] in ("--help", "--version"):
                 continue
             try:
-                parser_of(words[0]).parse_args(words[1:])
+                command_parser(words[0]).parse_args(words[1:])
             except (SystemExit, argparse.ArgumentError) as error:
                 if "--help" not in words:
                     pytest.fail(f"{named(page)}: overtone {shlex.join(words)}: {error} {capsys.readouterr().err}")
@@ -137,7 +131,7 @@ def test_every_command_in_a_sentence_exists_with_its_flags(page: Path) -> None:
         words = span.split()[1:]
         if words[0].startswith("-") or words[0] in ("COMMAND", "…"):
             continue
-        known = flags_of(parser_of(words[0]))
+        known = flags_of(command_parser(words[0]))
         unknown = [word for word in words if re.match(r"--?[a-z]", word) and word not in known]
         assert not unknown, f"{named(page)}: `{span}` has {unknown}"
 
@@ -146,7 +140,7 @@ def test_a_command_that_does_not_exist_would_be_noticed() -> None:
     block = Block("sh", "$ OVERTONE_LIMIT=3 overtone run x.toml | head\nls\novertone report RUN -o f.html  # a file\n")
     assert list(commands(block)) == [["run", "x.toml"], ["report", "RUN", "-o", "f.html"]]
     with pytest.raises(SystemExit):
-        parser_of("report").parse_args(["--emblazon", "RUN"])
+        command_parser("report").parse_args(["--emblazon", "RUN"])
 
 
 # ── tables ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from overtone.embedded import present
+
 WORKER = Path(os.environ.get("OVERTONE_MEASURES", Path(__file__).parents[2] / ".venv-worker"))
 BORROWED = WORKER / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
 
-if importlib.util.find_spec("torch") is None and BORROWED.is_dir():
+if not present("torch") and BORROWED.is_dir():
     sys.path.append(str(BORROWED))  # behind our own packages
-if importlib.util.find_spec("torch") is not None:
+if present("torch"):
     import torch
 
     torch.set_num_threads(1)

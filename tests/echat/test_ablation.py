@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from experiments.echat import ablation, real_pack
+from experiments.echat.ablation import Run, Settings
 from overtone.audio import encode_wav
 from overtone.cli import main
 from overtone.echat.data.containers import Pack
 from overtone.echat.data.labels import Labels
-from overtone.echat.exam import predictions
-from overtone.echat.exam.evaluate import replies
+from overtone.echat.exam import answer_file
+from overtone.echat.exam.ask_checkpoint import replies
 from overtone.errors import UsageError
-from scripts import ablation, real_pack
-from scripts.ablation import Run, Settings
 from tests.echat.toys import make_pack
 
 
@@ -35,7 +35,12 @@ def test_the_command_at_its_head_is_the_one_of_the_results_page() -> None:
     page = (Path(__file__).parents[2] / "docs" / "echat-results.md").read_text()
 
     def command(text: str) -> list[str]:
-        return text[text.index("python -m scripts.ablation") :].partition("overtone")[0].replace("\\", " ").split()
+        return (
+            text[text.index("python -m experiments.echat.ablation") :]
+            .partition("overtone")[0]
+            .replace("\\", " ")
+            .split()
+        )
 
     assert command(ablation.__doc__ or "") == command(page)
     for line in (ablation.__doc__ or "").splitlines():
@@ -63,7 +68,7 @@ def test_a_run_is_trained_asked_and_never_done_twice(settings: Settings, monkeyp
     bundle = settings.out / "all.tar"
     runs = ablation.planned(["no-understanding"], [1])
     assert [result.how for result in ablation.go(runs, settings, bundle)] == ["done"]
-    head, rows = predictions.read(settings.out / "no-understanding-1.jsonl.gz")
+    head, rows = answer_file.read(settings.out / "no-understanding-1.jsonl.gz")
     assert (head.arm, head.seed, head.notes["ablate"]) == ("no-understanding", 1, ["understanding"])
     assert len(rows) == 2 and all(row.named for row in rows)
     assert not (settings.out / "runs" / "no-understanding-1").exists()

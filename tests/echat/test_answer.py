@@ -17,14 +17,14 @@ from overtone.echat.net import checkpoint, config
 from overtone.echat.net.decode import Sampling
 from overtone.echat.speech import open_tokens
 from overtone.echat.speech.units import say
-from overtone.echat.talk.aloud import RATE, Aloud
-from overtone.echat.talk.answer import Answerer, TooLong, _Reading, open_answerer
+from overtone.echat.talk.answer import Answerer, TooLong, _TextStream, open_answerer
 from overtone.echat.talk.dialogue import Asked, Message, read, to_wave
-from overtone.echat.talk.manner import Manner, Trained, manner_of, trained
+from overtone.echat.talk.reply_settings import ReplySettings, Trained, reply_settings, trained
+from overtone.echat.talk.streaming_speech import RATE, StreamingSpeech
 from overtone.errors import AudioError, UsageError
 
 pytestmark = pytest.mark.local
-SHORT = Manner(max_text=24, max_speech=40, think="", speech=Sampling(1.0, 50))
+SHORT = ReplySettings(max_text=24, max_speech=40, think="", speech=Sampling(1.0, 50))
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def user(*parts: Any) -> Message:
 
 def prompt(answerer: Answerer, asked: Asked, **more: Any) -> str:
     """What the model reads, with | for a clip."""
-    ids = answerer.lay(asked, **more).sequence.ids
+    ids = answerer.lay_out(asked, **more).sequence.ids
     text = "".join("|" if i == -2 else chr(i) if i < 256 else "" for i in ids)
     return text.encode("latin-1").decode()
 
@@ -72,7 +72,7 @@ def test_text_beside_a_sound_of_a_conversation_is_read(answerer: Answerer) -> No
 def test_the_last_five_turns_are_heard_with_their_sound(answerer: Answerer) -> None:
     turns = [m for n in range(7) for m in (user(noise(0.3, n)), Message("assistant", (f"reply {n}", (n, n, n))))]
     asked = Asked((*turns, user(noise(0.4))), speech=True, task="converse")
-    laid = answerer.lay(asked)
+    laid = answerer.lay_out(asked)
     assert [len(wave) for wave in laid.waves] == [4800] * 5 + [6400]
     assert np.array_equal(laid.waves[0], noise(0.3, 2))
     codes = [i - answerer.tok.vocab for i in laid.sequence.ids if answerer.tok.vocab <= i < answerer.tok.edge]
@@ -84,16 +84,16 @@ def test_an_earlier_reply_that_is_given_as_sound_is_heard_as_codes(answerer: Ans
     sound, rate = say("Good morning.")
     wave = np.interp(np.arange(0, len(sound), rate / 16_000), np.arange(len(sound)), sound).astype(np.float32)
     asked = Asked((user("Hello"), Message("assistant", ("Good morning.", wave)), user(noise(0.3))), speech=True)
-    codes = [i for i in answerer.lay(asked).sequence.ids if answerer.tok.vocab <= i < answerer.tok.edge]
+    codes = [i for i in answerer.lay_out(asked).sequence.ids if answerer.tok.vocab <= i < answerer.tok.edge]
     assert len(codes) == len(open_tokens("units").encode(wave, 16_000)) > 10
 
 
 def test_a_foreign_system_prompt_is_told_or_used(answerer: Answerer, tiny: Path) -> None:
     asked = Asked((Message("system", ("Be brief.",)), user(noise(0.3))))
     assert "Be brief." not in prompt(answerer, asked)
-    assert any("system prompt was not read" in note for note in answerer.lay(asked).notes)
-    given = open_answerer(tiny, Manner(system="given"), device="cpu")
-    assert prompt(given, asked).startswith("system\nBe brief.") and not given.lay(asked).notes
+    assert any("system prompt was ignored" in note for note in answerer.lay_out(asked).notes)
+    given = open_answerer(tiny, ReplySettings(system="given"), device="cpu")
+    assert prompt(given, asked).startswith("system\nBe brief.") and not given.lay_out(asked).notes
 
 
 def test_many_are_answered_as_each_alone(answerer: Answerer) -> None:
@@ -113,7 +113,7 @@ def test_many_are_answered_as_each_alone(answerer: Answerer) -> None:
 
 
 def test_thoughts_follow_the_training(tiny: Path) -> None:
-    found = open_answerer(tiny, Manner(max_text=30), device="cpu")
+    found = open_answerer(tiny, ReplySettings(max_text=30), device="cpu")
     assert found.think == "label" and not found.interleave
     answer = found.answer([Asked((user(noise(0.5)),))])[0]
     assert answer.thought.startswith("<think>User's words:")
@@ -133,8 +133,8 @@ def test_a_thought_is_taken_off_the_text(answerer: Answerer) -> None:
         "Predicted reply emotion: <JOYFUL><think end>"
     )
     text = f"{thought}<JOYFUL>How nice!"
-    laid = answerer.lay(Asked((user(noise(0.3)),)))
-    found = answerer._answer(laid, answerer._said(answerer.tok.encode(text), (1, 2, 3)))
+    laid = answerer.lay_out(Asked((user(noise(0.3)),)))
+    found = answerer._answer(laid, answerer._decoded(answerer.tok.encode(text), (1, 2, 3)))
     assert (found.text, found.thought, found.emotion) == ("How nice!", thought, "joyful")
 
 
@@ -157,7 +157,7 @@ def test_text_comes_in_pieces_without_thought_and_tag(
 
 
 def streamed(answerer: Answerer, ids: list[int], thinks: bool, chat: bool = True) -> tuple[str, str]:
-    reading = _Reading(answerer.tok, thinks, chat)
+    reading = _TextStream(answerer.tok, thinks, chat)
     pieces = [piece for token in ids for piece in reading.more(token)] + list(reading.rest())
     return "".join(piece.thought for piece in pieces), "".join(piece.text for piece in pieces)
 
@@ -179,11 +179,11 @@ def test_what_is_streamed_is_the_whole_answer(start: str, bits: list[str], think
     """Byte by byte, so that marks, tags and characters come in parts."""
     answerer = reader()
     ids = answerer.tok.encode(start + "".join(bits))
-    laid = answerer.lay(Asked((user("Hello"),)))
+    laid = answerer.lay_out(Asked((user("Hello"),)))
     for chat in (True, False):
         how = msgspec.structs.replace(laid.how, thinks=thinks)
         prompt = msgspec.structs.replace(laid, how=how, chat=chat)
-        whole = answerer._answer(prompt, answerer._said(ids, ()))
+        whole = answerer._answer(prompt, answerer._decoded(ids, ()))
         assert streamed(answerer, ids, thinks, chat) == (whole.thought, whole.text)
 
 
@@ -212,7 +212,7 @@ def test_a_thought_that_is_not_as_it_should_be_is_kept_apart_from_the_reply(
 
 
 def test_streaming_gives_sound_after_eighteen_codes(tiny: Path) -> None:
-    found = open_answerer(tiny, Manner(max_text=14, max_speech=60, think="", interleave=True), device="cpu")
+    found = open_answerer(tiny, ReplySettings(max_text=14, max_speech=60, think="", interleave=True), device="cpu")
     pieces = list(found.stream(Asked((user(noise(0.5)),), speech=True, seed=1)))
     whole = pieces[-1].whole
     assert whole is not None and whole.sound is None
@@ -235,7 +235,7 @@ def test_sound_in_pieces_has_no_clicks_and_the_same_length_and_level(emotion: st
     tokens = open_tokens("units")
     codes = tokens.encode(*say("I am sorry to hear that; would you like to tell me more about it?", emotion)).tolist()
     whole, _ = tokens.decode(np.array(codes), emotion)
-    aloud = Aloud(tokens, emotion)
+    aloud = StreamingSpeech(tokens, emotion)
     pieces = [aloud.more(codes[at : at + 18]) for at in range(0, len(codes), 18)] + [aloud.rest()]
     sound = np.concatenate(pieces)
     assert len(sound) == len(whole)
@@ -260,7 +260,7 @@ def test_sound_of_another_rate_is_given_at_ours() -> None:
             at = np.arange(len(tokens) * 882) / 22_050
             return (0.1 * np.sin(2 * np.pi * 200 * at)).astype(np.float32), 22_050
 
-    aloud = Aloud(Tones())
+    aloud = StreamingSpeech(Tones())
     sound = np.concatenate([aloud.more([1] * 18), aloud.more([1] * 18), aloud.rest()])
     assert len(sound) == pytest.approx(36 * RATE // 25, abs=2)
     assert np.abs(np.diff(sound)).max() < 0.1 * 2 * np.pi * 200 / RATE * 1.2
@@ -273,12 +273,12 @@ def test_messages_become_turns() -> None:
     joined = read((user("one", noise(0.2)), user(noise(0.3), "two")), 30.0, none).turns
     assert len(joined) == 1 and joined[0].text == "one\ntwo"
     assert joined[0].wave is not None and len(joined[0].wave) == 16_000  # half a second between
-    with pytest.raises(UsageError, match="must be the user's"):
+    with pytest.raises(UsageError, match="must be from the user"):
         read((user("one"), Message("assistant", ("two",))), 30.0, none)
-    with pytest.raises(UsageError, match="neither text nor sound"):
+    with pytest.raises(UsageError, match="neither text nor audio"):
         read((user(),), 30.0, none)
     cut = read((user(noise(2.0)),), 1.5, none)
-    assert cut.notes == ["a sound of 2.0 s was heard for 1.5 s"]
+    assert cut.notes == ["only the first 1.5 s of 2.0 s of audio were used"]
 
 
 def test_what_cannot_be_heard_or_read_is_refused(answerer: Answerer) -> None:
@@ -288,29 +288,29 @@ def test_what_cannot_be_heard_or_read_is_refused(answerer: Answerer) -> None:
         from overtone.audio import encode_wav
 
         to_wave(encode_wav(noise(0.02), 16_000))
-    with pytest.raises(TooLong, match="positions are asked"):
+    with pytest.raises(TooLong, match="positions, but at most"):
         answerer.answer([Asked((user("x" * 5000, noise(0.3)),))])
     assert answerer.answer([Asked((user(noise(0.06)),))])[0].finish  # shorter than the encoder likes, but a sound
 
 
 def test_who_allows_more_tokens_than_the_model_has_positions_gets_what_fits(answerer: Answerer) -> None:
-    laid = answerer.lay(Asked((user(noise(0.3)),), max_text=100_000))
+    laid = answerer.lay_out(Asked((user(noise(0.3)),), max_text=100_000))
     assert laid.heard + laid.how.max_text == answerer.config.model.lm.context
-    assert answerer.lay(Asked((user(noise(0.3)),), max_text=7)).how.max_text == 7
+    assert answerer.lay_out(Asked((user(noise(0.3)),), max_text=7)).how.max_text == 7
 
 
 def test_limits_that_leave_no_room_for_a_spoken_message_are_told(tiny: Path) -> None:
     for seconds in (155, 140):  # with 220 tokens of text and 30 s of sound
         with pytest.raises(UsageError, match="4096 positions, not enough for 220 tokens of text and 3"):
-            open_answerer(tiny, manner_of({"max_speech": seconds}), device="cpu")
-    most = open_answerer(tiny, manner_of({"max_speech": 130}), device="cpu")
-    assert most.lay(Asked((user(noise(30)),), speech=True)).how.max_text == 220
+            open_answerer(tiny, reply_settings({"max_speech": seconds}), device="cpu")
+    most = open_answerer(tiny, reply_settings({"max_speech": 130}), device="cpu")
+    assert most.lay_out(Asked((user(noise(30)),), speech=True)).how.max_text == 220
 
 
 def test_a_manner_is_read_from_keys() -> None:
-    made = manner_of({"think": "none", "temperature": 0.5, "max_tokens": 9, "max_speech": 2.0, "system": "given"})
-    assert made == Manner("", None, "given", Sampling(0.5), Manner().speech, 9, 50)
-    assert manner_of({}) == Manner()
+    made = reply_settings({"think": "none", "temperature": 0.5, "max_tokens": 9, "max_speech": 2.0, "system": "given"})
+    assert made == ReplySettings("", None, "given", Sampling(0.5), ReplySettings().speech, 9, 50)
+    assert reply_settings({}) == ReplySettings()
 
 
 def test_a_device_that_is_not_there_is_told(tiny: Path) -> None:

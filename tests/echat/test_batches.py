@@ -10,8 +10,8 @@ import torch
 
 from overtone.echat.data import layout
 from overtone.echat.data.containers import Pack, PackWriter
+from overtone.echat.data.exchange_records import Record
 from overtone.echat.data.layout import AUDIO, Sequence
-from overtone.echat.data.records import Record
 from overtone.echat.learn.batches import SLOT, Clips, augment_wave, collate, mel_augmenter, widen
 from overtone.echat.learn.stages import Augment
 

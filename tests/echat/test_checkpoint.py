@@ -14,8 +14,8 @@ import msgspec
 import pytest
 import torch
 
-from overtone.echat.learn import launch
-from overtone.echat.learn.recipe import finish
+from overtone.echat.learn import distributed
+from overtone.echat.learn.run_stages import finish
 from overtone.echat.net import checkpoint, config
 from overtone.echat.net.backbone import build
 from overtone.echat.net.config import Config
@@ -99,9 +99,11 @@ def test_a_language_model_of_another_family_is_itself_again_when_its_source_is_g
     for weight in model.parameters():  # in memory of its own: where a file's bytes lie, sums are rounded otherwise
         weight.data = weight.data + 0.01 * torch.randn(weight.shape)
     shutil.rmtree(tmp_path / "source")
-    monkeypatch.setattr(launch, "whole_state", lambda model, world: dict(model.state_dict()))  # as if it was gathered
-    monkeypatch.setattr(launch.World, "wait", lambda world: None)
-    finish(model, made, tmp_path, launch.World(0, processes, torch.device("cpu")), {})
+    monkeypatch.setattr(
+        distributed, "whole_state", lambda model, world: dict(model.state_dict())
+    )  # as if it was gathered
+    monkeypatch.setattr(distributed.World, "wait", lambda world: None)
+    finish(model, made, tmp_path, distributed.World(0, processes, torch.device("cpu")), {})
     again, _ = checkpoint.load(tmp_path / "model")
     assert same(model, again) and torch.equal(logits(again), logits(model))
     assert str(tmp_path) not in str(checkpoint.index(tmp_path / "model").lm)
@@ -135,17 +137,17 @@ def test_two_tables_stay_two_where_a_source_says_that_they_are_one(tmp_path: Pat
     again, _ = checkpoint.load(tmp_path / "one")
     assert same(model, again) and torch.allclose(logits(again), logits(model), atol=1e-5)
     assert again.lm.lm_head.weight is not again.lm.get_input_embeddings().weight
-    with pytest.raises(DataError, match=r"does not fit the configured model: lm_head\.weight is tied there"):
+    with pytest.raises(DataError, match=r"does not fit the configured model, where lm_head\.weight is tied"):
         checkpoint.load_parts(small.model(), tmp_path / "one", ("lm",))
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (None, "tells of no language model that can be built here: no family of models is named"),
-        ({"model_type": "rune"}, "tells of no language model that can be built here: Unrecognized model"),
-        ({"hidden_size": "wide"}, "tells of no language model that can be built here"),
-        ({"vocab_size": 300}, "a language model of other sizes than its configuration"),
+        (None, "its language model cannot be built here: model_type is missing"),
+        ({"model_type": "rune"}, "its language model cannot be built here: Unrecognized model"),
+        ({"hidden_size": "wide"}, "its language model cannot be built here"),
+        ({"vocab_size": 300}, "the sizes of its language model differ from its configuration"),
         ({"num_hidden_layers": 3}, r"lm\.safetensors: does not fit the configured model"),
     ],
 )
@@ -193,9 +195,9 @@ def test_a_stage_starts_from_some_parts_of_another(tmp_path: Path) -> None:
     checkpoint.save(old, tmp_path / "one", WHOLE, parts=("encoder", "adapter"))
     checkpoint.load_parts(new, tmp_path / "one", ("encoder",))
     assert same(old.encoder, new.encoder) and not same(old.adapter, new.adapter) and not same(old.lm, new.lm)
-    with pytest.raises(DataError, match=r"holds no 'lm' \(it has encoder, adapter\)"):
+    with pytest.raises(DataError, match=r"no part 'lm'; it has encoder, adapter"):
         checkpoint.load_parts(new, tmp_path / "one", ("lm",))
-    with pytest.raises(DataError, match="holds no 'speech', whose weights come from nowhere else"):
+    with pytest.raises(DataError, match="part 'speech' is missing, and it has no other source"):
         checkpoint.load(tmp_path / "one")
 
 
@@ -210,9 +212,9 @@ def test_a_language_model_that_was_not_saved_comes_from_its_source(tmp_path: Pat
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        *(({"without": (part,)}, f"holds no '{part}'") for part in config.PARTS),
-        ({"without": config.PARTS}, "holds no 'encoder'"),
-        ({"with": "adaptor"}, "tells of a part 'adaptor'; did you mean 'adapter'"),
+        *(({"without": (part,)}, f"part '{part}' is missing") for part in config.PARTS),
+        ({"without": config.PARTS}, "part 'encoder' is missing"),
+        ({"with": "adaptor"}, "unknown part 'adaptor'; did you mean 'adapter'"),
         ({"file": "x" * 5000}, "File name too long"),
         ({"deep": True}, "not a checkpoint's index"),
     ],
@@ -244,7 +246,7 @@ def test_a_checkpoint_replaces_an_older_one_but_nothing_else(tmp_path: Path) -> 
     assert same(checkpoint.load(tmp_path / "one")[0], new)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    with pytest.raises(UsageError, match="holds other files"):
+    with pytest.raises(UsageError, match="contains other files"):
         checkpoint.save(new, tmp_path / "mine", WHOLE)
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "one"]
@@ -254,10 +256,10 @@ def test_a_checkpoint_replaces_an_older_one_but_nothing_else(tmp_path: Path) -> 
     ("file", "change", "told"),
     [
         ("adapter.safetensors", "cut", r"adapter\.safetensors: \d+ bytes instead of"),
-        ("lm.safetensors", "flip", "another SHA-256"),
-        ("encoder.safetensors", "remove", "missing from its checkpoint"),
+        ("lm.safetensors", "flip", "different SHA-256"),
+        ("encoder.safetensors", "remove", "missing; copy the checkpoint again"),
         ("checkpoint.json", "cut", "not a checkpoint's index"),
-        ("checkpoint.json", "remove", "not a checkpoint: it has no checkpoint.json"),
+        ("checkpoint.json", "remove", "not a checkpoint: checkpoint.json is missing"),
     ],
 )
 def test_a_broken_checkpoint_is_told_with_its_file(tmp_path: Path, file: str, change: str, told: str) -> None:
@@ -282,7 +284,7 @@ def test_a_foreign_folder_format_or_size_is_told(tmp_path: Path) -> None:
         checkpoint.load_parts(other, folder, ("lm",))
     text = (folder / "checkpoint.json").read_text()
     (folder / "checkpoint.json").write_text(text.replace('"format": 1', '"format": 9'))
-    with pytest.raises(DataError, match="format 9, but this version of overtone reads 1"):
+    with pytest.raises(DataError, match="format 9, but this version of Overtone reads 1"):
         checkpoint.load(folder)
 
 
@@ -293,7 +295,7 @@ def test_a_file_name_in_the_index_cannot_leave_the_folder(tmp_path: Path) -> Non
     (folder / "adapter.safetensors").unlink()
     text = (folder / "checkpoint.json").read_text()
     (folder / "checkpoint.json").write_text(text.replace("adapter.safetensors", "../adapter.safetensors"))
-    with pytest.raises(DataError, match="missing from its checkpoint"):
+    with pytest.raises(DataError, match="missing; copy the checkpoint again"):
         checkpoint.load(folder)
 
 

@@ -51,10 +51,10 @@ def test_a_file_may_be_like_a_preset_but_for_what_it_says(tmp_path: Path) -> Non
     assert mine.model.lm == mini.model.lm and mine.model.adapter.dim == mini.model.adapter.dim
     assert mine.stage["2a"]["feeds"] == mini.stage["2a"]["feeds"] and mine.stage["3"] == mini.stage["3"]
     path.write_text('like = "minni"\n')
-    with pytest.raises(UsageError, match="like = 'minni' is no preset; did you mean 'mini'"):
+    with pytest.raises(UsageError, match="like = 'minni' is not a preset; did you mean 'mini'"):
         config.read(str(path))
     path.write_text("like = 3\n")
-    with pytest.raises(UsageError, match="like = '3' is no preset"):
+    with pytest.raises(UsageError, match="like = '3' is not a preset"):
         config.read(str(path))
 
 
@@ -67,12 +67,12 @@ def test_a_file_may_be_like_a_preset_but_for_what_it_says(tmp_path: Path) -> Non
         ("codes = 20", 'codes = "many"', r"model\.speech\.codes"),
         ("codes = 20", "codes = 0", r"model\.speech\.codes must be at least 1"),
         ('kind = "small"', 'kind = "large"', r"model\.encoder\.kind"),
-        ("heads = 2\nkv_heads = 1", "heads = 3\nkv_heads = 1", r"model\.lm: 32 cannot be divided among 3 heads"),
+        ("heads = 2\nkv_heads = 1", "heads = 3\nkv_heads = 1", r"model\.lm: 32 is not divisible by 3 heads"),
         ("dim = 16\nffn = 32\n[model.lm]", "dim = 16\nffn = 32\ndropout = 1.5\n[model.lm]", "dropout must be"),
         (
             "layers = 1\nheads = 2",
             "layers = 1\ntaps = [1]\nheads = 2",
-            r"model\.encoder\.taps: 1 is not among its layers, 0 to 0",
+            r"model\.encoder\.taps: 1 is outside 0 to 0",
         ),
         ("[model.encoder]", "[model.encoder]\nlongest = -1.0", r"model\.encoder\.longest must be a number above 0"),
         ("[model.encoder]", "[model.encoder]\nlongest = nan", r"model\.encoder\.longest must be a number above 0"),

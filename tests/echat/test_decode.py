@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from overtone.echat.data import layout
-from overtone.echat.data.records import Record
+from overtone.echat.data.exchange_records import Record
 from overtone.echat.net import checkpoint, config, decode
-from overtone.echat.net.decode import How, Sampling
+from overtone.echat.net.decode import DecodeOptions, Sampling
 from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.errors import DataError
 
@@ -39,7 +39,7 @@ def asked(tok, think="", streaming=False):  # type: ignore[no-untyped-def]
 
 def test_an_answer_is_the_same_alone_as_among_longer_ones(parts, waves) -> None:  # type: ignore[no-untyped-def]
     model, tok = parts
-    how = How(speak=True, max_text=12, max_speech=20, speech=Sampling(temperature=0))
+    how = DecodeOptions(speak=True, max_text=12, max_speech=20, speech=Sampling(temperature=0))
     together = decode.respond(model, tok, asked(tok), waves, how)
     alone = [decode.respond(model, tok, [a], [w], how)[0] for a, w in zip(asked(tok), waves, strict=True)]
     assert together == alone
@@ -48,14 +48,14 @@ def test_an_answer_is_the_same_alone_as_among_longer_ones(parts, waves) -> None:
 
 def test_without_speech_there_are_no_codes(parts, waves) -> None:  # type: ignore[no-untyped-def]
     model, tok = parts
-    for said in decode.respond(model, tok, asked(tok), waves, How(max_text=7)):
+    for said in decode.respond(model, tok, asked(tok), waves, DecodeOptions(max_text=7)):
         assert said.codes == () and len(said.text_ids) <= 7
 
 
 def test_it_says_what_the_model_finds_likeliest_after_its_own_words(parts, waves) -> None:  # type: ignore[no-untyped-def]
     """The cached steps, against one pass over prompt and answer without a cache."""
     model, tok = parts
-    said = decode.respond(model, tok, asked(tok)[:1], waves[:1], How(max_text=10))[0]
+    said = decode.respond(model, tok, asked(tok)[:1], waves[:1], DecodeOptions(max_text=10))[0]
     with torch.inference_mode():
         x, _ = decode.read_in(model, asked(tok)[:1], [decode._hear(model, waves[0], torch.device("cpu"))])
         told = torch.tensor([said.text_ids])
@@ -67,7 +67,7 @@ def test_it_says_what_the_model_finds_likeliest_after_its_own_words(parts, waves
 
 def test_streaming_takes_six_of_text_and_eighteen_of_speech_in_turn(parts, waves) -> None:  # type: ignore[no-untyped-def]
     model, tok = parts
-    how = How(speak=True, streaming=True, max_text=15, max_speech=60, speech=Sampling(top_k=50))
+    how = DecodeOptions(speak=True, streaming=True, max_text=15, max_speech=60, speech=Sampling(top_k=50))
     kinds = [kind for kind, _ in decode.stream(model, tok, asked(tok, streaming=True)[0], waves[0], how)]
     runs: list[tuple[str, int]] = []
     for kind in kinds:
@@ -82,7 +82,7 @@ def test_the_same_seed_draws_the_same_answer_and_another_another(parts, waves) -
     model, tok = parts
 
     def codes(seed: int) -> tuple[int, ...]:
-        how = How(speak=True, max_text=2, max_speech=30, speech=Sampling(top_k=100), seed=seed)
+        how = DecodeOptions(speak=True, max_text=2, max_speech=30, speech=Sampling(top_k=100), seed=seed)
         return decode.respond(model, tok, asked(tok)[:1], waves[:1], how)[0].codes
 
     assert codes(1) == codes(1) != codes(2)
@@ -94,9 +94,9 @@ def test_a_code_is_not_said_for_ever(parts, waves) -> None:  # type: ignore[no-u
         before = model.speech["head"].bias.clone()
         model.speech["head"].bias[7] += 100
     try:
-        how = How(speak=True, max_text=1, max_speech=40, speech=Sampling(temperature=0))
+        how = DecodeOptions(speak=True, max_text=1, max_speech=40, speech=Sampling(temperature=0))
         codes = decode.respond(model, tok, asked(tok)[:1], waves[:1], how)[0].codes
-        quiet = How(speak=True, max_text=1, max_speech=40, speech=Sampling(temperature=0), quiet=7)
+        quiet = DecodeOptions(speak=True, max_text=1, max_speech=40, speech=Sampling(temperature=0), quiet=7)
         longer = decode.respond(model, tok, asked(tok)[:1], waves[:1], quiet)[0].codes
     finally:
         with torch.no_grad():
@@ -108,22 +108,22 @@ def test_a_code_is_not_said_for_ever(parts, waves) -> None:  # type: ignore[no-u
 def test_a_label_of_a_closed_set_is_one_of_it(parts, waves) -> None:  # type: ignore[no-untyped-def]
     _, tok = parts
     rows = [decode._Row(text=tok.encode("<think>User's words: hello, Age: <"), thinking=True)]
-    held = decode._held(tok)
+    held = decode._closed_fields(tok)
     logits = torch.zeros(1, tok.vocab + tok.codes + 1)
     logits[0, ord("z")] = 9.0
-    token = decode._choose(logits, rows, tok, How(thinks=True), held)[0]
+    token = decode._choose(logits, rows, tok, DecodeOptions(thinks=True), held)[0]
     assert chr(token) in "CAO"  # CHILD, ADULT, OLD
 
 
 def test_a_prompt_without_its_clip_is_refused(parts) -> None:  # type: ignore[no-untyped-def]
     model, tok = parts
-    with pytest.raises(DataError, match="1 clips, 0 are given"):
-        decode.respond(model, tok, asked(tok)[:1], [[]], How())
+    with pytest.raises(DataError, match="1 clips, but 0 were given"):
+        decode.respond(model, tok, asked(tok)[:1], [[]], DecodeOptions())
 
 
 def test_what_is_drawn_does_not_depend_on_the_other_rows(parts, waves) -> None:  # type: ignore[no-untyped-def]
     model, tok = parts
-    how = How(speak=True, max_text=8, max_speech=20, text=Sampling(1.0), speech=Sampling(top_k=100))
+    how = DecodeOptions(speak=True, max_text=8, max_speech=20, text=Sampling(1.0), speech=Sampling(top_k=100))
     together = decode.respond(model, tok, asked(tok), waves, how, seeds=[5, 6, 5])
     alone = [
         decode.respond(model, tok, [a], [w], how, seeds=[seed])[0]
@@ -156,13 +156,13 @@ def test_whatever_numbers_are_given_one_of_the_likely_tokens_is_drawn(temperatur
 
 def test_neither_a_thought_nor_the_tag_of_a_reply_is_interleaved(parts) -> None:  # type: ignore[no-untyped-def]
     _, tok = parts
-    how = How(speak=True, streaming=True, thinks=True)
-    row = decode._Row.of(how, tok, 0)
+    how = DecodeOptions(speak=True, streaming=True, thinks=True)
+    row = decode._Row.start(how, tok, 0)
     for token in tok.encode("<think>User's words: hello<think end><HAPPY>Hello "):
         assert row.phase == "text"
         row.take(token, tok, how)
     assert row.phase == "speech"  # six bytes after the tag
-    row = decode._Row.of(How(speak=True, streaming=True), tok, 0)
+    row = decode._Row.start(DecodeOptions(speak=True, streaming=True), tok, 0)
     for token in tok.encode("Hello "):
         assert row.phase == "text"
         row.take(token, tok, how)
@@ -172,7 +172,7 @@ def test_neither_a_thought_nor_the_tag_of_a_reply_is_interleaved(parts) -> None:
 def test_a_given_text_is_only_spoken(parts) -> None:  # type: ignore[no-untyped-def]
     model, tok = parts
     spoken = layout.prompt(Record(key="k", txt="Good day."), "t2s", tok)
-    how = How(write=False, speak=True, max_speech=12, speech=Sampling(top_k=50))
+    how = DecodeOptions(write=False, speak=True, max_speech=12, speech=Sampling(top_k=50))
     said = decode.respond(model, tok, [spoken], [[]], how)[0]
     assert said.text == "" and 0 < len(said.codes) <= 12
     assert [kind for kind, _ in decode.stream(model, tok, spoken, [], how)] == ["speech"] * len(said.codes)
@@ -184,7 +184,7 @@ def test_a_model_that_would_never_begin_to_speak_does(parts, waves) -> None:  # 
         before = model.speech["head"].bias.clone()
         model.speech["head"].bias[-1] += 100
     try:
-        how = How(speak=True, max_text=1, max_speech=40, speech=Sampling(temperature=0))
+        how = DecodeOptions(speak=True, max_text=1, max_speech=40, speech=Sampling(temperature=0))
         codes = decode.respond(model, tok, asked(tok)[:1], waves[:1], how)[0].codes
     finally:
         with torch.no_grad():
@@ -195,14 +195,14 @@ def test_a_model_that_would_never_begin_to_speak_does(parts, waves) -> None:  # 
 def test_an_answer_can_begin_as_told_and_can_be_stopped(parts, waves) -> None:  # type: ignore[no-untyped-def]
     model, tok = parts
     left = iter([True, True, True, False])
-    how = How(max_text=20, opening=tuple(tok.encode("<th")))
+    how = DecodeOptions(max_text=20, opening=tuple(tok.encode("<th")))
     said = decode.respond(model, tok, asked(tok)[:1], waves[:1], how, go_on=lambda row: next(left))[0]
     assert said.text.startswith("<th") and len(said.text_ids) <= 4
 
 
 def test_one_answer_is_stopped_and_the_others_are_what_they_would_be(parts, waves) -> None:  # type: ignore[no-untyped-def]
     model, tok = parts
-    how = How(speak=True, max_text=12, max_speech=20, speech=Sampling(temperature=0))
+    how = DecodeOptions(speak=True, max_text=12, max_speech=20, speech=Sampling(temperature=0))
     whole = decode.respond(model, tok, asked(tok), waves, how)
     left = iter([True] * 5 + [False])
     found = decode.respond(model, tok, asked(tok), waves, how, go_on=lambda row: row != 1 or next(left))

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from experiments.echat import small_pack
 from overtone.echat.data.containers import Pack
-from scripts import small_pack
 from tests.echat.conftest import BORROWED
 from tests.echat.toys import make_pack
 
@@ -39,7 +39,7 @@ def carried(tmp_path: Path) -> Path:
 def gpu(work: Path, carried: Path, *verbs: str, **settings: str) -> subprocess.CompletedProcess[str]:
     paths = {"CARRIED": str(carried), "WORK": str(work), "PYTHON": sys.executable, "PYTHONPATH": str(BORROWED)}
     environment = {k: v for k, v in os.environ.items() if k != "OUT"} | paths | settings
-    command = ["bash", "scripts/gpu.sh", *verbs]
+    command = ["bash", "experiments/echat/gpu.sh", *verbs]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
@@ -90,9 +90,9 @@ def test_a_step_that_fails_ends_it(carried: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("script", "words"), [("gpu.sh", ["wrong"]), ("gpu.sh", []), ("carry.sh", ["wrong"])])
 def test_a_wrong_word_shows_how_it_is_used(script: str, words: list[str], tmp_path: Path) -> None:
-    command = ["bash", f"scripts/{script}", *words]
+    command = ["bash", f"experiments/echat/{script}", *words]
     environment = os.environ | {"WORK": str(tmp_path / "work")}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"scripts/{script}" in done.stderr
+    assert f"experiments/echat/{script}" in done.stderr
     assert "set -" not in done.stderr

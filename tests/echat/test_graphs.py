@@ -16,12 +16,12 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from overtone.echat.learn import fast, graphs
-from overtone.echat.learn.graphs import Listener, Reader, Recorder, Rows, rounded, where
-from overtone.echat.learn.launch import World
+from overtone.echat.learn import gpu_speed, graphs
+from overtone.echat.learn.distributed import World
+from overtone.echat.learn.graphs import Listener, Reader, Recorder, Rows, addresses_of, rounded
 from overtone.echat.net.model import EChat
 from tests.echat import small
-from tests.echat.test_fast import ROWS, learnt, model
+from tests.echat.test_gpu_speed import ROWS, learnt, model
 from tests.echat.toys import ALONE
 
 
@@ -51,7 +51,7 @@ class Straight(Recorder):
 
     def __init__(self, module: nn.Module, weights: dict[str, nn.Parameter], run: Callable[..., torch.Tensor]) -> None:
         self.module, self.weights, self.run = module, weights, run
-        self.known_by, self.recordings, self.tried, self.times = where(module), {}, 0, 0
+        self.addresses, self.recordings, self.tried, self.times = addresses_of(module), {}, 0, 0
 
     def __call__(self, *tensors: torch.Tensor, **given: Any) -> torch.Tensor:
         self.recording(*tensors, **given)
@@ -82,7 +82,7 @@ def assert_same(one: EChat, other: EChat) -> None:
 def test_rows_end_to_end_and_clips_rounded_up_teach_the_same(kind: str, straight: None) -> None:
     plain, made = model(kind), model(kind)
     names = list(made.state_dict())
-    fast.record(made, True, 1024)
+    gpu_speed.record(made, True, 1024)
     assert_same(plain, made)
     assert list(made.state_dict()) == names
     reader = made.reader.recorder
@@ -96,7 +96,7 @@ def test_rows_end_to_end_and_clips_rounded_up_teach_the_same(kind: str, straight
 
 def test_what_is_hidden_within_rows_and_what_is_only_looked_at_is_read_padded(straight: None) -> None:
     made = model("moonshine")
-    fast.record(made, True, 1024)
+    gpu_speed.record(made, True, 1024)
     learnt(made, ROWS[0], holes=True)
     assert (made.reader.recorder.times, made.listener.recorder.times) == (0, 1)
     made.eval()
@@ -113,34 +113,34 @@ def test_the_largest_size_is_recorded_first(straight: None) -> None:
 
 def test_recordings_are_kept_while_weights_stay_where_they_are(straight: None) -> None:
     made = model("moonshine")
-    fast.record(made, False, 2000)
+    gpu_speed.record(made, False, 2000)
     assert made.reader is made.listener is None and made.block == made.encoder.block == 1
-    assert fast.sizes(made) == ""
-    fast.record(made, True, 2000)
+    assert gpu_speed.sizes(made) == ""
+    gpu_speed.record(made, True, 2000)
     first, ears = made.reader, made.listener
-    fast.record(made, True, 1500)
+    gpu_speed.record(made, True, 1500)
     assert made.reader is first and (made.block, made.encoder.block) == (8, 32)
-    fast.record(made, True, 4000)
+    gpu_speed.record(made, True, 4000)
     assert made.reader is not first  # its memory would not do
     first = made.reader
     made.lm.requires_grad_(False)
-    fast.record(made, True, 2000)
+    gpu_speed.record(made, True, 2000)
     second = made.reader
     assert second is not first
-    exact = fast.freeze(made.lm, narrow=True)
-    fast.record(made, True, 2000)
+    exact = gpu_speed.freeze(made.lm, narrow=True)
+    gpu_speed.record(made, True, 2000)
     assert made.reader not in (first, second) and made.listener is ears
     with torch.autocast("cpu", torch.bfloat16):
         learnt(made, ROWS[0])
-    assert fast.sizes(made) == "; 3 sizes recorded"
+    assert gpu_speed.sizes(made) == "; 3 sizes recorded"
     made.encoder.requires_grad_(False)
-    fast.record(made, True, 2000)
+    gpu_speed.record(made, True, 2000)
     assert made.listener not in (None, ears)
     made.adapter.requires_grad_(False)
-    fast.record(made, True, 2000)
+    gpu_speed.record(made, True, 2000)
     assert made.listener is None  # nothing learns there
-    fast.thaw(made.lm, exact)
-    fast.record(made, False, 2000)
+    gpu_speed.thaw(made.lm, exact)
+    gpu_speed.record(made, False, 2000)
     assert made.reader is None
 
 
@@ -224,7 +224,7 @@ def test_a_recording_computes_anew_from_what_it_is_given(frozen: tuple[str, ...]
     assert [key[0][0][1] for key in made.reader.recorder.recordings] == [2048, 1024, 1024]  # few rows, and many
     assert len(made.listener.recorder.recordings) == 3
     assert not any("helpers" in name for name in made.listener.recorder.weights)  # no part of what is recorded
-    with pytest.raises(RuntimeError, match="another batch was read before"):
+    with pytest.raises(RuntimeError, match="another forward pass ran before"):
         loss = made(batch).loss
         made(batch)
         loss.backward()
@@ -232,7 +232,7 @@ def test_a_recording_computes_anew_from_what_it_is_given(frozen: tuple[str, ...]
 
 def test_kernels_are_recorded_where_one_gpu_trains() -> None:
     gpu, many = World(0, 1, torch.device("cuda", 0)), World(0, 8, torch.device("cuda", 0))
-    assert [fast.alone_on_gpu(world) for world in (gpu, ALONE, many)] == [True, False, False]
+    assert [gpu_speed.alone_on_gpu(world) for world in (gpu, ALONE, many)] == [True, False, False]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -243,7 +243,7 @@ def test_recorded_kernels_teach_what_others_do(frozen: bool, monkeypatch: pytest
     for name, recorder in {"padded": None, "rows": Straight, "recorded": Recorder}.items():
         made = model("moonshine").cuda()
         made.lm.requires_grad_(not frozen)
-        exact = fast.freeze(made.lm, narrow=True) if frozen else []
+        exact = gpu_speed.freeze(made.lm, narrow=True) if frozen else []
         if recorder:
             monkeypatch.setattr(graphs, "Recorder", recorder)
             made.reader = Reader(made.lm.base_model, 4096)

@@ -89,5 +89,5 @@ def test_every_reply_emotion_can_be_spoken() -> None:
 
 def test_a_label_outside_the_inventory_is_told_with_the_nearest() -> None:
     assert Labels(emotion="hapy", age="adult").problems() == [
-        "emotion 'hapy' is no label; did you mean 'happy'",
+        "unknown emotion 'hapy'; did you mean 'happy'",
     ]

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overtone.echat.data import labels, layout, prompts
+from overtone.echat.data.exchange_records import Message, Record, TextRecord, Turn
 from overtone.echat.data.labels import Labels
 from overtone.echat.data.layout import AUDIO, IGNORED, Sequence, Unfit
-from overtone.echat.data.records import Message, Record, TextRecord, Turn
 
 MARKS = ("<|im_start|>", "<|im_end|>")
 V, K = 256 + len(MARKS), 10

@@ -19,13 +19,13 @@ import pytest
 
 from overtone.audio import decode
 from overtone.echat.data.containers import Pack, open_audio, read, read_text
-from overtone.echat.making import begin, leak, make, pieces, recorded, texts
+from overtone.echat.making import evaluation_overlap, make, packaged_results, set_identity, spoken_queries, texts
+from overtone.echat.making.clip_plan import clip_of
 from overtone.echat.making.compose import SIZES, Exchange, compose, sizes_for
 from overtone.echat.making.make import build
+from overtone.echat.making.reply_speech import Reply, speak_replies, tokens_identity
 from overtone.echat.making.sound import Heard, as_heard
 from overtone.echat.making.sound import make as make_sound
-from overtone.echat.making.spoken import Reply, speak_replies, tokens_identity
-from overtone.echat.making.takes import clip_of
 from overtone.echat.making.write import Outputs
 from overtone.errors import DataError, UsageError
 
@@ -56,8 +56,8 @@ def prints(out: Path, under: str = "") -> dict[str, str]:
 @pytest.fixture
 def few_of_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Embedding every text of the evaluation sets takes a minute."""
-    some = leak.theirs()[:20]
-    monkeypatch.setattr(leak, "theirs", lambda: some)
+    some = evaluation_overlap.theirs()[:20]
+    monkeypatch.setattr(evaluation_overlap, "theirs", lambda: some)
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.local
 def test_a_build_writes_lists_sounds_packs_and_papers(built: Path) -> None:
     for name in FILES:
         assert (built / name).is_file(), name
@@ -82,6 +83,7 @@ def test_a_build_writes_lists_sounds_packs_and_papers(built: Path) -> None:
     assert "| train | 12 |" in (built / "DATASHEET.md").read_text()
 
 
+@pytest.mark.local
 def test_a_pack_holds_the_same_sounds_as_the_files(built: Path) -> None:
     pack = Pack(built / "pack" / "train")
     listed = {record.key: record for record in read(built / "train.list")}
@@ -91,6 +93,7 @@ def test_a_pack_holds_the_same_sounds_as_the_files(built: Path) -> None:
         assert np.array_equal(pack.clip(at), np.rint(wav * 32768).astype(np.int16))
 
 
+@pytest.mark.local
 def test_the_same_command_again_makes_nothing(built: Path) -> None:
     before = prints(built)
     again = small(built, outputs=Outputs(pack=str(built / "pack")))
@@ -98,6 +101,7 @@ def test_the_same_command_again_makes_nothing(built: Path) -> None:
     assert prints(built) == before
 
 
+@pytest.mark.local
 def test_parts_join_a_set_and_what_is_there_stays(built: Path, tmp_path: Path) -> None:
     small(tmp_path, only=("train",), outputs=Outputs(pack=str(tmp_path / "pack")))
     before = prints(tmp_path)
@@ -117,6 +121,7 @@ def test_parts_join_a_set_and_what_is_there_stays(built: Path, tmp_path: Path) -
         assert prints(tmp_path) == now
 
 
+@pytest.mark.local
 def test_another_set_is_refused_with_the_difference_and_nothing_is_lost(
     built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,18 +135,18 @@ def test_another_set_is_refused_with_the_difference_and_nothing_is_lost(
         ({"seed": 1}, "its seed is 0, not 1; choose another --out"),
         ({"count": 14, "only": ("seen",)}, "its count is 12, not 14"),
         ({"seed": 7, "count": 9, "only": ()}, "its seed is 0, not 7; its count is 12, not 9"),
-        ({"folder": other}, "it is of other texts"),
+        ({"folder": other}, "its texts differ"),
         ({"start": begun, "only": ("seen",)}, "its seed is 0, not 3"),
     ):
         with pytest.raises(UsageError, match=wrong):
             small(out, **asked)
         assert prints(out) == before
-    with pytest.raises(UsageError, match=r"has no part 'train'; it has: seen"):
+    with pytest.raises(UsageError, match=r"has no part 'train'; its parts: seen"):
         small(tmp_path / "new", start=begun, only=("train",))
     said = Reply("Well.", "happy", (1, 2), "s3@another")
     (out / "replies.jsonl").write_bytes(msgspec.json.encode(said) + b"\n")
     told = msgspec.json.decode((out / "manifest.json").read_bytes())
-    with pytest.raises(UsageError, match=r"its replies are tokens of s3@another, not of units@\w+; choose another"):
+    with pytest.raises(UsageError, match=r"its speech tokens are from s3@another, not from units@\w+; choose another"):
         small(out, speech="units")
     (out / "replies.jsonl").unlink()
     told["parts"]["engine"] = {}
@@ -151,13 +156,14 @@ def test_another_set_is_refused_with_the_difference_and_nothing_is_lost(
         small(out)
     told["speech_tokens"] = "s3@another"
     (out / "manifest.json").write_bytes(msgspec.json.encode(told))
-    with pytest.raises(UsageError, match="tokens of s3@another, not of none"):
+    with pytest.raises(UsageError, match="tokens are from s3@another, not from none"):
         small(out)
     assert {name: one for name, one in prints(out).items() if name != "manifest.json"} == {
         name: one for name, one in before.items() if name != "manifest.json"
     }
 
 
+@pytest.mark.local
 def test_parts_that_are_completed_one_by_one_stay_too(built: Path, tmp_path: Path) -> None:
     for part in ("seen", "train"):
         small(tmp_path, start=built, only=(part,))
@@ -167,11 +173,12 @@ def test_parts_that_are_completed_one_by_one_stay_too(built: Path, tmp_path: Pat
     assert prints(tmp_path / "wav") == prints(built / "wav")
 
 
+@pytest.mark.local
 def test_what_the_gates_leave_out_later_goes_and_nothing_else_does(built: Path, tmp_path: Path) -> None:
     out = tmp_path / "set"
     shutil.copytree(built, out)
-    bundle = pieces.bundled(compose(texts.read(FEW), 0, sizes_for(12, SMALL)))[0]
-    verdict = pieces.Verdict(pieces.bundle_id(bundle, 0), tuple(x.key for x in bundle), 0, False)
+    bundle = spoken_queries.bundled(compose(texts.read(FEW), 0, sizes_for(12, SMALL)))[0]
+    verdict = spoken_queries.Verdict(spoken_queries.bundle_id(bundle, 0), tuple(x.key for x in bundle), 0, False)
     (out / "verdicts.jsonl").write_bytes(msgspec.json.encode(verdict) + b"\n")
     small(out)
     gone = {f"{x.part}/{x.key}.wav" for x in bundle}
@@ -179,16 +186,18 @@ def test_what_the_gates_leave_out_later_goes_and_nothing_else_does(built: Path, 
     assert not gone & {f"{r.part}/{r.key}.wav" for part in SMALL for r in read(out / f"{part}.list")}
 
 
+@pytest.mark.local
 def test_two_builds_come_to_the_same_bytes_with_any_number_of_processes(built: Path, tmp_path: Path) -> None:
     small(tmp_path, outputs=Outputs(pack=str(tmp_path / "pack")), jobs=2)
     assert prints(tmp_path) == prints(built)
 
 
+@pytest.mark.local
 def test_a_killed_build_goes_on_and_comes_to_the_same_bytes(built: Path, tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from overtone.echat.making import make, pieces; "
-        "from overtone.echat.making.write import Outputs; out = Path(sys.argv[1]); pieces.CHUNK = 3; make.build(out, "
-        "folder=Path(sys.argv[2]), count=12, only=('train', 'seen'), "
+        "import sys; from pathlib import Path; from overtone.echat.making import make, spoken_queries; "
+        "from overtone.echat.making.write import Outputs; out = Path(sys.argv[1]); spoken_queries.CHUNK = 3; "
+        "make.build(out, folder=Path(sys.argv[2]), count=12, only=('train', 'seen'), "
         "gates=False, jobs=1, speech='', outputs=Outputs(pack=str(out / 'pack')))"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(FEW)])
@@ -200,23 +209,24 @@ def test_a_killed_build_goes_on_and_comes_to_the_same_bytes(built: Path, tmp_pat
     there = len(list(tmp_path.glob("pieces/*.json")))
     assert there >= 1
     assert not (tmp_path / "train.list").exists()
-    before = pieces.CHUNK
-    pieces.CHUNK = 3
+    before = spoken_queries.CHUNK
+    spoken_queries.CHUNK = 3
     try:
         rest = small(tmp_path, outputs=Outputs(pack=str(tmp_path / "pack")))
     finally:
-        pieces.CHUNK = before
+        spoken_queries.CHUNK = before
     assert 0 < rest.clips < 16
     assert prints(tmp_path) == prints(built)
 
 
+@pytest.mark.local
 def test_a_set_is_completed_elsewhere_without_recogniser_embedder_or_sound_library(built: Path, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     begun.mkdir()
-    for name in (begin.EXCHANGES, *begin.TRAVELS):
+    for name in (set_identity.EXCHANGES, *set_identity.TRAVELS):
         if (built / name).is_file():
             shutil.copy(built / name, begun / name)
-    _, composed = begin.read_exchanges(begun / "exchanges.jsonl")
+    _, composed = set_identity.read_exchanges(begun / "exchanges.jsonl")
     spoken = {
         (x.txt, x.reply_emotion): Reply(x.txt, x.reply_emotion, (1, 2, 3), tokens_identity("units")) for x in composed
     }
@@ -239,15 +249,16 @@ def test_a_set_is_completed_elsewhere_without_recogniser_embedder_or_sound_libra
     assert not (out / "wav").exists()
 
 
+@pytest.mark.local
 @pytest.mark.parametrize("gates", [True, False])
 def test_verdicts_travel_and_decide(built: Path, tmp_path: Path, gates: bool) -> None:
     begun, out = tmp_path / "begun", tmp_path / "out"
     begun.mkdir()
     shutil.copy(built / "exchanges.jsonl", begun)
     composed = compose(texts.read(FEW), 0, sizes_for(12, SMALL))
-    bundles = pieces.bundled(composed)
+    bundles = spoken_queries.bundled(composed)
     said = [
-        pieces.Verdict(pieces.bundle_id(b, 0), tuple(x.key for x in b), int(at == 1), at != 0)
+        spoken_queries.Verdict(spoken_queries.bundle_id(b, 0), tuple(x.key for x in b), int(at == 1), at != 0)
         for at, b in enumerate(bundles)
     ]
     (begun / "verdicts.jsonl").write_bytes(b"".join(msgspec.json.encode(v) + b"\n" for v in said))
@@ -260,32 +271,35 @@ def test_verdicts_travel_and_decide(built: Path, tmp_path: Path, gates: bool) ->
     assert records[first.key].speaker == f"espeak:{clip_of(first, 0, 1).speaker}"
 
 
+@pytest.mark.local
 def test_verdicts_that_are_kept_decide_until_another_set_is_asked_for(
     built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     composed = compose(texts.read(FEW), 0, sizes_for(12, SMALL))
-    bundles = pieces.bundled(composed)
+    bundles = spoken_queries.bundled(composed)
     said = [
-        pieces.Verdict(pieces.bundle_id(b, 0), tuple(x.key for x in b), 0, at != 0, (Heard(1, 9),) * len(b))
+        spoken_queries.Verdict(
+            spoken_queries.bundle_id(b, 0), tuple(x.key for x in b), 0, at != 0, (Heard(1, 9),) * len(b)
+        )
         for at, b in enumerate(bundles)
     ]
     store, file = tmp_path / "heard.jsonl", tmp_path / "kept.json.gz"
     store.write_bytes(b"".join(msgspec.json.encode(v) + b"\n" for v in said[:-1]))
     last = bundles[-1][0].part
-    assert [part for part, (n, of) in recorded.keep(store, composed, 0, file).items() if n == of - 1] == [last]
-    assert recorded.recall(tmp_path / "all-but-one.jsonl", composed, 0, file) == len(said) - 1
+    assert [part for part, (n, of) in packaged_results.keep(store, composed, 0, file).items() if n == of - 1] == [last]
+    assert packaged_results.recall(tmp_path / "all-but-one.jsonl", composed, 0, file) == len(said) - 1
     store.write_bytes(b"".join(msgspec.json.encode(v) + b"\n" for v in said))
-    assert all(n == of > 1 for n, of in recorded.keep(store, composed, 0, file).values())
+    assert all(n == of > 1 for n, of in packaged_results.keep(store, composed, 0, file).values())
     back = tmp_path / "back.jsonl"
-    assert recorded.recall(back, composed, 0, file) == len(said)
-    assert list(pieces.lines(back, pieces.Verdict)) == said
-    assert recorded.recall(back, composed, 0, file) == 0
-    assert recorded.recall(tmp_path / "other.jsonl", composed, 1, file) == 0  # another seed: other sounds
+    assert packaged_results.recall(back, composed, 0, file) == len(said)
+    assert list(spoken_queries.lines(back, spoken_queries.Verdict)) == said
+    assert packaged_results.recall(back, composed, 0, file) == 0
+    assert packaged_results.recall(tmp_path / "other.jsonl", composed, 1, file) == 0  # another seed: other sounds
     fewer = [x for x in composed if x.part != bundles[0][0].part or x.key != bundles[0][0].key]
-    assert recorded.recall(tmp_path / "fewer.jsonl", fewer, 0, file) < len(said) - 1
+    assert packaged_results.recall(tmp_path / "fewer.jsonl", fewer, 0, file) < len(said) - 1
 
-    monkeypatch.setattr(recorded, "FILE", file)
-    monkeypatch.setattr(pieces, "hear", None)  # nothing is heard
+    monkeypatch.setattr(packaged_results, "PACKAGED_VERDICTS", file)
+    monkeypatch.setattr(spoken_queries, "hear", None)  # nothing is heard
     out = tmp_path / "out"
     out.mkdir()
     shutil.copy(built / "exchanges.jsonl", out)
@@ -294,38 +308,41 @@ def test_verdicts_that_are_kept_decide_until_another_set_is_asked_for(
     assert made.gates["gates"]["words survive"]["checked"] == len(composed)
 
 
+@pytest.mark.local
 def test_replies_whose_tokens_are_kept_are_not_said_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of = tokens_identity("units")
     said = [Reply(f"Well, number {n}.", "happy", tuple(range(n, n + 30 * (n % 3))), of) for n in range(900, 1024)]
     file = tmp_path / "kept.xz"
-    assert recorded.keep_said(said, file) == file.stat().st_size
+    assert packaged_results.keep_replies(said, file) == file.stat().st_size
     asked = [(one.text, one.emotion) for one in said]
-    assert recorded.recall_said([("Never said.", "happy"), *asked], of, file) == said
-    assert recorded.recall_said([(said[0].text, "sad")], of, file) == []
-    assert recorded.recall_said(asked, "units@another", file) == []
-    assert recorded.recall_said(asked, of, tmp_path / "none.xz") == []
+    assert packaged_results.recall_replies([("Never said.", "happy"), *asked], of, file) == said
+    assert packaged_results.recall_replies([(said[0].text, "sad")], of, file) == []
+    assert packaged_results.recall_replies(asked, "units@another", file) == []
+    assert packaged_results.recall_replies(asked, of, tmp_path / "none.xz") == []
 
     count = {"count": 3, "only": ("train",), "speech": "units", "outputs": Outputs(wavs=False)}
-    monkeypatch.setattr(recorded, "SAID", file)
+    monkeypatch.setattr(packaged_results, "PACKAGED_REPLIES", file)
     first = small(tmp_path / "one", **count)
-    spoken = list(pieces.lines(tmp_path / "one" / "replies.jsonl", Reply))
+    spoken = list(spoken_queries.lines(tmp_path / "one" / "replies.jsonl", Reply))
     assert first.replies == len(spoken) > 3
-    recorded.keep_said(spoken[:-1], file)
+    packaged_results.keep_replies(spoken[:-1], file)
     second = small(tmp_path / "two", **count)
     assert second.replies == 1
-    assert sorted(pieces.lines(tmp_path / "two" / "replies.jsonl", Reply), key=lambda r: r.id) == sorted(
+    assert sorted(spoken_queries.lines(tmp_path / "two" / "replies.jsonl", Reply), key=lambda r: r.id) == sorted(
         spoken, key=lambda r: r.id
     )
     assert small(tmp_path / "three", **count, again=True).replies == len(spoken)
-    monkeypatch.setattr(recorded, "RECIPES", "0")  # said by other recipes: other sounds
-    assert recorded.recall_said([(r.text, r.emotion) for r in spoken], of, file) == []
+    monkeypatch.setattr(packaged_results, "RECIPES", "0")  # said by other recipes: other sounds
+    assert packaged_results.recall_replies([(r.text, r.emotion) for r in spoken], of, file) == []
 
 
 @pytest.mark.full
 def test_the_tokens_in_the_package_are_those_of_its_replies(tmp_path: Path) -> None:
-    _, composed = begin.exchanges(tmp_path, texts.FOLDER, 0, SIZES["train"], ("train",), False, None, lambda *_: None)
+    _, composed = set_identity.exchanges(
+        tmp_path, texts.FOLDER, 0, SIZES["train"], ("train",), False, None, lambda *_: None
+    )
     asked = list(dict.fromkeys((x.txt, x.reply_emotion) for x in composed))
-    kept = recorded.recall_said(asked, tokens_identity("units"))
+    kept = packaged_results.recall_replies(asked, tokens_identity("units"))
     assert len(kept) > 0.9 * len(asked)  # some are of queries that the gates left out
     some = kept[:: len(kept) // 20]
     again = speak_replies((tuple((r.text, r.emotion) for r in some), "units", some[0].tokens_of, ""))
@@ -338,21 +355,24 @@ def test_the_tokens_in_the_package_are_those_of_its_replies(tmp_path: Path) -> N
 
 @pytest.mark.full
 @pytest.mark.local
+@pytest.mark.timeout(1800)
 def test_the_verdicts_in_the_package_are_those_of_the_gates_on_the_set_we_build(tmp_path: Path) -> None:
-    _, composed = begin.exchanges(tmp_path, texts.FOLDER, 0, SIZES["train"], (), True, None, lambda *_: None)
+    if shutil.which("flite") is None:
+        pytest.skip("the program flite is not installed; run 'apt install flite'")
+    _, composed = set_identity.exchanges(tmp_path, texts.FOLDER, 0, SIZES["train"], (), True, None, lambda *_: None)
     store = tmp_path / "verdicts.jsonl"
-    assert recorded.recall(store, composed, 0) > 15_000
-    said = {v.id: v for v in pieces.lines(store, pieces.Verdict)}
+    assert packaged_results.recall(store, composed, 0) > 15_000
+    said = {v.id: v for v in spoken_queries.lines(store, spoken_queries.Verdict)}
     parts: dict[str, list[list[Exchange]]] = {}
-    for bundle in pieces.bundled(composed):
-        name = pieces.bundle_id(bundle, 0)
+    for bundle in spoken_queries.bundled(composed):
+        name = spoken_queries.bundle_id(bundle, 0)
         if name in said:
             parts.setdefault(bundle[0].part, []).append(bundle)
     wrong = heard = 0
     for bundles in parts.values():
-        left_out = [b for b in bundles if not said[pieces.bundle_id(b, 0)].kept]
+        left_out = [b for b in bundles if not said[spoken_queries.bundle_id(b, 0)].kept]
         for bundle in [*left_out[:2], *bundles[:: len(bundles) // 3]]:
-            verdict, _ = pieces._bundle(bundle, None, 0, True, {})
+            verdict, _ = spoken_queries._bundle(bundle, None, 0, True, {})
             was = said[verdict.id]
             wrong += (verdict.kept, verdict.take) != (was.kept, was.take)
             heard += 1
@@ -360,6 +380,7 @@ def test_the_verdicts_in_the_package_are_those_of_the_gates_on_the_set_we_build(
     assert wrong <= 1  # another processor's recogniser may hear one word otherwise
 
 
+@pytest.mark.local
 def test_lines_of_a_style_are_trained_on_and_named(tmp_path: Path) -> None:
     small(tmp_path, only=("style",))
     records = list(read(tmp_path / "style.list"))
@@ -368,6 +389,7 @@ def test_lines_of_a_style_are_trained_on_and_named(tmp_path: Path) -> None:
     assert all(r.tags == ("TRANSCRIBE", "STYLE") and not r.problems() for r in records)
 
 
+@pytest.mark.local
 def test_sentences_of_train_are_read_aloud_and_nothing_else(tmp_path: Path) -> None:
     pack = tmp_path / "pack"
     made = small(tmp_path, count=3, speech="units", outputs=Outputs(wavs=False, pack=str(pack)))
@@ -390,6 +412,7 @@ def test_sentences_of_train_are_read_aloud_and_nothing_else(tmp_path: Path) -> N
     assert codes == pytest.approx(len(reply.speech_token), rel=0.35)  # less the pauses between them
 
 
+@pytest.mark.local
 def test_tar_shards_are_read_as_the_lists_are(built: Path, tmp_path: Path) -> None:
     shutil.copytree(built, tmp_path / "set")
     small(tmp_path / "set", outputs=Outputs(shards=True))
@@ -399,6 +422,7 @@ def test_tar_shards_are_read_as_the_lists_are(built: Path, tmp_path: Path) -> No
     assert all(r.labels == listed[r.key].labels and r.think_str == listed[r.key].think_str for r in sharded)
 
 
+@pytest.mark.local
 def test_what_follows_carries_its_history_and_one_clip_serves_both(tmp_path: Path) -> None:
     small(tmp_path, count=23, only=("train",), outputs=Outputs(pack=str(tmp_path / "pack"), wavs=False))
     pack = Pack(tmp_path / "pack" / "train")
@@ -412,6 +436,7 @@ def test_what_follows_carries_its_history_and_one_clip_serves_both(tmp_path: Pat
         assert "HISTORY" in record.tags
 
 
+@pytest.mark.local
 def test_replies_are_spoken_once_and_kept(tmp_path: Path) -> None:
     first = small(tmp_path, count=4, only=("train",), speech="units", outputs=Outputs(wavs=False, reply_audio=True))
     records = [msgspec.json.decode(line) for line in (tmp_path / "replies.jsonl").read_bytes().splitlines()]
@@ -423,12 +448,13 @@ def test_replies_are_spoken_once_and_kept(tmp_path: Path) -> None:
     assert again.replies == 0
 
 
+@pytest.mark.local
 def test_a_planted_sentence_of_an_evaluation_set_is_dropped_and_told(tmp_path: Path) -> None:
     folder = tmp_path / "texts"
     folder.mkdir()
     for path in FEW.glob("strategies*.toml"):
         shutil.copy(path, folder)
-    stolen = next(t for t in leak.theirs() if 8 <= len(t.split()) <= 14 and '"' not in t)
+    stolen = next(t for t in evaluation_overlap.theirs() if 8 <= len(t.split()) <= 14 and '"' not in t)
     (folder / "planted.toml").write_text(
         f'[[frame]]\nid = "planted-01"\ntopic = "tea"\npart = "train"\nsay = ["{stolen}", "How long does tea keep?"]\n'
         'facts = ["Green tea wants water that has cooled for a while."]\noffers = ["Shall I say more?"]\n'
@@ -446,23 +472,23 @@ def test_a_paraphrase_of_an_evaluation_set_is_caught_by_meaning_and_asked_once(
 ) -> None:
     from overtone.embedded.embedder import embed
 
-    stolen = next(t for t in leak.theirs() if 8 <= len(t.split()) <= 12)
+    stolen = next(t for t in evaluation_overlap.theirs() if 8 <= len(t.split()) <= 12)
     said = stolen.split()
     near = " ".join([*said[:4], "just", *said[4:]]) if len(said) < 11 else " ".join(said[:5] + said[6:])
     plain = "Which shelf is best for a heavy box of old magazines?"
-    found = leak.shared([near, plain], embed, tmp_path)
+    found = evaluation_overlap.shared([near, plain], embed, tmp_path)
     assert [one.text for one in found] == [near]
 
     def never(_: object) -> np.ndarray:
         raise AssertionError("asked again")
 
-    assert leak.shared([near, plain], never, tmp_path) == found
+    assert evaluation_overlap.shared([near, plain], never, tmp_path) == found
 
 
 @pytest.mark.local
 def test_gates_keep_what_is_understood_and_leave_out_what_is_not(tmp_path: Path, few_of_theirs: None) -> None:
     made = small(tmp_path, count=3, only=("train",), gates=True)
-    verdicts = list(pieces.lines(tmp_path / "verdicts.jsonl", pieces.Verdict))
+    verdicts = list(spoken_queries.lines(tmp_path / "verdicts.jsonl", spoken_queries.Verdict))
     assert sum(len(v.keys) for v in verdicts) == 3
     assert made.parts.get("train", 0) + made.gates["left_out"] == 3
     assert all(h.words > 4 for v in verdicts for h in v.heard)
@@ -484,6 +510,7 @@ def test_the_gates_hear_wrong_words_and_a_missing_cue() -> None:
     assert not any("hygiene" in p for p in hear(clip, sound, plain).problems)
 
 
+@pytest.mark.local
 def test_the_same_words_said_happily_and_sadly_differ_as_they_should() -> None:
     x = next(x for x in compose(texts.read(FEW), 0, {"train": 200}) if x.cues == ("happy",))
     happy = clip_of(x, 0)
@@ -493,22 +520,24 @@ def test_the_same_words_said_happily_and_sadly_differ_as_they_should() -> None:
     assert np.abs(a.astype(float)).mean() > 1.5 * np.abs(b.astype(float)).mean()
 
 
+@pytest.mark.local
 def test_text_alone_is_written_for_the_reader_of_text(built: Path) -> None:
     rows = list(read_text(built / "plain.jsonl"))
     pairs = [(pair.question, pair.answer) for pair in texts.read(FEW).plain]
-    near = {one.text for one in leak.shared([t for pair in pairs for t in pair], None)}
+    near = {one.text for one in evaluation_overlap.shared([t for pair in pairs for t in pair], None)}
     assert [tuple(m.content for m in row.messages) for row in rows] == [p for p in pairs if not near & set(p)]
 
 
+@pytest.mark.local
 def test_wrong_asks_are_told_early(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no part 'tran'.*train"):
+    with pytest.raises(UsageError, match=r"unknown part 'tran'.*train"):
         small(tmp_path / "a", only=("tran",))
     with pytest.raises(UsageError, match=r"no exchanges\.jsonl"):
         small(tmp_path / "b", start=tmp_path)
     for at, theirs in enumerate(("manifest.json", "wav/mine.wav")):  # nothing of somebody else's is replaced
         (tmp_path / f"c{at}" / theirs).parent.mkdir(parents=True)
         (tmp_path / f"c{at}" / theirs).write_text("{}")
-        with pytest.raises(UsageError, match="would be lost"):
+        with pytest.raises(UsageError, match="would be overwritten"):
             small(tmp_path / f"c{at}")
         assert (tmp_path / f"c{at}" / theirs).is_file()
     (tmp_path / "d").mkdir()

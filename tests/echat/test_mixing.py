@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import pytest
 
+from overtone.echat.data.exchange_records import Record
 from overtone.echat.data.labels import Labels
 from overtone.echat.data.layout import Sequence, Task, Think
-from overtone.echat.data.records import Record
 from overtone.echat.learn.mixing import Mixture, Planned, Source, measuring, surveyed
 from overtone.errors import DataError
 from tests.echat.test_layout import TOK
@@ -167,9 +167,9 @@ def test_the_survey_measures_and_leaves_out_with_reasons() -> None:
     )
     assert [bool(n) for n in found.lengths] == [True, False, False, True]
     assert found.left_out == {"no thought": 1, "no recording": 1}
-    sequence: Sequence = found.lay(0, TOK, random.Random(0))
+    sequence: Sequence = found.lay_out(0, TOK, random.Random(0))
     assert found.lengths[0] == len(sequence.ids) - 1 + 25
-    with pytest.raises(DataError, match=r"nothing to train on of 1 records: no recording \(1\)"):
+    with pytest.raises(DataError, match=r"none of 1 records can be trained on: no recording \(1\)"):
         survey(Source(records[2:3], "s2t"), TOK, lambda clip: 1.0, round)
 
 
@@ -202,4 +202,4 @@ def test_what_is_to_be_written_down_is_never_taught_as_a_reply(task: str, style:
     chat = Record("b", "Hello to you.", "b.wav", "Hello there.", Labels(emotion="happy"), task="<S2TCHAT>")
     found = survey(Source([line, chat], task, style=style), TOK, lambda clip: 2.0, lambda s: round(12.5 * s))  # type: ignore[arg-type]
     assert [bool(n) for n in found.lengths] == [not left, True]
-    assert found.left_out == ({"to be understood, not answered": 1} if left else {})
+    assert found.left_out == ({"for understanding only": 1} if left else {})

@@ -17,16 +17,16 @@ import torch
 from overtone import audio
 from overtone.cli import main
 from overtone.echat.data import containers, layout
+from overtone.echat.data.exchange_records import Record
 from overtone.echat.data.labels import Labels
-from overtone.echat.data.records import Record
 from overtone.echat.data.think import label_thought
 from overtone.echat.learn import pairs, prefer
+from overtone.echat.learn.batch_stream import Corpus
 from overtone.echat.learn.batches import Clips
-from overtone.echat.learn.curves import LOG, MARGINS, read_log
-from overtone.echat.learn.prefer import Pairs, Preferring, Told, dpo, measure, read_stage, run
-from overtone.echat.learn.recipe import Settings
+from overtone.echat.learn.prefer import LogProbabilities, Pairs, Preferring, dpo, measure, read_stage, run
+from overtone.echat.learn.run_stages import Settings
 from overtone.echat.learn.stages import plan, stages
-from overtone.echat.learn.stream import Corpus
+from overtone.echat.learn.training_report import LOG, MARGINS, read_log
 from overtone.echat.net import checkpoint
 from overtone.echat.net.config import names, read
 from overtone.echat.net.tokenizer import open_tokenizer
@@ -34,7 +34,7 @@ from overtone.errors import DataError, StoreError, UsageError
 from overtone.models.echat import checkpoint_folder
 from overtone.runs.store import Store
 from overtone.schema import Clip, Item, Reply, Score, Turn
-from tests.echat.test_recipe import PRESET
+from tests.echat.test_run_stages import PRESET
 
 PREFER = """
 [stage.prefer]
@@ -103,7 +103,7 @@ def data_of(made: Path, folder: Path, rows: list[dict[str, Any]], **changes: Any
 
 # ── the loss ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_the_loss_is_that_of_the_paper_computed_by_hand() -> None:
-    told = Told(torch.tensor([-10.0, -12.0]), torch.tensor([-11.0, -11.0]), torch.tensor([5.0, 2.0]))
+    told = LogProbabilities(torch.tensor([-10.0, -12.0]), torch.tensor([-11.0, -11.0]), torch.tensor([5.0, 2.0]))
     # chosen gained 1 nat, rejected lost 1: the margin is 2, and −log σ(0.1 · 2) = log(1 + e^−0.2)
     assert told.margins(False).tolist() == [2.0]
     assert dpo(told, 0.1).item() == pytest.approx(math.log(1 + math.exp(-0.2)), abs=1e-6)
@@ -121,7 +121,7 @@ def test_log_probabilities_are_summed_over_a_replys_text_and_speech(made, tmp_pa
             weight.mul_(1.1)
     model = Preferring(policy, reference, data.stage)
     batch = data.ready(data.collate(data.train), 1)
-    told, *_ = model.told(batch)
+    told, *_ = model.log_probabilities(batch)
     assert batch.n_targets == 2 and batch.ids.shape[0] == 4 and batch.task == "s2s"
     sums, chosen_cost, chosen_tokens = [], 0.0, 0
     for row in range(4):  # another way: every position's distribution, one row at a time
@@ -172,18 +172,18 @@ def test_a_thought_is_laid_out_as_in_training(made, tmp_path) -> None:
     assert [both.thinks for both in found] == [
         ("label", "label"), ("natural", "natural"), ("label", ""), ("natural", "natural"), ("natural", "label")
     ]  # fmt: skip
-    chosen, _ = found[0].lay("s2s", tok, thinking=True)
+    chosen, _ = found[0].lay_out("s2s", tok, thinking=True)
     labels = Labels("sad", "adult", "male", "other")
     pieces = label_thought("I lost it", labels, "neutral", random.Random(0))
     said = [i for text, _ in pieces for i in tok.encode(text)]
     at = chosen.targets.index(said[0])
     assert chosen.targets[at : at + len(said)] == said, "as the model was taught to write it, token by token"
-    assert "<think>" not in _text(found[2].lay("s2s", tok, thinking=True)[0], tok), "one without: both without"
-    assert "<think>" not in _text(found[0].lay("s2s", tok, thinking=False)[0], tok)
-    assert _text(found[1].lay("s2s", tok, thinking=True)[0], tok).startswith(natural + "I am sorry, friend 1.")
-    whole = _text(found[3].lay("s2s", tok, thinking=True)[0], tok)
+    assert "<think>" not in _text(found[2].lay_out("s2s", tok, thinking=True)[0], tok), "one without: both without"
+    assert "<think>" not in _text(found[0].lay_out("s2s", tok, thinking=False)[0], tok)
+    assert _text(found[1].lay_out("s2s", tok, thinking=True)[0], tok).startswith(natural + "I am sorry, friend 1.")
+    whole = _text(found[3].lay_out("s2s", tok, thinking=True)[0], tok)
     assert whole.startswith(broken + "<NEUTRAL>I am sorry"), "a thought that is not whole stands as it was said"
-    assert _text(found[4].lay("s2s", tok, thinking=True)[0], tok).startswith(unsure + "<NEUTRAL>I am sorry")
+    assert _text(found[4].lay_out("s2s", tok, thinking=True)[0], tok).startswith(unsure + "<NEUTRAL>I am sorry")
 
 
 def test_a_reply_keeps_the_tag_it_was_said_with(made, tmp_path) -> None:
@@ -196,11 +196,11 @@ def test_a_reply_keeps_the_tag_it_was_said_with(made, tmp_path) -> None:
     write(tmp_path / "p.jsonl", rows)
     pairs.pack([tmp_path / "p.jsonl"], tmp_path / "pack")
     found = pairs.of_pack(Corpus([tmp_path / "pack"]).packs[0])
-    said = [_text(both.lay("s2s", tok, thinking=True, tags=True)[0], tok) for both in found]
+    said = [_text(both.lay_out("s2s", tok, thinking=True, tags=True)[0], tok) for both in found]
     assert [text[: text.index("I am")] for text in said] == ["<SAD>", thoughts[1] + "<SAD>", THOUGHT + "<NEUTRAL>", ""]
-    plain = _text(found[2].lay("s2s", tok, thinking=False, tags=True)[0], tok)
+    plain = _text(found[2].lay_out("s2s", tok, thinking=False, tags=True)[0], tok)
     assert plain.startswith("<NEUTRAL>I am sorry"), "a model that always tells it tells it without a thought too"
-    assert _text(found[0].lay("s2s", tok, thinking=True)[0], tok).startswith("I am"), "a model that was taught none"
+    assert _text(found[0].lay_out("s2s", tok, thinking=True)[0], tok).startswith("I am"), "a model that was taught none"
 
 
 def _text(sequence: layout.Sequence, tok: Any) -> str:
@@ -257,10 +257,10 @@ def test_the_margin_rises_and_hearing_stays_as_it_is(made, tmp_path) -> None:
     assert moved == {"speech", "lm"}
     notes = checkpoint.index(checkpoint_folder(tmp_path)).notes
     assert notes["stage"] == "3" and notes["prefer"]["pairs"] == 12  # still answers as stage 3 taught it
-    assert any("12 pairs to learn from, 4 held out" in line for line in said)
+    assert any("12 training pairs, 4 held out" in line for line in said)
     page = (tmp_path / "report.html").read_text()
     assert "Preference pairs" in page and f"<td>{train[-1]['margin']:+.2f}</td>" in page
-    assert run(settings(made, tmp_path), said.append) and said[-1] == "stage prefer is done"
+    assert run(settings(made, tmp_path), said.append) and said[-1] == "stage prefer is already done"
 
 
 def test_a_run_in_slices_ends_where_a_run_in_one_piece_does(made, tmp_path) -> None:
@@ -279,16 +279,16 @@ def test_a_run_in_slices_ends_where_a_run_in_one_piece_does(made, tmp_path) -> N
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ([], "holds no pair"),
+        ([], "no pairs"),
         ([{"id": "x"}], r"line 1: not a preference pair: .*export --format preferences"),
-        ([pair(0), pair(0)], r"line 2: the pair 'p0' comes twice"),
+        ([pair(0), pair(0)], r"line 2: duplicate pair 'p0'"),
         ([pair(0, clip="")], "has no clip"),
         ([pair(0, clip="gone.wav")], r"gone\.wav"),
         ([pair(0, clip_sha256="0" * 64)], "changed since 'p0' was judged"),
-        ([pair(0), pair(3, group="s0")], "'s0' is learnt from and held out"),
+        ([pair(0), pair(3, group="s0")], "'s0' is both in training and held out"),
         ([pair(0, chosen={"text": "x", "speech_tokens": [41] * 30})], "speech token 41 is outside"),
         ([pair(0, rejected={"text": "x", "speech_tokens": [41] * 30})], "p0, rejected: speech token 41 is outside"),
-        ([pair(3)], "no pair to learn from, of 1: all are held out"),
+        ([pair(3)], "none of 1 pairs can be used: all are held out"),
     ],
 )
 def test_pairs_that_cannot_be_learnt_from_are_told_before_the_first_step(made, tmp_path, rows, told) -> None:
@@ -303,7 +303,7 @@ def test_wishes_that_make_no_sense_are_refused(made, tmp_path) -> None:
 
     with pytest.raises(UsageError, match="give its checkpoint or run with --from"):
         run(settings(made, tmp_path, start=None), quiet)
-    with pytest.raises(DataError, match="no pack of preference pairs"):
+    with pytest.raises(DataError, match="not a pack of preference pairs"):
         run(settings(made, tmp_path, data=(make_pack(tmp_path / "other", codes=40),)), quiet)
     with pytest.raises(UsageError, match="--ablate"):
         run(settings(made, tmp_path, ablate=("think",)), quiet)
@@ -312,7 +312,7 @@ def test_wishes_that_make_no_sense_are_refused(made, tmp_path) -> None:
     with pytest.raises(UsageError, match=r"has no \[stage.prefer\] table"):
         run(bare, quiet)
     for wrong, told in (("betta = 1", "did you mean 'beta'"), ("beta = 0", "beta must be above 0"),
-                        ("ctc = 0.1", "takes no augment, ctc")):  # fmt: skip
+                        ("ctc = 0.1", "must not have augment, ctc")):  # fmt: skip
         (tmp_path / "w.toml").write_text(PRESET + PREFER.replace("beta = 0.1", wrong))
         with pytest.raises(UsageError, match=told):
             run(msgspec.structs.replace(settings(made, tmp_path), preset=str(tmp_path / "w.toml")), quiet)
@@ -335,7 +335,7 @@ def test_another_start_in_the_same_folder_is_refused(made, tmp_path) -> None:
     torch.manual_seed(2)
     config = read(str(made / "small.toml"))
     checkpoint.save(checkpoint.make(config), tmp_path / "other", config)
-    with pytest.raises(StoreError, match="another started"):
+    with pytest.raises(StoreError, match="a different started"):
         run(settings(made, tmp_path / "out", steps=1, start=tmp_path / "other"), quiet)
 
 
@@ -345,7 +345,7 @@ def test_a_run_goes_on_with_the_pairs_it_was_begun_with(made, tmp_path) -> None:
     packed = (tmp_path / "out" / "pairs" / "records.jsonl").read_bytes()
     other = write(tmp_path / "other.jsonl", [pair(n) for n in range(8)])
     for resume in (True, False):
-        with pytest.raises(StoreError, match="begun with other data"):
+        with pytest.raises(StoreError, match="started with other data"):
             run(msgspec.structs.replace(asked, resume=resume, data=(other,)), quiet)
     assert (tmp_path / "out" / "pairs" / "records.jsonl").read_bytes() == packed
     moved = shutil.copy(made / "pairs.jsonl", tmp_path / "moved.jsonl")
@@ -401,7 +401,7 @@ def test_a_stored_run_becomes_pairs_and_a_model_that_prefers_them(made, tmp_path
              "--from", str(made / "start"), "--data", str(tmp_path / "pack"), "--out", str(tmp_path / "out"),
              "--device", "cpu"]  # fmt: skip
     assert main(words) == 0
-    assert "pairs right" in capsys.readouterr().out
+    assert "pairs correct" in capsys.readouterr().out
     first, *_ = (tmp_path / "out" / "stage-prefer" / MARGINS).read_bytes().splitlines()
     assert msgspec.json.decode(first)["right"] == 1.0
     learnt = {*checkpoint.index(checkpoint_folder(tmp_path / "out")).notes["data"]} - {"ab" * 32}
@@ -424,10 +424,10 @@ def test_a_checkpoint_tells_the_thoughts_and_tokens_that_pairs_are_made_of(monke
     from overtone.schema import TOKENS as tokens_mark
 
     monkeypatch.syspath_prepend(str(Path(next(iter(overtone.workers.__path__)))))
-    from overtone.echat.talk.worker import Engine
+    from overtone.echat.talk.worker_program import Engine
 
     engine = Engine()
     engine.tells = True
-    assert list(engine._told(Answer("x", THOUGHT, codes=(3, 1, 4)))) == [thought_mark + THOUGHT, tokens_mark + "3 1 4"]
+    assert list(engine._notes(Answer("x", THOUGHT, codes=(3, 1, 4)))) == [thought_mark + THOUGHT, tokens_mark + "3 1 4"]
     engine.tells = False
-    assert list(engine._told(Answer("x", codes=(3, 1, 4)))) == []
+    assert list(engine._notes(Answer("x", codes=(3, 1, 4)))) == []

@@ -42,7 +42,7 @@ def test_a_wording_is_drawn_and_without_a_draw_the_first() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (('t2t = "You are a helpful assistant."', ""), r"\[system\] has no t2t"),
+        (('t2t = "You are a helpful assistant."', ""), r"\[system\] lacks t2t"),
         (('"Name {what}."', '"Name it."'), "labels needs wordings, each with {what}"),
         (('"Write down what is said."', '"Write {what}."'), "words needs wordings, none with {what}"),
         (('"the age"', "3"), r"Expected `str`.*correct the file"),

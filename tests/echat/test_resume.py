@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from overtone.echat.learn import launch
-from overtone.echat.learn.curves import LOG, read_log
-from overtone.echat.learn.train import ending_politely
+from overtone.echat.learn import distributed
+from overtone.echat.learn.train import stop_on_sigterm
+from overtone.echat.learn.training_report import LOG, read_log
 from overtone.errors import StoreError
 from tests.echat.toys import ALONE, Numbers, Toy, learn
 
@@ -57,7 +57,7 @@ def test_a_save_that_was_cut_off_is_swept_up_and_the_one_before_it_used(tmp_path
     [whole] = tmp_path.glob("step-*")
     shutil.copytree(whole, tmp_path / ".step-00000029.part")
     (tmp_path / ".step-00000029.part" / "progress.json").unlink()
-    assert launch.newest(tmp_path) == whole
+    assert distributed.newest(tmp_path) == whole
     assert not list(tmp_path.glob(".step*"))
 
 
@@ -66,17 +66,17 @@ def test_a_damaged_checkpoint_is_told_of(tmp_path) -> None:
     [checkpoint] = tmp_path.glob("step-*")
     for file in (checkpoint / "state").glob("*.distcp"):
         file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(StoreError, match="cannot be resumed from"):
+    with pytest.raises(StoreError, match="cannot resume"):
         learn(tmp_path, resume=True)
     shutil.rmtree(checkpoint / "state")
     model = Toy()
-    with pytest.raises(StoreError, match="cannot be resumed from"):
-        launch.load(checkpoint, model, torch.optim.AdamW(model.parameters()), ALONE)
+    with pytest.raises(StoreError, match="cannot resume"):
+        distributed.load(checkpoint, model, torch.optim.AdamW(model.parameters()), ALONE)
 
 
 def ended(folder: Path) -> None:
-    with ending_politely() as told:
-        done, _ = learn(folder, Numbers(wait=0.01), told_to_end=told.is_set)
+    with stop_on_sigterm() as told:
+        done, _ = learn(folder, Numbers(wait=0.01), should_stop=told.is_set)
     os._exit(0 if done else 4)
 
 
@@ -91,19 +91,19 @@ def test_a_sigterm_finishes_the_step_and_saves(tmp_path) -> None:
     process.terminate()
     process.join()
     assert process.exitcode == 4
-    assert launch.newest(tmp_path / "cut") is not None
+    assert distributed.newest(tmp_path / "cut") is not None
     learn(tmp_path / "cut", resume=True)
     assert losses(tmp_path / "cut") == losses(tmp_path / "whole")
 
 
 def test_signals_are_caught_while_training_alone() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with ending_politely() as told:
+    with stop_on_sigterm() as told:
         os.kill(os.getpid(), signal.SIGTERM)
         assert told.wait(1)
     assert signal.getsignal(signal.SIGTERM) is before
     with ThreadPoolExecutor() as pool:  # where they cannot be, nothing breaks
-        assert not pool.submit(lambda: ending_politely().__enter__().is_set()).result()
+        assert not pool.submit(lambda: stop_on_sigterm().__enter__().is_set()).result()
 
 
 def saving(folder: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_kill_while_saving_loses_nothing(tmp_path) -> None:
         time.sleep(wait)
         process.kill()
         process.join()
-        kept = launch.newest(tmp_path / "killed")
+        kept = distributed.newest(tmp_path / "killed")
         assert kept is None or (kept / "state" / ".metadata").is_file()
     assert process.exitcode == 0
     assert losses(tmp_path / "killed") == losses(tmp_path / "whole")
@@ -153,10 +153,10 @@ def test_a_strangers_value_in_a_checkpoint_runs_nothing(tmp_path) -> None:
     model = Toy()
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
     optimiser.param_groups[0]["name"] = Trap(tmp_path / "sprung")
-    launch.save(tmp_path, model, optimiser, launch.Progress(1), ALONE)
+    distributed.save(tmp_path, model, optimiser, distributed.Progress(1), ALONE)
     optimiser.param_groups[0]["name"] = "lm"
-    checkpoint = launch.newest(tmp_path)
+    checkpoint = distributed.newest(tmp_path)
     assert checkpoint is not None
-    with pytest.raises(StoreError, match="cannot be resumed from"):
-        launch.load(checkpoint, model, optimiser, ALONE)
+    with pytest.raises(StoreError, match="cannot resume"):
+        distributed.load(checkpoint, model, optimiser, ALONE)
     assert not (tmp_path / "sprung").exists()

@@ -13,14 +13,14 @@ import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from experiments.echat import repeat_tables, result_tables
 from overtone.cli import main
 from overtone.echat.data.labels import AGES, EMOTIONS, EVENTS
-from overtone.echat.exam import counts, predictions, scores, tallies
-from overtone.echat.exam.predictions import Head, Prediction
+from overtone.echat.exam import answer_file, counts, scores, tallies
+from overtone.echat.exam.answer_file import Head, Prediction
 from overtone.echat.exam.scores import Scores
 from overtone.echat.exam.tallies import Measure
 from overtone.errors import DataError
-from scripts import echat_again, echat_results
 
 SORRY, NICE, FINE = "I am sorry.", "How nice!", "All right."
 
@@ -226,14 +226,14 @@ def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
 
 
 def test_runs_that_cannot_be_compared_are_refused() -> None:
-    with pytest.raises(DataError, match="asked other records"):
+    with pytest.raises(DataError, match="its records differ"):
         together([run("full", 0, 0.9), run("full", 1, 0.9, groups=3)])
-    with pytest.raises(DataError, match="given twice"):
+    with pytest.raises(DataError, match="duplicate; remove one"):
         together([run("full", 0, 0.9), run("full", 0, 0.9)])
     (head, rows), other = run("full", 0, 0.9), run("no-think", 0, 0.9)
     another = (replace(head, notes={"recipe": "other"}, seed=1), rows)
     for pair in ([(head, rows), another], [another, other]):
-        with pytest.raises(DataError, match="another recipe"):
+        with pytest.raises(DataError, match="its recipe differs"):
             together(pair)
     with pytest.raises(DataError, match="no predictions"):
         together([])
@@ -252,9 +252,9 @@ def test_counts_are_kept_without_words_and_score_the_same(scored: Scores, tmp_pa
     (tmp_path / "cut.json.gz").write_bytes((tmp_path / "0.json.gz").read_bytes()[:-20])
     (tmp_path / "other.json").write_text('{"format": 7}')
     for name in ("cut.json.gz", "other.json"):
-        with pytest.raises(DataError, match=f"{name}: not a whole file of counts"):
+        with pytest.raises(DataError, match=f"{name}: not a complete file of counts"):
             counts.read(tmp_path / name)
-    with pytest.raises(DataError, match="count all of them anew"):
+    with pytest.raises(DataError, match="count all again"):
         scores.score([kept[0], replace(kept[1], embedder="another")])
 
 
@@ -266,7 +266,7 @@ def test_files_are_counted_and_scored_from_the_command_line(tmp_path: Path, monk
     files = []
     for seed in (0, 1):
         files.append(tmp_path / f"full-{seed}.jsonl.gz")
-        predictions.write(files[-1], *run("full", seed, 0.9))
+        answer_file.write(files[-1], *run("full", seed, 0.9))
     words = ["evaluate", "counts", *map(str, files), "--out", str(tmp_path / "counts")]
     assert main(words) == 0
     mixed = [str(tmp_path / "counts" / "full-0.json.gz"), str(files[1])]
@@ -289,41 +289,45 @@ def test_labels_of_other_dimensions_are_read_by_their_own_inventory() -> None:
 # ── the page ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_page_of_results_tells_what_held_and_keeps_the_words_around(scored: Scores, tmp_path: Path) -> None:
+def test_the_tables_are_replaced_and_the_words_around_them_are_kept(scored: Scores, tmp_path: Path) -> None:
     (tmp_path / "scores.json").write_bytes(msgspec.json.encode(scored))
-    page = tmp_path / "page.md"
-    echat_results.main([str(tmp_path / "scores.json"), "--page", str(page)])
-    page.write_text(page.read_text().replace("## Hearing", "## Hearing\n\nOur own words."))
-    once = page.read_text()
-    echat_results.main([str(tmp_path / "scores.json"), "--page", str(page)])
-    assert page.read_text() == once and "Our own words." in once
+    pages = [tmp_path / path.name for path in (result_tables.PAGE, result_tables.NOTES)]
+    for copy, path in zip(pages, (result_tables.PAGE, result_tables.NOTES), strict=True):
+        copy.write_text(path.read_text(encoding="utf-8").replace("\n## ", "\nOur own words.\n\n## ", 1))
+    words = [str(tmp_path / "scores.json"), "--page", str(pages[0]), "--page", str(pages[1])]
+    result_tables.main(words)
+    once = [page.read_text() for page in pages]
+    result_tables.main(words)
+    assert [page.read_text() for page in pages] == once and all("Our own words." in text for text in once)
     own = one(scored, "full", "emotion.uar", "named")
-    assert f"| emotion | seen recipe | 0.50 | {own.value:.2f} ({own.low:.2f} to {own.high:.2f}) |" in once
-    assert "| − think | emotion | 3.5 | +" in once and "| held |" in once
-    line = next(line for line in once.splitlines() if line.startswith("| seen recipe | replies |"))
+    assert f"| emotion | seen recipe | 0.50 | {own.value:.2f} ({own.low:.2f} to {own.high:.2f}) |" in once[0]
+    assert "| − think | emotion | 3.5 | +" in once[1] and "| confirmed |" in once[1]
+    line = next(line for line in once[0].splitlines() if line.startswith("| seen recipe | replies |"))
     assert [cell.strip()[:3] for cell in line.split("|")[3:-1]] == ["**+", "**+", "–"]  # no think, deaf, oracle
 
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
-    [(0.1, 0.3, "held"), (-0.1, 0.3, "cannot be told from none"), (-0.3, -0.1, "the other way")],
+    [(0.1, 0.3, "confirmed"), (-0.1, 0.3, "not significant"), (-0.3, -0.1, "opposite direction")],
 )
 def test_a_claim_holds_only_where_its_interval_says_so(low: float, high: float, said: str) -> None:
-    found = echat_results.verdict(scores.Difference("seen", "direction", "a", "b", (low + high) / 2, low, high))
-    assert found.startswith(said)
+    assert said == result_tables.verdict(scores.Difference("seen", "direction", "a", "b", (low + high) / 2, low, high))
 
 
-def test_a_page_without_a_place_for_a_table_is_told(scored: Scores) -> None:
-    with pytest.raises(ValueError, match="no place for setting"):
-        echat_results.filled("# Nothing", scored)
+def test_a_page_without_a_place_for_a_table_is_refused(scored: Scores) -> None:
+    with pytest.raises(ValueError, match="no place for a table"):
+        result_tables.fill("# Nothing", scored)
 
 
-def test_the_tables_of_our_page_are_those_of_the_runs_that_are_kept() -> None:
-    root = echat_results.PAGE.parents[1]
-    kept = msgspec.json.decode((root / "bench" / "echat_scores.json").read_bytes(), type=Scores)
-    page = echat_results.PAGE.read_text(encoding="utf-8")
-    assert echat_results.filled(page, kept) == page
-    again = scores.score([counts.read(path) for path in sorted((root / "bench" / "echat_runs").glob("*.gz"))], draws=2)
+def test_the_tables_of_our_pages_are_those_of_the_stored_runs() -> None:
+    root = result_tables.ROOT
+    kept = msgspec.json.decode((root / "experiments" / "echat" / "scores.json").read_bytes(), type=Scores)
+    for path in (result_tables.PAGE, result_tables.NOTES):
+        page = path.read_text(encoding="utf-8")
+        assert result_tables.fill(page, kept) == page
+    again = scores.score(
+        [counts.read(path) for path in sorted((root / "experiments" / "echat" / "runs").glob("*.gz"))], draws=2
+    )
 
     def values(found: Scores) -> dict[tuple[str, ...], float | None]:
         return {(r.arm, r.part, r.measure, r.source): r.value for r in found.rows}
@@ -331,8 +335,8 @@ def test_the_tables_of_our_page_are_those_of_the_runs_that_are_kept() -> None:
     assert (again.arms, again.parts, values(again)) == (kept.arms, kept.parts, values(kept))
 
 
-def test_the_runs_that_were_made_again_are_told_as_they_are_kept() -> None:
-    page = echat_results.PAGE.read_text(encoding="utf-8")
-    assert echat_results.block(page, "each", echat_again.each()) == page
-    kept = {path.name.split(".")[0] for path in (echat_again.BENCH / "echat_later").glob("*.gz")}
-    assert kept | {f"full-{seed}" for seed in range(5)} == set(echat_again.KERNELS)
+def test_the_table_of_repeated_runs_is_that_of_the_stored_runs() -> None:
+    page = result_tables.NOTES.read_text(encoding="utf-8")
+    assert result_tables.replace_block(page, "each", repeat_tables.each()) == page
+    kept = {path.name.split(".")[0] for path in (repeat_tables.HERE / "later_runs").glob("*.gz")}
+    assert kept | {f"full-{seed}" for seed in range(5)} == set(repeat_tables.KERNELS)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import soundfile
 
+from experiments.echat import small_pack
 from overtone.echat.data.containers import PACK, Pack, PackWriter
-from overtone.echat.data.records import Record
+from overtone.echat.data.exchange_records import Record
 from overtone.errors import DataError, UsageError
-from scripts import small_pack
 from tests.echat.toys import make_pack
 
 LIMIT = 0.045

@@ -35,7 +35,7 @@ def test_a_second_of_speech_is_twenty_five_of_a_thousand_codes(tokens, said) -> 
     found = tokens.encode(*said)
     assert found.dtype == np.int64
     assert (tokens.name, tokens.codes, tokens.rate) == ("units", 1024, 25.0)
-    words = len(units.trimmed(audio.resample(*said, units.HEARD))) / units.HEARD
+    words = len(units.trim_silence(audio.resample(*said, units.HEARD))) / units.HEARD
     assert abs(len(found) - 25 * words) <= 1
     assert 0 <= found.min() <= found.max() < tokens.codes
     assert len(np.unique(found)) > 0.5 * len(found)
@@ -108,9 +108,11 @@ def test_every_reply_emotion_can_be_said_and_slow_ones_take_more_tokens(tokens) 
 
 def test_the_manner_is_taken_out_of_the_tokens(tokens) -> None:  # type: ignore[no-untyped-def]
     """Tokens of a happy and of a flat delivery with one timing, decoded alike, sound more alike than the two did."""
-    plain = units.plain(WORDS)
+    plain = units.plain_speech(WORDS)
     spoken = [
-        units.delivery.deliver(plain, units.untimed(units.manner(e)), np.random.default_rng(0)).astype(np.float32)
+        units.delivery.deliver(plain, units.without_timing(units.emotion_recipe(e)), np.random.default_rng(0)).astype(
+            np.float32
+        )
         for e in ("happy", "sad")
     ]
     before = [audio.measure(s, units.delivery.RATE) for s in spoken]
@@ -124,12 +126,16 @@ def test_the_manner_is_taken_out_of_the_tokens(tokens) -> None:  # type: ignore[
 @pytest.mark.parametrize(
     ("sound", "rate", "says"),
     [
-        (np.zeros(0, np.float32), 16_000, "must last 80 ms, not 0 ms"),
-        (np.ones(100, np.float32), 16_000, "must last 80 ms, not 6 ms"),
+        (np.zeros(0, np.float32), 16_000, "must have at least 80 ms, not 0 ms"),
+        (np.ones(100, np.float32), 16_000, "must have at least 80 ms, not 6 ms"),
         (np.zeros(16_000, np.float32), 16_000, "silent"),
         (np.ones((16_000, 2), np.float32), 16_000, "mono"),
         (np.ones(16_000, np.float32), 0, "sample rate"),
-        (np.r_[np.ones(8_000, np.float32), np.nan, np.ones(8_000, np.float32)], 16_000, "no number, at 0.500 s"),
+        (
+            np.r_[np.ones(8_000, np.float32), np.nan, np.ones(8_000, np.float32)],
+            16_000,
+            "NaN or infinite sample at 0.500 s",
+        ),
     ],
 )
 def test_what_is_no_speech_is_refused_by_name(tokens, sound, rate, says) -> None:  # type: ignore[no-untyped-def]
@@ -139,7 +145,7 @@ def test_what_is_no_speech_is_refused_by_name(tokens, sound, rate, says) -> None
 
 @pytest.mark.parametrize(
     ("given", "says"),
-    [([], "at least one"), ([3, 1024], "1024 at place 1"), ([-1], "-1 at place 0"), ([0.5], "whole numbers")],
+    [([], "at least one"), ([3, 1024], "1024 at index 1"), ([-1], "-1 at index 0"), ([0.5], "must be integers")],
 )
 def test_what_is_no_token_is_refused_by_place(tokens, given, says) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(UsageError, match=says):
@@ -147,14 +153,14 @@ def test_what_is_no_token_is_refused_by_place(tokens, given, says) -> None:  # t
 
 
 def test_an_unknown_emotion_tokenizer_or_file_is_named(tokens, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(UsageError, match=r"no reply emotion 'hapy'.*happy"):
+    with pytest.raises(UsageError, match=r"unknown reply emotion 'hapy'.*happy"):
         tokens.decode(np.arange(3), "hapy")
-    with pytest.raises(UsageError, match="no speech tokens 'bits'"):
+    with pytest.raises(UsageError, match="unknown speech tokens 'bits'"):
         speech.open_tokens("bits")
     with pytest.raises(DataError, match="train_units"):
         units.Units(tmp_path / "none.npz")
     (tmp_path / "bad.npz").write_bytes(b"no weights")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="not a valid file of unit weights"):
         units.Units(tmp_path / "bad.npz")
 
 

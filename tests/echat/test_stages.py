@@ -78,7 +78,7 @@ def test_thoughts_that_are_left_out_leave_feeds_and_weights_as_they_were() -> No
 def test_stages_are_chosen_by_name_or_by_number() -> None:
     assert [run.name for run in plan(preset("tiny"), only="2")] == ["2a", "2b"]
     assert [run.name for run in plan(preset("tiny"), only="2b")] == ["2b"]
-    with pytest.raises(UsageError, match="no stage '1'"):
+    with pytest.raises(UsageError, match="unknown stage '1'"):
         plan(preset("tiny"), ["understanding"], only="1")
     with pytest.raises(UsageError, match="did you mean 'think'"):
         plan(preset("tiny"), ["thinking"])
@@ -116,11 +116,11 @@ def test_a_warm_up_keeps_its_share_of_a_run() -> None:
         ({"warm_up": 3}, "unknown key 'warm_up'.*did you mean 'warmup'"),
         ({"steps": 0}, "steps must be at least 1"),
         ({"feeds": []}, "at least one"),
-        ({"lr": {}}, "no part learns"),
+        ({"lr": {}}, "no part is trained"),
         ({"feeds": [{"task": "s2x"}]}, "s2x"),
-        ({"listen": True, "ctc": 1.0}, "listen: only encoder and adapter can learn"),
-        ({"listen": True, "lr": {"adapter": 1.0}}, "listen: only encoder and adapter can learn, by ctc, cues or both"),
-        ({"listen": True, "lr": {"adapter": 1.0}, "cues": 1.0}, "listen: every feed must have something to be heard"),
+        ({"listen": True, "ctc": 1.0}, "listen: only encoder and adapter can be trained"),
+        ({"listen": True, "lr": {"adapter": 1.0}}, "can be trained; set ctc, cues or both"),
+        ({"listen": True, "lr": {"adapter": 1.0}, "cues": 1.0}, "listen: every feed must have audio"),
     ],
 )
 def test_a_wrong_table_is_told_with_its_place(changes: dict[str, object], told: str) -> None:
@@ -133,7 +133,7 @@ def test_the_page_on_training_tells_minis_schedule_as_it_is() -> None:
     page = (REPOSITORY / "docs" / "train-echat.md").read_text()
     for name, stage in preset("mini").items():
         after = "cosine to a tenth" if stage.schedule == "cosine" else stage.schedule
-        rates = ", ".join(written(stage.lr.of(part)) for part in PARTS)
+        rates = ", ".join(written(stage.lr.rate_of(part)) for part in PARTS)
         assert f"| {name} | {stage.steps} | {stage.targets:,} | {stage.warmup} | {after} | {rates} |" in page
 
 

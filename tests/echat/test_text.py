@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from overtone.echat.data.layout import Sequence
-from overtone.echat.learn import launch
-from overtone.echat.learn.curves import LOG, read_log
-from overtone.echat.learn.launch import World
+from overtone.echat.learn import distributed
+from overtone.echat.learn.distributed import World
 from overtone.echat.learn.text import Rows, Settings, TextModel, run
+from overtone.echat.learn.training_report import LOG, read_log
 from overtone.errors import DataError, StoreError, UsageError
 
 
@@ -99,7 +99,7 @@ def test_rows_longer_than_the_model_has_positions_are_left_out_and_counted(folde
     data = rows(tmp_path / "rows.jsonl", [told("hello")] * 8 + [told("hello " * 40)] * 2)
     said: list[str] = []
     assert run(settings(short, tmp_path, data, steps=2), said.append)
-    assert said[0] == "8 rows (2 left out: over 128 tokens, or no assistant's turn), 2 steps"
+    assert said[0] == "8 rows (2 left out: over 128 tokens, or without an assistant turn), 2 steps"
 
 
 def test_numbers_are_predicted_in_their_own_units(folder, tmp_path) -> None:
@@ -122,7 +122,7 @@ def test_a_prediction_does_not_depend_on_its_neighbours(folder) -> None:
     from transformers import AutoModelForCausalLM
 
     from overtone.echat.data.layout import Sequence
-    from overtone.echat.learn.launch import World
+    from overtone.echat.learn.distributed import World
     from overtone.echat.learn.text import Rows, predict
 
     torch.manual_seed(1)
@@ -139,7 +139,7 @@ def test_a_prediction_does_not_depend_on_its_neighbours(folder) -> None:
     ("lines", "target", "told"),
     [
         ([{"text": "a"}], "tokens", "nothing to learn in 1 rows"),
-        ([{"text": "a", "targets": [1]}, {"text": "b"}], "regression", "as many targets in every row.*0, 1"),
+        ([{"text": "a", "targets": [1]}, {"text": "b"}], "regression", "same number of targets in every row.*0, 1"),
         ([{"text": 1}], "tokens", "rows.jsonl"),
     ],
 )
@@ -152,11 +152,11 @@ def test_a_folder_that_holds_a_run_is_not_written_over(folder: Path, tmp_path: P
     data = rows(tmp_path / "rows.jsonl", [{"text": f"n {i}", "targets": [float(i)]} for i in range(4)])
     wish = settings(folder, tmp_path, data, target="regression", steps=2, batch=2)
     assert run(wish, lambda line: None)
-    with pytest.raises(StoreError, match="--resume goes on"):
+    with pytest.raises(StoreError, match="continue it with --resume"):
         run(wish, lambda line: None)
     said: list[str] = []
-    assert run(msgspec.structs.replace(wish, resume=True), said.append) and said[-1] == "it is done"
-    with pytest.raises(StoreError, match="another lr"):
+    assert run(msgspec.structs.replace(wish, resume=True), said.append) and said[-1] == "the run is already done"
+    with pytest.raises(StoreError, match="a different lr"):
         run(msgspec.structs.replace(wish, lr=1e-5, resume=True), lambda line: None)
 
 
@@ -166,9 +166,9 @@ NUMBERS = [{"text": f"n {i}", "targets": [float(i)], "key": str(i)} for i in ran
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        (None, "cannot be read: No such file"),
-        ([{"text": "n"}], "--held-out .*held.jsonl: regression needs as many targets"),
-        ([{"text": "n", "targets": [1, 2]}], "--held-out .*held.jsonl: 2 targets a row, but --data has 1"),
+        (None, "unreadable: No such file"),
+        ([{"text": "n"}], "--held-out .*held.jsonl: regression needs the same number of targets"),
+        ([{"text": "n", "targets": [1, 2]}], "--held-out .*held.jsonl: 2 targets per row, but --data has 1"),
         ([{"text": "n" * 2000, "targets": [1]}], "--held-out .*held.jsonl: nothing to learn"),
         ([NUMBERS[0], {"text": "n" * 2000, "targets": [1]}], "held.jsonl: 1 of 2 rows cannot be predicted: over 1024"),
     ],
@@ -187,9 +187,9 @@ def test_several_processes_refuse_to_predict_held_out_rows(folder, tmp_path, mon
         def leave(self) -> None:
             pass
 
-    monkeypatch.setattr(launch, "enter", lambda device: Two(0, 2, torch.device("cpu")))
+    monkeypatch.setattr(distributed, "enter", lambda device: Two(0, 2, torch.device("cpu")))
     data = rows(tmp_path / "rows.jsonl", NUMBERS)
-    with pytest.raises(UsageError, match="--held-out is predicted by one process: leave it out under torchrun"):
+    with pytest.raises(UsageError, match="--held-out needs a single process; remove it under torchrun"):
         run(settings(folder, tmp_path, data, target="regression", held_out=data), lambda line: None)
 
 
@@ -243,7 +243,8 @@ def test_a_model_is_there_whole_and_on_disk_or_not_at_all(folder, tmp_path, monk
     monkeypatch.setattr(Path, "rename", rename)
     said: list[str] = []
     assert run(msgspec.structs.replace(wish, resume=True), said.append)
-    assert "it is done" not in said and {"config.json", "model.safetensors", "head.safetensors"} <= set(names)
+    assert "the run is already done" not in said
+    assert {"config.json", "model.safetensors", "head.safetensors"} <= set(names)
     assert not list((tmp_path / "out" / "stage-text").glob(".*"))
 
 
@@ -253,7 +254,7 @@ def test_a_run_goes_on_with_the_same_rows_wherever_they_lie(folder, tmp_path) ->
     moved = rows(tmp_path / "moved.jsonl", NUMBERS)
     on = msgspec.structs.replace(wish, resume=True, minutes=1.0, data=(moved,))
     rows(tmp_path / "rows.jsonl", NUMBERS[:3])
-    with pytest.raises(StoreError, match="begun with other data"):
+    with pytest.raises(StoreError, match="started with other data"):
         run(msgspec.structs.replace(on, data=wish.data), lambda line: None)
     assert run(on, lambda line: None)
 

@@ -10,10 +10,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from overtone.build import rules
+from overtone import build
 from overtone.echat.making import texts
+from overtone.echat.making.evaluation_overlap import runs_of
 from overtone.echat.making.texts import Frame, Strategy, Texts
 from overtone.errors import DataError
+from tests.build.authoring_rules import alike
 
 FRAME = """[[frame]]
 id = "tea-01"
@@ -74,26 +76,26 @@ def test_every_query_of_a_frame_comes_once_with_what_fills_it() -> None:
 
 
 def test_no_run_of_words_is_shared_with_an_evaluation_set(written: Texts) -> None:
-    known = {run for text in _evaluated() for run in rules.runs(text)}
+    known = {run for text in _evaluated() for run in runs_of(text)}
     assert len(known) > 10_000
     said = {words: f.id for f in written.frames for words, _ in f.queries()}
     said |= {t: f.id for f in written.frames for t in (*f.facts, *f.offers)}
     said |= {t: s.label for s in written.strategies for t in (*s.openings, *s.turns)}
     said |= {t: f.id for f in written.followups for t in (*f.say, *f.facts)}
-    shared = [(where, " ".join(run)) for text, where in said.items() for run in rules.runs(text) if run in known]
+    shared = [(where, " ".join(run)) for text, where in said.items() for run in runs_of(text) if run in known]
     assert shared == []
 
 
 def _evaluated() -> Iterator[str]:
     for name in ("open", "aeq", "echat_eval"):
-        for path in sorted((Path(rules.__file__).parent / name).rglob("*.toml")):
+        for path in sorted((Path(build.__file__).parent / name).rglob("*.toml")):
             yield from (m[1] for m in re.finditer(r'"((?:[^"\\]|\\.)*)"', path.read_text()))
 
 
 def test_a_held_out_query_reads_like_none_for_training(written: Texts) -> None:
     train = [f.say[0] for f in written.frames if f.part == "train"]
     held_out = [f.say[0] for f in written.frames if f.part == "held-out"]
-    assert [(a, b) for a in held_out for b in train if rules.alike(a, b) >= 0.7] == []
+    assert [(a, b) for a in held_out for b in train if alike(a, b) >= 0.7] == []
 
 
 @pytest.mark.parametrize(
@@ -104,10 +106,10 @@ def test_a_held_out_query_reads_like_none_for_training(written: Texts) -> None:
         ({"offers": ["Do you take honey?"]}, "1 offers; at least 2"),
         ({"slots": {"what": ["mint", "sage"]}}, "2 values; at least 6"),
         ({"slots": {"what": [*"abcdef"], "more": [*"abcdef"]}}, "no wording uses its slot more"),
-        ({"say": ["How long does {what} stand, I'm so happy?"] * 3}, "'happy' (happy) would tell"),
-        ({"say": ["How long does {what} stand in the pot?"] * 3}, "the same twice among its say"),
-        ({"say": ["{what} stands in the pot, and how long?"] * 3}, "begins with a capital"),
-        ({"id": "Tea"}, "an id is a word, a dash and two digits"),
+        ({"say": ["How long does {what} stand, I'm so happy?"] * 3}, "'happy' (happy) reveals the cue"),
+        ({"say": ["How long does {what} stand in the pot?"] * 3}, "duplicates among its say"),
+        ({"say": ["{what} stands in the pot, and how long?"] * 3}, "must begin with a capital"),
+        ({"id": "Tea"}, "an id must be a word, a dash and two digits"),
     ],
 )
 def test_a_frame_against_the_rules_is_named(changed: dict[str, object], problem: str) -> None:
@@ -121,7 +123,7 @@ def test_a_value_that_tells_is_found_in_its_query() -> None:
 
 def test_the_same_query_in_two_frames_is_found() -> None:
     two = (frame(), frame(id="tea-02", part="held-out"))
-    assert any("tea-02: tea-01 (train) asks the same" in p for p in Texts(frames=two).check())
+    assert any("tea-02: tea-01 (train) has the same query" in p for p in Texts(frames=two).check())
 
 
 def test_a_set_that_is_too_small_says_what_is_missing() -> None:
@@ -133,14 +135,14 @@ def test_a_set_that_is_too_small_says_what_is_missing() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (FRAME + FRAME.replace('part = "train"', 'part = "test"'), r"one.toml, line 9: this frame cannot be read"),
-        (FRAME.replace("offers", "offer"), "line 1: this frame cannot be read"),
-        (FRAME.replace("{what}", "{wat}"), "no slot wat; there is: what"),
+        (FRAME + FRAME.replace('part = "train"', 'part = "test"'), r"one.toml, line 9: invalid frame"),
+        (FRAME.replace("offers", "offer"), "line 1: invalid frame"),
+        (FRAME.replace("{what}", "{wat}"), "unknown slot wat; known: what"),
         (FRAME.replace("{what} done", "{what done"), "line 1: "),
-        (FRAME.replace('"mint"', '" mint"'), "without spaces around it"),
-        (FRAME.replace('id = "', "id = "), "cannot be read as TOML"),
-        ("[[frames]]\n", r"no table \[\[frames\]\]"),
-        ('[[style]]\nname = "rap"\nrate = 1\nrange = 1\ngain = 1\nlines = []\n', "no style 'rap'"),
+        (FRAME.replace('"mint"', '" mint"'), "without spaces at its ends"),
+        (FRAME.replace('id = "', "id = "), "invalid TOML"),
+        ("[[frames]]\n", r"unknown table \[\[frames\]\]"),
+        ('[[style]]\nname = "rap"\nrate = 1\nrange = 1\ngain = 1\nlines = []\n', "unknown style 'rap'"),
     ],
 )
 def test_a_broken_file_is_named_with_its_line(tmp_path: Path, text: str, problem: str) -> None:
@@ -150,14 +152,14 @@ def test_a_broken_file_is_named_with_its_line(tmp_path: Path, text: str, problem
 
 def test_a_strategy_for_no_label_is_refused(tmp_path: Path) -> None:
     start = '[[strategy]]\ndimension = "emotion"\npart = "train"\nopenings = []\nturns = []\nbecause = []\n'
-    with pytest.raises(DataError, match="no emotion 'angry'; there is: sad, anger"):
+    with pytest.raises(DataError, match="unknown emotion 'angry'; known: sad, anger"):
         texts.read(folder(tmp_path, start + 'label = "angry"\nreply_emotion = "neutral"\n'))
-    with pytest.raises(DataError, match="no reply emotion 'cross'"):
+    with pytest.raises(DataError, match="unknown reply emotion 'cross'"):
         texts.read(folder(tmp_path, start + 'label = "anger"\nreply_emotion = "cross"\n'))
 
 
 def test_an_empty_folder_says_what_it_must_hold(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no texts here"):
+    with pytest.raises(DataError, match="no texts; give a folder"):
         texts.read(tmp_path)
 
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from overtone.cli import main
-from overtone.echat.learn import recipe, text
+from overtone.echat.learn import run_stages, text
+from overtone.echat.learn.batch_stream import Corpus, Stream
 from overtone.echat.learn.batches import Clips
-from overtone.echat.learn.curves import LOG, read_log
 from overtone.echat.learn.stages import Rates, StageRun, plan, stages
-from overtone.echat.learn.stream import Corpus, Stream
-from overtone.echat.learn.train import Diverged, draw, make_optimiser, train
+from overtone.echat.learn.train import Diverged, make_optimiser, step_seed, train
+from overtone.echat.learn.training_report import LOG, read_log
 from overtone.echat.net.config import read
 from overtone.echat.net.tokenizer import open_tokenizer
 from tests.echat.toys import ALONE, RUN, STAGE, Numbers, Toy, learn, make_pack
@@ -45,9 +45,9 @@ def test_a_large_seed_is_a_seed_like_any_other(tmp_path, seed) -> None:
 
 
 def test_seeds_used_until_now_draw_what_they_drew() -> None:
-    assert draw(0, 1, 0) == 65_537 and draw(1, 20, 3) == (1_000_003 + 20) * 65_537 + 3
-    assert draw(280_000_000, 5_000, 7) == (280_000_000 * 1_000_003 + 5_000) * 65_537 + 7
-    assert 0 <= draw(2**63 - 1, 10**6, 10**4) < 2**64
+    assert step_seed(0, 1, 0) == 65_537 and step_seed(1, 20, 3) == (1_000_003 + 20) * 65_537 + 3
+    assert step_seed(280_000_000, 5_000, 7) == (280_000_000 * 1_000_003 + 5_000) * 65_537 + 7
+    assert 0 <= step_seed(2**63 - 1, 10**6, 10**4) < 2**64
 
 
 def test_the_loss_falls_and_every_step_is_logged(tmp_path) -> None:
@@ -103,14 +103,14 @@ def test_gradients_of_several_batches_are_those_of_one(tmp_path) -> None:
 
 
 def test_a_loss_that_is_no_number_stops_the_run_with_advice(tmp_path) -> None:
-    with pytest.raises(Diverged, match=r"step 4: .*no number.*lower"):
+    with pytest.raises(Diverged, match=r"step 4: .*not finite.*lower"):
         learn(tmp_path, Numbers(broken=10))
 
 
 def test_a_gradient_that_is_no_number_is_no_finished_stage(tmp_path) -> None:
     model = Toy()
     model.lm.weight.register_hook(lambda slope: slope * float("nan"))
-    with pytest.raises(Diverged, match=r"step 1: the gradient's norm is no number.*lower"):
+    with pytest.raises(Diverged, match=r"step 1: the gradient's norm is not finite.*lower"):
         train(model, model.parts(), Numbers(), StageRun("1", STAGE, 1, 30), tmp_path, ALONE)
 
 
@@ -122,7 +122,7 @@ def test_it_looks_now_and_then_with_dropout_off(tmp_path) -> None:
 
 def test_the_command_hands_on_what_was_given_and_no_more(tmp_path, monkeypatch) -> None:
     asked: list[object] = []
-    for module in (recipe, text):
+    for module in (run_stages, text):
         monkeypatch.setattr(module, "run", lambda settings, say: asked.append(settings) or True)
     common = ["--data", "a", "--out", "o"]
     assert main(["train", "echat", *common, "--ablate", ""]) == 0
@@ -132,9 +132,9 @@ def test_the_command_hands_on_what_was_given_and_no_more(tmp_path, monkeypatch) 
     assert main(["train", "text", *common, "--steps", "3", "--lr", "0.5", "--batch", "2", "--held-out", "h"]) == 0
     data, out = (Path("a"),), Path("o")
     assert asked == [
-        recipe.Settings("mini", data, out),
-        recipe.Settings("tiny", data, out, ablate=("think", "understanding"), scale=0.5, samples=0, save_minutes=0.0,
-                        seed=7),
+        run_stages.Settings("mini", data, out),
+        run_stages.Settings("tiny", data, out, ablate=("think", "understanding"), scale=0.5, samples=0,
+                            save_minutes=0.0, seed=7),
         text.Settings("smollm2", data, out),
         text.Settings("smollm2", data, out, steps=3, lr=0.5, batch=2, held_out=Path("h")),
     ]  # fmt: skip

@@ -13,9 +13,9 @@ import torch
 from torch import nn
 
 from overtone.echat.data.containers import PackWriter
+from overtone.echat.data.exchange_records import Record
 from overtone.echat.data.labels import Labels
-from overtone.echat.data.records import Record
-from overtone.echat.learn.launch import World
+from overtone.echat.learn.distributed import World
 from overtone.echat.learn.stages import Feed, Rates, Stage, StageRun
 from overtone.echat.learn.train import train
 

@@ -76,7 +76,7 @@ def test_a_damaged_file_or_one_of_other_measures_is_named(tmp_path: Path, monkey
 def test_deliveries_in_a_voice_it_has_not_heard_are_told_apart() -> None:
     from overtone.build.delivery import RATE as BUILT
     from overtone.build.delivery import RECIPES, analyse, deliver
-    from overtone.embedded.voice import speak
+    from overtone.embedded.espeak_voice import speak
 
     rng = np.random.default_rng(5)
     recipes = {"angry": "angry", "fearful": "fear", "sad": "sad", "surprised": "surprise"}

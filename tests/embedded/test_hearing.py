@@ -7,7 +7,7 @@ import pytest
 
 from overtone import audio
 from overtone.cues import BY_SLUG
-from overtone.embedded import hearing, voice
+from overtone.embedded import espeak_voice, hearing
 
 
 def test_the_ear_that_ships_knows_every_cue_and_its_own_accuracy() -> None:
@@ -35,8 +35,10 @@ def test_silence_is_described_as_such_and_has_features() -> None:
 
 @pytest.mark.local
 def test_pitch_level_and_pace_are_put_into_words() -> None:
-    low, rate = voice.speak("The ferry leaves from the second pier at noon.", voice="en-us+m7", pitch=20)
-    high, _ = voice.speak("The ferry leaves from the second pier at noon.", voice="en-us+f4", pitch=90, rate_wpm=320)
+    low, rate = espeak_voice.speak("The ferry leaves from the second pier at noon.", voice="en-us+m7", pitch=20)
+    high, _ = espeak_voice.speak(
+        "The ferry leaves from the second pier at noon.", voice="en-us+f4", pitch=90, rate_wpm=320
+    )
     quiet = hearing.described(audio.measure(low * 0.05, rate))
     loud = hearing.described(audio.measure(audio.level(high, -14), rate))
     assert "low-pitched" in quiet and "quiet" in quiet.partition(";")[0]
@@ -49,6 +51,6 @@ def test_a_womans_and_a_mans_voice_and_a_whisper_are_told_apart() -> None:
     for name, options in (
         ("en-us+f4", ("female", "male")), ("en-us+m8", ("male", "female")), ("en-us+whisper", ("whisper", "shout")),
     ):  # fmt: skip
-        samples, rate = voice.speak("We counted eleven boats in the harbour.", voice=name, rate_wpm=160)
+        samples, rate = espeak_voice.speak("We counted eleven boats in the harbour.", voice=name, rate_wpm=160)
         posterior = ear.posterior(hearing.features(samples * 0.3, rate), options)
         assert posterior[options[0]] > 0.5, (name, posterior)

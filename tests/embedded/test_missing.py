@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from overtone import embedded
-from overtone.embedded import embedder, language, recogniser, voice
+from overtone.embedded import embedder, espeak_voice, language, recogniser
 from overtone.errors import MissingExtra
 
 
@@ -35,7 +35,7 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(sys, "meta_path", [Absent(names), *sys.meta_path])
-    caches = (recogniser._recogniser, embedder._loaded, voice._catalogue)
+    caches = (recogniser._recogniser, embedder._loaded, espeak_voice._catalogue)
     for cache in caches:
         cache.cache_clear()
     yield
@@ -46,7 +46,7 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     "use",
     [
-        lambda: voice.speak("x"),
+        lambda: espeak_voice.speak("x"),
         lambda: recogniser.transcribe(np.geomspace(1e-4, 1, 16_000, dtype=np.float32), 16_000),
         lambda: language.LanguageModel(1).chat([("user", "x")], 2),
         lambda: embedder.embed(["x"]),

@@ -6,7 +6,7 @@ import jiwer
 import numpy as np
 import pytest
 
-from overtone.embedded import recogniser, voice
+from overtone.embedded import espeak_voice, recogniser
 
 pytestmark = pytest.mark.local
 SENTENCES = (
@@ -18,7 +18,7 @@ SENTENCES = (
 
 
 def heard(name: str) -> list[str]:
-    return [recogniser.transcribe(*voice.speak(s, voice=name, rate_wpm=150)) for s in SENTENCES]
+    return [recogniser.transcribe(*espeak_voice.speak(s, voice=name, rate_wpm=150)) for s in SENTENCES]
 
 
 def test_spoken_words_are_recognised() -> None:
@@ -29,9 +29,12 @@ def test_spoken_words_are_recognised() -> None:
 
 
 def test_a_transcript_does_not_depend_on_what_was_heard_before() -> None:
-    clip = voice.speak(SENTENCES[0], voice="en-us+whisper")
+    clip = espeak_voice.speak(SENTENCES[0], voice="en-us+whisper")
     first = recogniser.transcribe(*clip)
-    for other in (voice.speak("Yes!", voice="en-us+f4"), voice.speak(SENTENCES[1], voice="en-us+whisperf")):
+    for other in (
+        espeak_voice.speak("Yes!", voice="en-us+f4"),
+        espeak_voice.speak(SENTENCES[1], voice="en-us+whisperf"),
+    ):
         recogniser.transcribe(*other)
         assert recogniser.transcribe(*clip) == first
 
@@ -46,7 +49,7 @@ def test_silence_and_steady_noise_have_no_words(rate: int) -> None:
 
 
 def test_a_long_recording_is_cut_where_it_is_quiet_and_loses_nothing() -> None:
-    samples = np.concatenate([voice.speak(s, voice="en-us+m3", rate_wpm=150)[0] for s in SENTENCES * 3])
+    samples = np.concatenate([espeak_voice.speak(s, voice="en-us+m3", rate_wpm=150)[0] for s in SENTENCES * 3])
     text = recogniser.transcribe(samples, 22_050).lower()
     assert len(samples) / 22_050 > 30
     assert all(text.count(word) >= 2 for word in ("sunday", "upstairs", "letter", "market")), text

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from overtone.judges import rubric
-from overtone.judges.cache import Verdicts
+from overtone.judges.judge_input import Subject
 from overtone.judges.panel import Judgement, Outcome, Sitting
 from overtone.judges.policy import parse_judge
-from overtone.judges.subject import Subject
-from overtone.runs.asking import Policy
+from overtone.judges.verdict_cache import Verdicts
+from overtone.runs.asker import Policy
 from tests.servers import tone
 
 QUICK = Policy(attempts=3, base=0.01, longest=0.05, patience=0.2)

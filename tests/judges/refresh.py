@@ -15,17 +15,18 @@ from pathlib import Path
 
 import msgspec
 
-from overtone.judges import describe, rubric
+from overtone import registry
+from overtone.judges import rubric, voice_description
 from overtone.judges.contract import Contract
+from overtone.judges.judge_input import Subject
 from overtone.judges.panel import told
-from overtone.judges.subject import Subject
 from tests.servers import tone
 
 ROOT = Path(__file__).parents[2] / "src" / "overtone"
 FILE = Path(__file__).with_name("versions.json")
 TOLD = "what the judge is told"
 CONTRACT = "judges/contract.py"
-DESCRIPTION = ("judges/describe.py", "audio/_measure.py", "audio/_pitch.py")
+DESCRIPTION = ("judges/voice_description.py", "audio/_measure.py", "audio/_pitch.py")
 TEXTS = (
     "cue", "topic", "words", "context", "question", "options", "answer", "wanted", "reply", "reference", "references",
     "reply_a", "reply_b", "emotion",
@@ -62,7 +63,7 @@ def words(name: str) -> str:
 
 def now(name: str) -> Stamp:
     if name == "description":
-        return Stamp(describe.NAME, {source: _sha((ROOT / source).read_bytes()) for source in DESCRIPTION})
+        return Stamp(voice_description.NAME, {source: _sha((ROOT / source).read_bytes()) for source in DESCRIPTION})
     hashes = {TOLD: _sha(words(name).encode()), CONTRACT: _sha((ROOT / CONTRACT).read_bytes())}
     return Stamp(str(rubric.load(name).version), hashes)
 
@@ -72,7 +73,7 @@ def _sha(data: bytes) -> str:
 
 
 def names() -> tuple[str, ...]:
-    return (*rubric.listing(), "description")
+    return (*registry.builtins("rubrics"), "description")
 
 
 def stored() -> dict[str, Stamp]:
@@ -83,7 +84,7 @@ def drifted(name: str, was: Stamp, stamp: Stamp) -> str:
     """What to do about a rubric whose words and version do not move together, or nothing."""
     changed = [what for what, sha in stamp.hashes.items() if was.hashes.get(what) != sha]
     if changed and was.version == stamp.version:
-        where = "VERSION in judges/describe.py" if name == "description" else f"version in {name}.toml"
+        where = "VERSION in judges/voice_description.py" if name == "description" else f"version in {name}.toml"
         text = f"{name}: {', '.join(changed)} changed but its version did not. Raise {where}"
         text += ", then run 'python -m tests.judges.refresh'"
         if TOLD not in changed:

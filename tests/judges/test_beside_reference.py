@@ -11,19 +11,19 @@ from types import ModuleType
 import pytest
 
 from overtone import registry
-from overtone.analysis.judged import read_dimensions
-from overtone.analysis.reading import open_run
 from overtone.errors import UsageError
 from overtone.judges import rubric
-from overtone.judges.over_run import check_suits, judge_run, with_own_rubrics
+from overtone.judges.judge_run import check_suits, judge_run, with_own_rubrics
 from overtone.judges.panel import Outcome
 from overtone.judges.policy import STANDARD, parse_judge
+from overtone.results.judge_scores import read_dimensions
+from overtone.results.load import open_run
 from overtone.runs.store import Store
 from overtone.schema import Score
 from overtone.suite import Facts, Suite
-from tests.analysis.small import Maker, item
 from tests.judges.helpers import QUICK
 from tests.judges.server import JudgeServer
+from tests.results.small import Maker, item
 from tests.servers import Asked
 
 

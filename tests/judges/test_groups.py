@@ -10,15 +10,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from overtone.analysis.judged import read_dimensions
-from overtone.analysis.reading import Answer, open_run
+from overtone import registry
 from overtone.cli import main
 from overtone.errors import UsageError
-from overtone.judges import rubric, transcripts
+from overtone.judges import reply_transcripts, rubric
 from overtone.judges.groups import exchanged, shuffled
-from overtone.judges.over_run import beside, judge_run
+from overtone.judges.judge_run import beside, judge_run
 from overtone.judges.panel import Outcome
 from overtone.judges.policy import parse_judge
+from overtone.results.judge_scores import read_dimensions
+from overtone.results.load import Answer, open_run
 from overtone.runs.store import Ask, Store
 from overtone.schema import Clip, Item, Reply, Turn
 from tests.judges.helpers import QUICK
@@ -172,7 +173,7 @@ def test_an_unreadable_verdict_is_a_reason_on_every_reply(tmp_path: Path) -> Non
 def test_a_reply_with_speech_alone_is_judged_by_what_is_heard_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transcripts, "transcript", lambda path: "Reply to g_2 under zero/audio.")
+    monkeypatch.setattr(reply_transcripts, "transcript", lambda path: "Reply to g_2 under zero/audio.")
     planned(tmp_path / "run", {"g": 2}, ["zero/audio"])
     sound = Reply("", audio=tone(1, 0.3, 16_000))
     answer(tmp_path / "run", lambda ask: sound if ask.item.case == "g_2" else told(ask))
@@ -209,7 +210,7 @@ def test_orders_depend_on_names_alone_and_exchanges_leave_nobody_in_place() -> N
 def test_a_rubric_that_a_group_cannot_be_judged_by_is_an_error(
     tmp_path: Path, change: tuple[str, str], says: str
 ) -> None:
-    text = (rubric.FOLDER / f"{RUBRIC}.toml").read_text(encoding="utf-8")
+    text = registry.find_rubric(RUBRIC).read_text(encoding="utf-8")
     assert change[0] in text
     (tmp_path / "mine.toml").write_text(text.replace(*change))
     with pytest.raises(UsageError, match=says):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from overtone.judges.subject import Subject
+from overtone.judges.judge_input import Subject
 from tests.judges.helpers import pair, reply, sit, sounds
 from tests.judges.server import GeminiJudge, JudgeServer, Judging
 from tests.servers import Asked, tone

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from overtone.cli import main
-from overtone.judges import audits, people, questions, record, rubric, validate
+from overtone.judge_trust import audits, people_agreement, scale_questions, validation
+from overtone.judges import rubric, trust_record
 from tests.judges.server import JudgeServer, Verdict, keys_asked
 from tests.servers import Asked, tone
 
@@ -23,9 +24,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("OVERTONE_JUDGES", str(tmp_path / "proofs"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(audits, "DRAWS", 60)
-    for module in (people, validate, questions):
+    for module in (people_agreement, validation, scale_questions):
         monkeypatch.setattr(module, "DRAWS", 60)
-    for function in (validate.validate, questions.coarse_against_fine, questions.audio_against_description):
+    for function in (
+        validation.validate,
+        scale_questions.coarse_against_fine,
+        scale_questions.audio_against_description,
+    ):
         monkeypatch.setitem(function.__kwdefaults__ or {}, "draws", 60)
     return tmp_path
 
@@ -71,7 +76,7 @@ def test_a_judge_that_says_what_people_say_is_validated_and_paid_once(
     assert found["passed"] == dict.fromkeys(KEYS, True)
     for dimension in found["dimensions"]:
         assert dimension["units"] == 40 and dimension["agreement"]["alpha"]["low"] > 0.4
-        assert set(dimension["agreement"]) == set(people.MEASURES)
+        assert set(dimension["agreement"]) == set(people_agreement.MEASURES)
         assert dimension["ceiling"]["raters"] == 2
         assert sum(map(sum, dimension["confusion"]["counts"])) == 40
     assert {f["audit"] for f in found["findings"]} == {
@@ -80,10 +85,10 @@ def test_a_judge_that_says_what_people_say_is_validated_and_paid_once(
     out = capsys.readouterr().out
     assert "Validated for cctxfit, crespnat, ccolloqdeg, cspeechrel of rubric echomind" in out
     echomind = rubric.load("echomind")
-    proof = record.validated("openai:scripted|hears:nothing|calls:together", echomind)
+    proof = trust_record.validated("openai:scripted|hears:nothing|calls:together", echomind)
     assert proof is not None and proof.dimensions == KEYS
     other = msgspec.structs.replace(echomind, system="Other words.")
-    assert record.validated("openai:scripted|hears:nothing|calls:together", other) is None
+    assert trust_record.validated("openai:scripted|hears:nothing|calls:together", other) is None
     assert main(["judge", "list"]) == 0
     assert "agreed with people on cctxfit" in capsys.readouterr().out
 
@@ -117,7 +122,7 @@ def test_a_judge_that_guesses_is_not_validated_and_loses_an_older_proof(
 ) -> None:
     _labels(home / "labels.csv")
     identity, echomind = "openai:scripted|hears:nothing|calls:together", rubric.load("echomind")
-    record.write(identity, echomind, KEYS, "before", how=record.PEOPLE)
+    trust_record.write(identity, echomind, KEYS, "before", how=trust_record.PEOPLE)
     with JudgeServer() as server:
         command = ["judge", "validate", server.spec(), "--labels", "labels.csv", "--rubric", "echomind"]
         assert main([*command, "--repeats", "2", "--limit", "20"]) == 0
@@ -127,7 +132,7 @@ def test_a_judge_that_guesses_is_not_validated_and_loses_an_older_proof(
     repeats = [f for f in found["findings"] if f["audit"] == "repeatability"]
     assert all(f["value"] < 0.6 for f in repeats)
     assert "Not validated" in capsys.readouterr().out
-    assert record.validated(identity, echomind) is None
+    assert trust_record.validated(identity, echomind) is None
 
 
 def test_a_judge_that_answers_nothing_or_nobody_is_an_error_that_says_why(
@@ -149,7 +154,7 @@ def test_a_budget_stops_cleanly_and_the_same_command_goes_on(home: Path, capsys:
         spec = server.spec("budget_requests=5")
         assert main(["judge", "validate", spec, *command]) == 4
         assert server.count == 5
-        assert "the same command resumes" in capsys.readouterr().out
+        assert "run the same command again to resume" in capsys.readouterr().out
         assert main(["judge", "validate", server.spec(), *command]) == 0
         assert server.count == 12
 
@@ -250,8 +255,8 @@ def test_three_steps_against_five_and_sound_against_description(home: Path, caps
 
 
 def test_five_steps_collapse_as_documented() -> None:
-    assert questions.collapsed(np.array([1, 2, 3, 4, 5, 2.5, np.nan]))[:6].tolist() == [1, 1, 2, 3, 3, 2]
-    fine = questions.coarse(rubric.load("echomind"))
+    assert scale_questions.collapsed(np.array([1, 2, 3, 4, 5, 2.5, np.nan]))[:6].tolist() == [1, 1, 2, 3, 3, 2]
+    fine = scale_questions.coarse(rubric.load("echomind"))
     assert all(d.scale == (1, 3) and set(d.anchors) == {"1", "2", "3"} for d in fine.dimensions)
 
 

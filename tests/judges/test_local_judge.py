@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from overtone.cli import main
-from overtone.embedded.serve import serving
-from overtone.judges.over_run import FILE
+from overtone.embedded.llm_server import serving
+from overtone.judges.judge_run import FILE
 from overtone.runs.store import Store
 from tests.servers import OpenAIServer
 

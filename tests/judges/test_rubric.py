@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from overtone import registry
 from overtone.cues import CUES
 from overtone.errors import UsageError
 from overtone.judges import rubric
 from overtone.schema import STYLES
 
-NAMES = tuple(rubric.listing())
+NAMES = tuple(registry.builtins("rubrics"))
 OF_RUNS = ("echomind", "implicit", "ves", "false-cue", "pair", "pair-voice")  # the others are for testing judges
 TEXTS = {"cue", "topic", "words", "context", "reply", "reference", "reply_a", "reply_b"}
 DOCS = Path(__file__).parents[2] / "docs" / "rubrics"

@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 
 from bench.data import make
-from overtone.analysis import named
-from overtone.analysis.reading import open_run
-from overtone.analysis.summary import summarise_reading
 from overtone.cli import main
 from overtone.cli._judges import Judging
-from overtone.judges.cache import Verdicts
 from overtone.judges.forget import forget
-from overtone.judges.over_run import FILE
+from overtone.judges.judge_run import FILE
 from overtone.judges.panel import UNREADABLE, Outcome
-from overtone.report.html import write_report
+from overtone.judges.verdict_cache import Verdicts
+from overtone.report.page import write_report
+from overtone.results import measure_names
+from overtone.results.load import open_run
+from overtone.results.summary import summarise_reading
 from overtone.runs.store import Store
-from tests.analysis.small import Maker, item
 from tests.judges.helpers import reply, sit
 from tests.judges.server import JudgeServer
-from tests.judges.test_over_run import asked_of, judge_scores, other_scores
+from tests.judges.test_judge_run import asked_of, judge_scores, other_scores
+from tests.results.small import Maker, item
 from tests.servers import OpenAIServer
 
 
@@ -59,7 +59,7 @@ def test_a_judge_without_a_verdict_is_left_out_of_the_panel_and_named(
     assert after == before and before["cctxfit", ""].scored == 24
     reading = open_run(finished, light=True)
     assert any("Judge mute gave no verdict on" in note and "--forget mute" in note for note in reading.notes)
-    (measure,) = named.find("cctxfit", [reading])
+    (measure,) = measure_names.find("cctxfit", [reading])
     assert measure.scores == ("cctxfit@first", "cctxfit@second")
     assert [t.judge for t in summarise_reading(reading).troubles if t.dimension.key == "cctxfit"] == ["mute"]
     capsys.readouterr()
@@ -114,7 +114,7 @@ def test_no_verdict_at_all_is_exit_code_3(finished: Path, quiet: bool, capsys: p
         assert main(["score", str(finished), *flags, "--judge", server.spec("rubrics=sakura", name="idle")]) == 3
         assert server.count == 0
     told = capsys.readouterr()
-    assert "no reply of this run is one that its rubrics ask about" in (told.err if quiet else told.out)
+    assert "its rubrics apply to no reply of this run" in (told.err if quiet else told.out)
 
 
 def test_a_forgotten_judge_leaves_nothing_behind_and_is_asked_anew(
@@ -146,7 +146,7 @@ def test_a_judge_that_is_not_there_cannot_be_forgotten(finished: Path, capsys: p
     with JudgeServer() as server:
         score(finished, "--judge", server.spec("rubrics=false-cue"))
     assert score(finished, "--forget", "nobody") == 2
-    assert "there is nothing by this judge to remove; judges here: scripted" in capsys.readouterr().err
+    assert "no run has scores or verdicts of this judge; judges here: scripted" in capsys.readouterr().err
 
 
 def test_verdicts_of_older_versions_are_forgotten_unless_another_judge_shares_them(finished: Path) -> None:
@@ -181,4 +181,4 @@ def test_a_judge_of_a_run_without_replies_is_told_so(tmp_path: Path, capsys: pyt
     with JudgeServer() as server:
         main(["score", str(make.done()), "--judge", f"openai:j?base_url={server.base_url}&rubrics=echomind"])
     printed = capsys.readouterr().out
-    assert "there is no reply to judge" in printed and printed.splitlines()[-1].endswith("no reply was scored")
+    assert "no reply to judge" in printed and printed.splitlines()[-1].endswith("no reply was scored")

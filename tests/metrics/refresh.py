@@ -12,8 +12,10 @@ from pathlib import Path
 
 import msgspec
 
+from overtone.benchmarks.air_bench import protocol as air_bench
+from overtone.benchmarks.mmau import protocol as mmau
+from overtone.benchmarks.uro_bench import protocol as uro
 from overtone.metrics import (
-    air_bench,
     bertscore,
     bleu,
     choice,
@@ -23,14 +25,12 @@ from overtone.metrics import (
     emoalign,
     lengths,
     meteor,
-    mmau,
     nisqa,
     prosody,
     rouge,
     semsim,
     style,
     templates,
-    uro,
     utmos,
     wer,
 )
@@ -64,11 +64,11 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "choice": (
         "metrics/choice.py",
         "metrics/_recogniser.py",
-        "tasks/extract.py",
-        "tasks/_reading.py",
-        "tasks/_phrases.py",
-        "tasks/_stated.py",
-        "tasks/_words.py",
+        "tasks/answers/extract.py",
+        "tasks/answers/positions.py",
+        "tasks/answers/phrases.py",
+        "tasks/answers/stated_options.py",
+        "tasks/answers/option_words.py",
     ),
     "semsim": (*_TEXT[:2], "metrics/semsim.py", "metrics/_likeness.py"),
     "bleu": (
@@ -77,7 +77,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "metrics/_treebank.py",
         "metrics/_sentences.py",
         "metrics/data/abbreviations.txt",
-        "stats/summed.py",
+        "stats/corpus_sums.py",
     ),
     "rouge": (*_TEXT, "metrics/rouge.py", "metrics/_porter.py"),
     "meteor": (*_TEXT[:2], "metrics/meteor.py", "metrics/_porter.py", "embedded/wordnet.py"),
@@ -88,9 +88,9 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "bertscore": (*_TEXT[:2], "metrics/bertscore.py", "metrics/_likeness.py", "workers/bertscore.py"),
     "prosody": ("metrics/prosody.py", "audio/_measure.py", "audio/_pitch.py"),
     "style": (*_TEXT[:2], "metrics/style.py", "metrics/semsim.py", "metrics/_likeness.py"),
-    "mmau": ("metrics/mmau.py",),
+    "mmau": ("benchmarks/mmau/protocol.py",),
     "templates": (*_TEXT, "metrics/templates.py", "metrics/lengths.py", "metrics/_sentences.py"),
-    "air-bench": ("metrics/air_bench.py",),
+    "air-bench": ("benchmarks/air_bench/protocol.py",),
     "consistency": (
         *_TEXT,
         "metrics/consistency.py",
@@ -100,7 +100,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "workers/whisper.py",
     ),
     "uro": (
-        "metrics/uro.py",
+        "benchmarks/uro_bench/protocol.py",
         "metrics/_recogniser.py",
         "metrics/wer.py",
         *_TEXT,

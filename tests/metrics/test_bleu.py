@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from overtone.analysis import corpus
 from overtone.metrics._sentences import sentences
 from overtone.metrics._treebank import words as tokens
 from overtone.metrics.bleu import load, tokens_13a
+from overtone.results import corpus_scores
 from overtone.schema import Score, Turn
 from tests.metrics.answers import answered, item
 from tests.metrics.words import words
@@ -33,7 +33,7 @@ def test_corpus_values_are_computed_from_details_as_sacrebleu_computes_them() ->
         part = [pair for pair in found.pairs[start : start + size] if str(pair[1]).strip()]
         details = [scores(str(pair[0]), str(pair[1]))["bleu_corpus"].detail for pair in part]
         rows = [(detail, "script") for detail in details]
-        assert corpus.bleu(rows, size).value == pytest.approx(value, abs=1e-6), (start, size)
+        assert corpus_scores.bleu(rows, size).value == pytest.approx(value, abs=1e-6), (start, size)
 
 
 def test_tokens_equal_nltks() -> None:

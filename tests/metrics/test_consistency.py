@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from overtone.embedded import recogniser
-from overtone.embedded.voice import speak
+from overtone.embedded.espeak_voice import speak
 from overtone.errors import MissingExtra
 from overtone.metrics.consistency import load
 from overtone.schema import Score

@@ -145,7 +145,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("emotion2vec") / "tiny"
     python = Path(os.environ["OVERTONE_MEASURES"]) / "bin/python"
     if not python.is_file() or subprocess.run([python, "-c", "import funasr"], capture_output=True).returncode:
-        pytest.skip("FunASR is not in the measuring environment")
+        pytest.skip("FunASR is not in the measuring environment; run 'overtone setup measures'")
     maker = Path(__file__).with_name("make_tiny_emotion2vec.py")
     subprocess.run([python, maker, folder], check=True, capture_output=True)
     return folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -75,6 +76,12 @@ def test_a_helper_ends_with_its_last_reference() -> None:
     del helper
     gc.collect()
     assert gone(pid)
+
+
+def test_a_helper_left_open_ends_with_its_interpreter() -> None:
+    code = f"from overtone.metrics._helper import Helper\nh = Helper({ECHO!r}, {{}})\nprint(h.call({{}})['pid'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert not done.stderr and gone(int(done.stdout))
 
 
 def test_no_secret_reaches_a_helper(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,6 +141,7 @@ def test_an_item_in_another_language_does_not_ask_for_what_would_not_help_it(mon
         raise MissingExtra("install this")
 
     monkeypatch.setattr(embedder, "identity", missing)
+    monkeypatch.setattr(embedder, "tokens", missing)
     monkeypatch.setattr(meteor, "wordnet", missing)
     for metric in (semsim.load(), style.load(), meteor.load(), bertscore.load()):
         (foreign,) = talk(metric, "hallo", "hallo", "de").values()

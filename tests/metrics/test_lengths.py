@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from overtone.analysis import corpus
 from overtone.metrics.lengths import load
+from overtone.results import corpus_scores
 from overtone.schema import Score
 from tests.metrics.answers import answered, item
 
@@ -45,7 +45,7 @@ def test_the_distinctness_of_many_replies_counts_what_they_share_once(n: int) ->
     replies = [rng.choices([f"w{i}" for i in range(300)], k=rng.randint(2, 40)) for _ in range(400)]
     grams = [tuple(words[i : i + n]) for words in replies for i in range(len(words) - n + 1)]
     details = [scores(" ".join(words))[f"reply_distinct_{n}"].detail for words in replies]
-    found = corpus.distinct([(detail, "script") for detail in details], len(details))
+    found = corpus_scores.distinct([(detail, "script") for detail in details], len(details))
     assert found.value == pytest.approx(len(set(grams)) / len(grams), abs=1e-12)
 
 

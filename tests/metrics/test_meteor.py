@@ -11,6 +11,7 @@ from overtone.errors import DataError, MissingExtra
 from overtone.metrics.meteor import align, load
 from tests.metrics.answers import answered, item
 from tests.metrics.words import words
+from tests.needs import missing
 
 HEADER = "  1 WordNet 3.0 Copyright 2006 by nobody  \n"
 KINDS = ("noun", "verb", "adj", "adv")
@@ -48,8 +49,8 @@ def small_wordnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def real() -> WordNet:
-    if not (FOLDER / "data.noun").is_file():
-        pytest.skip("WordNet is not installed (apt install wordnet-base)")
+    if reason := missing("wordnet"):
+        pytest.skip(reason)
     return WordNet(FOLDER)
 
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from overtone.embedded.voice import speak
+from overtone.embedded.espeak_voice import speak
 from overtone.metrics.prosody import HALF, LEAST, REFERENCE, Delivery, differences, load, parts
 from overtone.schema import Score, Turn
 from tests.metrics.answers import answered, item

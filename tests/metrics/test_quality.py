@@ -23,10 +23,6 @@ from tests.metrics.speech import spoken
 HERE = Path(__file__).parent
 EXPECTED: dict[str, dict[str, dict[str, float]]] = json.loads((HERE / "quality.json").read_text())
 worker = pytest.mark.worker
-there = pytest.mark.skipif(
-    not (Path(os.environ["OVERTONE_MEASURES"]) / "bin/python").is_file(),
-    reason="the workers' environment .venv-worker is not there",
-)
 
 
 def voice(seconds: float, rate: int, seed: int = 0) -> np.ndarray:
@@ -52,7 +48,6 @@ def _of(name: str, shared: Path) -> Quality:
 
 
 @worker
-@there
 @pytest.mark.shared
 @pytest.mark.parametrize(
     ("name", "clips"),
@@ -74,7 +69,6 @@ def test_real_recordings_have_the_references_values(shared: Path, name: str, cli
 
 
 @worker
-@there
 def test_a_value_does_not_depend_on_its_company(noise_mos: Quality) -> None:
     sounds = [(voice(s, 16_000, n), 16_000) for n, s in enumerate((1.0, 10.2))]
     together = noise_mos.hear(sounds)
@@ -83,7 +77,6 @@ def test_a_value_does_not_depend_on_its_company(noise_mos: Quality) -> None:
 
 
 @worker
-@there
 def test_a_sound_that_cannot_be_rated_has_a_reason_and_the_others_their_values(noise_mos: Quality) -> None:
     nothing = np.zeros(0, np.float32)
     broken = np.full(16_000, np.nan, np.float32)
@@ -98,7 +91,6 @@ def test_a_sound_that_cannot_be_rated_has_a_reason_and_the_others_their_values(n
 
 
 @worker
-@there
 def test_the_rate_of_a_recording_hardly_matters(noise_mos: Quality) -> None:
     at16, at48 = noise_mos.hear([(voice(4, 16_000), 16_000), (voice(4, 48_000), 48_000)])
     assert isinstance(at16, dict) and isinstance(at48, dict)
@@ -107,7 +99,6 @@ def test_the_rate_of_a_recording_hardly_matters(noise_mos: Quality) -> None:
 
 
 @worker
-@there
 def test_replies_are_scored_with_the_weights_named_in_the_signature(noise_mos: Quality, tmp_path: Path) -> None:
     rows = noise_mos.score([spoken(tmp_path, "Hello.", None), spoken(tmp_path, "Hello.", (voice(1, 16_000), 16_000))])
     assert [s.metric for s in rows[0]] == [s.metric for s in rows[1]] == list(dnsmos.NAMES)
@@ -169,7 +160,6 @@ def test_without_weights_nisqa_says_where_they_come_from(monkeypatch: pytest.Mon
 
 
 @worker
-@there
 def test_a_checkpoint_that_would_run_code_is_refused(tmp_path: Path) -> None:
     trap = tmp_path / "trap"
     (tmp_path / "evil.tar").write_bytes(
@@ -201,7 +191,6 @@ def utmos22_strong(progress=True, pretrained=True):
 
 
 @worker
-@there
 def test_utmos_is_called_as_published_from_a_local_copy_with_local_weights(tmp_path: Path) -> None:
     """No weights of UTMOS are here: a small model with the published call signature stands for it."""
     (tmp_path / "hub").mkdir()

@@ -11,7 +11,7 @@ import pytest
 
 from overtone import audio
 from overtone.cues import BY_SLUG
-from overtone.embedded import voice
+from overtone.embedded import espeak_voice
 from overtone.errors import MissingExtra, ModelFailure, UsageError
 from overtone.models.cascade import Cascade, load
 from overtone.schema import Key, Message, Reply, Request, Sound
@@ -27,7 +27,7 @@ def sound(samples: audio.Samples, rate: int = 22_050) -> Sound:
 
 
 def said(**manner: object) -> Sound:
-    return sound(voice.speak(WORDS, **manner)[0] * 0.5)  # type: ignore[arg-type]
+    return sound(espeak_voice.speak(WORDS, **manner)[0] * 0.5)  # type: ignore[arg-type]
 
 
 def ask(model: Cascade, task: str, *parts: str | Sound, options: tuple[str, ...] = (), speech: bool = False) -> Reply:
@@ -75,7 +75,7 @@ def test_transcribing_gives_the_recognisers_words() -> None:
 @pytest.mark.local
 def test_deaf_it_answers_two_deliveries_of_the_same_words_alike() -> None:
     deaf = model()
-    soft, loud = said(), sound(voice.speak(WORDS)[0] * 0.9)
+    soft, loud = said(), sound(espeak_voice.speak(WORDS)[0] * 0.9)
     assert soft.sha256 != loud.sha256
     assert deaf._hear(soft) == deaf._hear(loud)
     assert ask(deaf, "converse", soft).text == ask(deaf, "converse", loud).text != ""
@@ -100,8 +100,8 @@ def test_text_alone_and_silence_are_answered() -> None:
 @pytest.mark.local
 def test_listening_it_describes_a_shouted_and_a_whispered_clip_differently() -> None:
     ear = model("cascade?hear=acoustic")
-    shout = sound(audio.level(voice.speak(WORDS, voice="en-us+f4", pitch=95)[0], -14))
-    whisper = sound(audio.level(voice.speak(WORDS, voice="en-us+whisper")[0], -34))
+    shout = sound(audio.level(espeak_voice.speak(WORDS, voice="en-us+f4", pitch=95)[0], -14))
+    whisper = sound(audio.level(espeak_voice.speak(WORDS, voice="en-us+whisper")[0], -34))
     loud, soft = ear._hear(shout).line, ear._hear(whisper).line
     assert "loud" in loud and "quiet" in soft.partition(";")[0] and loud != soft
 

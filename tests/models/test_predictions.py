@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from overtone.analysis.reading import open_run
-from overtone.analysis.suites import suite_tables
 from overtone.cli import main
 from overtone.errors import DataError, ModelFailure, UsageError
 from overtone.models.predictions import load
+from overtone.results.headline import suite_tables
+from overtone.results.load import open_run
 from overtone.schema import Key, Message, Request
 from overtone.spec import parse_spec
 from tests.benchmarks.test_mmau import question, write

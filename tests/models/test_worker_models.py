@@ -24,10 +24,7 @@ HERE = Path(__file__).parent
 PYTHON = Path(os.environ.get("OVERTONE_WORKER_PYTHON") or HERE.parents[1] / ".venv-worker/bin/python")
 KINDS = ("qwen2_audio", "audio_flamingo", "qwen2_5_omni", "qwen3_omni")
 
-pytestmark = [
-    pytest.mark.worker,
-    pytest.mark.skipif(not PYTHON.is_file(), reason="the workers' environment .venv-worker is not there"),
-]
+pytestmark = pytest.mark.worker
 
 
 def in_worker_environment(*command: str | Path) -> subprocess.CompletedProcess[str]:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.needs import missing
+
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
     "--headless=new",
@@ -29,8 +31,8 @@ FLAGS = (
 @contextmanager
 def chromium(profile: Path, *flags: str) -> Iterator[Any]:
     """A driver; the test skips where there is no Chromium with its driver."""
-    if CHROMIUM is None or DRIVER is None:
-        pytest.skip("Chromium or chromedriver is not here")
+    if reason := missing("browser"):
+        pytest.skip(reason)
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()

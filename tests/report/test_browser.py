@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from overtone.report.html import write_report
+from overtone.report.page import write_report
 from tests.report.browser import chromium, phone
 from tests.report.fake_run import make_run
 

@@ -12,16 +12,16 @@ from urllib.parse import unquote
 import msgspec
 import pytest
 
-from overtone.analysis import compare
-from overtone.analysis.reading import open_run
 from overtone.cli import main as overtone
 from overtone.report import flips
-from overtone.report.html import write_report
+from overtone.report.page import write_report
+from overtone.results import comparison
+from overtone.results.load import open_run
 from overtone.runs.store import Store
 from tests.report.browser import chromium
 from tests.report.fake_run import HOSTILE, make_run
 from tests.report.test_browser import go, wait
-from tests.report.test_html import Page
+from tests.report.test_page import Page
 
 JUDGES = ("gpt-4o", "gemini-2.5-pro")
 
@@ -75,11 +75,11 @@ def test_runs_are_compared_with_what_flipped(home: Path) -> None:
 def test_the_cases_of_a_comparison_are_those_the_analysis_names(home: Path) -> None:
     first, second = open_run(home / "a"), open_run(home / "b")
     told = dict(flips.under(first, second))
-    found = compare.compare(first, second)
+    found = comparison.compare(first, second)
     rows = [row for table in found.tables for row in table.rows]
     assert len(rows) > 50
     for row in rows:
-        assert told.get(row.key, []) == compare.behind(first, second, row.key), row.key
+        assert told.get(row.key, []) == comparison.behind(first, second, row.key), row.key
     for one in found.flips:
         if one.right_or_wrong:
             assert set(told.get(f"{one.key}/worse", [])) == {flip.case for flip in one.worse}

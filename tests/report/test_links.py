@@ -13,17 +13,17 @@ from urllib.parse import unquote
 import msgspec
 import pytest
 
-from overtone.analysis.findings import findings
-from overtone.analysis.findings import under as under_finding
-from overtone.analysis.reading import open_run
-from overtone.report.html import write_report
-from overtone.report.sets import Sets, packed
-from overtone.report.where import FAMILIES, Under, read, where
+from overtone.findings.analysis import cases_by_key as under_finding
+from overtone.findings.analysis import compute_findings
+from overtone.report.case_links import FAMILIES, Under, read, where
+from overtone.report.case_sets import Sets, packed
+from overtone.report.page import write_report
+from overtone.results.load import open_run
 from tests.report.browser import chromium
 from tests.report.fake_run import make_run
 from tests.report.open_run import make_open_run
 from tests.report.test_browser import go, wait
-from tests.report.test_html import Page
+from tests.report.test_page import Page
 
 PAIRED = {"following", "control", "agreement"}  # numbers of pairs, squares or raters: their n counts no replies
 JUDGES = ("gpt-4o", "gemini-2.5-pro")
@@ -215,7 +215,7 @@ def test_every_link_of_the_page_shows_as_many_cases_as_stand_under_it(driver: An
         assert shown[f"#{key}"][0] == len(cases), key
         assert shown[f"#{key}"][1].startswith("Cases under: "), key
     readings = [under_run.reading for under_run in under]
-    behind = {key: cases for one in findings(readings) for key, cases in under_finding(readings, one)}
+    behind = {key: cases for one in compute_findings(readings) for key, cases in under_finding(readings, one)}
     asked = {unquote(href.removeprefix("#behind=")): href for href in shown if href.startswith("#behind=")}
     assert len(asked) > 50
     for key, href in asked.items():

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from overtone.analysis.cases import case
 from overtone.cli import main
-from overtone.report.html import write_report
+from overtone.report.page import write_report
+from overtone.report.table_formats import safe
 from overtone.report.terminal import print_case, print_run
-from overtone.report.written import safe
+from overtone.results.cases import case
 from overtone.runs.store import Store
-from tests.analysis.small import Maker, item
 from tests.report.fake_run import CONTROL, make_run
+from tests.results.small import Maker, item
 
 
 def test_a_log_gets_plain_text_with_the_headline_and_the_ledger(tmp_path: Path) -> None:

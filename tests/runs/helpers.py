@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from overtone.runs.asking import Outcome, Policy
+from overtone.runs.asker import Outcome, Policy
 from overtone.runs.session import Hooks, execute
 from overtone.runs.settings import Settings, resolve
 

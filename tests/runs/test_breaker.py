@@ -14,7 +14,7 @@ from aiohttp import web
 from bench.data import make
 from overtone.cli import main
 from overtone.errors import OvertoneError
-from overtone.runs.asking import STREAK
+from overtone.runs.asker import STREAK
 from overtone.runs.engine import REFUSED, Engine
 from overtone.runs.session import Hooks, execute
 from overtone.runs.store import Store

@@ -11,8 +11,8 @@ import pytest
 from overtone.audio import load_sound
 from overtone.cli import main
 from overtone.errors import UsageError
-from overtone.report.html import write_report
-from overtone.runs.sounds import EARLIER
+from overtone.report.page import write_report
+from overtone.runs.clips import EARLIER
 from overtone.runs.store import Store
 from overtone.spec import parse_spec
 from tests.models.test_worker_process import ECHO

@@ -13,7 +13,7 @@ import pytest
 from bench.data import make
 from overtone.cli import main
 from overtone.errors import StoreError
-from overtone.judges.over_run import judge_run
+from overtone.judges.judge_run import judge_run
 from overtone.judges.policy import parse_judge
 from overtone.runs.session import Hooks, execute
 from overtone.runs.store import Store

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from overtone.analysis.reading import open_run
-from overtone.runs.export import rows
-from overtone.runs.plan import make_plan
+from overtone.results.load import open_run
+from overtone.runs.cost_plan import make_plan
+from overtone.runs.export_rows import rows
 from overtone.runs.store import Store
 from overtone.scoring import score_run
 from tests.benchmarks.built import write_built
@@ -56,7 +56,6 @@ def test_a_dialogue_that_stopped_between_its_turns_goes_on_with_the_reply_it_has
 
 @pytest.mark.local
 def test_each_reply_is_scored_against_the_reference_of_its_turn(built: Path, tmp_path: Path) -> None:
-    pytest.importorskip("overtone.embedded.embedder")
     said = {1: "I am sorry to hear that.", 2: "Now that is good news!"}
     with OpenAIServer(answer=lambda asked: said[len(asked.sounds)]) as server:
         run(built, server.base_url, tmp_path / "run", **ONLY)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from overtone.errors import OvertoneError, StoreError
-from overtone.runs.asking import Policy
+from overtone.runs.asker import Policy
 from overtone.runs.store import Store
 from tests.runs.helpers import run
 from tests.servers import OpenAIServer

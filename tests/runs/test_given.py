@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 from overtone import registry
+from overtone.benchmarks import Selection
 from overtone.cli import main
 from overtone.runs.store import Store
 from overtone.schema import Clip, Item, Turn
@@ -30,7 +31,7 @@ class Toy:
         self.warnings: list[str] = []
         self.prompts: dict[str, str] = {}
 
-    def items(self, levels: frozenset[int], styles: frozenset[str], asr: str) -> Iterator[Item]:
+    def items(self, selection: Selection) -> Iterator[Item]:
         yield Item("toy-given/1", self.name, 3, "converse", "talk", "1", "1", "target", TURNS)
 
 

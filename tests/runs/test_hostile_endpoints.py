@@ -13,7 +13,7 @@ from aiohttp import web
 from overtone.cli import main
 from overtone.errors import ModelFailure, OvertoneError
 from overtone.models.command import Command
-from overtone.runs.asking import _bounded
+from overtone.runs.asker import _bounded
 from overtone.runs.engine import Engine
 from overtone.runs.limiter import Limiter
 from overtone.runs.session import Hooks, execute

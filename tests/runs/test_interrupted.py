@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench.data import make
+from overtone.errors import EXIT_INTERRUPTED
 from overtone.runs.store import Store
 from tests.servers import OpenAIServer
 
@@ -92,3 +93,40 @@ def test_an_interrupt_stops_the_run_and_the_cell_can_be_run_again(tmp_path: Path
             finally:
                 process.kill()
         assert server.count - spent == 126 - kept, "and nothing is asked twice"
+
+
+WINDOWS = """
+import asyncio, sys
+def add_signal_handler(*arguments):
+    raise NotImplementedError
+asyncio.SelectorEventLoop.add_signal_handler = add_signal_handler
+from overtone.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_an_interrupt_stops_a_command_whose_event_loop_knows_no_signals(tmp_path: Path) -> None:
+    data, out = make(tmp_path / "data", scripts=30, questions=6, seconds=0.1), tmp_path / "run"
+    with OpenAIServer(latency=0.1) as server:
+        model = f"openai:any?base_url={server.base_url}&speech=no"
+        command = [
+            "run",
+            "echomind",
+            "--data",
+            str(data),
+            "--model",
+            model,
+            "--out",
+            str(out),
+            "--max-connections",
+            "2",
+        ]
+        with subprocess.Popen([sys.executable, "-c", WINDOWS, *command, "-q"]) as process:
+            deadline = time.monotonic() + 60
+            while server.count < 6 and time.monotonic() < deadline:
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == EXIT_INTERRUPTED
+        asked = server.count
+    with Store.read(out) as store:
+        assert store.counts()["answered"] == asked, "what was in flight came back and was kept"

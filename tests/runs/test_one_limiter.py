@@ -13,7 +13,7 @@ from aiohttp import web
 from bench.data import make
 from overtone.cli import main
 from overtone.models.openai import load
-from overtone.runs.asking import Asker
+from overtone.runs.asker import Asker
 from overtone.runs.limiter import Limiter, Limiters
 from overtone.runs.session import Hooks, execute
 from overtone.runs.store import Store

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from overtone import registry
 from overtone.cli import main
 from overtone.metrics._guarded import IN_A_ROW
-from overtone.runs.asking import STREAKS
+from overtone.runs.asker import STREAKS
 from overtone.runs.store import Store
 
 MODEL = '''"""A model that raises on some requests."""
@@ -46,13 +45,6 @@ class Metric:
 
 def load(): return Metric()
 '''
-
-
-@pytest.fixture(autouse=True)
-def plain_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with monkeypatch.context() as patch:
-        patch.setattr(registry, "_plugins", {room: dict(found) for room, found in registry._plugins.items()})
-        yield
 
 
 def model(tmp_path: Path, ask: str = "pass", open: str = "pass", close: str = "pass") -> None:

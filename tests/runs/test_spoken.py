@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from overtone.analysis.reading import Answer, open_run
 from overtone.audio import encode_wav
 from overtone.embedded import recogniser
+from overtone.results.load import Answer, open_run
 from overtone.runs.store import Store
 from overtone.scoring import score_run
 from tests.runs.helpers import run

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from overtone.errors import StoreError
-from overtone.runs.export import export
+from overtone.runs.export_rows import export
 from overtone.runs.store import Store
 from overtone.schema import Clip, Item, Reply, Score, Turn
 from tests.servers import tone
@@ -125,7 +125,10 @@ from overtone.runs.store import Store
 folder = Path(sys.argv[1])
 os.chmod(folder / "run.db", 0o444); os.chmod(folder, 0o555); os.chmod(folder / "lock", 0o666)
 if os.getuid() == 0:
-    os.chown(folder, 65534, 65534); os.setgid(65534); os.setuid(65534)
+    try:
+        os.chown(folder, 65534, 65534); os.setgid(65534); os.setuid(65534)
+    except OSError:  # a container that knows no other user
+        sys.exit(77)
 with Store.read(folder) as store:
     print("read", store.counts()["pending"])
 try:
@@ -140,6 +143,8 @@ except StoreError as error:
         [sys.executable, "-c", program, str(tmp_path / "run")], capture_output=True, text=True, check=False, cwd="/"
     )
     (tmp_path / "run").chmod(0o755)
+    if done.returncode == 77:
+        pytest.skip("root cannot give up its rights in this container; run 'pytest' as another user")
     assert "read 3" in done.stdout, done.stderr
     assert "read-only; choose another --out" in done.stdout or "cannot write to" in done.stdout, (
         done.stdout + done.stderr
@@ -159,7 +164,7 @@ def test_another_version_of_the_store_is_refused(tmp_path: Path) -> None:
     db = sqlite3.connect(tmp_path / "run" / "run.db")
     db.execute("PRAGMA user_version=99")
     db.close()
-    with pytest.raises(StoreError, match="store version 99, this Overtone reads version 1"):
+    with pytest.raises(StoreError, match="store version 99, this Overtone reads versions up to 2"):
         Store.read(tmp_path / "run")
 
 

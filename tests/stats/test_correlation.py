@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overtone.stats.correlation import kendall, kendall_p, partial, pearson, ranks, spearman
+from overtone.stats.correlation import kendall, kendall_p, partial, pearson, spearman
 
 VALUES = st.lists(st.tuples(st.integers(-6, 6), st.integers(-6, 6)), min_size=2, max_size=40)
 
@@ -25,10 +25,6 @@ def by_pairs(a: list[int], b: list[int]) -> float:
     signs = [(np.sign(a[i] - a[j]), np.sign(b[i] - b[j])) for i in range(len(a)) for j in range(i)]
     untied = math.prod(sum(bool(s[k]) for s in signs) for k in (0, 1))
     return float(sum(x * y for x, y in signs) / math.sqrt(untied)) if untied else math.nan
-
-
-def test_mid_ranks_share_the_places_of_equal_values() -> None:
-    assert ranks([10, 30, 20, 20]).tolist() == [1, 4, 2.5, 2.5]
 
 
 def test_the_probability_of_a_tau_is_that_of_all_orders() -> None:

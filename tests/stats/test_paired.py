@@ -96,11 +96,11 @@ def test_drawn_signs_come_close_to_all_signs() -> None:
     assert drawn.p == pytest.approx(exact.p, rel=0.1)
 
 
-def test_the_bootstrap_interval_is_the_one_home_of_paired_intervals() -> None:
+def test_the_interval_is_the_bootstrap_interval_of_the_differences() -> None:
     rng = np.random.default_rng(6)
     a, b = rng.normal(size=(2, 40))
     found = paired.bootstrap_test(a, b, range(40), seed=4, draws=999)
-    home = bootstrap.paired(a, b, range(40), seed=4, draws=999)
+    home = bootstrap.clustered_means(a - b, range(40), seed=4, draws=999)
     assert (found.low, found.high) == (home.low, home.high)
 
 

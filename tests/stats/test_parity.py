@@ -1,4 +1,4 @@
-"""The same numbers as scipy, statsmodels, scikit-learn and pingouin give; theirs are stored by make_expected.py."""
+"""The same numbers as scipy, statsmodels and scikit-learn give; theirs are stored by make_expected.py."""
 
 from __future__ import annotations
 
@@ -9,19 +9,7 @@ from typing import Any
 
 import pytest
 
-from overtone.stats import (
-    beta,
-    binomial,
-    bootstrap,
-    correlation,
-    icc,
-    kappa,
-    multiple,
-    paired,
-    power,
-    rank,
-    votes,
-)
+from overtone.stats import beta, binomial, bootstrap, correlation, kappa, multiplicity, paired, power, rank, votes
 
 EXPECTED: dict[str, Any] = json.loads(Path(__file__).with_name("expected.json").read_text())
 
@@ -29,7 +17,6 @@ EXPECTED: dict[str, Any] = json.loads(Path(__file__).with_name("expected.json").
 @pytest.mark.parametrize("row", EXPECTED["pairs"], ids=lambda row: f"{len(row['a'])} rows")
 def test_correlations_and_kappas_are_theirs(row: dict[str, Any]) -> None:
     a, b = row["a"], row["b"]
-    assert correlation.ranks(b).tolist() == row["ranks"]
     for measure in ("pearson", "spearman", "kendall"):
         assert getattr(correlation, measure)(a, b) == pytest.approx(row[measure], abs=1e-12)
     assert correlation.partial(a, b, row["c"]) == pytest.approx(row["partial"], abs=1e-10)
@@ -37,11 +24,6 @@ def test_correlations_and_kappas_are_theirs(row: dict[str, Any]) -> None:
         assert kappa.confusion(a, b, row["scale"]).tolist() == row["confusion"]
         for weights in (None, "linear", "quadratic"):
             assert kappa.cohen(a, b, weights) == pytest.approx(row[f"cohen_{weights}"], abs=1e-12)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("row", EXPECTED["tables"], ids=lambda row: f"{len(row['counts'])} units")
-def test_fleiss_kappa_is_theirs(row: dict[str, Any]) -> None:
-    assert kappa.fleiss(row["counts"]) == pytest.approx(row["fleiss"], abs=1e-12)
 
 
 @pytest.mark.parametrize("row", EXPECTED["binomials"], ids=lambda row: str(row["of"]))
@@ -65,16 +47,13 @@ def test_the_incomplete_beta_and_its_laws_are_theirs(row: dict[str, Any]) -> Non
     of = row["of"]
     if "incomplete" in row:
         assert beta.incomplete(*of) == pytest.approx(row["incomplete"], rel=1e-10, abs=1e-300)
-    elif "student" in row:
-        assert beta.student_cdf(*of) == pytest.approx(row["student"], rel=1e-11)
     else:
-        assert beta.f_quantile(*of) == pytest.approx(row["f"], rel=1e-9)
+        assert beta.student_cdf(*of) == pytest.approx(row["student"], rel=1e-11)
 
 
 @pytest.mark.parametrize("row", EXPECTED["adjusted"], ids=lambda row: f"{len(row['p'])} tests")
 def test_adjusted_p_values_are_theirs(row: dict[str, Any]) -> None:
-    assert multiple.holm(row["p"]) == pytest.approx(row["holm"], abs=1e-14)
-    assert multiple.benjamini_hochberg(row["p"]) == pytest.approx(row["benjamini_hochberg"], abs=1e-14)
+    assert multiplicity.holm(row["p"]) == pytest.approx(row["holm"], abs=1e-14)
 
 
 @pytest.mark.parametrize("row", EXPECTED["flips"], ids=lambda row: f"{len(row['a'])} rows")
@@ -90,14 +69,6 @@ def test_mcnemars_p_values_are_theirs(row: dict[str, Any]) -> None:
     a = [1.0] * (both + only_a) + [0.0] * (only_b + neither)
     b = [1.0] * both + [0.0] * only_a + [1.0] * only_b + [0.0] * neither
     assert paired.mcnemar(a, b).p == pytest.approx(row["p"], rel=1e-9)
-
-
-@pytest.mark.parametrize("row", EXPECTED["intraclass"], ids=lambda row: f"{len(row['ratings'])} raters")
-@pytest.mark.parametrize("kind", icc.KINDS)
-def test_intraclass_correlations_are_theirs(row: dict[str, Any], kind: icc.Kind) -> None:
-    found, theirs = icc.icc(row["ratings"], kind), row[kind]
-    assert (found.value, found.f, found.p) == pytest.approx((theirs["icc"], theirs["f"], theirs["p"]), rel=1e-8)
-    assert (found.low, found.high) == pytest.approx(theirs["interval"], abs=0.0051)  # theirs are rounded
 
 
 @pytest.mark.parametrize("row", EXPECTED["powers"], ids=lambda row: str(row["of"]))

@@ -155,7 +155,7 @@ def test_too_few_labels_and_bad_numbers_are_refused_with_what_to_do() -> None:
         ppi.mean([1, 2, 3], "abc", [], [], "")
     with pytest.raises(ValueError, match="judge first"):
         ppi.mean([], "", [1, 2], [1, 2], "ab")
-    with pytest.raises(ValueError, match="human labels hold something that is not a finite number"):
+    with pytest.raises(ValueError, match="human labels include a number that is not finite"):
         ppi.mean([1, 2, 3], "abc", [1, 2], [1, math.nan], "ab")
     with pytest.raises(ValueError, match="all three for every labelled row"):
         ppi.mean([1, 2, 3], "abc", [1, 2], [1], "ab")

@@ -53,7 +53,6 @@ def test_two_players_have_the_closed_form() -> None:
     assert halved.difference("x", "y").value == pytest.approx(math.log(7 / 3)) and halved.tie == 0
     assert [r.player for r in found.rated] == ["x", "y"]
     assert sum(r.rating.value for r in found.rated) == pytest.approx(0)
-    assert rank.points(found.difference("x", "y").value) == pytest.approx(1000 + 400 * math.log10(3))
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["davidson", "half"]), st.randoms(use_true_random=False))
@@ -129,7 +128,7 @@ def test_a_vanishing_prior_is_maximum_likelihood() -> None:
 
 def test_draws_without_finite_ratings_are_counted_and_too_many_are_an_error() -> None:
     few = votes.votes(["x", "y", "z"] * 2, ["y", "z", "x"] * 2, ["A"] * 6)
-    with pytest.raises(ValueError, match=r"of 200 draws somebody never lost"):
+    with pytest.raises(ValueError, match=r"of 200 draws a player never lost"):
         rank.bradley_terry(few, method="bootstrap", draws=200)
     # x lost 4 of 60 votes: all four are missing in 1.6 % of draws, which is less than a tail
     strong = votes.votes(["x"] * 20 + ["y"] * 40, ["y"] * 20 + ["z"] * 40, ["A"] * 16 + ["B"] * 4 + ["A", "B"] * 20)
@@ -197,7 +196,7 @@ def test_covariates_that_explain_everything_or_nothing_new_are_errors() -> None:
     who_won = np.where(cast.outcome == 0, 1.0, -1.0)
     player = (cast.a == 0).astype(float) - (cast.b == 0)
     for name, values in (("verdict", who_won), ("player", player)):
-        with pytest.raises(ValueError, match=f"did not settle.*{name}"):
+        with pytest.raises(ValueError, match=f"no convergence.*{name}"):
             rank.bradley_terry(cast, covariates={name: values})
     with pytest.raises(ValueError, match="0 in every vote"):
         rank.bradley_terry(cast, covariates={"x": np.zeros(300)})

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from overtone.stats import agreement, correlation, elo, rank, raters, votes, winrate
+from overtone.stats import agreement, correlation, elo, rank, rater_habits, votes, winrate
 from overtone.stats.votes import Votes
 
 DATA = Path(os.environ.get("OVERTONE_SHARED", Path(__file__).parents[3] / "shared")) / "data"
@@ -88,7 +88,7 @@ def test_the_crowd_leans_to_the_left_and_raters_differ() -> None:
     found = rank.bradley_terry(cast(rows), clusters=[row["worker"] for row in rows], side=True)
     assert found.clusters == 124
     assert found.covariates["side"].low > 0
-    who = raters.rater_effects(cast(rows), found, [row["worker"] for row in rows])
+    who = rater_habits.rater_effects(cast(rows), found, [row["worker"] for row in rows])
     busy = [r for r in who if r.votes >= 50]
     assert len(busy) > 30 and max(r.ties.value / r.ties.error for r in busy) > 5
 

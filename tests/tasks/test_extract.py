@@ -34,6 +34,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -42,7 +43,7 @@ from hypothesis import strategies as st
 
 from bench import choice as bench
 from overtone.schema import Option
-from overtone.tasks.extract import STATUSES, Extracted, _lenient, lenient, strict
+from overtone.tasks.answers.extract import Extracted, Status, _lenient, lenient, strict
 
 Extractor = Callable[[str, Sequence[Option]], Extracted]
 
@@ -192,7 +193,7 @@ def test_any_text_gets_an_answer_of_the_menu_or_none(text: str, menu: tuple[str,
     options = lettered(menu)
     for extract in (strict, lenient):
         found = extract(text, options)
-        assert found.status in STATUSES
+        assert found.status in get_args(Status)
         assert found.letter is None or found.letter in {o.letter for o in options}
         assert (found.letter is None) == (found.status != "parsed")
         assert extract(text, options) == found

@@ -8,7 +8,9 @@ import pytest
 
 from overtone.errors import UsageError
 from overtone.schema import INPUTS, Condition, Turn
-from overtone.tasks import CONVERSATION, FROM_COPY, FROM_DEFAULT, conditions, load_prompts, variants
+from overtone.tasks import FROM_COPY, FROM_DEFAULT, conditions, load_prompts, variants
+
+CONVERSATION = ("zero", "basic", "enhance", "oracle", "oracle-false", "warm", "plain")
 
 
 def test_a_plain_model_is_asked_in_our_words() -> None:

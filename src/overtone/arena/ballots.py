@@ -12,11 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from overtone.arena.field import Field
-from overtone.arena.pairs import Case, Pair
-from overtone.arena.table import Kind, Vote
+from overtone.arena.contestants import Field
+from overtone.arena.pairing import Case, Pair
+from overtone.arena.vote_store import Kind, Vote
 from overtone.errors import DataError
-from overtone.labels import Row, table_rows
+from overtone.judge_trust.labels import Row, table_rows
 from overtone.paths import shown
 from overtone.spec import suggest
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from overtone.arena.pairs import Pair
-from overtone.arena.table import Vote
+from overtone.arena.pairing import Pair
+from overtone.arena.vote_store import Vote
 from overtone.stats.votes import Votes, votes
 
 

@@ -14,17 +14,17 @@ from typing import Literal
 
 from msgspec import Struct
 
-from overtone.analysis.judged import read_dimensions
-from overtone.analysis.measures import METRICS
-from overtone.analysis.standing import ALL
-from overtone.arena.field import unknown_source
-from overtone.arena.table import Vote
+from overtone.arena.contestants import unknown_source
+from overtone.arena.vote_store import Vote
 from overtone.errors import UsageError
-from overtone.judges.over_run import replies
+from overtone.judges.judge_run import replies
 from overtone.paths import inside
-from overtone.runs.selection import same_signature
+from overtone.results.headline_condition import ALL
+from overtone.results.judge_scores import read_dimensions
+from overtone.runs.measurement_choice import same_signature
 from overtone.runs.store import Store
 from overtone.schema import Condition, Item
+from overtone.scores import ScoreInfo
 from overtone.spec import suggest
 
 Who = tuple[str, int]  # a run's name, and the repeat
@@ -190,10 +190,12 @@ def read_by(names: Sequence[str], margins: Mapping[str, float], folders: Sequenc
     """What `--by` names. `margins` has the least margin by metric, "" for all others. Raises UsageError."""
     known: set[str] = set()
     metas = []
+    declared: dict[str, ScoreInfo] = {}
     for folder in folders:
         with Store.read(folder) as store:
             known.update(store.scored_metrics())
             metas.append(store.meta())
+            declared = {**store.declared(), **declared}
     for name in sorted(set(margins) - {"", *names}):
         raise UsageError(f"--margin {name}=…: no --by names that score{suggest(name, names)}")
     found = []
@@ -211,8 +213,8 @@ def read_by(names: Sequence[str], margins: Mapping[str, float], folders: Sequenc
             if described is not None:  # a step of its scale; of yes and no, more yes than no
                 better, usual = described.better, 0.5 if described.share else 1.0
             doubtful = any(d.unvalidated.get(label, True) for d in told)
-        elif name in METRICS:
-            better = METRICS[name].better
+        elif name in declared:
+            better = declared[name].better
         if better == "neither":
             raise UsageError(f"{name} says what a reply is like, not which is better; choose another score for --by")
         margin = margins.get(name, margins.get("", usual))

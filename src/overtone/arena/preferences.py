@@ -17,8 +17,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from overtone.analysis.standing import ALL
-from overtone.arena import ballots, field
+from overtone.arena import ballots, contestants
 from overtone.arena.opinions import (
     Opinion,
     Opinions,
@@ -30,12 +29,13 @@ from overtone.arena.opinions import (
     read_by,
     read_replies,
 )
-from overtone.arena.play import current
-from overtone.arena.table import FILE, Table, Vote
+from overtone.arena.rounds import current
+from overtone.arena.vote_store import FILE, Table, Vote
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.judges import rubric as rubrics
 from overtone.paths import shown, write_whole
-from overtone.runs.export import json_line
+from overtone.results.headline_condition import ALL
+from overtone.runs.export_rows import json_line
 from overtone.schema import EMOTION, THOUGHT, TOKENS, Item
 
 VOTERS, AGREEMENT, PER_ITEM = 2, 2 / 3, 1
@@ -266,8 +266,8 @@ def _check(runs: Sequence[Path], wanted: Wanted) -> None:
 def _voted(runs: Sequence[Path], wanted: Wanted, left: Counter[str]) -> tuple[Opinions, tuple[str, ...]]:
     """The opinions behind the votes of an arena and of files; neither is changed."""
     one = rubrics.load(wanted.rubric)
-    field.check_suits(one)
-    here = field.read(runs, spoken=bool(one.hears), source=wanted.source)
+    contestants.check_suits(one)
+    here = contestants.read(runs, spoken=bool(one.hears), source=wanted.source)
     pairs, votes = {}, []
     if wanted.arena:
         if not (wanted.arena / FILE).is_file():

@@ -13,15 +13,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from overtone.analysis.measures import Estimate, from_interval
-from overtone.arena.agreement import DRAWS, WEAK, Agreement, agreement
+from overtone.arena.electorate_agreement import DRAWS, WEAK, Agreement, agreement
 from overtone.arena.electorates import Electorate, electorates
-from overtone.arena.pairs import Pair
-from overtone.arena.table import Vote
+from overtone.arena.pairing import Pair
+from overtone.arena.vote_store import Vote
+from overtone.results.measures import Estimate, from_interval
 from overtone.stats import cluster
 from overtone.stats.elo import elo
 from overtone.stats.rank import POINTS, Ranking, bradley_terry
-from overtone.stats.raters import Effect, Rater, rater_effects
+from overtone.stats.rater_habits import Effect, Rater, rater_effects
 from overtone.stats.votes import TIE, Votes, check
 from overtone.stats.winrate import win_rates
 

@@ -1,4 +1,4 @@
-"""Sounds: read any file as mono float32, make what is sent to a model, measure, mix, check a folder.
+"""Audio: read any file as mono float32, prepare it for a model, measure, mix, check a folder.
 
 Names load on first use, so that importing this room costs nothing.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from overtone.audio._read import MAX_BYTES, MAX_SECONDS, Samples, decode, read, read_bytes, resample
     from overtone.audio._sound import load_sound, probe, silence
     from overtone.audio._wav import encode_wav
-    from overtone.audio.check import Finding, check_folder
+    from overtone.audio.folder_check import Finding, check_folder
 
 __all__ = [
     "MAX_BYTES",
@@ -40,9 +40,9 @@ __all__ = [
 ]
 
 _HOME = {
-    "Finding": "check",
+    "Finding": "folder_check",
     "Measures": "_measure",
-    "check_folder": "check",
+    "check_folder": "folder_check",
     "encode_wav": "_wav",
     "level": "_mix",
     "load_sound": "_sound",

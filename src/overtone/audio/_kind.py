@@ -1,7 +1,7 @@
-"""Which files are opened as sounds: WAV, FLAC, Ogg and MP3, known by how they begin, whatever they are called.
+"""The audio formats that are opened: WAV, FLAC, Ogg and MP3, recognised by their first bytes, not by file name.
 
-libsndfile reads some thirty formats, and every decoder is one more that a hostile file can aim at. No benchmark needs
-the others.
+libsndfile reads some thirty formats, and every decoder is another target for a hostile file. No benchmark needs the
+others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MAX_TAGS = 16
 
 
 def media_type(file: BinaryIO) -> str:
-    """The media type of the sound in a file that is open at its beginning; "" for any other file."""
+    """Return the media type of an audio file that is open at its beginning; "" for any other file."""
     for _ in range(_MAX_TAGS):
         head = file.read(12)
         if head[:3] != b"ID3":
@@ -38,7 +38,7 @@ def _plain_type(head: bytes) -> str:
 
 
 def _is_mp3_frame(head: bytes) -> bool:
-    """Whether an MPEG audio frame of layer III begins here. AAC's frames begin alike, but have no layer."""
+    """Return whether an MPEG audio frame of layer III begins here. AAC frames begin the same way, but have no layer."""
     if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0:
         return False
     version, layer = head[1] >> 3 & 3, head[1] >> 1 & 3

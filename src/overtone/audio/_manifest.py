@@ -1,5 +1,7 @@
-"""The SHA-256 of each sound of a built set, as its manifest lists them: a clip that was changed or exchanged decodes as
-well as the right one, so only its hash shows it."""
+"""The SHA-256 of each clip of a built set, from its manifest.
+
+A changed or swapped clip decodes as well as the right one, so only its hash reveals it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from overtone.errors import DataError
 from overtone.paths import read_plain
 
 FILE = "manifest.json"
-LEFT_OUT = "left_out/"  # where sounds lie that failed a gate
+LEFT_OUT = "left_out/"  # folder of clips that failed a gate
 MAX_BYTES = 500_000_000
 
 
@@ -26,8 +28,10 @@ class _Manifest(Struct, frozen=True):
 
 
 def manifest_hashes(root: Path) -> dict[str, str]:
-    """Return path → SHA-256 of the files that `manifest.json` in `root` lists. Empty where there is no manifest, or one
-    of another form: other people's data may hold a file of that name."""
+    """Return path → SHA-256 of the files that `manifest.json` in `root` lists.
+
+    Returns {} if there is no manifest, or one of another form: other people's data may have a file of that name.
+    """
     path = root / FILE
     if not path.is_file():
         return {}

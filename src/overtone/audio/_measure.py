@@ -1,7 +1,7 @@
 """Measure a voice: level, noise, pauses, pitch, pace and timbre, in plain NumPy.
 
-These are descriptions of the signal for quality gates, features and tables, not a phonetician's analysis: each field's
-comment says how it is taken.
+These are descriptions of the signal for quality gates, features and tables, not a phonetician's analysis. Each field's
+comment says how it is measured.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from overtone.audio._read import Samples, resample
 from overtone.errors import AudioError
 
 FLOOR_DBFS = -120.0
-_RATE = 16_000  # everything but level and clipping is measured at this rate or below
+_RATE = 16_000  # everything except level and clipping is measured at this rate or below
 _HOP, _WIDTH = 0.010, 0.025
 _GATE_DBFS = -70.0  # nothing below this is speech
 _PAUSE = 20  # frames
@@ -26,7 +26,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Measures(Struct, frozen=True):
-    """What `measure` finds. None means the sound has nothing to take that measure from (no speech, no pitch)."""
+    """The result of `measure`. None means that the clip does not have what is measured (no speech, no pitch)."""
 
     seconds: float
     rms_dbfs: float  # over the whole sound; -120 for silence
@@ -47,7 +47,7 @@ class Measures(Struct, frozen=True):
     centroid_hz: float | None  # of the long-term power spectrum
     hnr_db: float | None  # periodic over aperiodic energy, median of voiced frames
     modulation: float | None  # standard deviation over mean of the amplitude envelope
-    f0_speed_st: float | None = None  # how far the pitch moves, semitones a second of voice, over 70 ms smoothed
+    f0_speed_st: float | None = None  # how far the pitch moves, in semitones per second of voice, smoothed over 70 ms
     rhythm: float | None = None  # standard deviation over mean of the spaces between energy peaks, three or more
 
 
@@ -100,7 +100,7 @@ def measure(samples: npt.ArrayLike, rate: int) -> Measures:
 
 
 def clipped_share(x: Samples) -> float:
-    """Share of samples in runs of three or more at full scale: a single peak there is no fault."""
+    """Return the share of samples in runs of three or more at full scale. A single peak there is not clipping."""
     at = np.flatnonzero(np.abs(x) >= 32766 / 32768)
     if len(at) < 3:
         return 0.0
@@ -121,21 +121,21 @@ def _frame_power(x: Samples, hop: int, width: int) -> Array:
 
 
 def _active(levels: Array, floor: float) -> npt.NDArray[np.bool_]:
-    """Frames well over the noise: 6 dB above the floor, but between 35 and 6 dB below the loudest twentieth."""
+    """Return the frames over the noise: 6 dB above the floor, but between 35 and 6 dB below the loudest twentieth."""
     loud = float(np.percentile(levels, 95))
     threshold = max(min(max(floor + 6.0, loud - 35.0), loud - 6.0), _GATE_DBFS)
     return drop_short(levels > threshold, min(5, len(levels)))  # 50 ms: shorter is a click
 
 
 def _gaps(active: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """The lengths in frames of the pauses."""
+    """Return the lengths in frames of the pauses."""
     begins, ends = runs(active)
     lengths = begins[1:] - ends[:-1]
     return lengths[lengths >= _PAUSE]
 
 
 def _spectra(x: Samples, rate: int, hop: int, active: npt.NDArray[np.bool_]) -> tuple[Array | None, Array]:
-    """The mean power spectrum of the active frames, and each frame's power where vowels have theirs."""
+    """Return the mean power spectrum of the active frames, and each frame's power in the vowel band."""
     size = 1 << (int(0.032 * rate) - 1).bit_length()
     padded = np.pad(x, (0, max(0, (len(active) - 1) * hop + size - len(x))))
     frames = np.lib.stride_tricks.sliding_window_view(padded, size)[::hop][: len(active)]
@@ -152,7 +152,7 @@ def _spectra(x: Samples, rate: int, hop: int, active: npt.NDArray[np.bool_]) -> 
 
 
 def _tilt(spectrum: Array | None, rate: int) -> float | None:
-    """Least squares through the mean density of third-octave bands from 100 Hz up: no octave outweighs another."""
+    """Fit a line through the mean density of third-octave bands from 100 Hz up, so that octaves weigh the same."""
     if spectrum is None:
         return None
     hz = np.linspace(0.0, rate / 2, len(spectrum))
@@ -184,7 +184,7 @@ def _span(active: npt.NDArray[np.bool_]) -> slice:
 
 
 def _peaks(band: Array, active: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Where the smoothed vowel-band level peaks, each peak with a valley before the next: about syllables."""
+    """Return the peaks of the smoothed vowel-band level, with a valley between any two: about one per syllable."""
     if not active.any():
         return np.zeros(0, np.int64)
     kernel = np.hanning(11)[1:-1]
@@ -206,7 +206,7 @@ def _peaks(band: Array, active: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 
 
 def _pace(peaks: npt.NDArray[np.int64], active: npt.NDArray[np.bool_], gaps: npt.NDArray[np.int64]) -> float | None:
-    """Peaks per second of the unpaused span."""
+    """Return the peaks per second of the unpaused span."""
     if not active.any():
         return None
     span = _span(active)
@@ -214,7 +214,7 @@ def _pace(peaks: npt.NDArray[np.int64], active: npt.NDArray[np.bool_], gaps: npt
 
 
 def _rhythm(peaks: npt.NDArray[np.int64], active: npt.NDArray[np.bool_]) -> float | None:
-    """Spaces that hold a pause are left out: where a sentence ends says little of how it is said."""
+    """Return the variation of the spaces between peaks. Spaces with a pause are left out."""
     begins, ends = runs(active)
     pauses = ends[:-1][begins[1:] - ends[:-1] >= _PAUSE]
     apart = np.diff(peaks)[np.diff(np.searchsorted(pauses, peaks)) == 0]
@@ -222,7 +222,7 @@ def _rhythm(peaks: npt.NDArray[np.int64], active: npt.NDArray[np.bool_]) -> floa
 
 
 def _speed(hz: Array, voiced: npt.NDArray[np.bool_]) -> float | None:
-    """The mean step between neighbouring voiced frames. Smoothed, or a tracker's jitter would count as movement."""
+    """Return the mean step between neighbouring voiced frames, smoothed because a tracker's jitter is not movement."""
     semitones = np.where(voiced, 12.0 * np.log2(np.maximum(hz, 1.0)), 0.0)
     kernel = np.ones(7)
     near = np.convolve(voiced, kernel)[3 : 3 + len(hz)]

@@ -1,4 +1,4 @@
-"""Set a sound's level and lay a background under speech at a wanted signal-to-noise ratio, never clipping."""
+"""Set the level of a clip and mix a background under speech at a given signal-to-noise ratio, without clipping."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy.typing as npt
 from overtone.audio._read import Samples
 from overtone.errors import AudioError
 
-CEILING = 0.98  # of full scale; what would rise above it is turned down as a whole
+CEILING = 0.98  # of full scale; a clip that would exceed it is turned down as a whole
 _LOOP_FADE = 0.05  # seconds over which a background's end fades into its beginning
 
 
 def level(samples: npt.ArrayLike, dbfs: float, *, ceiling: float = CEILING) -> Samples:
-    """The sound at an RMS of `dbfs` (full-scale square wave = 0), or as near to it as `ceiling` lets its peaks rise.
+    """Scale a clip to an RMS of `dbfs` (full-scale square wave = 0), or as close as `ceiling` allows for its peaks.
 
     Raises AudioError for silence, which has no level to set.
     """
     x: Samples = np.asarray(samples, dtype=np.float32)
     rms = _rms(x)
     if rms == 0.0:
-        raise AudioError("a silent sound cannot be brought to a level; check what was recorded or made")
+        raise AudioError("cannot set the level of a silent clip; check the recording")
     return _under(x * np.float32(10.0 ** (dbfs / 20.0) / rms), ceiling)
 
 
@@ -33,11 +33,11 @@ def mix(
     speech_dbfs: float | None = None,
     ceiling: float = CEILING,
 ) -> Samples:
-    """Speech over a background that is `snr_db` weaker, both RMS taken over the whole length of the speech.
+    """Mix speech with a background that is `snr_db` weaker. Both RMS are taken over the whole length of the speech.
 
     A longer background is cut to the speech, a shorter one is looped with a crossfade. `speech_dbfs` sets the speech's
-    level first. When the sum would pass `ceiling`, the whole mix is turned down, so the ratio holds. Raises AudioError
-    when either side is silent.
+    level first. If the sum would exceed `ceiling`, the whole mix is turned down, so the ratio holds. Raises AudioError
+    if either side is silent.
     """
     voice: Samples = np.asarray(speech, dtype=np.float32)
     if speech_dbfs is not None:
@@ -45,12 +45,14 @@ def mix(
     under = fit(background, len(voice), rate)
     loud, soft = _rms(voice), _rms(under)
     if loud == 0.0 or soft == 0.0:
-        raise AudioError(f"the {'speech' if loud == 0.0 else 'background'} is silent; a ratio to it has no meaning")
+        raise AudioError(
+            f"the {'speech' if loud == 0.0 else 'background'} is silent; a signal-to-noise ratio needs both"
+        )
     return _under(voice + under * np.float32(loud / soft * 10.0 ** (-snr_db / 20.0)), ceiling)
 
 
 def fit(background: npt.ArrayLike, frames: int, rate: int) -> Samples:
-    """The background cut to `frames`, or looped to it with its end faded into its beginning at equal power."""
+    """Cut the background to `frames`, or loop it with its end faded into its beginning at equal power."""
     x: Samples = np.asarray(background, dtype=np.float32)
     if not len(x):
         raise AudioError("the background has no samples")

@@ -12,12 +12,14 @@ LOW_HZ, HIGH_HZ = 60.0, 600.0
 _WINDOW = 0.032  # seconds compared with themselves one lag later: two periods at 60 Hz
 _SURE = 0.15  # the first dip below this is taken; YIN's own threshold lies between 0.1 and 0.15
 _PERIODIC = 0.35  # above this a frame has no pitch
-_FAR = 0.85  # octaves from the median: a voice that moves further than that is rarer than a harmonic mistaken for it
+_FAR = (
+    0.85  # octaves from the median: beyond this, a harmonic mistaken for the pitch is more likely than a moving voice
+)
 _BLOCK = 1024  # frames at once: bounds memory for long sounds
 
 
 class Pitch(Struct, frozen=True):
-    """Per frame: frequency in Hz, how periodic the frame is (1 = wholly), and whether it has a pitch at all."""
+    """Per frame: frequency in Hz, periodicity (1 = fully periodic), and whether it has a pitch at all."""
 
     hz: npt.NDArray[np.float64]
     strength: npt.NDArray[np.float64]
@@ -25,7 +27,7 @@ class Pitch(Struct, frozen=True):
 
 
 def track(x: Samples, rate: int, hop: int, frames: int, width: int) -> Pitch:
-    """The pitch of `frames` frames whose centres are those of windows of `width` samples taken every `hop`."""
+    """Measure the pitch of `frames` frames, centred on windows of `width` samples taken every `hop`."""
     window, longest = int(_WINDOW * rate), int(rate / LOW_HZ) + 2
     span = window + longest
     front = max(0, (span - width) // 2)
@@ -74,8 +76,10 @@ def _yin(
 
 
 def _steady(hz: npt.NDArray[np.float64], voiced: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Without runs under three frames, and frames an octave off their neighbours or the whole: noise, and harmonics
-    taken for the pitch, which a strong resonance can make for a syllable at a time."""
+    """Remove runs under three frames, and frames an octave off their neighbours or the median.
+
+    These are noise, and harmonics mistaken for the pitch, which a strong resonance can cause for a syllable at a time.
+    """
     kept = drop_short(voiced, 3)
     if not kept.any():
         return kept
@@ -88,13 +92,13 @@ def _steady(hz: npt.NDArray[np.float64], voiced: npt.NDArray[np.bool_]) -> npt.N
 
 
 def runs(flags: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where each run of True begins, and where it has ended."""
+    """Return where each run of True begins, and where it has ended."""
     edges = np.diff(np.concatenate(([0], flags.astype(np.int8), [0])))
     return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
 
 
 def drop_short(flags: npt.NDArray[np.bool_], least: int) -> npt.NDArray[np.bool_]:
-    """`flags` without its runs of fewer than `least`."""
+    """Return `flags` without its runs of fewer than `least`."""
     out = flags.copy()
     for begin, end in zip(*runs(flags), strict=True):
         if end - begin < least:

@@ -1,4 +1,4 @@
-"""Read a sound file as mono float32 at its own rate or a wanted one, with limits that hold before memory is taken."""
+"""Read an audio file as mono float32 at its own rate or a given one. Limits are checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def read(
     max_bytes: int = MAX_BYTES,
     name: str = "",
 ) -> tuple[Samples, int]:
-    """The file's samples, mono, full scale ±1, and their rate; resampled to `rate` when that is given.
+    """Read a file's samples, mono, full scale ±1, and their rate; resampled to `rate` if given.
 
-    WAV in every common form, also with the header of a stream; FLAC, Ogg (Vorbis, Opus) and MP3
-    through libsndfile. No other format is opened. Raises AudioError, which names the file and the fault, for what is
-    missing, empty, not a sound, truncated, not finite, longer than `max_seconds`, or larger than `max_bytes` as a file
-    or decoded. `name` is what errors call the file in place of its path.
+    Reads WAV in every common form, also with the header of a stream, and FLAC, Ogg (Vorbis, Opus) and MP3 through
+    libsndfile. No other format is opened. Raises AudioError, which names the file and the fault, if the file is
+    missing, empty, not audio, truncated, not finite, longer than `max_seconds`, or larger than `max_bytes` as a file or
+    decoded. Errors use `name` instead of the path if given.
     """
     called = name or str(path)
     data = read_bytes(path, max_bytes, called)
@@ -50,7 +50,7 @@ def decode(
     max_bytes: int = MAX_BYTES,
     name: str = "sound",
 ) -> tuple[Samples, int]:
-    """`read` for bytes already in memory; `name` is what errors call them."""
+    """Read audio from bytes in memory, as `read` does for files; errors call them `name`."""
     if not data:
         raise Fault(name, "empty", "the file is empty", AGAIN)
     if len(data) > max_bytes:
@@ -72,7 +72,7 @@ def decode(
 
 
 def resample(samples: npt.ArrayLike, rate: int, to: int) -> Samples:
-    """The same sound at another rate (soxr, high quality). Works on (frames,) and on (frames, channels)."""
+    """Return the same audio at another rate (soxr, high quality). Works on (frames,) and on (frames, channels)."""
     x: Samples = np.asarray(samples, dtype=np.float32)
     if rate == to or not len(x):
         return x
@@ -83,11 +83,11 @@ def resample(samples: npt.ArrayLike, rate: int, to: int) -> Samples:
 
 
 def read_bytes(path: Path | str, max_bytes: int = MAX_BYTES, name: str = "") -> bytes:
-    """A regular file's bytes, its size checked first. Raises AudioError, which calls the file `name` or its path."""
+    """Read a regular file's bytes after checking its size. AudioError calls the file `name` or its path."""
     called = name or str(path)
     try:
         info = os.stat(path)  # noqa: PTH116 - os and open take half the time of Path here, the hot path
-        if not stat.S_ISREG(info.st_mode):  # opening a pipe or a device could block for ever
+        if not stat.S_ISREG(info.st_mode):  # opening a pipe or a device could block permanently
             raise Fault(called, "unreadable", "not a regular file")
         if info.st_size > max_bytes:
             raise _too_large(called, info.st_size, max_bytes)
@@ -96,7 +96,7 @@ def read_bytes(path: Path | str, max_bytes: int = MAX_BYTES, name: str = "") -> 
     except FileNotFoundError:
         raise Fault(called, "missing", "there is no such file", "check the data folder and its download") from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
-        why = getattr(error, "strerror", None) or error  # without the path, which `name` stands for
+        why = getattr(error, "strerror", None) or error  # without the path, which `name` replaces
         raise Fault(called, "unreadable", f"cannot be read: {why}") from None
     if not data:
         raise Fault(called, "empty", "the file is empty", AGAIN)
@@ -104,7 +104,7 @@ def read_bytes(path: Path | str, max_bytes: int = MAX_BYTES, name: str = "") -> 
 
 
 def check_length(frames: int, rate: int, max_seconds: float, max_bytes: int, name: str) -> None:
-    """Refuse what would decode to more than the limits."""
+    """Raise AudioError if the decoded audio would exceed the limits."""
     if frames > max_seconds * rate:
         raise Fault(name, "too-long", f"{frames / rate:.1f} s is too long (limit {max_seconds:g} s)", "cut it")
     if frames * 4 > max_bytes:
@@ -136,11 +136,11 @@ def _decode_other(data: bytes, wav: Wav | None, max_seconds: float, max_bytes: i
         raise _foreign(name)
     try:
         with soundfile.SoundFile(_Tape(data)) as file:
-            if file.format not in _FORMATS:  # what follows a tag may look otherwise to libsndfile
+            if file.format not in _FORMATS:  # after a tag, libsndfile may detect another format
                 raise _foreign(name)
             rate, claim = int(file.samplerate), int(file.frames)
             check_shape(file.channels, rate, name)
-            if claim < 1 << 62:  # libsndfile's word for "unknown" lies above
+            if claim < 1 << 62:  # libsndfile's value for "unknown" is above
                 check_length(claim, rate, max_seconds, max_bytes, name)
             samples = _decode_blocks(file, rate, max_seconds, max_bytes, name)
             exact = file.format == "FLAC"  # for MP3 and Ogg the length is an estimate

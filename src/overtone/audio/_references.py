@@ -1,4 +1,4 @@
-"""Which sounds a folder's files name: EchoMind's script and question files by their keys, others by file suffix."""
+"""The audio files that a folder's JSON and tables refer to: EchoMind's files by their keys, others by file suffix."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_BYTES = 500_000_000
 
 
 class Reference(Struct, frozen=True):
-    """A sound that a JSON file names: the folder its path starts from, and the path as written there."""
+    """An audio file that a JSON file refers to: the folder its path starts from, and the path as written there."""
 
     home: Path
     path: str
@@ -31,7 +31,7 @@ class Reference(Struct, frozen=True):
 
 
 class Labels(Struct):
-    """What those files say: references to check, names mentioned anywhere, and JSON that cannot be read."""
+    """The contents of those files: references to check, names mentioned anywhere, and JSON that cannot be read."""
 
     references: list[Reference]
     mentioned: set[str]  # base names
@@ -69,7 +69,7 @@ def read_labels(root: Path, files: list[str]) -> Labels:
 
 
 def _table(path: Path) -> str:
-    """A table's text; nothing where it cannot be read or is too large, since it need not be ours at all."""
+    """Return a table's text, or "" if it cannot be read or is too large; it need not belong to the set."""
     try:
         return read_plain(path, _MAX_BYTES).decode("utf-8", "replace")
     except DataError:
@@ -77,7 +77,9 @@ def _table(path: Path) -> str:
 
 
 def _in_table(text: str) -> Iterator[str]:
-    """Every sound file's name in a table. Looks back from each suffix: to look for names takes hours on a long line."""
+    """Yield every audio file name in a table. Searches back from each suffix, because searching for names takes hours
+    on a long line.
+    """
     for suffix in _SUFFIX.finditer(text):
         before = text[max(0, suffix.start() - _LONGEST_NAME) : suffix.start()]
         if name := _BETWEEN.split(before)[-1]:
@@ -85,7 +87,9 @@ def _in_table(text: str) -> Iterator[str]:
 
 
 def _of_scripts(content: list[Any], home: Path, name: str) -> Iterator[Reference]:
-    """Inputs lie in `audio/` beside the script file, replies in `audio_response/` there or one folder up."""
+    """Yield a script file's references. Inputs are in `audio/` next to it, replies in `audio_response/` there or one
+    folder up.
+    """
     replies = home / "audio_response" if (home / "audio_response").is_dir() else home.parent / "audio_response"
     for script in content:
         for key, value in _pairs(script):
@@ -96,7 +100,7 @@ def _of_scripts(content: list[Any], home: Path, name: str) -> Iterator[Reference
 
 
 def _bad_tags(content: Any) -> Iterator[str]:
-    """What is wrong with the languages that rows name."""
+    """Yield the problems with the languages of rows."""
     for row in content if isinstance(content, list) else ():
         for key, value in row.items() if isinstance(row, dict) else ():
             stated = value.strip() if isinstance(value, str) and key.lower() in ("language", "lang") else ""
@@ -127,7 +131,7 @@ def _pairs(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _sounds(value: Any) -> Iterator[str]:
-    """Every string in a JSON value that looks like a sound file's name."""
+    """Yield every string in a JSON value that looks like the name of an audio file."""
     stack = [value]
     while stack:
         current = stack.pop()

@@ -1,4 +1,4 @@
-"""What is sent to a model: mono 16-bit PCM WAV with a true 44-byte header, at the file's own rate unless told."""
+"""Audio as it is sent to a model: mono 16-bit PCM WAV with a true 44-byte header, by default at the file's own rate."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def load_sound(
     max_bytes: int = MAX_BYTES,
     name: str = "",
 ) -> Sound:
-    """Return a file's (or its bytes') sound ready to send.
+    """Return a file's (or its bytes') audio ready to send.
 
-    A mono 16-bit PCM WAV passes byte for byte; under a header that is untrue or longer it keeps its samples. Anything
-    else is decoded and mixed to mono. The sound keeps its own rate unless `rate` names another or its own is above
+    A mono 16-bit PCM WAV passes byte for byte; if its header is untrue or longer, only the samples are kept. Anything
+    else is decoded and mixed to mono. The audio keeps its own rate unless `rate` gives another or its own is above
     `max_rate`. `sha256` is that of the bytes sent. Raises AudioError as `read` does.
     """
     called = name or ("sound" if isinstance(source, bytes) else str(source))
@@ -62,14 +62,14 @@ def _wanted(own: int, rate: int | None, max_rate: int | None) -> int:
 
 
 def probe(path: Path | str, *, name: str = "") -> float:
-    """How many seconds of sound a file holds, from its header where that can be trusted, else by decoding it.
+    """Return the length of an audio file in seconds, from its header if that can be trusted, else by decoding it.
 
-    Raises AudioError as `load_sound` does for what decoding alone would find; a plain WAV's samples are not looked at.
+    Raises AudioError as `load_sound` does for faults found by decoding; the samples of a plain WAV are not checked.
     """
     called = name or str(path)
     claimed = None
-    if Path(path).is_file():  # opening a pipe could block for ever
-        with contextlib.suppress(OSError), Path(path).open("rb") as file:  # decoding will say what is wrong
+    if Path(path).is_file():  # opening a pipe could block permanently
+        with contextlib.suppress(OSError), Path(path).open("rb") as file:  # decoding reports what is wrong
             size = os.fstat(file.fileno()).st_size
             claimed = plain_seconds(file.read(_HEAD_BYTES), size) if size <= MAX_BYTES else None
     if claimed is None or claimed > MAX_SECONDS:
@@ -78,7 +78,7 @@ def probe(path: Path | str, *, name: str = "") -> float:
 
 
 def silence(seconds: float, rate: int = 16_000) -> Sound:
-    """Digital silence of this length, at least one frame: what a model gets in place of a clip."""
+    """Return digital silence of this length, at least one frame, which a model gets in place of a clip."""
     frames = max(1, round(seconds * rate))
     return _sound(wav_header(frames * 2, rate) + bytes(frames * 2), frames / rate)
 

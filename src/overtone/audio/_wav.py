@@ -1,7 +1,7 @@
-"""WAV headers, true and false: where the samples lie in a RIFF file, and how to write one that tells the truth.
+"""WAV headers: find the samples in a RIFF file, even if its header is false, and write a true header.
 
 A streamed file claims a `data` size of 0 or nearly 2^31 or 2^32 bytes: the file's own size decides. Any other claim
-beyond the end of the file means that the file was cut, and it is refused.
+beyond the end of the file means that the file was truncated, and raises an error.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ MAX_CHANNELS = 64
 MIN_RATE, MAX_RATE = 1_000, 768_000
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 _GUID_TAIL = bytes.fromhex("000000001000800000aa00389b71")
-_STREAMED_FROM = 0x7FFFF000  # writers that cannot seek put 0, 2^31 or 2^32 here, less a header's length
+_STREAMED_FROM = 0x7FFFF000  # writers that cannot seek put 0, 2^31 or 2^32 here, minus the length of a header
 _HEADER = struct.Struct("<4sI4s4sIHHIIHH4sI")
 _FMT = struct.Struct("<HHIIHH")
 
 
 class Fault(AudioError):
-    """An AudioError that says which sound, what is wrong, what to do; `code` is the finding it makes in a check."""
+    """An AudioError that says which file, what is wrong and what to do; `code` is that of the finding in a check."""
 
     def __init__(self, name: str, code: str, what: str, advice: str = "") -> None:
         super().__init__(f"{shown(name)}: {what}" + (f"; {advice}" if advice else ""))
@@ -36,14 +36,14 @@ class Fault(AudioError):
 
 
 class Wav(Struct, frozen=True):
-    """What a WAV header says, its `data` size clamped to whole frames."""
+    """The contents of a WAV header, with the `data` size clamped to whole frames."""
 
     code: int  # PCM, FLOAT, or another format's number
     channels: int
     rate: int
     bits: int
     start: int  # where the samples begin
-    size: int  # how many bytes of them there are
+    size: int  # their number of bytes
     streamed: bool  # the header was written before the length was known
 
     @property
@@ -61,7 +61,7 @@ class Wav(Struct, frozen=True):
 
 
 def is_wav(data: bytes) -> bool:
-    """Whether these bytes begin a little-endian RIFF/WAVE file."""
+    """Return whether these bytes begin a little-endian RIFF/WAVE file."""
     return data[:4] == b"RIFF" and data[8:12] == b"WAVE"
 
 
@@ -89,7 +89,7 @@ def parse_wav(data: bytes, name: str) -> Wav:
 
 
 def plain_seconds(head: bytes, total: int) -> float | None:
-    """The length of a PCM WAV of `total` bytes that begins so, where its header alone tells it beyond doubt."""
+    """Return the length of a PCM WAV of `total` bytes that begins with `head`; None if that is uncertain."""
     at, shape = 12, None
     while is_wav(head) and at + 8 <= len(head):
         kind, size = struct.unpack_from("<4sI", head, at)
@@ -124,7 +124,7 @@ def _clamped(data: bytes, at: int, claim: int, wav: Wav, name: str) -> Wav:
 
 
 def _chunk_follows(data: bytes, at: int) -> bool:
-    """Whether a whole further chunk follows: then a `data` size of 0 means no samples, not an unknown number."""
+    """Return whether a whole further chunk follows. Then a `data` size of 0 means no samples, not an unknown number."""
     if at + 8 > len(data):
         return False
     kind, size = struct.unpack_from("<4sI", data, at)
@@ -132,7 +132,7 @@ def _chunk_follows(data: bytes, at: int) -> bool:
 
 
 def check_shape(channels: int, rate: int, name: str) -> None:
-    """Refuse a rate or channel count that no recording has."""
+    """Raise AudioError for a rate or channel count that no recording has."""
     if rate == 0:
         raise Fault(name, "wrong-rate", "its sampling rate is 0", AGAIN)
     if not MIN_RATE <= rate <= MAX_RATE:
@@ -142,7 +142,7 @@ def check_shape(channels: int, rate: int, name: str) -> None:
 
 
 def wav_samples(data: bytes, wav: Wav) -> npt.NDArray[np.float32]:
-    """The samples of a `direct` WAV as mono float32, full scale ±1; channels are averaged."""
+    """Return the samples of a `direct` WAV as mono float32, full scale ±1; channels are averaged."""
     count = wav.frames * wav.channels
     scale = 1.0
     raw: npt.NDArray[Any]
@@ -158,7 +158,7 @@ def wav_samples(data: bytes, wav: Wav) -> npt.NDArray[np.float32]:
         raw, scale = wide.view("<i4")[:, 0], 2.0**-31
     else:
         raw, scale = np.frombuffer(data, np.uint8, count, wav.start).astype(np.int16) - 128, 2.0**-7
-    with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses what is not finite
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller rejects samples that are not finite
         # Summing columns is several times faster than mean(axis=1) over a short axis.
         mono = raw[:: wav.channels].astype(np.float32)
         for channel in range(1, wav.channels):
@@ -169,23 +169,23 @@ def wav_samples(data: bytes, wav: Wav) -> npt.NDArray[np.float32]:
 
 
 def wav_header(data_bytes: int, rate: int) -> bytes:
-    """The 44 bytes before `data_bytes` of mono 16-bit PCM."""
+    """Return the 44-byte header for `data_bytes` of mono 16-bit PCM."""
     return _HEADER.pack(
         b"RIFF", 36 + data_bytes, b"WAVE", b"fmt ", 16, PCM, 1, rate, rate * 2, 2, 16, b"data", data_bytes
     )
 
 
 def encode_wav(samples: npt.ArrayLike, rate: int) -> bytes:
-    """Mono samples (full scale ±1) as a 16-bit PCM WAV with a true header.
+    """Encode mono samples (full scale ±1) as a 16-bit PCM WAV with a true header.
 
-    Reading the result back gives the same 16-bit values; what exceeds full scale is clipped. Raises AudioError for
+    Reading the result back gives the same 16-bit values; values beyond full scale are clipped. Raises AudioError for
     samples that are not finite or not one-dimensional.
     """
     x = np.asarray(samples, dtype=np.float32)
     if x.ndim != 1:
-        raise AudioError(f"cannot write a sound of shape {x.shape}; average its channels first")
+        raise AudioError(f"cannot write audio of shape {x.shape}; average its channels first")
     if not np.isfinite(x).all():
-        raise AudioError("cannot write a sound with NaN or infinite samples")
+        raise AudioError("cannot write audio with NaN or infinite samples")
     pcm = np.clip(np.rint(x * np.float32(32768.0)), -32768, 32767).astype("<i2")
     body: bytes = pcm.tobytes()
     return wav_header(len(body), rate) + body

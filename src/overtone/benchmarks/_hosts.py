@@ -1,34 +1,33 @@
-"""Where releases are published: a dataset hub, and repositories on GitHub. Lists their files and brings one at a time,
-going on from where an earlier attempt ended and keeping nothing whose digest is wrong.
+"""Where releases are published: a dataset hub, and repositories on GitHub. A host lists its files and downloads one at
+a time. It resumes where an earlier attempt or command ended, and keeps no file whose digest is wrong.
+
+`huggingface_hub` (the extra `fetch`) lists the hub's files and makes every HTTP request. Its own download functions
+check no digest and drop a partial file when the command ends, so a file's bytes are written and verified here.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 import re
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
 
-from overtone.errors import DataError
+from overtone.errors import DataError, MissingExtra
 from overtone.paths import shown
 from overtone.safety import check_key_route, read_key
 from overtone.spec import check_url
 
-if TYPE_CHECKING:
-    import aiohttp
-
-_T = TypeVar("_T")
 _ATTEMPTS = 5
-_MAX_PAGE = 64_000_000
-_MAX_PAGES = 2_000
+_MAX_LISTS = 2_000
 _CHUNK = 1 << 18
+_TIMEOUT = 60.0  # seconds without a byte
 
 
 class Remote(Struct, frozen=True):
@@ -40,217 +39,171 @@ class Remote(Struct, frozen=True):
     large: bool = False  # digest is a SHA-256 of the bytes; otherwise git's SHA-1 of a blob
 
 
-class _Again(Exception):
-    """An attempt failed in a way that another may not."""
-
-    def __init__(self, why: str, wait: float | None = None) -> None:
-        super().__init__(why)
-        self.wait = wait
-
-
 class Host:
-    """What all hosts have in common. `endpoint` lists; a file's own address is the host's to tell."""
+    """What all hosts have in common. A subclass lists the files at `endpoint` and knows each file's address."""
 
     token_name = ""  # the environment variable of a token, which goes to `endpoint` and nowhere else
-    endpoint_name = ""  # and of another address of the host
+    endpoint_name = ""  # the environment variable of another address of the host
+    home = ""  # the host's own address
     newest = ""  # the revision where none is named
 
-    def __init__(self, session: aiohttp.ClientSession, repo: str, revision: str, pause: float) -> None:
-        self.session, self.repo, self.pause = session, repo, pause
-        self.endpoint = self.address(self.endpoint_name, self.home)
-        self.revision = quote(revision or self.newest, safe="")
-        token = read_key(self.token_name)
-        if token:
+    def __init__(self, repo: str, revision: str, pause: float) -> None:
+        try:
+            import huggingface_hub  # noqa: F401  (a light import: each name of it is loaded when it is used)
+        except ModuleNotFoundError:
+            raise MissingExtra("huggingface_hub is not installed; run \"pip install 'overtone[fetch]'\"") from None
+        self.repo, self.pause, self.revision = repo, pause, revision or self.newest
+        self.endpoint = address(self.endpoint_name, self.home)
+        self.token = read_key(self.token_name)
+        if self.token:
             check_key_route(self.endpoint, self.token_name)
-        # On a redirect to another host aiohttp drops this header by itself.
-        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
 
-    @property
-    def home(self) -> str:
+    def files(self) -> list[Remote]:
+        """Return every file of the revision. Raises DataError, with what to do, if the host does not list them."""
+        from huggingface_hub.errors import HTTPError
+        from huggingface_hub.utils import get_session
+
+        try:
+            get_session().head(self.endpoint, timeout=_TIMEOUT)  # fails at once without network; a list is retried
+            return [self._checked(file) for file in self._list()]
+        except (HTTPError, OSError) as error:
+            raise self._refusal(error, self.repo) or self._unreachable(error) from None
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+            raise DataError(f"{self.endpoint}: not a file list ({error!r}); check {self.endpoint_name}") from None
+
+    def _list(self) -> list[Remote]:
         raise NotImplementedError
 
-    async def list_files(self) -> list[Remote]:
-        """Every file of the revision."""
+    def source(self, file: Remote) -> tuple[str, dict[str, str]]:
+        """Return the address of the file's bytes and the headers that a request for them needs."""
         raise NotImplementedError
 
-    def url(self, file: Remote) -> str:
-        """Where the file's bytes are."""
-        raise NotImplementedError
+    def authorization(self) -> dict[str, str]:
+        """Return the header with the token, if there is one. A redirect to another host drops it."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
-    def address(self, name: str, home: str) -> str:
-        """The host's own address, or the one the environment names instead."""
-        found = os.environ.get(name, "").rstrip("/") or home
-        check_url(found, name)
-        return found
+    def download(self, file: Remote, target: Path, tell: Callable[[int], None]) -> None:
+        """Download one file by way of `NAME.part`, from which a later attempt or command resumes. `tell` gets the
+        bytes that are there. Raises DataError, and OSError if the disk refuses."""
+        from huggingface_hub.errors import HTTPError
 
-    async def page(self, url: Any) -> tuple[bytes, Any]:
-        """The body of one page of a list and, where there is one, the address of the next."""
-
-        async def attempt() -> tuple[bytes, Any]:
-            async with self._get(url, {}) as answer:
-                self.check(answer, self.repo)
-                body = await answer.content.read(_MAX_PAGE)
-                while chunk := await answer.content.read(_MAX_PAGE):
-                    body += chunk
-                    if len(body) > _MAX_PAGE:
-                        raise DataError(f"{self.endpoint}: the file list is larger than {as_size(_MAX_PAGE)}; not read")
-                return body, answer.links.get("next", {}).get("url")
-
-        return await self._persist(attempt, self.repo)
-
-    def wrong_list(self, error: object) -> DataError:
-        return DataError(f"{self.endpoint}: not a file list ({error}); check {self.endpoint_name}")
-
-    async def download(self, file: Remote, target: Path, count: Callable[[int], None]) -> None:
-        """One file by way of `NAME.part`, which a later attempt or a later command goes on from."""
         part = target.with_name(target.name + ".part")
         target.parent.mkdir(parents=True, exist_ok=True)
-        counted = 0
-
-        def tell(position: int) -> None:
-            nonlocal counted
-            count(position - counted)
-            counted = position
-
-        async def attempt() -> None:
+        why, failed, most = "", 0, 0  # attempts in a row that brought the part no further than it was before
+        while failed < _ATTEMPTS:
             have = part.stat().st_size if part.exists() else 0
-            if have > file.size:
-                part.unlink()
-                have = 0
+            most = max(most, have)
             tell(have)
-            if have < file.size or not part.exists():
-                await self._receive(file, part, have, tell)
-            if not await asyncio.to_thread(is_whole, part, file):
+            try:
+                self._receive(file, part, have, tell)
+            except (HTTPError, OSError) as error:
+                if getattr(error, "errno", None):  # the disk, not the host
+                    raise
+                if refusal := self._refusal(error, file.path):
+                    raise refusal from None
+                if _answer(error)[0] == 416:  # the part is not a part of this file
+                    part.unlink()
+                why, wait = str(error) or type(error).__name__, self._wait(error, failed)
+                have = part.stat().st_size if part.exists() else 0
+                failed, most = (0, have) if have > most else (failed + 1, most)
+            else:
+                if is_whole(part, file):
+                    part.replace(target)
+                    return
                 part.unlink()
-                raise _Again("the bytes do not have the digest the host names")
-            part.replace(target)
+                why, wait = "the bytes do not have the digest that the host names", self.pause
+                failed += 1
+            time.sleep(wait)
+        raise DataError(
+            f"{shown(file.path)}: {_ATTEMPTS} attempts failed, the last because {shown(why)}; "
+            "run the same command again to resume"
+        )
 
-        await self._persist(attempt, file.path)
-        tell(file.size)
+    def _receive(self, file: Remote, part: Path, have: int, tell: Callable[[int], None]) -> None:
+        """Write the bytes from `have` on to the part. A part of the full size is left as it is, to be verified."""
+        from huggingface_hub.utils import get_session, hf_raise_for_status
 
-    async def _receive(self, file: Remote, part: Path, have: int, tell: Callable[[int], None]) -> None:
-        from yarl import URL
-
-        # identity: a compressed body would count other bytes than the file has
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-        async with self._get(URL(self.url(file), encoded=True), headers) as answer:
-            if answer.status == 416:
-                part.unlink()
-                raise _Again("the host refused to go on from a part")
-            self.check(answer, file.path)
-            resumed = answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-            if not (answer.status == 206 and resumed):
+        if have == file.size:
+            part.touch()
+            return
+        url, headers = self.source(file)
+        headers |= {"Accept-Encoding": "identity"}  # a compressed body has another number of bytes
+        if 0 < have < file.size:
+            headers["Range"] = f"bytes={have}-"
+        with get_session().stream("GET", url, headers=headers, timeout=_TIMEOUT) as answer:
+            hf_raise_for_status(answer)
+            if not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
                 have = 0  # the host sends the whole file
             with part.open("r+b" if have else "wb") as sink:
                 sink.seek(have)
-                async for chunk in answer.content.iter_chunked(_CHUNK):
+                for chunk in answer.iter_bytes(_CHUNK):
                     have += len(chunk)
                     if have > file.size:
                         raise DataError(f"{shown(file.path)}: the host sends more than the {file.size} bytes it listed")
                     sink.write(chunk)
                     tell(have)
         if have < file.size:
-            raise _Again(f"the connection ended after {have} of {file.size} bytes")
+            raise ConnectionError(f"the answer ended after {have} of {file.size} bytes")
 
-    def _get(self, url: Any, headers: dict[str, str]) -> Any:
-        from yarl import URL
+    def _wait(self, error: Exception, failed: int) -> float:
+        """Return the seconds to wait before another attempt: as many as the host asks for, otherwise more each time."""
+        asked = _answer(error)[1].get("Retry-After", "")
+        return min(60.0, float(asked)) if asked.isdecimal() else self.pause * 2**failed
 
-        url = URL(url) if isinstance(url, str) else url
-        own = self.headers if url.origin() == URL(self.endpoint).origin() else {}
-        return self.session.get(url, headers=own | headers, proxy=_proxy(str(url.origin())))
-
-    def check(self, answer: aiohttp.ClientResponse, what: str) -> None:
-        if answer.status in (200, 206):
-            return
-        if answer.status in (401, 403):
-            raise DataError(
-                f"{shown(what)}: {self.endpoint} answers {answer.status}; set {self.token_name} to a token that may"
+    def _refusal(self, error: Exception, what: str) -> DataError | None:
+        """Return the error to raise where asking again cannot help, otherwise None."""
+        status, _ = _answer(error)
+        if status in (401, 403):
+            return DataError(
+                f"{shown(what)}: {self.endpoint} answers {status}; set {self.token_name} to a token that has access"
             )
-        if answer.status == 404:
-            raise DataError(f"{shown(what)}: {self.endpoint} has no such thing at {self.revision}; check --revision")
-        wait = answer.headers.get("Retry-After", "")
-        raise _Again(f"{self.endpoint} answers {answer.status}", min(60.0, float(wait)) if wait.isdecimal() else None)
+        if status == 404:
+            return DataError(f"{shown(what)}: {self.endpoint} has no such thing at {self.revision}; check --revision")
+        return None
 
-    async def _persist(self, attempt: Callable[[], Awaitable[_T]], what: str) -> _T:
-        """`attempt` until it works, a few times, waiting longer each time."""
-        import aiohttp
-
-        for number in range(1, _ATTEMPTS + 1):
-            try:
-                return await attempt()
-            except (_Again, aiohttp.ClientError, TimeoutError) as error:
-                if isinstance(error, aiohttp.ClientConnectorError) and what == self.repo:
-                    raise self._offline(error) from None  # the very first call: there is no network to wait for
-                if number == _ATTEMPTS:
-                    why = str(error) or type(error).__name__
-                    raise DataError(
-                        f"{shown(what)}: {_ATTEMPTS} attempts failed, the last because {shown(why)}; "
-                        "run the same command again to go on from here"
-                    ) from None
-                wait = error.wait if isinstance(error, _Again) else None
-                await asyncio.sleep(self.pause * 2 ** (number - 1) if wait is None else wait)
-        raise AssertionError("unreachable")
-
-    def _offline(self, error: Exception) -> DataError:
+    def _unreachable(self, error: Exception) -> DataError:
+        status, _ = _answer(error)
+        if status:
+            return DataError(f"{self.repo}: {self.endpoint} answers {status}; run the same command again later")
         return DataError(
             f"network unreachable: {shown(str(error))}; copy the folder from a machine with network and pass "
             f"--data DIR, or set {self.endpoint_name} to a mirror you can reach"
         )
 
-
-# ── the dataset hub ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class _Lfs(Struct):
-    oid: str
-    size: int
-
-
-class _Entry(Struct):
-    type: str
-    path: str
-    size: int = 0
-    oid: str = ""
-    lfs: _Lfs | None = None
+    def _checked(self, file: Remote) -> Remote:
+        digest = r"[0-9a-f]{64}" if file.large else r"[0-9a-f]{40}"
+        if not isinstance(file.path, str) or file.size < 0 or not re.fullmatch(digest, file.digest):
+            raise DataError(
+                f"{shown(str(file.path))}: the file list gives no usable size and digest; check {self.endpoint_name}"
+            )
+        return file
 
 
 class Hub(Host):
-    """The two calls of the hub's HTTP interface that a download needs."""
+    """A dataset on the hub."""
 
     token_name, endpoint_name = "HF_TOKEN", "HF_ENDPOINT"
     home, newest = "https://huggingface.co", "main"
 
-    async def list_files(self) -> list[Remote]:
-        from yarl import URL
+    def _list(self) -> list[Remote]:
+        from huggingface_hub import HfApi
+        from huggingface_hub.hf_api import RepoFile
 
-        home = URL(self.endpoint)
-        url: Any = URL(f"{self.endpoint}/api/datasets/{self.repo}/tree/{self.revision}?recursive=true", encoded=True)
-        files: list[Remote] = []
-        for _ in range(_MAX_PAGES):
-            body, url = await self.page(url)
-            try:
-                entries = msgspec.json.decode(body, type=list[_Entry])
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                raise self.wrong_list(error) from None
-            for entry in entries:
-                if entry.type == "file":
-                    big = entry.lfs
-                    size, digest = (big.size, big.oid.removeprefix("sha256:")) if big else (entry.size, entry.oid)
-                    files.append(self.remote(entry.path, size, digest, big is not None))
-            if url is None:
-                break
-            if url.origin() != home.origin():
-                raise DataError(f"{self.endpoint}: the file list goes on at another host, {url.host}; not followed")
-        return files
+        api = HfApi(self.endpoint, token=self.token or False)  # False: no token from a file in the home folder
+        tree = api.list_repo_tree(self.repo, recursive=True, revision=self.revision, repo_type="dataset")
+        return [_of_hub(entry) for entry in tree if isinstance(entry, RepoFile)]
 
-    def url(self, file: Remote) -> str:
-        return f"{self.endpoint}/datasets/{self.repo}/resolve/{self.revision}/{quote(file.path)}"
+    def source(self, file: Remote) -> tuple[str, dict[str, str]]:
+        from huggingface_hub import hf_hub_url
 
-    def remote(self, path: str, size: int, digest: str, large: bool) -> Remote:
-        return _checked(Remote(path, size, digest, large), self.endpoint_name)
+        url = hf_hub_url(self.repo, file.path, repo_type="dataset", revision=self.revision, endpoint=self.endpoint)
+        return url, self.authorization()
 
 
-# ── repositories ────────────────────────────────────────────────────────────────────────────────────────────────────
+def _of_hub(entry: Any) -> Remote:
+    if entry.lfs is None:
+        return Remote(entry.path, entry.size, entry.blob_id)
+    return Remote(entry.path, entry.lfs.size, entry.lfs.sha256.removeprefix("sha256:"), large=True)
 
 
 class _Leaf(Struct):
@@ -267,88 +220,86 @@ class _Tree(Struct):
 
 
 class GitHub(Host):
-    """A repository's files: listed by its interface, and brought from where it serves them raw. The token goes to the
-    first of the two only: what is public needs none, and the second is another host."""
+    """A repository's files: listed by its API, and downloaded from where it serves them raw. The token goes to the
+    first of the two only: public files need none, and the second is another host."""
 
     token_name, endpoint_name = "GITHUB_TOKEN", "GITHUB_ENDPOINT"
     home, newest = "https://api.github.com", "HEAD"
     raw_name, raw_home = "GITHUB_RAW_ENDPOINT", "https://raw.githubusercontent.com"
 
-    def __init__(self, session: aiohttp.ClientSession, repo: str, revision: str, pause: float) -> None:
-        super().__init__(session, repo, revision, pause)
-        self.raw = self.address(self.raw_name, self.raw_home)
-        self._asked = 0
+    def __init__(self, repo: str, revision: str, pause: float) -> None:
+        super().__init__(repo, revision, pause)
+        self.raw = address(self.raw_name, self.raw_home)
+        self._lists = 0
 
-    async def list_files(self) -> list[Remote]:
-        return await self._below(self.revision, "")
+    def _list(self) -> list[Remote]:
+        return self._below(quote(self.revision, safe=""), "")
 
-    async def _below(self, tree: str, prefix: str) -> list[Remote]:
-        """The files of a tree. One that is too large for one answer is listed folder by folder."""
-        found = await self._tree(tree, "?recursive=1")
-        if not found.truncated:
-            return [self._file(leaf, prefix) for leaf in found.tree if _is_file(leaf)]
-        found = await self._tree(tree, "")
-        if found.truncated:
+    def _below(self, tree: str, prefix: str) -> list[Remote]:
+        """Return the files of a tree. A tree that is too large for one answer is listed folder by folder."""
+        whole = self._tree(tree, "?recursive=1")
+        if not whole.truncated:
+            return [Remote(prefix + leaf.path, leaf.size, leaf.sha) for leaf in whole.tree if _is_file(leaf)]
+        top = self._tree(tree, "")
+        if top.truncated:
             raise DataError(f"{self.repo}: {shown(prefix) or 'its root'} holds more files than {self.endpoint} lists")
         files = []
-        for leaf in found.tree:
+        for leaf in top.tree:
             if _is_file(leaf):
-                files.append(self._file(leaf, prefix))
+                files.append(Remote(prefix + leaf.path, leaf.size, leaf.sha))
             elif leaf.type == "tree":
-                files += await self._below(_sha(leaf), f"{prefix}{leaf.path}/")
+                self._checked(Remote(leaf.path, 0, leaf.sha))
+                files += self._below(leaf.sha, f"{prefix}{leaf.path}/")
         return files
 
-    async def _tree(self, tree: str, query: str) -> _Tree:
-        from yarl import URL
+    def _tree(self, tree: str, query: str) -> _Tree:
+        from huggingface_hub.utils import hf_raise_for_status, http_backoff
 
-        self._asked += 1
-        if self._asked > _MAX_PAGES:
+        self._lists += 1
+        if self._lists > _MAX_LISTS:
             raise DataError(f"{self.repo}: its file list does not end; not followed")
-        url = URL(f"{self.endpoint}/repos/{self.repo}/git/trees/{tree}{query}", encoded=True)
-        body, _ = await self.page(url)
-        try:
-            return msgspec.json.decode(body, type=_Tree)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise self.wrong_list(error) from None
+        url = f"{self.endpoint}/repos/{self.repo}/git/trees/{tree}{query}"
+        answer = http_backoff(
+            "GET", url, headers=self.authorization(), timeout=_TIMEOUT, retry_on_status_codes=(500, 502, 503)
+        )
+        hf_raise_for_status(answer)
+        return msgspec.json.decode(answer.content, type=_Tree)
 
-    def _file(self, leaf: _Leaf, prefix: str) -> Remote:
-        return _checked(Remote(prefix + leaf.path, leaf.size, leaf.sha), self.endpoint_name)
+    def source(self, file: Remote) -> tuple[str, dict[str, str]]:
+        return f"{self.raw}/{self.repo}/{quote(self.revision, safe='')}/{quote(file.path)}", {}
 
-    def url(self, file: Remote) -> str:
-        return f"{self.raw}/{self.repo}/{self.revision}/{quote(file.path)}"
-
-    def check(self, answer: aiohttp.ClientResponse, what: str) -> None:
-        if answer.status in (403, 429) and answer.headers.get("X-RateLimit-Remaining") == "0":
-            raise DataError(
-                f"{shown(what)}: {self.endpoint} lets nobody ask more often than this without a token; "
+    def _refusal(self, error: Exception, what: str) -> DataError | None:
+        status, headers = _answer(error)
+        if status in (403, 429) and headers.get("X-RateLimit-Remaining") == "0":
+            return DataError(
+                f"{shown(what)}: {self.endpoint} has answered as often as it does in an hour without a token; "
                 f"set {self.token_name}, or wait an hour"
             )
-        super().check(answer, what)
+        return super()._refusal(error, what)
 
 
 def _is_file(leaf: _Leaf) -> bool:
     return leaf.type == "blob" and leaf.mode != "120000"  # which is a link
 
 
-def _sha(leaf: _Leaf) -> str:
-    if not re.fullmatch(r"[0-9a-f]{40}", leaf.sha):
-        raise DataError(f"{shown(leaf.path)}: the file list gives no usable digest; check GITHUB_ENDPOINT")
-    return leaf.sha
-
-
 HOSTS: dict[str, type[Host]] = {"hub": Hub, "github": GitHub}
 
-# ── what all need ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+def address(variable: str, home: str) -> str:
+    """Return the host's own address, or the one that the environment names instead."""
+    url = os.environ.get(variable, "").rstrip("/") or home
+    check_url(url, variable)
+    return url
 
 
-def _checked(file: Remote, variable: str) -> Remote:
-    if file.size < 0 or not re.fullmatch(r"[0-9a-f]{64}" if file.large else r"[0-9a-f]{40}", file.digest):
-        raise DataError(f"{shown(file.path)}: the file list gives no usable size and digest; check {variable}")
-    return file
+def _answer(error: Exception) -> tuple[int, Any]:
+    """Return the status and headers of the answer behind an error, 0 and none if there was no answer."""
+    response = getattr(error, "response", None)
+    return (0, {}) if response is None else (response.status_code, response.headers)
 
 
 def is_whole(path: Path, file: Remote) -> bool:
-    """Whether the file is there with the right size and digest."""
+    """Return whether the file is there with the right size and digest."""
     if not path.is_file() or path.stat().st_size != file.size:
         return False
     digest = hashlib.sha256() if file.large else hashlib.sha1(b"blob %d\0" % file.size, usedforsecurity=False)
@@ -358,14 +309,6 @@ def is_whole(path: Path, file: Remote) -> bool:
     return digest.hexdigest() == file.digest
 
 
-def _proxy(endpoint: str) -> str | None:
-    """The environment's proxy for this host. (aiohttp's trust_env would also read a token from netrc.)"""
-    from urllib.parse import urlsplit
-    from urllib.request import getproxies, proxy_bypass
-
-    parts = urlsplit(endpoint)
-    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
-
-
 def as_size(count: int) -> str:
+    """Return a number of bytes in MB or GB."""
     return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal
 
+from overtone.benchmarks import Selection
 from overtone.benchmarks._files import Sounds, Warnings
 from overtone.cues import BY_SLUG, find_cue
 from overtone.errors import DataError
@@ -32,10 +32,9 @@ class Recordings:
     def warnings(self) -> list[str]:
         return self.met.lines()
 
-    def items(self, levels: frozenset[int], styles: frozenset[str], asr: Literal["target", "all"]) -> Iterator[Item]:
-        """By level, then in the order of the files. Recordings have no style here and are asked whatever is chosen."""
-        for level in sorted(levels):
-            yield from (item for item in self.found if item.level == level)
+    def items(self, selection: Selection) -> Iterator[Item]:
+        """Yield the items by level, then in the order of the files."""
+        yield from sorted(self.found, key=lambda item: item.level)
 
     def clip(self, named: str, folders: tuple[str, ...], where: str) -> str | None:
         """The clip's path below the root; None, with a warning, where it is missing or holds nothing."""

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from overtone.benchmarks import Selection
 from overtone.benchmarks._files import Fields, Sounds, Warnings, kind_of, lowered, read_objects, read_rows, text
 from overtone.errors import DataError
 from overtone.paths import inside, shown
@@ -66,7 +67,7 @@ SUITE = Suite(
         metrics="Acc, Bonus (whole groups), Final",
         data="gracehuggingface/EmpathyEval (hub)",
         licence="see its card",
-        offline="loading and scoring; its sounds must be fetched",
+        offline="loading and scoring; the audio must be downloaded",
     ),
     release=Release("gracehuggingface/EmpathyEval", "as on its dataset card: read it before use"),
     headlines=(
@@ -132,9 +133,9 @@ class EmpathyEval:
             raise DataError(f"{shown(str(data))}: {shown(doubled)} comes twice; keep one copy of each released file")
         self.warnings = self._met.lines()
 
-    def items(self, levels: frozenset[int], styles: frozenset[str], asr: Literal["target", "all"]) -> Iterator[Item]:
-        """All questions, in the order of the files; they need words and voice and belong to level 2."""
-        yield from self._items if 2 in levels else ()
+    def items(self, selection: Selection) -> Iterator[Item]:
+        """Yield all questions in the order of the files; they need words and voice and belong to level 2."""
+        yield from self._items
 
     def _answers(self, files: list[Path]) -> dict[str, str]:
         """Question → letter, from files like a submission."""

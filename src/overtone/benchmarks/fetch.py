@@ -1,13 +1,14 @@
-"""Download a benchmark's official release, from a dataset hub or a repository, over plain HTTP: resumable and verified.
+"""Download a benchmark's official release, from a dataset hub or a repository: resumable and verified.
 
 What is published where, and on what terms, a benchmark's own file says (`SUITE.release`).
 """
 
 from __future__ import annotations
 
-import asyncio
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from msgspec import Struct
@@ -58,7 +59,7 @@ def terms_of(release: Release) -> str:
     return "\n".join(f"{part.repo}: {part.licence}" for part in parts_of(release))
 
 
-async def fetch(
+def fetch(
     name: str,
     out: Path,
     *,
@@ -67,33 +68,29 @@ async def fetch(
     progress: Callable[[int, int], None] | None = None,
     pause: float = 0.5,
 ) -> Fetched:
-    """Bring the release of benchmark `name` into `out`; what is already there and whole is not downloaded again.
+    """Download the release of benchmark `name` into `out`. Files that are already there and whole are skipped.
 
     `revision` is a branch, a tag or a commit of the release's first place; "" is the newest.
 
     The hosts are the hub's and GitHub's own, or those that `HF_ENDPOINT`, `GITHUB_ENDPOINT` and `GITHUB_RAW_ENDPOINT`
-    name; a token is taken from `HF_TOKEN` or `GITHUB_TOKEN` alone and goes to its host only. `say` gets the terms and
-    sizes before anything is downloaded, `progress` bytes done and bytes to do. Raises DataError, with what to do, when
-    a host cannot be reached, refuses, names a path outside `out`, or sends wrong bytes.
+    name. A token is read from `HF_TOKEN` or `GITHUB_TOKEN` alone and goes to its host only. `say` gets the terms and
+    sizes before anything is downloaded, `progress` bytes done and bytes to do, from several threads in turn. Raises
+    MissingExtra without huggingface_hub, and DataError, with what to do, when a host cannot be reached, refuses, names
+    a path outside `out`, or sends wrong bytes.
     """
     release = release_of(name)
-    import aiohttp
-
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=60)
-    connector = aiohttp.TCPConnector(limit=_AT_ONCE)
-    async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
-        # All paths are checked before the first file is written; one that is listed twice is one file, the first.
-        wanted: dict[Path, tuple[Host, Remote]] = {}
-        for part in parts_of(release):
-            host = HOSTS[part.host](session, part.repo, revision if part is release else "", pause)
-            files = [file for file in await host.list_files() if _is_wanted(file.path, part)]
-            if not files:
-                raise DataError(f"{part.repo} at {host.revision} has no such files; check --revision")
-            for file in files:
-                wanted.setdefault(inside(out, file.path), (host, file))
-            size = as_size(sum(file.size for file in files))
-            say(f"{part.repo}: {len(files)} files, {size}. Licence: {part.licence}.")
-        return await _fetch_all(wanted, out, say, progress)
+    # All paths are checked before the first file is written; one that is listed twice is one file, the first.
+    wanted: dict[Path, tuple[Host, Remote]] = {}
+    for part in parts_of(release):
+        host = HOSTS[part.host](part.repo, revision if part is release else "", pause)
+        files = [file for file in host.files() if _is_wanted(file.path, part)]
+        if not files:
+            raise DataError(f"{part.repo} at {host.revision} has no such files; check --revision")
+        for file in files:
+            wanted.setdefault(inside(out, file.path), (host, file))
+        size = as_size(sum(file.size for file in files))
+        say(f"{part.repo}: {len(files)} files, {size}. Licence: {part.licence}.")
+    return _fetch_all(wanted, out, say, progress)
 
 
 def _is_wanted(path: str, release: Release) -> bool:
@@ -101,7 +98,7 @@ def _is_wanted(path: str, release: Release) -> bool:
     return not wanted or any(path == folder or path.startswith(f"{folder}/") for folder in wanted)
 
 
-async def _fetch_all(
+def _fetch_all(
     files: dict[Path, tuple[Host, Remote]],
     out: Path,
     say: Callable[[str], None],
@@ -112,7 +109,7 @@ async def _fetch_all(
     except OSError as error:
         raise DataError(f"{shown(str(out))}: cannot be made: {error.strerror}; choose another --out") from None
     total = sum(file.size for _, file in files.values())
-    wanted = {path: found for path, found in files.items() if not await asyncio.to_thread(is_whole, path, found[1])}
+    wanted = {path: entry for path, entry in files.items() if not is_whole(path, entry[1])}
     to_do = sum(file.size for _, file in wanted.values())
     if not wanted:
         say(f"All files are already in {shown(str(out))} and whole; nothing to download.")
@@ -123,29 +120,10 @@ async def _fetch_all(
             f"{shown(str(out))}: {as_size(to_do)} are needed, {as_size(free)} are free; choose another --out"
         )
     say(f"Downloading {len(wanted)} files, {as_size(to_do)}, into {shown(str(out))}; stop and start again at will.")
-    done = 0
-
-    def count(size: int) -> None:
-        nonlocal done
-        done += size
-        if progress:
-            progress(done, to_do)
-
-    gate = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(path: Path, host: Host, file: Remote) -> None:
-        async with gate:
-            await host.download(file, path, count)
-
     try:
-        async with asyncio.TaskGroup() as group:
-            for path, (host, file) in wanted.items():
-                group.create_task(one(path, host, file))
-    except BaseExceptionGroup as errors:  # several downloads may have failed; the first says enough
-        first = _first(errors)
-        if isinstance(first, OSError):
-            raise DataError(f"{shown(str(out))}: cannot write: {first}; free space or choose another --out") from None
-        raise first from None
+        _download(wanted, lambda done: progress(done, to_do) if progress else None)
+    except OSError as error:
+        raise DataError(f"{shown(str(out))}: cannot write: {error}; free space or choose another --out") from None
     pointers = [path for path in wanted if _is_pointer(path)]
     if pointers:
         named = shown(pointers[0].name)
@@ -153,13 +131,36 @@ async def _fetch_all(
     return Fetched(len(files), total, len(wanted), to_do)
 
 
+class _Stopped(Exception):
+    """Ends a download because another one failed, or the user pressed Ctrl-C."""
+
+
+def _download(wanted: dict[Path, tuple[Host, Remote]], progress: Callable[[int], None]) -> None:
+    """Download several files at once. The first failure, or an interrupt, ends them all and is raised."""
+    done: dict[Path, int] = {}
+    turn, stop = threading.Lock(), threading.Event()
+
+    def one(path: Path, host: Host, file: Remote) -> None:
+        def tell(position: int) -> None:
+            if stop.is_set():
+                raise _Stopped
+            with turn:
+                done[path] = position
+                progress(sum(done.values()))
+
+        host.download(file, path, tell)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        try:
+            for future in as_completed([pool.submit(one, path, *entry) for path, entry in wanted.items()]):
+                future.result()
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
 def _is_pointer(path: Path) -> bool:
     if path.stat().st_size > 1000:
         return False
     with path.open("rb") as file:
         return file.read(len(_POINTER)) == _POINTER
-
-
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    inner = errors.exceptions[0]
-    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from overtone.benchmarks import _echomind_fields as read
-from overtone.benchmarks._echomind_files import Source
+from overtone.benchmarks import Selection
 from overtone.benchmarks._files import Fields, language, read_objects, text
 from overtone.benchmarks.echomind import LAYOUT, EchoMind, dimension_of
+from overtone.benchmarks.echomind import fields as read
+from overtone.benchmarks.echomind.files import Source
 from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
 from overtone.schema import PARTS, Clip, Item, Turn
@@ -74,10 +75,10 @@ class Open(EchoMind):
         self.dialogues: list[Dialogue] = [d for source in self._sources for d in self._read_dialogues(source)]
         self.warnings = self._met.lines()
 
-    def items(self, levels: frozenset[int], styles: frozenset[str], asr: Literal["target", "all"]) -> Iterator[Item]:
-        """As EchoMind's, then the dialogues: these belong to level 3, and are asked where target clips are."""
-        yield from super().items(levels, styles, asr)
-        if 3 in levels and "target" in styles:
+    def items(self, selection: Selection) -> Iterator[Item]:
+        """Yield EchoMind's items, then the dialogues, which are asked where target clips are."""
+        yield from super().items(selection)
+        if "target" in selection.styles:
             yield from map(self._dialogue, self.dialogues)
 
     def _dialogue(self, d: Dialogue) -> Item:

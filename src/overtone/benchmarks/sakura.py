@@ -95,10 +95,10 @@ SUITE = Suite(
         hears="audio",
         answers="a letter or words",
         turns="one",
-        metrics="accuracy single-hop, multi-hop, and multi-hop where single-hop is right; by rule and by a judge",
+        metrics="accuracy single-hop, multi-hop, and multi-hop if single-hop is right; by rule and by a judge",
         data="ckyang1124/SAKURA (GitHub)",
         licence="none stated",
-        offline="loading and scoring by rule; its sounds must be fetched",
+        offline="loading and scoring by rule; the audio must be downloaded",
     ),
     release=Release(
         "ckyang1124/SAKURA",

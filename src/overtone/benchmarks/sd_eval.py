@@ -10,10 +10,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 from msgspec import Struct
 
+from overtone.benchmarks import Selection
 from overtone.benchmarks._files import Fields, Warnings, kind_of, read_objects, text
 from overtone.cues import find_cue
 from overtone.errors import DataError
@@ -131,9 +131,9 @@ class SdEval:
             self._items += self._read(category, path)
         self.warnings = self._met.lines()
 
-    def items(self, levels: frozenset[int], styles: frozenset[str], asr: Literal["target", "all"]) -> Iterator[Item]:
-        """Every utterance whose sound is here, by subset, in the order of the files; all of them are conversation."""
-        yield from self._items if 3 in levels else ()
+    def items(self, selection: Selection) -> Iterator[Item]:
+        """Yield every utterance whose sound is here, by subset, in the order of the files; all are conversation."""
+        yield from self._items
 
     def _read(self, category: str, path: Path) -> Iterator[Item]:
         rows = list(read_objects(path))

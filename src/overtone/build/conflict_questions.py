@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from overtone.build.draw import BY_DEGREE, Fair, Orders, Question, also_true, random_of, true_of
+from overtone.build.distractors import BY_DEGREE, Fair, Orders, Question, also_true, random_of, true_of
 from overtone.build.script import TWO_WAY, Script
 from overtone.cues import BY_SLUG, CUES, EXTENSION_STEMS
 from overtone.schema import Style

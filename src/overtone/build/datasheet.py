@@ -8,12 +8,12 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
+from overtone.build.acceptance import Sifted
 from overtone.build.licence import Verdict
 from overtone.build.manifest import Made, write
-from overtone.build.plan import Options
 from overtone.build.questions import Question
 from overtone.build.script import Collection, sets
-from overtone.build.sift import Sifted
+from overtone.build.sound_plan import Options
 from overtone.cues import CUES
 from overtone.languages import DEFAULT
 from overtone.schema import STYLES

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overtone.build import events
+from overtone.build import vocal_events
 from overtone.build.recipes import NEUTRAL, RECIPES, Recipe, recipe_of
 from overtone.build.tract import Rng, Sound, curve, gain, level
 from overtone.embedded import require
@@ -99,7 +99,7 @@ def deliver(
     rng: Rng,
     scale: float = 1.0,
     dbfs: float = ORDINARY_DBFS,
-    event: Event = events.event,
+    event: Event = vocal_events.event,
 ) -> Sound:
     """Speech at RATE as the recipe has it; `dbfs` is the level of the words before the recipe's gain.
 

@@ -1,4 +1,4 @@
-"""The texts of the open set for EChat-eval, as their author writes them, and the check that they keep the rules.
+"""The texts of the open set for EChat-eval, as their author writes them.
 
 Every sentence is said in two ways, and each way wants another reply; the words alone decide for neither. Labels are
 EChat's: emotion, age, gender and (sound) event, one of them in a category of its name, two or three in `multi`.
@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from overtone.build import rules
-from overtone.build.gates._lexicon import tells
 from overtone.build.script import LONGEST, MAX_BYTES
 from overtone.build.voices import ROLES
 from overtone.cues import BY_SLUG, Cue
@@ -49,8 +46,6 @@ EVENTS = {  # our cue → EChat's caption
 }
 TAGS = {"angry": "ANGER"} | EVENTS  # label → EChat's tag where it is another word
 SLUGS = {"old": "elderly"}  # label → our cue where it is another word; neutral is none
-REPLY_WORDS = (15, 30)
-LEAST = 40  # of each category
 
 
 class Said(Struct, frozen=True, forbid_unknown_fields=True):
@@ -186,38 +181,3 @@ def _problem(query: Query, category: str) -> str:
     if len({tuple(said.labels.values()) for said in query.said}) != len(query.said) or len(query.said) < 2:
         return "it is said in two ways or more, each with other labels"
     return ""
-
-
-# ── the rules of writing ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def problems(queries: Sequence[Query], others: Iterable[str] = ()) -> list[str]:
-    """Every broken rule, as `id: what is wrong`. `others` are texts of other sets, of which nothing is said again."""
-    found = [f"{query.id}: {what}" for query in queries for what in _of_query(query)]
-    found += rules.too_alike([(query.id, query.words) for query in queries])
-    known = {run for text in others for run in rules.runs(text)}
-    for query in queries:
-        for text in (query.words, *(said.reply for said in query.said)):
-            found += [
-                f"{query.id}: also said in another set: {' '.join(run)!r}" for run in rules.runs(text) if run in known
-            ]
-    counts = Counter(query.category for query in queries for _ in query.said)
-    return found + [f"set: {counts[c]} of {c}; at least {LEAST}" for c in CATEGORIES if counts[c] < LEAST]
-
-
-def _of_query(query: Query) -> Iterator[str]:
-    count = len(query.words.split())
-    if not rules.WORDS[0] <= count <= rules.WORDS[1]:
-        yield f"{count} words; a query has {rules.WORDS[0]} to {rules.WORDS[1]}"
-    for named in rules.cues_in(query.words):
-        yield f"the words name the cue {named!r}"
-    for cue in dict.fromkeys(cue for said in query.said for cue in said.cues):
-        if cue.slug in tells() and (told := tells()[cue.slug].search(query.words)):
-            yield f"{told[0]!r} would tell a reader of {cue.phrase}"
-    lengths = [len(said.reply.split()) for said in query.said]
-    if min(lengths) < REPLY_WORDS[0] or max(lengths) > REPLY_WORDS[1]:
-        yield f"replies of {lengths} words; a reply has {REPLY_WORDS[0]} to {REPLY_WORDS[1]}"
-    if max(lengths) > rules.REPLY_RATIO * min(lengths):
-        yield f"replies of {lengths} words: the longest may be {rules.REPLY_RATIO} times the shortest"
-    if len({said.reply for said in query.said}) < len(query.said):
-        yield "two ways of saying it have the same reply"

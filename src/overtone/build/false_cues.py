@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from overtone.build.draw import BY_DEGREE, Fair, Orders, Question, random_of, true_of
+from overtone.build.distractors import BY_DEGREE, Fair, Orders, Question, random_of, true_of
 from overtone.build.script import Script
 from overtone.cues import BY_SLUG, CUES, EXTENSION_STEMS, NOTHING_SPECIAL, Cue
 from overtone.schema import Style

@@ -13,7 +13,7 @@ from overtone.audio._manifest import FILE as FILE
 from overtone.audio._manifest import LEFT_OUT as LEFT_OUT
 from overtone.audio._manifest import MAX_BYTES
 from overtone.build.licence import Ingredient
-from overtone.build.plan import Options
+from overtone.build.sound_plan import Options
 from overtone.errors import DataError, UsageError
 from overtone.paths import read_plain, shown, write_whole
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from overtone.build.conflict_questions import conflict
-from overtone.build.draw import Fair, Measured, Orders, Question, arguable, random_of, true_of
+from overtone.build.distractors import Fair, Measured, Orders, Question, arguable, random_of, true_of
 from overtone.build.false_cues import false_cue
 from overtone.build.script import TWO_WAY, Reasoning, Script
 from overtone.cues import BY_SLUG, CUES, UNDERSTANDING, Cue
 from overtone.schema import Style
 
-__all__ = [
-    "Question", "conflict", "counts", "false_cue", "fixed", "positions", "reasoning", "true_of", "understanding",
-]  # fmt: skip
+__all__ = ["Question", "conflict", "false_cue", "fixed", "reasoning", "true_of", "understanding"]
 _READINGS = ("target", "alternative", "words", "harmful")
 _CUED: tuple[Style, ...] = ("target", "alternative")
 
@@ -206,43 +203,3 @@ def _reasoned(
         tuple(text[reading] for reading in order), order, order.index(gold),
         part or ("control" if style == "control" else ""),
     )  # fmt: skip
-
-
-def positions(questions: Iterable[Question]) -> dict[str, dict[str, int]]:
-    """How often each letter is right, per category."""
-    found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for q in questions:
-        found[q.category][q.answer] += 1
-    return {category: dict(sorted(letters.items())) for category, letters in found.items()}
-
-
-class Counts(Struct, frozen=True):
-    """How many questions there are: of each part and category by style and by right letter; of each cue a clip
-    carries ("" is none) by category. A category outside the headline goes by its part as well."""
-
-    style: dict[str, dict[str, int]]
-    position: dict[str, dict[str, int]]
-    cue: dict[str, dict[str, int]]
-
-    def rows(self) -> list[dict[str, str | int]]:
-        """One row for a category: its name, how many, then styles and letters."""
-        return [
-            {"category": name, "questions": sum(styles.values()), **styles, **self.position[name]}
-            for name, styles in self.style.items()
-        ]
-
-
-def counts(questions: Iterable[Question]) -> Counts:
-    """Count questions by cue, category, style and position of the right answer."""
-    table = Counts({}, {}, {})
-    for q in questions:
-        name = q.category if not q.part or q.category.startswith(q.part) else f"{q.category} ({q.part})"
-        cue = q.script.cue_in(q.style)
-        for where, row, column in (
-            (table.style, name, q.style),
-            (table.position, name, q.answer),
-            (table.cue, cue.slug if cue else "", name),
-        ):
-            where.setdefault(row, {})
-            where[row][column] = where[row].get(column, 0) + 1
-    return table

@@ -25,7 +25,7 @@ from overtone.errors import AudioError, DataError
 from overtone.paths import inside, read_plain, shown
 
 if TYPE_CHECKING:
-    from overtone.build.plan import Group, Options
+    from overtone.build.sound_plan import Group, Options
 
 GATE = "rebuild"
 # replies are not transcribed: they are long, and their words stand in the set's texts
@@ -125,11 +125,11 @@ def rebuild_and_compare(
 
 def _planned(made: Manifest, scripts: str | None) -> list[Group]:
     """What the build that wrote a manifest had planned."""
-    from overtone.build import aeq, echat_eval
-    from overtone.build.plan import plan
+    from overtone.build import aeq_set, echat_eval_set
     from overtone.build.script import read_collection
+    from overtone.build.sound_plan import plan
 
-    others = {aeq.NAME: aeq.plan, echat_eval.NAME: echat_eval.plan}
+    others = {aeq_set.NAME: aeq_set.plan, echat_eval_set.NAME: echat_eval_set.plan}
     if made.name in others and not scripts:
         return others[made.name](made.options, made.takes)
     return plan(read_collection(scripts or made.name), made.options, made.takes)

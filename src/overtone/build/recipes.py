@@ -2,7 +2,7 @@
 
 A recipe states prosody and timbre; it is not an acted emotion. Where the literature names a direction and a set of real
 recordings an amount (RAVDESS for emotions: Livingstone & Russo 2018), the amount follows the recordings of half of its
-actors; the other half judges (`python -m bench.realness`). `docs/delivery.md` lists recipes, sources and promises.
+actors; the other half judges (`python -m experiments.realness`). `docs/delivery.md` lists recipes and their sources.
 """
 
 from __future__ import annotations

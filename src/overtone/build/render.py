@@ -18,15 +18,15 @@ from msgspec import Struct
 from overtone import audio
 from overtone.build import room
 from overtone.build.delivery import EDGE, ORDINARY_DBFS, RATE, Voiced, analyse, deliver
-from overtone.build.events import event
 from overtone.build.licence import Ingredient
-from overtone.build.plan import Group, Job, Options, how
+from overtone.build.real_sounds import Library
 from overtone.build.recipes import NEUTRAL, Recipe, recipe_of, together
-from overtone.build.replies import speak_reply
+from overtone.build.reference_replies import speak_reply
 from overtone.build.scenes import scene
 from overtone.build.script import SET_LICENCE
-from overtone.build.sounds import Library
+from overtone.build.sound_plan import Group, Job, Options, how
 from overtone.build.tract import Rng, Sound
+from overtone.build.vocal_events import event
 from overtone.build.voices import Cast, Engine, Speaker, cast
 
 SCENE_DBFS = -20.0

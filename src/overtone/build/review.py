@@ -123,11 +123,6 @@ def _shown_dialogue(d: Dialogue) -> list[str]:
     return [f"1: {first.words}\n2: {second.words}", *cues, "", *replies, f"{d.steady_reply} [{d.steady_style}]", ""]
 
 
-def next_round(reviews: Sequence[Review]) -> int:
-    """The round that comes after the last one with a verdict; the third stays the last."""
-    return min(ROUNDS, max((r.round for r in reviews), default=0) + 1)
-
-
 def _file_part(name: str) -> str:
     return re.sub(r"[^\w.-]+", "_", name).strip("._") or "reviewer"
 

@@ -83,16 +83,6 @@ def add(into: Sound, sound: Sound, at: int) -> None:
         into[start:stop] += sound[start - at : stop - at]
 
 
-def echo(x: Sound, rate: int, rng: Rng, seconds: float, amount: float) -> Sound:
-    """`x` in a room: a tail of decaying noise, made once and convolved by FFT."""
-    n = int(seconds * rate)
-    tail = rng.standard_normal(n) * decay(n, rate, seconds)
-    tail = shaped(tail, rate, [(100, 0), (2500, 0), (8000, -14)])
-    size = x.size + n
-    wet = np.fft.irfft(np.fft.rfft(x, size) * np.fft.rfft(tail, size), size)[: x.size]
-    return np.asarray(x + amount * level(x) / level(wet) * wet)
-
-
 def pulses(f0: Sound, rate: int) -> Sound:
     """A glottal source that follows `f0` (Hz per sample): a saw-tooth with its corner rounded against aliasing."""
     step = f0 / rate
@@ -128,27 +118,3 @@ def throat(x: Sound, rate: int, vowels: Sequence[str], scale: float = 1.0, width
     for i, frame in enumerate(shaped_frames):
         out[i * hop : i * hop + size] += frame
     return out[size : size + x.size]
-
-
-def murmur(n: int, rate: int, rng: Rng, f0: float, scale: float, lively: float = 1.0) -> Sound:
-    """Somebody talking far off: syllables of random vowels with breathy onsets and pauses, no words."""
-    names = tuple(VOWELS)
-    out = np.zeros(n)
-    at = -int(rng.uniform(0, 0.4) * rate)
-    base = f0 * rng.uniform(0.9, 1.1)
-    while at < n:
-        phrase = rng.integers(4, 11)
-        for k in range(phrase):
-            m = int(rng.uniform(0.11, 0.24) * rate)
-            turn = base * 2 ** (lively * (0.25 * (1 - k / phrase) + rng.uniform(-0.12, 0.12)))
-            pitch = turn * np.linspace(1, rng.uniform(0.85, 1.12), m)
-            source = pulses(pitch, rate) + 0.05 * rng.standard_normal(m)
-            vowels = [names[i] for i in rng.integers(0, len(names), 2)]
-            add(out, throat(source, rate, vowels, scale) * ramp(m, rate, 0.03, 0.05) * rng.uniform(0.5, 1.0), at)
-            if rng.random() < 0.35:
-                s = int(rng.uniform(0.04, 0.09) * rate)
-                hiss = noise(s, rate, rng, [(1000, -30), (3000, -6), (6000, 0)])
-                add(out, 0.03 * hiss * ramp(s, rate, 0.01, 0.02), at - s // 2)
-            at += m
-        at += int(rng.uniform(0.15, 0.6) * rate)
-    return unit(out)

@@ -1,4 +1,4 @@
-"""What the commands about findings share: the flags, the runs they read, and the checks of both."""
+"""Flags of the commands about findings, and the checked runs and settings that they name."""
 
 from __future__ import annotations
 
@@ -6,72 +6,76 @@ import argparse
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from overtone.errors import UsageError
 from overtone.spec import suggest
 
 if TYPE_CHECKING:
-    from overtone.analysis.findings import Settings
-    from overtone.analysis.funnel_stages import Stages
-    from overtone.analysis.reading import Reading
+    from msgspec import Struct
 
-BYS = ("overall", "dimension", "style", "category", "cue", "all")
-LIMITS: dict[str, tuple[float, float]] = {
-    "words": (0, math.inf), "reasoned": (0, 1), "used": (1, 5), "sounded": (1, 5), "margin": (-math.inf, math.inf),
-}  # fmt: skip
+    from overtone.findings.finding import Settings
+    from overtone.results.load import Reading
 
 
 def add_choices(parser: argparse.ArgumentParser, *, by: bool = True) -> None:
-    """What `analyze`, `table` and `figure` let choose; a figure has its own breakdown."""
+    """Add the flags of `analyze`, `table` and `figure`; a figure has its own breakdown."""
     if by:
-        parser.add_argument("--by", choices=BYS, default="overall", help="how far numbers are broken down (overall)")
-    parser.add_argument("--prompt", metavar="P", default="", help="whose replies stand for a run (the shared one)")
-    parser.add_argument("--input", metavar="I", default="audio", help="what the model was given (audio)")
+        parser.add_argument(
+            "--by", metavar="BY", default="overall",
+            help="breakdown: overall, dimension, style, category, cue or all (default: overall)",
+        )  # fmt: skip
+    parser.add_argument(
+        "--prompt", metavar="P", default="",
+        help="prompt whose replies represent a run (default: the first that all runs share)",
+    )  # fmt: skip
+    parser.add_argument("--input", metavar="I", default="audio", help="input modality (default: audio)")
     add_source(parser)
     parser.add_argument(
-        "--stage", metavar="NAME=X", action="append", default=[],
-        help="the funnel: words=0.2, cue=coarse, reasoned=0.5, used=4, margin=0, sounded=4; repeatable",
+        "--set", metavar="FINDING.NAME=X", action="append", default=[],
+        help="parameter of a finding, e.g. funnel.words=0.2; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--deaf", metavar="RUN", type=Path, action="append", default=[],
-        help="a run known to get no more than the words: solves what text alone can; repeatable",
+        help="run of a model that gets only the words; its correct answers mark questions that text solves; repeatable",
     )  # fmt: skip
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
+    """Add --source."""
     parser.add_argument(
         "--source", metavar="NAME", default="",
-        help="only clips of this source: synthesis, human, …; all pools them (default: synthesis where the run has it)",
+        help="source of the clips: synthesis, human, …; all pools them (default: synthesis if the run has it)",
     )  # fmt: skip
 
 
 def read(args: argparse.Namespace) -> tuple[list[Reading], Settings, int]:
-    """The runs, then the deaf ones that are not among them; what was chosen; and how many runs are told of."""
-    from overtone.analysis.findings import Settings
-    from overtone.analysis.reading import open_run
-    from overtone.analysis.standing import check_source
+    """Read the runs, then the deaf ones that are not among them. Return them, the settings, and the number of runs."""
+    from overtone.findings.finding import Settings
+    from overtone.results.headline_condition import check_source
+    from overtone.results.load import open_run
 
-    stages = parse_stages(args.stage)
+    options = parse_options(args.set)
+    check_breakdown(getattr(args, "by", "overall"))
     folders = [*args.runs]
-    _once(folders)
-    places = []
+    _check_unique(folders)
+    deaf_places = []
     for deaf in args.deaf:
         same = [n for n, folder in enumerate(folders) if folder.resolve() == deaf.resolve()]
-        places.append(same[0] if same else len(folders))
+        deaf_places.append(same[0] if same else len(folders))
         folders += [] if same else [deaf]
     readings = [open_run(folder, light=True) for folder in folders]
     for reading in readings:
         if not reading.answers:
-            raise UsageError(f"{reading.folder} holds nothing yet: no item was asked; run the benchmark first")
-    told = len(args.runs)
-    _check_asked(readings[:told], args.prompt, args.input)
-    check_source(readings[:told], args.source)
-    return readings, Settings(stages, args.prompt, args.input, tuple(dict.fromkeys(places)), args.source), told
+            raise UsageError(f"{reading.folder} holds no answers; run the benchmark first: overtone run …")
+    shown = len(args.runs)
+    _check_asked(readings[:shown], args.prompt, args.input)
+    check_source(readings[:shown], args.source)
+    return readings, Settings(options, args.prompt, args.input, tuple(dict.fromkeys(deaf_places)), args.source), shown
 
 
-def _once(folders: Sequence[Path]) -> None:
-    """A run given twice would be compared with itself."""
+def _check_unique(folders: Sequence[Path]) -> None:
+    """Raise UsageError if a run is named twice: it would be compared with itself."""
     seen: set[Path] = set()
     for folder in folders:
         if (real := folder.resolve()) in seen:
@@ -80,48 +84,70 @@ def _once(folders: Sequence[Path]) -> None:
 
 
 def _check_asked(readings: Sequence[Reading], prompt: str, given: str) -> None:
-    """A misspelt prompt or input would find nothing, and say so in every finding."""
+    """Raise UsageError for a prompt or input that no run has: every finding would be empty."""
     conditions = {a.condition for reading in readings for a in reading.answers}
     inputs = {c.partition("/")[2] for c in conditions}
     prompts = {c.partition("/")[0] for c in conditions} - {"task"}
-    for what, name, known in (("--input", given, inputs), ("--prompt", prompt, prompts)):
+    for flag, name, known in (("--input", given, inputs), ("--prompt", prompt, prompts)):
         if readings and name and name not in known:
             has = ", ".join(sorted(known)) or "none"
-            raise UsageError(f"no run was asked with {what} {name}{suggest(name, known)}; they have {has}")
+            raise UsageError(f"no run was asked with {flag} {name}{suggest(name, known)}; they have {has}")
 
 
-def parse_stages(given: Sequence[str]) -> Stages:
-    """The funnel's parameters from NAME=X, checked."""
+def check_breakdown(by: str) -> None:
+    """Raise UsageError for a breakdown that no finding has."""
+    from overtone.findings.lookup import known_findings
+
+    known = [*dict.fromkeys(name for finding in known_findings().values() for name in finding.breakdowns), "all"]
+    if by not in known:
+        raise UsageError(f"--by {by}: no such breakdown{suggest(by, known)}; known: {', '.join(known)}")
+
+
+# ── parameters of findings ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def parse_options(given: Sequence[str]) -> dict[str, Any]:
+    """Return the options of findings by name, from texts like `funnel.words=0.2`. Raises UsageError for a bad one."""
     import msgspec
 
-    from overtone.analysis.funnel_stages import DEFAULT
+    from overtone.findings.lookup import known_findings
 
-    known = msgspec.structs.asdict(DEFAULT)
-    found: dict[str, str | float] = {}
+    known = {name: f.options for name, f in known_findings().items() if f.options is not None}
+    chosen: dict[str, dict[str, Any]] = {}
     for text in given:
-        name, _, value = (part.strip() for part in text.partition("="))
+        path, _, value = (part.strip() for part in text.partition("="))
+        name, _, field = path.partition(".")
         if name not in known:
-            raise UsageError(f"--stage {text}: no stage is called {name!r}{suggest(name, known)}; {', '.join(known)}")
-        if name in found:
-            raise UsageError(f"--stage {name} is given twice")
-        found[name] = _which(value) if name == "cue" else _number(name, value)
-    return msgspec.structs.replace(DEFAULT, **found)
+            raise UsageError(
+                f"--set {text}: no finding {name!r} has parameters{suggest(name, known)}; {', '.join(known)}"
+            )
+        fields = known[name].__struct_fields__
+        if field not in fields:
+            raise UsageError(f"--set {text}: {name} has no {field!r}{suggest(field, fields)}; {', '.join(fields)}")
+        if field in chosen.setdefault(name, {}):
+            raise UsageError(f"--set {path} is given twice")
+        chosen[name][field] = _option(text, known[name], field, value)
+    return {name: msgspec.structs.replace(known[name], **values) for name, values in chosen.items()}
 
 
-def _which(value: str) -> str:
-    if value not in ("fine", "coarse"):
-        raise UsageError(f"--stage cue={value}: which question about the cue, fine or coarse?")
-    return value
+def _option(text: str, default: Struct, field: str, value: str) -> Any:
+    """Convert the value of one field. Raises UsageError that says what the field allows."""
+    import msgspec
 
-
-def _number(name: str, value: str) -> float:
     try:
-        found = float(value)
-    except ValueError:
-        found = math.nan
-    low, high = LIMITS[name]
-    if not math.isfinite(found) or not low <= found <= high:
-        least = f" from {low:g}" if math.isfinite(low) else ""
-        most = f" to {high:g}" if math.isfinite(high) else ""
-        raise UsageError(f"--stage {name}={value}: give a number{least}{most}")
-    return found
+        converted = getattr(msgspec.convert({field: value}, type(default), strict=False), field)
+        if isinstance(converted, float) and not math.isfinite(converted):
+            raise msgspec.ValidationError
+    except msgspec.ValidationError:
+        kind = {f.name: f.type for f in msgspec.inspect.type_info(type(default)).fields}[field]  # type: ignore[attr-defined]
+        raise UsageError(f"--set {text}: give {_allowed(kind)}") from None
+    return converted
+
+
+def _allowed(kind: Any) -> str:
+    import msgspec
+
+    if isinstance(kind, msgspec.inspect.LiteralType):
+        return " or ".join(map(str, kind.values))
+    low, high = getattr(kind, "ge", None), getattr(kind, "le", None)
+    return "a number" + ("" if low is None else f" from {low:g}") + ("" if high is None else f" to {high:g}")

@@ -1,4 +1,4 @@
-"""What `overtone judge` prints: tables of agreement, sentences of audits, results of the hearing test."""
+"""Output of `overtone judge`: agreement tables, audit sentences, and results of the hearing test."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_OK
-from overtone.judges.page import interval, number
-from overtone.judges.people import MEASURES, Measure
-from overtone.judges.validate import BAR, Validation
+from overtone.judge_trust.people_agreement import MEASURES, Measure
+from overtone.judge_trust.validation import BAR, Validation
+from overtone.judge_trust.validation_page import interval, number
 from overtone.paths import shown
-from overtone.report.written import make_console, safe
+from overtone.report.table_formats import make_console, safe
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from overtone.judges.consistency import Consistent
-    from overtone.judges.known import Test
+    from overtone.judge_trust.hearing_test import Test
+    from overtone.judge_trust.judge_consistency import Consistent
+    from overtone.judge_trust.scale_questions import Answered
     from overtone.judges.panel import Outcome
-    from overtone.judges.questions import Answered
     from overtone.judges.rubric import Rubric
 
 _EVERY = 5.0  # seconds between two lines of progress
 
 
 class Counter:
-    """A line on stderr now and then: how many subjects are judged."""
+    """A progress line on stderr every few seconds, with the number of judged subjects."""
 
     def __init__(self, name: str, total: int) -> None:
         self.name, self.total = name, total
@@ -49,46 +49,49 @@ class Counter:
 
 
 def add_up(total: Outcome, outcome: Outcome) -> None:
-    """Several sittings as one."""
+    """Add the counts of one outcome to a total."""
     for field in ("asked", "answered", "cached", "unread", "failed", "requests", "cost", "by_rule"):
         setattr(total, field, getattr(total, field) + getattr(outcome, field))
     total.stopped, total.detail = outcome.stopped or total.stopped, outcome.detail or total.detail
 
 
 def finish(outcome: Outcome, written: Path) -> int:
-    """Say where the results lie and what is missing; the exit code."""
+    """Print the path of the results and the missing verdicts. Return the exit code."""
     print(f"Written: {shown(str(written))}")
     if outcome.asked:
         cost = f", ${outcome.cost:.2f}" if outcome.cost else ""
         print(
-            f"{outcome.answered} of {outcome.asked} verdicts, {outcome.cached} of them kept from before; "
-            f"{outcome.unread} unread, {outcome.failed} failed; {outcome.requests} requests{cost}."
+            f"{outcome.answered} of {outcome.asked} verdicts, {outcome.cached} of them from the cache; "
+            f"{outcome.unread} unreadable, {outcome.failed} failed; {outcome.requests} requests{cost}."
         )
     if outcome.stopped == "unreadable":
         print(f"Stopped: {shown(outcome.detail)}. Another model or format=schema in the judge's SPEC may help.")
         return EXIT_FAILURES
     if outcome.stopped:
-        print(f"Stopped: {shown(outcome.detail)}; the same command resumes.")
+        print(f"Stopped: {shown(outcome.detail)}; run the same command again to resume.")
     if outcome.stopped == "budget":
         return EXIT_BUDGET
     if outcome.failed:
-        print("The same command asks for what failed once more.")
+        print("Run the same command again to retry the failed requests.")
         return EXIT_FAILURES
     return EXIT_FAILURES if outcome.asked and outcome.empty else EXIT_OK
 
 
 def remember(found: Validation, rubric: Rubric, identity: str) -> None:
-    """Keep the proof where a dimension passed; take it back where none did."""
-    from overtone.judges import record
+    """Store the validation if a dimension passed; delete the stored one if none did."""
+    from overtone.judges import trust_record
 
     passed = tuple(key for key, good in found.passed.items() if good)
     if not passed:
-        record.forget(identity, rubric, how=record.PEOPLE)
-        print(f"Not validated: no dimension's α is sure to be at least {BAR:g}. Its numbers stay marked unvalidated.")
+        trust_record.forget(identity, rubric, how=trust_record.PEOPLE)
+        print(
+            f"Not validated: the lower limit of α is below {BAR:g} in every dimension. "
+            "The judge's scores stay marked unvalidated."
+        )
         return
     worst = min(d.agreement["alpha"].low or 0.0 for d in found.dimensions if d.passed)
     text = f"α with people at least {worst:.2f} on {found.labels}, {found.units} units."
-    record.write(identity, rubric, passed, text, how=record.PEOPLE)
+    trust_record.write(identity, rubric, passed, text, how=trust_record.PEOPLE)
     print(f"Validated for {', '.join(passed)} of rubric {rubric.name}.")
 
 
@@ -130,7 +133,7 @@ def _counted(units: int, unjudged: int, undecided: int) -> str:
 
 
 def print_heard(tests: Sequence[Test], gaps: Mapping[str, Measure]) -> None:
-    from overtone.judges import known
+    from overtone.judge_trust import hearing_test
 
     console = make_console()
     table = _table("Which recording? chance 50 %", ["judge", "test", "right", "verdicts", "missing", "off the menu"])
@@ -142,7 +145,7 @@ def print_heard(tests: Sequence[Test], gaps: Mapping[str, Measure]) -> None:
                 table.add_row("", f"  {safe(emotion)}", safe(_percent(found)), "", "", "")
     console.print(table)
     for test in tests:
-        console.print(f"{safe(test.judge)}: {safe(known.sentence(test))}")
+        console.print(f"{safe(test.judge)}: {safe(hearing_test.sentence(test))}")
     for name, gap in gaps.items():
         text = f"{name}: {tests[0].judge} − {tests[1].judge} on the same pairs: {_percent(gap)}"
         console.print(safe(text))
@@ -158,8 +161,8 @@ def _percent(found: Measure) -> str:
 
 
 def print_consistency(found: Sequence[Consistent]) -> None:
-    """Every two judges, each judge and people, against the line."""
-    from overtone.judges.consistency import LINE
+    """Print the agreement of each pair of judges, and of each judge with people, against the threshold."""
+    from overtone.judge_trust.judge_consistency import LINE
 
     console = make_console()
     line = f"{100 * LINE:.0f} %"
@@ -192,12 +195,12 @@ def print_answers(found: Sequence[Answered], skipped: Sequence[str]) -> None:
 
 
 def print_rubric(rubric: Rubric) -> None:
-    """What a judge is told, word for word, with a placeholder for what it is shown."""
+    """Print the messages that a judge receives verbatim, with a placeholder for the judged content."""
     import msgspec
 
     from overtone.judges.contract import Contract
+    from overtone.judges.judge_input import Subject
     from overtone.judges.panel import told
-    from overtone.judges.subject import Subject
 
     print(f"{rubric.identity}: {rubric.title}")
     print(f"Measures: {rubric.measures}\nCannot see: {rubric.cannot_see}\nSource: {rubric.source}\n")

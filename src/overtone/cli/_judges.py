@@ -1,4 +1,4 @@
-"""Judges and the reader on the command line: made from their SPECs, put beside a run, and how each did in one line."""
+"""Judges and the reader of a command: created from their SPECs, run alongside the model, each summed up in one line."""
 
 from __future__ import annotations
 
@@ -15,56 +15,56 @@ from overtone.paths import shown
 if TYPE_CHECKING:
     from overtone.judges.panel import Outcome
     from overtone.judges.policy import Judge
-    from overtone.judges.read_run import Readout
-    from overtone.runs.asking import Policy
+    from overtone.judges.read_choices import Readout
+    from overtone.runs.asker import Policy
     from overtone.runs.limiter import Limiters
     from overtone.runs.store import Store
     from overtone.spec import Spec
 
 
 class Judging:
-    """The judges and the reader of one command. `told` and `read` receive how each did."""
+    """The judges and the reader of one command. `told` and `read` receive their outcomes."""
 
     def __init__(self, specs: Sequence[Spec], reader: Spec | None = None) -> None:
         from overtone.scoring import check, check_reader
 
         self.judges = check((), specs)
         self.reader = check_reader(reader)
-        self.no_reply = False  # the run holds no reply at all
+        self.no_reply = False  # whether the run has no reply at all
         self.outcomes: dict[str, Outcome] = {}
         self.readouts: dict[str, Readout] = {}
 
     def check_keys(self) -> None:
-        """Raise UsageError where a key of the reader or of a judge is missing: before the run, not after it."""
+        """Raise UsageError if the key of a judge or of the reader is missing. Call it before the run."""
         from overtone.runs.session import check_key
 
         for one in (*self.judges, *([self.reader] if self.reader else ())):
             check_key(one.spec)
 
     def beside(self, limiters: Limiters, retries: Policy) -> Callable[[Store], AbstractAsyncContextManager[Any]] | None:
-        """What a run is given so that its replies are judged as they come."""
+        """Return the context that judges the replies of a run while it continues, or None without judges."""
         if not self.judges:
             return None
-        from overtone.judges.over_run import beside
+        from overtone.judges.judge_run import beside
 
         log = logging.getLogger("overtone").info
         with_judges = functools.partial(beside, judges=self.judges, retries=retries)
         return functools.partial(with_judges, log=log, limiters=limiters, on_judge=self.told)
 
     def told(self, label: str, outcome: Outcome) -> None:
-        """A judge has gone over the run. The last time counts; what was spent before is added."""
+        """Record the outcome of a judge. A later one replaces it and includes the requests and cost so far."""
         if label in self.outcomes:
             outcome.requests += self.outcomes[label].requests
             outcome.cost += self.outcomes[label].cost
         self.outcomes[label] = outcome
 
     def read(self, label: str, readout: Readout) -> None:
-        """The reader has gone over the run."""
+        """Record the outcome of the reader."""
         self.readouts[label] = readout
 
     @property
     def unstopped(self) -> list[Judge]:
-        """Those that may be asked more: no budget is spent twice, and nobody who is gone is called again."""
+        """The judges that may be asked again: those that did not stop early for a budget or a dead endpoint."""
         return [j for j in self.judges if j.label not in self.outcomes or not self.outcomes[j.label].stopped]
 
     def lines(self) -> list[str]:
@@ -72,8 +72,9 @@ class Judging:
         return read + [_line(label, outcome, self.no_reply) for label, outcome in self.outcomes.items()]
 
     def warn(self) -> None:
-        """Write to stderr which judges and readers failed, gave no verdict or one that could not be read: for a command
-        that prints no tables."""
+        """Print to stderr the judges and readers that failed or gave no or unreadable verdicts.
+
+        Commands that print no tables use this."""
         for label, readout in self.readouts.items():
             if _reader_failed(readout):
                 print(f"overtone: {_reader_line(label, readout)}", file=sys.stderr)
@@ -96,7 +97,7 @@ def _reader_failed(readout: Readout) -> bool:
 
 
 def _reader_line(label: str, r: Readout) -> str:
-    from overtone.judges.reader import PRECISION, RECALL
+    from overtone.judges.choice_reader import PRECISION, RECALL
 
     if not r.unparsed:
         return f"reader {label}: not asked, the rules read all {r.replies:,} answers"
@@ -107,10 +108,10 @@ def _reader_line(label: str, r: Readout) -> str:
     elif r.checked is not None:
         line += f"; {r.checked.sentence}"
     elif r.left:
-        line += "; its check is not complete, so nothing was read"
+        line += "; its check is incomplete, so it read nothing"
     if r.outcome.stopped:
         line += f"; stopped ({r.outcome.stopped}): {shown(r.outcome.detail)}"
-    return line + ("; the same command resumes" if r.left and not r.refused else "")
+    return line + ("; run the same command again to resume" if r.left and not r.refused else "")
 
 
 def _line(label: str, o: Outcome, no_reply: bool) -> str:
@@ -120,12 +121,12 @@ def _line(label: str, o: Outcome, no_reply: bool) -> str:
     if o.stopped == "unreadable":
         line += (
             f"; stopped (unreadable): {shown(o.detail)}; try another model, or format=schema in its SPEC; "
-            f"'overtone score RUN --forget {label}' removes what it gave"
+            f"'overtone score RUN --forget {label}' removes its scores and verdicts"
         )
     elif o.stopped:
         line += f"; stopped ({o.stopped}): {shown(o.detail)}; 'overtone score RUN --judge …' resumes"
     elif no_reply:
-        line += "; there is no reply to judge: the run's requests failed, or were not made yet"
+        line += "; no reply to judge: the requests of the run failed or were not sent yet"
     elif not o.asked and o.empty:
-        line += "; no reply of this run is one that its rubrics ask about"
+        line += "; its rubrics apply to no reply of this run"
     return line

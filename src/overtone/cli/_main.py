@@ -1,4 +1,4 @@
-"""Finds the command that is called, imports it alone, and turns errors into one line and an exit code."""
+"""The entry point: imports only the called command, and turns errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import argparse
 import errno
 import io
 import os
+import re
 import sys
+import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 from overtone import registry
+from overtone.cli import _plugins
 from overtone.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, OvertoneError
 from overtone.paths import SHOWN, shown, shown_lines
 from overtone.safety import insecure
@@ -17,20 +21,37 @@ from overtone.spec import suggest
 from overtone.version import __version__
 
 
+class _Formatter(argparse.HelpFormatter):
+    """A help formatter that wraps text but keeps its line breaks and its indented lines, which are examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(line if line.startswith(" ") else textwrap.fill(line, width) for line in text.splitlines())
+
+
 class _Parser(argparse.ArgumentParser):
-    """argparse, with the nearest flag named when one is misspelt."""
+    """An argument parser that suggests the nearest flag for an unknown one."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Reject unknown flags in the parser of the subcommand, so that its own flags are suggested."""
+        found, extra = super().parse_known_args(args, namespace)
+        if extra:
+            self.error(f"unrecognized arguments: {' '.join(extra)}")
+        return found, extra
 
     def error(self, message: str) -> None:  # type: ignore[override]
-        known = [flag for action in self._actions for flag in action.option_strings]
+        flags = [flag for action in self._actions for flag in action.option_strings]
+        choices = [str(choice) for action in self._actions for choice in action.choices or ()]
         if message.startswith("unrecognized arguments: "):
-            message += suggest(message.removeprefix("unrecognized arguments: ").split()[0], known)
+            message += suggest(message.removeprefix("unrecognized arguments: ").split()[0], flags)
+        elif chosen := re.search(r"invalid choice: '(.*?)'", message):
+            message += suggest(chosen[1], choices)
         self.print_usage(sys.stderr)
         print(f"{self.prog}: {message}", file=sys.stderr)
         raise SystemExit(EXIT_USAGE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code. Every error a user can act on is one line, without a traceback."""
+    """Run one command and return its exit code. Expected errors are printed as one line, without a traceback."""
     words = list(sys.argv[1:] if argv is None else argv)
     if argv is None:
         _make_streams_usable()
@@ -42,19 +63,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words[0] in ("--version", "-V"):
             print(f"overtone {__version__}")
             return EXIT_OK
-        if any("\0" in word for word in words):  # no shell can give one, a program that calls us can
-            print("overtone: an argument holds a NUL character; leave it out", file=sys.stderr)
+        if any("\0" in word for word in words):  # a shell cannot pass one, but a calling program can
+            print("overtone: an argument contains a NUL character; remove it", file=sys.stderr)
             return EXIT_USAGE
         if words[0] not in commands:
             print(f"overtone: unknown command {words[0]!r}{suggest(words[0], commands)}", file=sys.stderr)
             print(_help(commands), file=sys.stderr)
             return EXIT_USAGE
-        module = registry.find("cli", words[0])
-        parser = _Parser(prog=f"overtone {words[0]}", description=commands[words[0]], allow_abbrev=False)
-        module.add(parser)
-        args = parser.parse_args(words[1:])
+        args = command_parser(words[0]).parse_args(words[1:])
+        _plugins.load_named(args)
         with insecure(getattr(args, "insecure", False)):
-            return int(module.main(args))
+            return int(registry.find("cli", words[0]).main(args))
     except OvertoneError as error:
         print(f"overtone: {shown_lines(str(error))}", file=sys.stderr)
         return error.exit_code
@@ -62,12 +81,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("overtone: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away: no traceback at shutdown
+        sys.stderr.close()  # the reader of the output has closed it; avoid a traceback at shutdown
         return EXIT_OK
-    except OSError as error:  # a full disk under our output, a name longer than the file system takes, …
+    except OSError as error:  # a full disk, a name too long for the file system, …
         name = shown(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else ""
         if error.errno == errno.ENAMETOOLONG:
-            print(f"overtone: {name[:SHOWN]}…: the name is too long for a file; use a shorter one", file=sys.stderr)
+            print(f"overtone: {name[:SHOWN]}…: the file name is too long; use a shorter one", file=sys.stderr)
         else:
             print(f"overtone: {error.strerror or error}{f': {name}' if name else ''}", file=sys.stderr)
         return EXIT_USAGE
@@ -75,14 +94,37 @@ def main(argv: Sequence[str] | None = None) -> int:
         return leaving.code if isinstance(leaving.code, int) else EXIT_USAGE
 
 
+def command_parser(name: str) -> argparse.ArgumentParser:
+    """Return the parser of a command, with the flags that every command has and the command's examples."""
+    parser = _Parser(prog=f"overtone {name}", description=registry.builtins("cli")[name], allow_abbrev=False)
+    command = registry.find("cli", name)
+    command.add(parser)
+    _plugins.add_flag(parser)
+    for each in {parser, *_plugins.leaves(parser)}:
+        _add_examples(each, command)
+    return parser
+
+
+def _add_examples(parser: argparse.ArgumentParser, command: Any) -> None:
+    """End the help of a command or subcommand with the command's NOTES and those of its EXAMPLES that call it.
+
+    A subcommand that sets its own epilog keeps it."""
+    examples = [f"  {line}" for line in getattr(command, "EXAMPLES", ()) if f"{line} ".startswith(f"{parser.prog} ")]
+    if examples and parser.epilog is None:
+        notes = [command.NOTES, ""] if hasattr(command, "NOTES") else []
+        parser.formatter_class = _Formatter
+        parser.epilog = "\n".join([*notes, "examples:" if len(examples) > 1 else "example:", *examples])
+
+
 def _make_streams_usable() -> None:
-    """A closed stream becomes one that goes nowhere, so that no file of ours takes its number and no print fails; a
-    character that a terminal's encoding lacks is written out."""
+    """Redirect closed standard streams to the null device, and escape characters that an encoding lacks.
+
+    Otherwise a file could get the descriptor of a closed stream, and printing could fail."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+            os.open(os.devnull, os.O_RDWR)  # the lowest free descriptor is this one
     sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -95,6 +137,6 @@ def _help(commands: dict[str, str]) -> str:
     rows = "\n".join(f"  {name:<{width}}  {line}" for name, line in commands.items())
     return (
         "usage: overtone COMMAND …\n\n"
-        "Measure whether a speech language model hears how something is said, and answers to it.\n\n"
-        f"{rows}\n\n'overtone COMMAND --help' tells more; --version prints the version."
+        "Measure whether a speech language model hears how something is said and responds to it.\n\n"
+        f"{rows}\n\n'overtone COMMAND --help' shows the flags and examples of a command; --version prints the version."
     )

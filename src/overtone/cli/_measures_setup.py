@@ -1,4 +1,4 @@
-"""Make the measuring environment: a virtual environment apart, pinned and hashed, for predictors that need torch."""
+"""Create the measuring environment: a separate, pinned virtual environment for predictors that need torch."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pathlib import Path
 from overtone.errors import EXIT_OK, OvertoneError
 from overtone.metrics._helper import Helper, measures_folder
 
-PROOFS = ("dnsmos", "distillmos")  # predictors that come whole: that they start shows that torch and ONNX run here
+PROOFS = ("dnsmos", "distillmos")  # their weights are in their packages; if they start, torch and ONNX work here
 
 
 def lock() -> Path:
-    """The file of pins and hashes."""
+    """Return the path of the file with pinned versions and hashes."""
     return Path(__file__).parents[1] / "workers" / "measures.lock"
 
 
 def blocks(path: Path) -> dict[str, tuple[str, str]]:
-    """Each distribution's pinned version, and its lines of the file."""
+    """Return the pinned version and the lines of each distribution in the file."""
     text = path.read_text("utf-8")
     found = re.findall(r"^([A-Za-z0-9._-]+)==(\S+) \\\n(?:    --hash=\S+(?: \\)?\n)+", text, re.M)
     lines = re.split(r"^(?=[a-z])", text, flags=re.M)[1:]
@@ -39,17 +39,15 @@ def main(dry_run: bool) -> int:
         print(f"{'would make' if not there else 'made':<14}{folder}")
         for name, (version, _) in pinned.items():
             print(f"{'would install' if name in missing else 'installed':<14}{name} {version}")
-        print("nothing to do" if not missing else "would run     pip install --no-deps --require-hashes, there")
+        print("nothing to do" if not missing else "would run     pip install --no-deps --require-hashes in it")
         return EXIT_OK
     if not missing:
         print(f"The measuring environment {folder} is complete; nothing to do.")
         return EXIT_OK
     if not python.exists():
-        print(f"Making {folder} …", flush=True)
+        print(f"Creating {folder} …", flush=True)
         if subprocess.run([sys.executable, "-P", "-m", "venv", str(folder)], check=False).returncode:
-            raise OvertoneError(
-                f"{folder} could not be made (the message is above); on Debian: apt install python3-venv"
-            )
+            raise OvertoneError(f"cannot create {folder} (see the message above); on Debian: apt install python3-venv")
     print(f"Installing {len(missing)} packages, about 300 MB to download …", flush=True)
     _install(python, missing)
     for name in PROOFS:
@@ -59,7 +57,7 @@ def main(dry_run: bool) -> int:
 
 
 def installed(python: Path) -> dict[str, str]:
-    """What an environment has: name → version without its local part (2.13.0+cpu is 2.13.0)."""
+    """Return the installed version of each package, without its local part (2.13.0+cpu is 2.13.0)."""
     if not python.exists():
         return {}
     code = "import json, importlib.metadata as m; print(json.dumps([(d.name, d.version) for d in m.distributions()]))"
@@ -77,7 +75,7 @@ def _install(python: Path, missing: dict[str, str]) -> None:
         if subprocess.run([*command, "--no-deps", "--require-hashes", "-r", str(wanted)], check=False).returncode == 0:
             return
     raise OvertoneError(
-        "pip could not install the measuring environment (its message is above). A package index must be reachable, "
-        "for Linux one with torch's CPU wheels; where it has no torch with these hashes for your Python, install torch "
-        f"2.13.0 yourself with '{python} -m pip install', then run 'overtone setup measures' again: it is kept"
+        "pip could not install the measuring environment (see its message above). It needs a package index, on Linux "
+        "one with torch's CPU wheels. If the index has no torch with these hashes for your Python, install torch "
+        f"2.13.0 with '{python} -m pip install', then run 'overtone setup measures' again, which keeps it"
     )

@@ -16,32 +16,52 @@ if TYPE_CHECKING:
 
 
 def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
-    """`optional`: what is run may be left out."""
+    """Add the flags that `run` and `plan` share. With `optional`, the benchmark may be left out."""
     times = "?" if optional else None
-    parser.add_argument("what", metavar="BENCHMARK|FILE.toml", nargs=times, help="a benchmark's name, or a run file")
-    parser.add_argument("--data", metavar="DIR", help="the benchmark's files")
     parser.add_argument(
-        "--model", metavar="SPEC", action="append", help="kind:name?key=value, e.g. cascade; repeatable"
+        "what",
+        metavar="BENCHMARK|FILE.toml",
+        nargs=times,
+        help="name of a benchmark, its plug-in file (.py), or a run file (.toml)",
+    )
+    parser.add_argument("--data", metavar="DIR", help="folder with the benchmark's files")
+    parser.add_argument(
+        "--model",
+        metavar="SPEC",
+        action="append",
+        help="model to ask, as kind:name?key=value, e.g. openai:NAME or cascade; repeatable",
     )
     add_score_flags(parser)
-    parser.add_argument("--levels", metavar="1,2,3", help="1 understanding, 2 reasoning, 3 conversation (all)")
     parser.add_argument(
-        "--prompt", metavar="NAMES", help="zero, basic, enhance, oracle, oracle-false, warm, plain or all (enhance)"
-    )
-    parser.add_argument("--styles", metavar="NAMES", help="target, alternative, neutral, control (all)")
-    parser.add_argument(
-        "--parts", metavar="NAMES", help="core, control, false-cue, conflict, dialogue, fixed: what the set has (all)"
+        "--levels", metavar="1,2,3", help="levels: 1 understanding, 2 reasoning, 3 conversation (default: all)"
     )
     parser.add_argument(
-        "--input", metavar="NAMES", help="audio, transcript, both, silence, alone, context, recognised (audio)"
+        "--prompt",
+        metavar="NAMES",
+        help="prompts: zero, basic, enhance, oracle, oracle-false, warm, plain or all (default: enhance)",
     )
-    parser.add_argument("--asr", choices=("target", "all"), help="which clips are transcribed (target)")
-    parser.add_argument("--repeats", type=int, metavar="N", help="ask everything N times (1)")
-    parser.add_argument("--limit", type=int, metavar="N", help="only N items, spread over levels, tasks and cues")
-    parser.add_argument("--out", metavar="RUN", help="the run's folder (runs/BENCHMARK-MODEL)")
-    parser.add_argument("--max-connections", type=int, metavar="N", help="requests at once (16)")
+    parser.add_argument(
+        "--styles", metavar="NAMES", help="styles: target, alternative, neutral, control (default: all)"
+    )
+    parser.add_argument(
+        "--parts",
+        metavar="NAMES",
+        help="parts: core, control, false-cue, conflict, dialogue, fixed (default: all that the set has)",
+    )
+    parser.add_argument(
+        "--input",
+        metavar="NAMES",
+        help="inputs: audio, transcript, both, silence, alone, context, recognised (default: audio)",
+    )
+    parser.add_argument("--asr", choices=("target", "all"), help="clips to transcribe (default: target)")
+    parser.add_argument("--repeats", type=int, metavar="N", help="number of repeats per item (default: 1)")
+    parser.add_argument("--limit", type=int, metavar="N", help="ask only N items, spread over levels, tasks and cues")
+    parser.add_argument("--out", metavar="RUN", help="folder of the run (default: runs/BENCHMARK-MODEL)")
+    parser.add_argument(
+        "--max-connections", type=int, metavar="N", help="maximum number of parallel requests (default: 16)"
+    )
     parser.add_argument("--budget-requests", type=int, metavar="N", help="stop after N requests")
-    parser.add_argument("--budget-usd", type=float, metavar="X", help="stop when the replies have cost X dollars")
+    parser.add_argument("--budget-usd", type=float, metavar="X", help="stop when the replies have cost X US dollars")
     parser.add_argument(
         "--wait", type=float, metavar="SECONDS", help="time to wait for a server that is still loading (default: 0)"
     )
@@ -51,25 +71,30 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
         metavar="SECONDS",
         help="pause for a server that goes away during the run, at most this long (default: 600)",
     )
-    parser.add_argument("--seed", type=int, metavar="N", help="sent to the model; repeat r is asked with N + r")
-    parser.add_argument("--fsync", action="store_const", const=True, help="survive a loss of power too (slower)")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed sent to the model; repeat r uses N + r")
+    parser.add_argument(
+        "--fsync",
+        action="store_const",
+        const=True,
+        help="flush every reply to disk, so that a power failure loses none; slower",
+    )
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="let the run file run code and use keys this time; 'overtone trust FILE.toml' remembers it",
+        help="let the run file run code and use keys, this time only; 'overtone trust FILE.toml' remembers it",
     )
 
 
 def add_score_flags(parser: argparse.ArgumentParser) -> None:
-    """What `run` and `score` are told about scoring."""
+    """Add the flags about scoring that `run` and `score` share."""
     parser.add_argument(
-        "--metric", metavar="NAME", action="append", help="score this too, e.g. nisqa or emoalign; repeatable"
+        "--metric", metavar="NAME", action="append", help="additional metric, e.g. nisqa or emoalign; repeatable"
     )
     parser.add_argument(
-        "--judge", metavar="SPEC", action="append", help="have a model judge the replies, e.g. openai:NAME; repeatable"
+        "--judge", metavar="SPEC", action="append", help="model that judges the replies, e.g. openai:NAME; repeatable"
     )
     parser.add_argument(
-        "--reader", metavar="SPEC", help="have a model read the multiple-choice answers that the rules cannot read"
+        "--reader", metavar="SPEC", help="model that reads the multiple-choice answers that the rules cannot read"
     )
     add_insecure_flag(parser)
 
@@ -81,9 +106,9 @@ def add_insecure_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def planned_of(args: argparse.Namespace) -> tuple[list[Settings], str]:
-    """The runs that the command line would make, and a note where their run file is not trusted yet.
+    """Return the planned runs, and a note if their run file is not trusted yet.
 
-    Plug-ins of such a file are refused. Nothing else that it names is loaded or started: a plan needs none of it.
+    Raises UsageError if such a file names plug-ins. Nothing else that it names is loaded or started.
     """
     from overtone.runs.settings import resolve
 
@@ -98,8 +123,9 @@ def planned_of(args: argparse.Namespace) -> tuple[list[Settings], str]:
 
 
 def asked_of(args: argparse.Namespace) -> tuple[list[Settings], Path | None]:
-    """The runs that the command line asks for, and where their report goes, if one is wanted. Plug-ins are loaded here,
-    if they may be."""
+    """Return the requested runs and the file of their report, if one is wanted.
+
+    Loads the plug-ins of a trusted run file. Raises UsageError for an untrusted one that needs trust."""
     from overtone.runs.settings import report_file, resolve
 
     flags, file = _given(args)
@@ -114,17 +140,17 @@ def asked_of(args: argparse.Namespace) -> tuple[list[Settings], Path | None]:
 
 
 def untrusted(file: RunFile, flags: Mapping[str, Any]) -> str:
-    """Why a run file may not do what it asks for, and the command that allows it; "" where it may."""
-    from overtone import trust
+    """Return why a run file may not do what it asks for and the command that allows it, or "" if it may."""
+    from overtone import trusted_files
     from overtone.paths import shown
 
     reasons = file.needs_trust(flags)
-    problem = trust.problem(file.path, file.sha256, file.code()) if reasons else ""
+    problem = trusted_files.problem(file.path, file.sha256, file.code()) if reasons else ""
     if not problem:
         return ""
     would = shown("; ".join(reasons))
     command = shown(f"overtone trust {shlex.quote(str(file.path))}")
-    return f"{problem}. It would: {would}. Read it, then run '{command}', or give --trust for this time only"
+    return f"{problem}. It would: {would}. Read it, then run '{command}', or add --trust to allow it this time only"
 
 
 def _given(args: argparse.Namespace) -> tuple[dict[str, Any], RunFile | None]:
@@ -132,7 +158,9 @@ def _given(args: argparse.Namespace) -> tuple[dict[str, Any], RunFile | None]:
     from overtone.runs.settings import read_run_file
 
     flags = {k: v for k, v in vars(args).items() if k not in ("what", "trust")}
-    is_name = args.what in registry.builtins("benchmarks")  # a file here cannot stand in for a benchmark
+    is_name = args.what in registry.listing(
+        "benchmarks"
+    )  # a file of this name in the working directory must not replace a benchmark
     if args.what.endswith(".toml") or (Path(args.what).is_file() and not is_name):
         return flags, read_run_file(Path(args.what))
     return flags | {"benchmark": args.what}, None
@@ -143,15 +171,12 @@ def _load_plugins(file: RunFile, note: str = "") -> None:
 
     if file.plugins and note:
         raise UsageError(note)
-    names = [plugin.stem for plugin in file.plugins]
     for plugin in file.plugins:
-        if names.count(plugin.stem) > 1:
-            raise UsageError(f"{file.path}: two plug-ins are called {plugin.stem!r}; rename one of them")
         registry.load_plugin(plugin)
 
 
 def _check(run: Settings, args: argparse.Namespace, metrics: bool = True) -> None:
-    """Raise UsageError for a name or option that does not exist, before anything is asked."""
+    """Raise UsageError for an unknown name or option, before the first request."""
     from overtone import registry
     from overtone.runs.store import check_place
     from overtone.scoring import check, check_reader
@@ -159,7 +184,7 @@ def _check(run: Settings, args: argparse.Namespace, metrics: bool = True) -> Non
     check_place(run.folder)
     registry.find("benchmarks", run.benchmark)
     registry.find("models", run.model.kind)
-    check(run.metrics if metrics else (), run.judges)
+    check(run.metrics if metrics else (), run.judges, run.benchmark)
     check_reader(run.reader)
     wanted = run.model.options.get("trust_remote_code", "no").lower() not in ("no", "0", "false", "off")
     if wanted and not args.trust:  # the worker asks for OVERTONE_TRUST_REMOTE_CODE as well

@@ -1,11 +1,11 @@
-"""The live display of a run: one moving line on a terminal, a plain line now and then in a log."""
+"""The live display of a run: one updated line on a terminal or in a notebook, a line every 10 s in a log."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from overtone.paths import OneLine, shown
 
@@ -19,7 +19,27 @@ if TYPE_CHECKING:
     from overtone.runs.store import Store
 
 REFRESH = 0.1  # seconds between two drawings on a terminal
+NOTEBOOK_EVERY = 0.5  # … in a notebook
 PLAIN_EVERY = 10.0  # seconds between two lines in a log
+
+
+def on_terminal() -> bool:
+    """Return whether a terminal reads the standard error stream."""
+    return sys.stderr.isatty()
+
+
+def in_notebook() -> bool:
+    """Return whether this process is a notebook's kernel. Imports nothing."""
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if module is not None else None
+    return shell is not None and hasattr(shell, "kernel")
+
+
+def _notebook_line() -> Any:
+    """Return a handle on one line of a notebook's output that can be rewritten."""
+    from IPython.display import display
+
+    return display({"text/plain": ""}, raw=True, display_id=True)  # type: ignore[no-untyped-call,unused-ignore]
 
 
 class Display:
@@ -28,8 +48,9 @@ class Display:
     def __init__(self, settings: Settings, *, verbose: bool, quiet: bool) -> None:
         self.settings = settings
         self.quiet = quiet
-        self.terminal = sys.stderr.isatty() and not quiet
+        self.terminal = on_terminal() and not quiet
         self._live: Live | None = None
+        self._cell: Any = None  # the line in a notebook's output that is rewritten
         self._began = self._drawn = time.monotonic()
         self._last: Progress | None = None
         self._handler: logging.Handler | None = None
@@ -48,10 +69,7 @@ class Display:
 
     def __exit__(self, *exc: object) -> None:
         if self._last is not None and not self.quiet:
-            if self._live is not None:
-                self._live.update(self._line(self._last), refresh=True)
-            else:
-                print(self._line(self._last), file=sys.stderr, flush=True)
+            self._draw(self._last)
         if self._live is not None:
             self._live.stop()
         if self._handler:
@@ -67,7 +85,7 @@ class Display:
                 file=sys.stderr,
                 flush=True,
             )
-            from overtone.runs.sounds import OWN_RATE
+            from overtone.runs.clips import OWN_RATE
 
             clips = store.meta().get("clips", OWN_RATE)
             if clips != OWN_RATE:
@@ -78,17 +96,26 @@ class Display:
 
             self._live = Live("", console=Console(stderr=True), auto_refresh=False, transient=False)
             self._live.start()
+        elif not self.quiet and in_notebook():
+            self._cell = _notebook_line()
 
     def update(self, progress: Progress) -> None:
         self._last = progress
         now = time.monotonic()
-        if self.quiet or now - self._drawn < (REFRESH if self._live else PLAIN_EVERY):
+        every = REFRESH if self._live else NOTEBOOK_EVERY if self._cell else PLAIN_EVERY
+        if self.quiet or now - self._drawn < every:
             return
         self._drawn = now
+        self._draw(progress)
+
+    def _draw(self, progress: Progress) -> None:
+        line = self._line(progress)
         if self._live is not None:
-            self._live.update(self._line(progress), refresh=True)
+            self._live.update(line, refresh=True)
+        elif self._cell is not None:
+            self._cell.update({"text/plain": line}, raw=True)
         else:
-            print(self._line(progress), file=sys.stderr, flush=True)
+            print(line, file=sys.stderr, flush=True)
 
     def _line(self, p: Progress) -> str:
         done = p.answered + p.failed

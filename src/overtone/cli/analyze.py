@@ -1,4 +1,4 @@
-"""Say what runs found: the funnel, sensitivity, levels, prompts, sources, upper bound, in sentences and tables."""
+"""Print findings about runs (funnel, sensitivity, levels, prompts and more) as sentences and tables."""
 
 from __future__ import annotations
 
@@ -8,34 +8,42 @@ from pathlib import Path
 from overtone.cli._findings import add_choices, read
 from overtone.errors import EXIT_OK
 
+EXAMPLES = ("overtone analyze runs/monday", "overtone analyze runs/monday runs/friday --finding funnel --by category")
+
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run's folder; several are told together")
+    from overtone import registry
+
+    names = ", ".join(registry.listing("findings"))
+    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="folder of a run; several are shown together")
     parser.add_argument(
-        "--finding", metavar="NAME", action="append", default=[],
-        help="funnel, sensitivity, text-only, levels, prompts, source, upper or leaderboard; repeatable (all)",
-    )  # fmt: skip
-    parser.add_argument("--format", choices=("table", "markdown", "json"), default="table", help="(table)")
-    parser.add_argument("--behind", metavar="KEY", help="name the cases under a number; --format json has the keys")
+        "--finding", metavar="NAME", action="append", default=[], help=f"finding: {names}; repeatable (default: all)"
+    )
+    parser.add_argument(
+        "--format", choices=("table", "markdown", "json"), default="table", help="output format (default: table)"
+    )
+    parser.add_argument("--behind", metavar="KEY", help="list the cases behind a number; --format json shows the keys")
     add_choices(parser)
 
 
 def main(args: argparse.Namespace) -> int:
-    from overtone.analysis.findings import check_names
-    from overtone.paths import shown
-    from overtone.report import analyzed
+    from overtone.findings.analysis import cases_behind
+    from overtone.findings.lookup import check_names
+    from overtone.paths import shown as printable
+    from overtone.report import findings_text
 
     names = check_names(args.finding)
-    readings, settings, told = read(args)
+    readings, settings, shown = read(args)
     if args.behind:
-        for case in analyzed.behind(readings, args.behind, settings, told):
-            print(shown(case))
+        behind = findings_text.cases_in_tables if args.behind.startswith("where=") else cases_behind
+        for case in behind(readings, args.behind, settings, shown):
+            print(printable(case))
         return EXIT_OK
-    found = analyzed.analyze(readings, names, settings, told)
+    analysis = findings_text.analyze(readings, names, settings, shown)
     if args.format == "json":
-        print(analyzed.to_json(found))
+        print(findings_text.to_json(analysis))
     elif args.format == "markdown":
-        print(analyzed.to_markdown(found, args.by), end="")
+        print(findings_text.to_markdown(analysis, args.by), end="")
     else:
-        analyzed.print_findings(found, args.by)
+        findings_text.print_findings(analysis, args.by)
     return EXIT_OK

@@ -1,4 +1,4 @@
-"""Compare runs two replies at a time: draw pairs, have judges and people vote, rank with intervals."""
+"""Rank runs by pairwise votes: draw pairs of replies, collect votes of judges and people, fit a ranking."""
 
 from __future__ import annotations
 
@@ -11,55 +11,83 @@ from overtone.cli._options import add_insecure_flag
 from overtone.errors import EXIT_FAILURES, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
-    from overtone.arena.field import Field
-    from overtone.arena.pairs import Pair
+    from overtone.arena.contestants import Field
+    from overtone.arena.pairing import Pair
     from overtone.arena.standings import Standings
-    from overtone.arena.table import Table, Vote
+    from overtone.arena.vote_store import Table, Vote
     from overtone.judges.panel import Outcome
     from overtone.judges.policy import Judge
     from overtone.judges.rubric import Rubric
 
-PAIRS = 200  # drawn where a judge or an export wants some and no number is given
+PAIRS = 200  # number of pairs for judges and exports if --pairs is not given
+EXAMPLES = (
+    "overtone arena runs/monday runs/friday --judge openai:gpt-4o --pairs 300",
+    "overtone arena runs/monday runs/friday --export pairs.csv",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN", nargs="*", type=Path, help="runs' folders; none to rank votes alone")
+    parser.add_argument(
+        "runs", metavar="RUN", nargs="*", type=Path, help="folder of a run, two or more; none to rank existing votes"
+    )
     parser.add_argument(
         "--judge", metavar="SPEC", action="append", default=[],
-        help="have a model vote, in both orders, e.g. openai:NAME; or recorded:FILE of its votes; repeatable",
+        help="model that votes, in both orders, e.g. openai:NAME; or recorded:FILE with its votes; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--votes", metavar="FILE", type=Path, action="append", default=[],
-        help="people's votes, CSV or JSON Lines: pair (or case, a, b), winner, rater; repeatable",
+        help="people's votes (.csv or .jsonl) with pair (or case, a, b), winner and rater; repeatable",
     )  # fmt: skip
-    parser.add_argument("--pairs", metavar="N", type=int, help=f"draw N pairs in all; the first stay ({PAIRS})")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of what is drawn (0)")
-    parser.add_argument("--rubric", metavar="NAME", default="pair", help="pair (words) or pair-voice (by ear) (pair)")
+    parser.add_argument(
+        "--pairs",
+        metavar="N",
+        type=int,
+        help=f"total number of pairs; a larger N keeps the earlier pairs (default: {PAIRS})",
+    )
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="random seed of the pairs (default: 0)")
+    parser.add_argument(
+        "--rubric", metavar="NAME", default="pair", help="rubric: pair (text) or pair-voice (audio) (default: pair)"
+    )
     add_source(parser)
-    parser.add_argument("--prior", metavar="X", type=float, default=0.0, help="imagined wins and losses of all (0)")
-    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("arena"), help="pairs, votes, results (arena)")
-    parser.add_argument("--export", metavar="FILE", type=Path, help="the pairs for people, blind: .csv or .jsonl")
-    parser.add_argument("--export-votes", metavar="FILE", type=Path, help="all votes: .csv or .jsonl")
-    parser.add_argument("--behind", metavar="KEY", help="list the cases under a number of standings.json")
+    parser.add_argument(
+        "--prior",
+        metavar="X",
+        type=float,
+        default=0.0,
+        help="virtual wins and losses added to each run, to keep ratings finite (default: 0)",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        default=Path("arena"),
+        help="folder for pairs, votes and results (default: arena)",
+    )
+    parser.add_argument(
+        "--export", metavar="FILE", type=Path, help="write the pairs for blind voting by people (.csv or .jsonl)"
+    )
+    parser.add_argument("--export-votes", metavar="FILE", type=Path, help="write all votes (.csv or .jsonl)")
+    parser.add_argument("--behind", metavar="KEY", help="list the cases behind a number; standings.json has the keys")
     add_insecure_flag(parser)
 
 
 def main(args: argparse.Namespace) -> int:
-    from overtone.arena import ballots, field, files, standings
+    from overtone.arena import ballots, contestants, pair_files, standings
     from overtone.arena.electorates import behind
-    from overtone.arena.table import Table
-    from overtone.judges import recorded, rubric
+    from overtone.arena.vote_store import Table
+    from overtone.judge_trust import recorded_judge
+    from overtone.judges import rubric
     from overtone.judges.policy import parse_judge
     from overtone.paths import shown
 
     _check(args)
     one = rubric.load(args.rubric)
-    field.check_suits(one)
-    files_of_judges = [path for text in args.judge if (path := recorded.path_of(text)) is not None]
-    judges = [parse_judge(text) for text in args.judge if recorded.path_of(text) is None]
+    contestants.check_suits(one)
+    files_of_judges = [path for text in args.judge if (path := recorded_judge.path_of(text)) is not None]
+    judges = [parse_judge(text) for text in args.judge if recorded_judge.path_of(text) is None]
     if not args.runs and (judges or args.pairs or args.export or args.source):
-        raise UsageError("without runs there is nothing to show or draw; name at least two runs")
-    here = field.read(args.runs, spoken=bool(one.hears), source=args.source) if args.runs else None
+        raise UsageError("judges, --pairs, --export and --source need runs; name at least two")
+    here = contestants.read(args.runs, spoken=bool(one.hears), source=args.source) if args.runs else None
     with Table(args.out) as table:
         for path, kind in [*((p, "person") for p in args.votes), *((p, "judge") for p in files_of_judges)]:
             known = {pair.id: pair for pair in table.pairs()}
@@ -71,10 +99,12 @@ def main(args: argparse.Namespace) -> int:
             return _behind(behind(votes, pairs, args.behind), args.behind)
         if args.export and here is not None:
             wanted = [pair for pair in pairs.values() if pair.drawn][: args.pairs or PAIRS]
-            count = files.blind(here, wanted, one, args.export, args.out / files.KEY)
-            print(f"{count} pairs → {shown(str(args.export))}; who is who → {shown(str(args.out / files.KEY))}")
+            count = pair_files.blind(here, wanted, one, args.export, args.out / pair_files.KEY)
+            print(
+                f"{count} pairs → {shown(str(args.export))}; key to the runs → {shown(str(args.out / pair_files.KEY))}"
+            )
         if args.export_votes:
-            print(f"{files.votes(votes, pairs, args.export_votes)} votes → {shown(str(args.export_votes))}")
+            print(f"{pair_files.votes(votes, pairs, args.export_votes)} votes → {shown(str(args.export_votes))}")
     result = standings.standings(
         votes, pairs, runs=here.players if here else (), prior=args.prior, seed=args.seed, notes=notes
     )
@@ -82,22 +112,22 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    from overtone.arena import files
+    from overtone.arena import pair_files
 
     if args.pairs is not None and args.pairs < 1:
         raise UsageError("--pairs must be at least 1")
     if not 0 <= args.prior < 1e6:
-        raise UsageError("--prior is a number from 0, e.g. 0.5")
+        raise UsageError("--prior must be a number of 0 or more, e.g. 0.5")
     if not args.runs and not args.votes and not args.judge and not args.out.is_dir():
         raise UsageError("name at least two runs, or votes to rank with --votes FILE")
     for path in filter(None, (args.export, args.export_votes)):
-        files.check(path)
+        pair_files.check(path)
 
 
 def _play(
     args: argparse.Namespace, here: Field | None, table: Table, judges: list[Judge], rubric: Rubric
 ) -> dict[str, Outcome]:
-    from overtone.arena.play import play
+    from overtone.arena.rounds import play
     from overtone.cli._judge import Counter
 
     count = args.pairs or (PAIRS if judges or args.export else 0)
@@ -117,8 +147,8 @@ def _play(
 
 
 def _current(here: Field | None, table: Table, rubric: Rubric) -> tuple[dict[str, Pair], list[Vote], list[str]]:
-    """The pairs and votes that count here, and what is left out of the table."""
-    from overtone.arena.play import current
+    """Return the pairs and votes that count for these runs, and notes on those left out."""
+    from overtone.arena.rounds import current
 
     pairs = {pair.id: pair for pair in (current(here, table) if here else table.pairs())}
     cast = table.votes()
@@ -126,21 +156,21 @@ def _current(here: Field | None, table: Table, rubric: Rubric) -> tuple[dict[str
     notes = list(here.notes) if here else []
     if len(votes) < len(cast):
         notes.append(
-            f"{len(cast) - len(votes)} votes of this arena do not count here: on other runs, on clips of another "
-            "source, on replies that have changed since, or by another rubric"
+            f"{len(cast) - len(votes)} votes of this arena are left out: they concern other runs, clips of another "
+            "source or replies that have changed since, or use another rubric"
         )
     return pairs, votes, notes
 
 
 def _behind(cases: list[str], key: str) -> int:
     if not cases:
-        raise UsageError(f"no vote stands under {key!r}; keys are in standings.json, e.g. people/run/NAME")
+        raise UsageError(f"no votes for the key {key!r}; standings.json lists the keys, e.g. people/run/NAME")
     print("\n".join(cases))
     return EXIT_OK
 
 
 def _trust(judges: list[Judge], rubric: Rubric) -> list[str]:
-    from overtone.arena.play import trust
+    from overtone.arena.rounds import trust
 
     return trust(judges, rubric)
 
@@ -151,7 +181,7 @@ def _show(args: argparse.Namespace, result: Standings, outcomes: dict[str, Outco
     from overtone.cli._judge import add_up, finish
     from overtone.judges.panel import Outcome
     from overtone.paths import write_whole
-    from overtone.report.arena import print_standings
+    from overtone.report.arena_tables import print_standings
 
     result = msgspec.structs.replace(result, notes=(*result.notes, *notes))
     written = args.out / "standings.json"

@@ -1,4 +1,4 @@
-"""Show one case of a run: transcript, voice answers, reasoning answers and replies side by side."""
+"""Show one case of a run: its transcript, voice answers, reasoning answers and replies."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from pathlib import Path
 
 from overtone.errors import EXIT_OK
 
+EXAMPLES = ("overtone case runs/monday", "overtone case runs/monday synthesis/id_854/target --full")
+
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder")
+    parser.add_argument("run", metavar="RUN", type=Path, help="folder of a run")
     parser.add_argument(
         "case",
         metavar="CASE",
         nargs="?",
-        help="e.g. synthesis/id_854/target, or an item's id; without it, all are listed",
+        help="case, e.g. synthesis/id_854/target, or the id of an item; omit it to list all cases",
     )
-    parser.add_argument("--full", action="store_true", help="show long replies in full (default: their beginning)")
+    parser.add_argument("--full", action="store_true", help="show long replies in full (default: only their beginning)")
 
 
 def main(args: argparse.Namespace) -> int:
-    from overtone.analysis.cases import case
     from overtone.paths import shown
+    from overtone.results.cases import case
     from overtone.runs.store import Store
 
     with Store.read(args.run) as store:

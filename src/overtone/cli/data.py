@@ -1,4 +1,4 @@
-"""Check a folder of sounds before a run, or fetch a benchmark's official release."""
+"""Check a folder of clips before a run, or download the official release of a benchmark."""
 
 from __future__ import annotations
 
@@ -16,31 +16,40 @@ if TYPE_CHECKING:
     from overtone.audio import Finding
 
 _SHOWN = 20  # details per kind of finding; --json gives all
+EXAMPLES = (
+    "overtone data check clips",
+    "overtone data check clips --rebuild --part 20",
+    "overtone data fetch echomind --out data/echomind",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The two sub-commands and their flags."""
+    """Add the two subcommands and their flags."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="list broken, silent, missing, changed, doubled or unlabelled clips")
-    check.add_argument("folder", metavar="DIR", type=Path, help="any folder of sounds, or a benchmark's data folder")
+    check = actions.add_parser("check", help="list broken, silent, missing, changed, duplicate or unlabelled clips")
+    check.add_argument(
+        "folder", metavar="DIR", type=Path, help="folder of audio files, or the data folder of a benchmark"
+    )
     check.add_argument("--json", action="store_true", help="print every finding as JSON")
     check.add_argument(
         "--rebuild", metavar="DIR2", nargs="?", const="", type=str,
-        help="compare a built set with its rebuild in DIR2, or build it again now, by what can be measured",
+        help="compare the measurements of a built set with its rebuild in DIR2 (default: rebuild it now)",
     )  # fmt: skip
-    check.add_argument("--part", metavar="N", type=int, help="of --rebuild: only N scripts, evenly spread")
-    check.add_argument("--scripts", metavar="FILE", help="of --rebuild: the scripts, where they are your own")
-    fetch = actions.add_parser("fetch", help="download a benchmark's official release, resumable and verified")
-    fetch.add_argument("benchmark", metavar="BENCHMARK", help="which release, e.g. echomind")
-    fetch.add_argument("--out", metavar="DIR", type=Path, help="where to put it (default: data/BENCHMARK)")
+    check.add_argument("--part", metavar="N", type=int, help="rebuild only N scripts, evenly spread")
+    check.add_argument(
+        "--scripts", metavar="FILE", help="your own scripts, if the set was built from them; used by --rebuild"
+    )
+    fetch = actions.add_parser("fetch", help="download the official release of a benchmark; resumes and verifies")
+    fetch.add_argument("benchmark", metavar="BENCHMARK", help="name of the benchmark, e.g. echomind")
+    fetch.add_argument("--out", metavar="DIR", type=Path, help="output folder (default: data/BENCHMARK)")
     fetch.add_argument("--revision", metavar="REV", default="", help="branch, tag or commit (default: the newest)")
-    fetch.add_argument("--accept", action="store_true", help="accept the licence, which is shown first")
+    fetch.add_argument("--accept", action="store_true", help="accept the licence, which is printed first")
     for action in (check, fetch):
         add_insecure_flag(action)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the chosen sub-command."""
+    """Run the chosen subcommand."""
     if args.action == "fetch":
         return _fetch(args)
     if args.rebuild is not None:
@@ -63,23 +72,22 @@ def _check(folder: Path, as_json: bool) -> int:
 
 
 def _language_findings(folder: Path) -> list[Finding]:
-    """Warn where the texts of a benchmark do not seem to be in the language that they are scored in."""
+    """Return warnings if texts of a benchmark do not seem to be in the language that they are scored in."""
     from overtone import registry
     from overtone.audio import Finding
-    from overtone.benchmarks import layouts
+    from overtone.benchmarks import Selection, layouts
     from overtone.errors import DataError
     from overtone.languages import LanguageCheck
     from overtone.runs.session import texts_of
-    from overtone.schema import STYLES
 
     if not (name := layouts.benchmark_of(folder)):
         return []
     check = LanguageCheck()
     try:
         benchmark = registry.find("benchmarks", name).load(folder)
-        for item in benchmark.items(frozenset({1, 2, 3}), frozenset(STYLES), "all"):
+        for item in benchmark.items(Selection()):
             check.add(item.id, item.language, texts_of(item))
-    except DataError:  # a run reports what it cannot load; here the sounds are the subject
+    except DataError:  # `overtone run` reports it; this command checks the audio
         return []
     return [Finding("warning", "language", ".", line) for line in check.warnings()]
 
@@ -89,7 +97,7 @@ def _rebuild(args: argparse.Namespace) -> int:
     import tempfile
 
     from overtone.build.rebuild import TOLERANCES, compare, rebuild_and_compare
-    from overtone.cli.build import progress
+    from overtone.cli.build._options import progress
     from overtone.paths import shown
 
     jobs = os.cpu_count() or 1
@@ -111,15 +119,15 @@ def _rebuild(args: argparse.Namespace) -> int:
 
 
 def _escaped(found: re.Match[str]) -> str:
-    """A character that could write to a terminal, as JSON writes it in ASCII."""
+    """Return an unprintable character as a JSON escape, so that it cannot control a terminal."""
     units = found[0].encode("utf-16-be").hex(" ", 2).split()
     return found[0] if found[0].isprintable() else "".join(f"\\u{unit}" for unit in units)
 
 
 def _print_findings(folder: Path, found: list[Finding]) -> None:
-    """Counts, then details: a table with colours on a terminal, plain lines elsewhere.
+    """Print the counts, then the details: a coloured table on a terminal, plain lines elsewhere.
 
-    Names come from files, so they are made printable and are never read as markup.
+    Names come from files, so they are made printable and never interpreted as markup.
     """
     from overtone.paths import shown
 
@@ -138,7 +146,7 @@ def _print_findings(folder: Path, found: list[Finding]) -> None:
 
 
 def _counted(kinds: dict[tuple[str, str], list[Finding]]) -> Callable[[str, str], None]:
-    """Print how many of each kind there are; returns what prints a further line in the same manner."""
+    """Print the number of findings of each kind. Return a function that prints a further line in the same style."""
     if not sys.stdout.isatty():
         for (severity, code), members in kinds.items():
             print(f"{severity:<8} {code:<18} {len(members):>6}")
@@ -159,8 +167,6 @@ _COLOURS = {"error": "red", "warning": "yellow", "info": "dim"}
 
 
 def _fetch(args: argparse.Namespace) -> int:
-    import asyncio
-
     from overtone.benchmarks.fetch import fetch, release_of, terms_of
     from overtone.paths import shown
 
@@ -175,20 +181,20 @@ def _fetch(args: argparse.Namespace) -> int:
             last = percent
             print(f"{percent:3d} %  {done / 1e6:.1f} of {total / 1e6:.1f} MB", file=sys.stderr, flush=True)
 
-    result = asyncio.run(fetch(args.benchmark, out, revision=args.revision, progress=progress))
+    result = fetch(args.benchmark, out, revision=args.revision, progress=progress)
     print(f"{result.files} files in {shown(str(out))}, {result.new_files} of them new.")
     print(f"Next: overtone data check {shown(str(out))}")
     return EXIT_OK
 
 
 def _agreed(terms: str, accepted: bool) -> None:
-    """Show the terms; UsageError where nobody agrees to them."""
+    """Print the terms and ask for agreement. Raises UsageError if they are not accepted."""
     from overtone.errors import UsageError
 
     print(f"Licence\n{terms}", flush=True)
     if accepted:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError(f"nothing is downloaded before its licence is accepted: add --accept ({terms})")
+        raise UsageError(f"the licence must be accepted before the download; add --accept ({terms})")
     if input("Do you accept it? Type yes: ").strip().casefold() not in ("yes", "y"):
         raise UsageError("the licence was not accepted; nothing was downloaded")

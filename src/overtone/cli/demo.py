@@ -1,4 +1,4 @@
-"""Build parts of the open sets, run the embedded models over them, and write one report: everything offline."""
+"""Build parts of the open sets, run the embedded models on them, and write one report, all offline."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 from overtone.errors import EXIT_OK
 
-# The embedded language model answers some 1.5 questions a second on two cores: to stay within minutes, the demo builds
-# one script per cue, without the gates, and asks everything about its target clip only. What the findings compare is
-# asked as well: the alternative clip's voice and a reply to it, the words alone, another prompt, and a wrong cue told.
-# Without these flags the commands do all.
+# The embedded language model answers about 1.5 questions per second on two cores. To finish within minutes, the demo
+# builds one script per cue, without the gates, and asks all questions about the target clip only. It adds what the
+# findings compare: the voice of the alternative clip and a reply to it, the words alone, other prompts, a false cue.
+# Without these flags the commands cover everything.
 FLAGS = ("--parts", "core")
 DEAF, ACOUSTIC = "cascade?max_tokens=32", "cascade?hear=acoustic&max_tokens=32"
 ALL = (*FLAGS, "--styles", "target", "--prompt", "enhance")
@@ -20,8 +20,8 @@ MOVED = (*FLAGS, "--levels", "1,3", "--styles", "target,alternative", "--prompt"
 WORDS = (*FLAGS, "--levels", "1", "--styles", "target", "--input", "transcript")
 SETS = (  # built, where to, flags
     ("open", "clips", ("--per-cue", "1", "--no-gates")),
-    ("aeq", "aeq-clips", ("--per-cue", "1", "--no-gates")),
-    ("echat-eval", "echat-clips", ("--per-cue", "1", "--no-gates")),
+    ("aeq", "aeq-clips", ("--per-setting", "1", "--no-gates")),
+    ("echat-eval", "echat-clips", ("--per-category", "1", "--no-gates")),
 )
 RUNS: tuple[
     tuple[str, str, str, str, str, tuple[str, ...]], ...
@@ -35,10 +35,11 @@ RUNS: tuple[
     ("aeq", "aeq", "aeq-clips", "aeq", ACOUSTIC, ("--input", "audio,context")),
     ("echat-eval", "echat-eval", "echat-clips", "echat-eval", ACOUSTIC, ()),
 )
+EXAMPLES = ("overtone demo --out demo",)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("demo"), help="where to (demo)")
+    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("demo"), help="output folder (default: demo)")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -65,7 +66,7 @@ def main(args: argparse.Namespace) -> int:
     folders = dict.fromkeys(str(out / folder) for *_, folder, _, _ in RUNS)
     code = phase("report", "report", *folders, "-o", str(report))
     print(f"\n{'phase':<16} seconds")
-    for name, seconds in [*took, ("in all", sum(s for _, s in took))]:
+    for name, seconds in [*took, ("total", sum(s for _, s in took))]:
         print(f"{name:<16} {seconds:7.1f}")
     print(f"\nopen {report}")
     return code

@@ -1,4 +1,4 @@
-"""Write a run's replies and scores as a table, its predictions as the benchmark wants them, or preference pairs."""
+"""Export replies and scores as a table, the descriptions of scores, predictions for the benchmark, or preferences."""
 
 from __future__ import annotations
 
@@ -11,60 +11,71 @@ from overtone.errors import EXIT_OK, UsageError
 if TYPE_CHECKING:
     from overtone.arena.preferences import Found
 
-FORMATS = ("jsonl", "csv", "parquet", "predictions", "preferences")
+FORMATS = ("jsonl", "csv", "parquet", "scores", "predictions", "preferences")
 ENDINGS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
+EXAMPLES = (
+    "overtone export runs/monday -o replies.csv",
+    "overtone export runs/monday runs/friday --format preferences --arena arena -o pairs.jsonl",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="a run's folder; of preferences also several")
-    parser.add_argument("--format", choices=FORMATS, help="(default: by the ending of FILE, else jsonl)")
+    parser.add_argument(
+        "runs", metavar="RUN", type=Path, nargs="+", help="folder of a run; several only for preferences"
+    )
+    parser.add_argument("--format", choices=FORMATS, help="output format (default: by the ending of FILE, else jsonl)")
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="file to write (default: RUN/replies.FORMAT)")
-    parser.add_argument("--condition", metavar="NAME", help="only replies under this condition, e.g. enhance/audio")
+    parser.add_argument("--condition", metavar="NAME", help="condition to export, e.g. enhance/audio (default: all)")
     _add_pair_flags(parser)
 
 
 def _add_pair_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of preferences, and remember them: any other format refuses them."""
-    pairs = parser.add_argument_group("of preferences")
+    """Add the flags of --format preferences, and store their names and defaults: other formats reject them."""
+    pairs = parser.add_argument_group("only for --format preferences")
     flag = pairs.add_argument
     flags = [
-        flag("--arena", metavar="DIR", type=Path, help="votes of people and judges, from `overtone arena`"),
-        flag("--votes", metavar="FILE", type=Path, action="append", default=[], help="people's votes; several"),
+        flag("--arena", metavar="DIR", type=Path, help="folder of an `overtone arena` with votes of people and judges"),
+        flag("--votes", metavar="FILE", type=Path, action="append", default=[],
+             help="file of people's votes; repeatable"),
         flag("--by", metavar="METRIC", action="append", default=[],
-             help="a score that prefers, e.g. cctxfit@gpt-4o or semsim; each is a voter"),
+             help="score that votes for the better reply, e.g. cctxfit@gpt-4o or semsim; repeatable"),
         flag("--margin", metavar="[METRIC=]X", action="append", default=[],
-             help="least difference of a score, in its units (a judge's: 1)"),
-        flag("--rubric", metavar="NAME", default="pair", help="of the judges' votes: pair or pair-voice"),
-        flag("--only", choices=("people", "judges", "scores"), help="count these voters alone"),
-        flag("--voters", metavar="N", type=int, default=2, help="at least so many on a pair (2)"),
+             help="minimum difference for a score to vote, in its units (default for judges: 1)"),
+        flag("--rubric", metavar="NAME", default="pair",
+             help="rubric of the judges' votes: pair or pair-voice (default: pair)"),
+        flag("--only", choices=("people", "judges", "scores"), help="count only these voters (default: all)"),
+        flag("--voters", metavar="N", type=int, default=2, help="minimum number of voters per pair (default: 2)"),
         flag("--agreement", metavar="SHARE", type=float, default=2 / 3,
-             help="of the voters that prefer the same reply, ties counted against it (0.67)"),
-        flag("--per-item", metavar="N", type=int, default=1, help="pairs of one item at most (1)"),
-        flag("--hold-out", metavar="SHARE", type=float, default=0.0, help="of the scripts, in another file (0)"),
+             help="minimum share of voters who prefer the same reply; ties count against it (default: 0.67)"),
+        flag("--per-item", metavar="N", type=int, default=1, help="maximum number of pairs per item (default: 1)"),
+        flag("--hold-out", metavar="SHARE", type=float, default=0.0,
+             help="share of the scripts to hold out, in a separate file (default: 0)"),
         flag("--source", metavar="NAME", default="all",
-             help="replies to clips of this source: synthesis, human, … (default: all)"),
-        flag("--pack", metavar="DIR", type=Path, help="the pairs with their clips as well, as training reads them"),
-        flag("--licence", metavar="ID", default="unknown", help="of clips and replies together, e.g. CC-BY-4.0"),
-        flag("--seed", metavar="N", type=int, default=0, help="of what is held out (0)"),
+             help="source of the clips: synthesis, human, … (default: all)"),
+        flag("--pack", metavar="DIR", type=Path,
+             help="also write the pairs with their clips to this folder, for training"),
+        flag("--licence", metavar="ID", default="unknown",
+             help="licence that covers clips and replies, e.g. CC-BY-4.0 (default: unknown)"),
+        flag("--seed", metavar="N", type=int, default=0, help="random seed of the held-out scripts (default: 0)"),
     ]  # fmt: skip
     parser.set_defaults(pair_flags=[(action.option_strings[0], action.dest, action.default) for action in flags])
 
 
 def _format(args: argparse.Namespace) -> str:
-    """The format that is asked for. Raises UsageError where the file's ending is that of another one."""
+    """Return the requested format. Raises UsageError if the file's ending belongs to another one."""
     by_ending = ENDINGS.get(args.out.suffix.lower()) if args.out else None
     form: str = args.format or by_ending or "jsonl"
     if args.out and not args.format and not by_ending:
         raise UsageError(f"{args.out}: name a file that ends in {', '.join(ENDINGS)}, or give --format")
     if by_ending and form in ENDINGS.values() and by_ending != form:
-        raise UsageError(f"{args.out}: the ending is that of {by_ending}, but --format is {form}; change one of them")
+        raise UsageError(f"{args.out}: the file name ends like {by_ending}, but --format is {form}; change one of them")
     return form
 
 
 def main(args: argparse.Namespace) -> int:
     from overtone.errors import StoreError
     from overtone.paths import shown
-    from overtone.runs.export import export, export_predictions
+    from overtone.runs.export_rows import export, export_predictions, export_scores
     from overtone.runs.store import Store
 
     form = _format(args)
@@ -73,22 +84,25 @@ def main(args: argparse.Namespace) -> int:
     if given := [flag for flag, name, default in args.pair_flags if getattr(args, name) != default]:
         raise UsageError(f"{', '.join(given)}: only for --format preferences, not for {form}")
     if len(args.runs) > 1:
-        raise UsageError(f"--format {form} is of one run; several are for --format preferences")
+        raise UsageError(f"--format {form} takes one run; only --format preferences takes several")
     run: Path = args.runs[0]
-    suffix = "predictions.json" if form == "predictions" else f"replies.{form}"
-    out = args.out or run / suffix
+    if form == "scores" and args.condition:
+        raise UsageError("--condition: what scores are does not depend on it; leave it out with --format scores")
+    out = args.out or run / (f"{form}.json" if form in ("predictions", "scores") else f"replies.{form}")
     with Store.read(run) as store:
         try:
             if form == "predictions":
                 count = export_predictions(store, out, args.condition)
+            elif form == "scores":
+                count = export_scores(store, out)
             else:
                 count = export(store, form, out, args.condition)
         except OSError as error:
             raise StoreError(f"cannot write {out}: {error.strerror}") from None
         read = "readers" in store.meta()
     if read:
-        from overtone.analysis.readers import reader_shares, sentences
-        from overtone.analysis.reading import open_run
+        from overtone.results.load import open_run
+        from overtone.results.reader_share import reader_shares, sentences
 
         for sentence in sentences(reader_shares(open_run(run, light=True))):
             print(shown(sentence))
@@ -137,8 +151,9 @@ def _preferences(args: argparse.Namespace) -> int:
 
 
 def _write_manifest(args: argparse.Namespace, found: Found, written: list[Path], out: Path) -> Path:
-    """What the release of a model that learns from these pairs asks for: their SHA-256, and what may be done with them.
-    Nothing in a run says the latter of its clips and of the model that replied, so it is the user's to say."""
+    """Write the manifest that a release of a model trained on these pairs needs: their SHA-256 and their licence.
+
+    A run does not record the licence of its clips and replies, so the user names it."""
     from overtone.build.manifest import write_json
     from overtone.paths import sha256
     from overtone.version import __version__

@@ -1,4 +1,4 @@
-"""Measure how far a judge can be trusted: against people's labels, and on recordings whose answer is known."""
+"""Measure how far a judge can be trusted: against human labels, and on recordings with known answers."""
 
 from __future__ import annotations
 
@@ -10,52 +10,80 @@ from overtone.cli._options import add_insecure_flag
 from overtone.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
+    from overtone.judge_trust.labels import Labels
+    from overtone.judges.judge_input import Subject
     from overtone.judges.panel import Judgement, Outcome
     from overtone.judges.policy import Judge
     from overtone.judges.rubric import Rubric
-    from overtone.judges.subject import Subject
-    from overtone.labels import Labels
+
+EXAMPLES = (
+    "overtone judge validate openai:gpt-4o --labels labels.csv",
+    "overtone judge questions openai:gpt-4o --labels labels.csv --limit 200",
+    "overtone judge hear openai:gpt-4o-audio-preview --data ravdess --compare",
+    "overtone judge reader openai:gpt-4o-mini",
+    "overtone judge list",
+    "overtone judge show pair",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The sub-commands and their flags."""
+    """Add the subcommands and their flags."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    validate = actions.add_parser("validate", help="agreement with people's labels, and what a judge gets wrong")
-    questions = actions.add_parser("questions", help="three steps or five? sound or a description of it?")
-    validate.add_argument(
-        "judges", metavar="JUDGE", nargs="+", help="a judge's SPEC or recorded:FILE; of several, how far they agree"
+    validate = actions.add_parser("validate", help="measure agreement with human labels, and audit a judge's errors")
+    questions = actions.add_parser(
+        "questions", help="test whether three or five steps, and audio or a description, agree better with people"
     )
-    questions.add_argument("judge", metavar="JUDGE", help="a judge's SPEC")
+    validate.add_argument(
+        "judges",
+        metavar="JUDGE",
+        nargs="+",
+        help="SPEC of a judge, or recorded:FILE; several are also compared with each other",
+    )
+    questions.add_argument("judge", metavar="JUDGE", help="SPEC of a judge")
     for action in (validate, questions):
-        action.add_argument("--labels", metavar="FILE", type=Path, required=True, help="CSV, JSON Lines or JSON")
-        action.add_argument("--rubric", metavar="NAME", help="a rubric's name or .toml file")
+        action.add_argument(
+            "--labels", metavar="FILE", type=Path, required=True, help="human labels (.csv, .jsonl or .json)"
+        )
+        action.add_argument(
+            "--rubric", metavar="NAME", help="name of a rubric, or its .toml file (default: by the labels)"
+        )
         action.add_argument(
             "--dimension", metavar="OURS=THEIRS", action="append", default=[],
-            help="a dimension of the rubric and what the label file calls it; repeatable",
+            help="dimension of the rubric and its name in the label file; repeatable",
         )  # fmt: skip
-    hear = actions.add_parser("hear", help="known answers: which recording is angry, which is stronger")
-    hear.add_argument("judges", metavar="JUDGE", nargs="+", help="one judge, or two to be compared")
-    hear.add_argument("--data", metavar="DIR", type=Path, required=True, help="a folder in RAVDESS's layout")
-    hear.add_argument("--compare", action="store_true", help="the same judge by ear and by a measured description")
-    reader = actions.add_parser("reader", help="a reader of multiple-choice replies, on replies of known meaning")
-    reader.add_argument("reader", metavar="SPEC", help="a reader's SPEC, as --reader takes it")
-    reader.add_argument("--out", metavar="DIR", type=Path, help="verdicts (judges/LABEL)")
+    hear = actions.add_parser(
+        "hear", help="test a judge on recordings with known answers: which one is angry, which one is stronger"
+    )
+    hear.add_argument("judges", metavar="JUDGE", nargs="+", help="SPEC of a judge; two are compared")
+    hear.add_argument("--data", metavar="DIR", type=Path, required=True, help="folder in the layout of RAVDESS")
+    hear.add_argument(
+        "--compare",
+        action="store_true",
+        help="compare the judge on audio with the same judge on a measured description",
+    )
+    reader = actions.add_parser("reader", help="test a reader of multiple-choice replies on replies with known answers")
+    reader.add_argument("reader", metavar="SPEC", help="SPEC of a reader, as for --reader")
+    reader.add_argument("--out", metavar="DIR", type=Path, help="folder for verdicts (default: judges/LABEL)")
     add_insecure_flag(reader)
     for action in (validate, questions, hear):
-        action.add_argument("--repeats", metavar="N", type=int, help="ask everything N times")
         action.add_argument(
-            "--limit", metavar="N", type=int, help="about N units, drawn by group; N pairs of each part"
+            "--repeats", metavar="N", type=int, help="number of repeats per question (default: as in the SPEC)"
         )
-        action.add_argument("--out", metavar="DIR", type=Path, help="verdicts and results (judges/LABEL)")
-        action.add_argument("--seed", metavar="N", type=int, default=0, help="of what is drawn (0)")
+        action.add_argument(
+            "--limit", metavar="N", type=int, help="judge about N units, sampled by group; with hear: N pairs per part"
+        )
+        action.add_argument(
+            "--out", metavar="DIR", type=Path, help="folder for verdicts and results (default: judges/LABEL)"
+        )
+        action.add_argument("--seed", metavar="N", type=int, default=0, help="random seed of the sample (default: 0)")
         add_insecure_flag(action)
-    actions.add_parser("list", help="the rubrics, and which judges are validated for them")
-    show = actions.add_parser("show", help="what a judge is told by a rubric")
-    show.add_argument("rubric", metavar="RUBRIC", help="a rubric's name or .toml file")
+    actions.add_parser("list", help="list the rubrics and the judges validated for them")
+    show = actions.add_parser("show", help="print the messages that a judge receives with a rubric")
+    show.add_argument("rubric", metavar="RUBRIC", help="name of a rubric, or its .toml file")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the chosen sub-command."""
+    """Run the chosen subcommand."""
     if args.action in ("validate", "questions", "hear"):
         for name in ("limit", "repeats"):
             if getattr(args, name) is not None and getattr(args, name) < 1:
@@ -70,14 +98,14 @@ def _validate(args: argparse.Namespace) -> int:
     import msgspec
 
     from overtone.cli._judge import print_consistency
-    from overtone.judges.consistency import LINE, consistency
+    from overtone.judge_trust.judge_consistency import LINE, consistency
     from overtone.paths import write_whole
 
     measured = {}
     for text in args.judges:
         one = _validate_one(args, text, several=True)
         if one.name in measured:
-            raise UsageError(f"two judges are called {one.name!r}; give one of them label=NAME in its SPEC")
+            raise UsageError(f"two judges have the label {one.name!r}; add label=NAME to one SPEC")
         measured[one.name] = one
     found = {name: one.judgements for name, one in measured.items()}
     rubric, labels, dimensions = one.rubric, one.labels, one.dimensions
@@ -91,7 +119,7 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 class _Measured(NamedTuple):
-    """One judge that was measured: how it went, and what it said by which rubric on which labels."""
+    """A measured judge: its exit code, its judgements, and the rubric and labels behind them."""
 
     code: int
     name: str
@@ -102,39 +130,40 @@ class _Measured(NamedTuple):
 
 
 def _validate_one(args: argparse.Namespace, text: str, *, several: bool = False) -> _Measured:
-    """Measure one judge against people; of several, each has a folder of its own."""
+    """Measure one judge against people. If there are several, each gets its own folder."""
     import msgspec
 
     from overtone.cli._judge import finish, print_validation, remember
-    from overtone.judges import labelled, page, record, recorded
+    from overtone.judge_trust import labelled_subjects, recorded_judge, validation_page
+    from overtone.judge_trust.validation import validate
+    from overtone.judges import trust_record
     from overtone.judges.panel import Outcome
-    from overtone.judges.validate import validate
     from overtone.paths import write_whole
 
     outcome = Outcome()
     base = args.out if several else None
-    file = recorded.path_of(text)
+    file = recorded_judge.path_of(text)
     if file is not None:
         labels, verdicts, rubric = _recorded(args, file)
-        dimensions = labelled.matched(rubric, labels, _named(args))
-        units = labelled.chosen(labels, list(dimensions.values()), args.limit, args.seed)
-        judgements = recorded.judgements(verdicts, labels, rubric, units)
+        dimensions = labelled_subjects.matched(rubric, labels, _named(args))
+        units = labelled_subjects.chosen(labels, list(dimensions.values()), args.limit, args.seed)
+        judgements = recorded_judge.judgements(verdicts, labels, rubric, units)
         name, identity = f"recorded:{file.name}", f"recorded:{file.stem}"
         out = base / file.stem if base else args.out or Path("judges") / file.stem
     else:
         judge = _judge(text, args.repeats)
         labels, rubric = _labels(args, judge)
-        dimensions = labelled.matched(rubric, labels, _named(args))
-        units = labelled.chosen(labels, list(dimensions.values()), args.limit, args.seed)
-        subjects = labelled.subjects(rubric, labels, units, judge.policy.hears)
+        dimensions = labelled_subjects.matched(rubric, labels, _named(args))
+        units = labelled_subjects.chosen(labels, list(dimensions.values()), args.limit, args.seed)
+        subjects = labelled_subjects.subjects(rubric, labels, units, judge.policy.hears)
         out = base / judge.label if base else args.out or Path("judges") / judge.label
         judgements, outcome = _ask(judge, rubric, subjects, out)
-        name, identity = judge.label, record.identity(judge, rubric)
+        name, identity = judge.label, trust_record.identity(judge, rubric)
     found = validate(judgements, rubric, labels, dimensions, judge=name, identity=identity, seed=args.seed)
     found.asked = {key: value for key, value in msgspec.to_builtins(outcome).items() if value}
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / "validation.json", msgspec.json.format(msgspec.json.encode(found)))
-    page.write(found, out / "validation.html")
+    validation_page.write(found, out / "validation.html")
     print_validation(found)
     if file is None:
         remember(found, rubric, identity)
@@ -143,8 +172,8 @@ def _validate_one(args: argparse.Namespace, text: str, *, several: bool = False)
 
 
 def _recorded(args: argparse.Namespace, file: Path) -> tuple[Labels, Labels, Rubric]:
-    from overtone import labels as people
-    from overtone.judges import recorded
+    from overtone.judge_trust import labels as people
+    from overtone.judge_trust import recorded_judge
     from overtone.judges import rubric as rubrics
 
     labels = people.read(args.labels)
@@ -155,14 +184,14 @@ def _recorded(args: argparse.Namespace, file: Path) -> tuple[Labels, Labels, Rub
     if not shared:
         raise UsageError(
             f"{file.name} judges {', '.join(verdicts.dimensions)} and {args.labels.name} labels "
-            f"{', '.join(labels.dimensions)}: no dimension is in both"
+            f"{', '.join(labels.dimensions)}: they share no dimension; name one with --rubric and --dimension"
         )
-    return labels, verdicts, recorded.rubric_of(labels, verdicts, shared)
+    return labels, verdicts, recorded_judge.rubric_of(labels, verdicts, shared)
 
 
 def _labels(args: argparse.Namespace, judge: Judge) -> tuple[Labels, Rubric]:
-    """The labels, and the rubric that was named, is made for their layout, or is the judge's only one."""
-    from overtone import labels as people
+    """Return the labels and their rubric: the named one, the one of their layout, or the judge's only one."""
+    from overtone.judge_trust import labels as people
     from overtone.judges import rubric as rubrics
     from overtone.judges.policy import STANDARD
 
@@ -173,11 +202,11 @@ def _labels(args: argparse.Namespace, judge: Judge) -> tuple[Labels, Rubric]:
     labels = people.read(args.labels)
     own = judge.rubrics if judge.rubrics != STANDARD else ()
     names = [labels.rubric] if labels.rubric else list(own)
-    if not names:  # the standard rubrics, as far as people labelled what they ask
+    if not names:  # the standard rubrics with a labelled dimension
         known = {name: rubrics.load(name) for name in STANDARD}
         names = [n for n, r in known.items() if any(d.key in labels.dimensions for d in r.dimensions)]
     if len(names) != 1:
-        raise UsageError(f"say which rubric the labels are for: --rubric {' or '.join(names) or 'NAME'}")
+        raise UsageError(f"cannot tell which rubric the labels belong to; add --rubric {' or '.join(names) or 'NAME'}")
     rubric = rubrics.load(names[0])
     return people.read(args.labels, [*_named(args).values(), *(d.key for d in rubric.dimensions)]), rubric
 
@@ -208,7 +237,7 @@ def _judge(text: str, repeats: int | None, hears: str | None = None) -> Judge:
 
 
 def _ask(judge: Judge, rubric: Rubric, subjects: list[Subject], out: Path) -> tuple[list[Judgement], Outcome]:
-    """Every verdict, asked once and kept in OUT/verdicts.db."""
+    """Return every verdict. Verdicts are cached in OUT/verdicts.db, so each is asked for once."""
     import asyncio
 
     from overtone.cli._judge import Counter
@@ -229,8 +258,9 @@ def _hear(args: argparse.Namespace) -> int:
     import msgspec
 
     from overtone.cli._judge import add_up, finish, print_heard
-    from overtone.judges import known, record
+    from overtone.judge_trust import hearing_test
     from overtone.judges import rubric as rubrics
+    from overtone.judges import trust_record
     from overtone.judges.panel import Outcome
     from overtone.paths import write_whole
 
@@ -241,12 +271,12 @@ def _hear(args: argparse.Namespace) -> int:
     else:
         judges = [_judge(text, args.repeats) for text in args.judges]
     if any(judge.policy.hears == "nothing" for judge in judges):
-        raise UsageError("hears=nothing: a judge that is given no sound cannot be tested on it")
-    found = known.clips(args.data)
-    parts = {part: rubrics.load(name) for part, name in known.PARTS.items()}
+        raise UsageError("a judge with hears=nothing gets no audio and cannot take this test; remove hears=nothing")
+    found = hearing_test.clips(args.data)
+    parts = {part: rubrics.load(name) for part, name in hearing_test.PARTS.items()}
     out = args.out or Path("judges") / judges[0].label
     total = Outcome()
-    tests: list[known.Test] = []
+    tests: list[hearing_test.Test] = []
     taken = []
     for judge in judges:
 
@@ -255,21 +285,21 @@ def _hear(args: argparse.Namespace) -> int:
             add_up(total, outcome)
             return judgements
 
-        answers = known.take(asked, parts, found, limit=args.limit or known.LIMIT, seed=args.seed)
-        heard = [known.heard(part, parts[part], *answers[part]) for part in parts]
-        identity = record.identity(judge, parts["emotion"]).partition("|calls:")[0]
-        test = known.Test(judge.label, identity, heard)
+        answers = hearing_test.take(asked, parts, found, limit=args.limit or hearing_test.LIMIT, seed=args.seed)
+        heard = [hearing_test.heard(part, parts[part], *answers[part]) for part in parts]
+        identity = trust_record.identity(judge, parts["emotion"]).partition("|calls:")[0]
+        test = hearing_test.Test(judge.label, identity, heard)
         tests.append(test)
         taken.append(answers)
         if test.passed:
-            record.write(identity, None, (), known.sentence(test), how=record.HEARING)
+            trust_record.write(identity, None, (), hearing_test.sentence(test), how=trust_record.HEARING)
         else:
-            record.forget(identity, None, how=record.HEARING)
+            trust_record.forget(identity, None, how=trust_record.HEARING)
     gaps = {}
     if len(taken) == 2:
-        gaps = {p: known.apart(r, taken[0][p][0], taken[0][p][1], taken[1][p][1]) for p, r in parts.items()}
+        gaps = {p: hearing_test.apart(r, taken[0][p][0], taken[0][p][1], taken[1][p][1]) for p, r in parts.items()}
     out.mkdir(parents=True, exist_ok=True)
-    result = {"tests": tests, "passed": [t.passed for t in tests], "differences": gaps, "chance": known.CHANCE}
+    result = {"tests": tests, "passed": [t.passed for t in tests], "differences": gaps, "chance": hearing_test.CHANCE}
     write_whole(out / "hearing.json", msgspec.json.format(msgspec.json.encode({**result, "seed": args.seed})))
     print_heard(tests, gaps)
     return finish(total, out / "hearing.json")
@@ -279,15 +309,15 @@ def _questions(args: argparse.Namespace) -> int:
     import msgspec
 
     from overtone.cli._judge import add_up, finish, print_answers
-    from overtone.judges import labelled, questions
+    from overtone.judge_trust import labelled_subjects, scale_questions
     from overtone.judges.panel import Outcome
     from overtone.paths import write_whole
 
     judge = _judge(args.judge, args.repeats)
     labels, rubric = _labels(args, judge)
-    dimensions = labelled.matched(rubric, labels, _named(args))
-    units = labelled.chosen(labels, list(dimensions.values()), args.limit, args.seed)
-    subjects = labelled.subjects(rubric, labels, units, judge.policy.hears)
+    dimensions = labelled_subjects.matched(rubric, labels, _named(args))
+    units = labelled_subjects.chosen(labels, list(dimensions.values()), args.limit, args.seed)
+    subjects = labelled_subjects.subjects(rubric, labels, units, judge.policy.hears)
     out = args.out or Path("judges") / judge.label
     total = Outcome()
 
@@ -296,12 +326,12 @@ def _questions(args: argparse.Namespace) -> int:
         add_up(total, outcome)
         return judgements
 
-    found: list[questions.Answered] = []
+    found: list[scale_questions.Answered] = []
     skipped = []
     fine = asked(judge, rubric)
     if any(d.scale == (1, 5) for d in rubric.dimensions):
-        rough = asked(judge, questions.coarse(rubric))
-        found += questions.coarse_against_fine(fine, rough, rubric, labels, dimensions, seed=args.seed)
+        rough = asked(judge, scale_questions.coarse(rubric))
+        found += scale_questions.coarse_against_fine(fine, rough, rubric, labels, dimensions, seed=args.seed)
     else:
         skipped.append("coarse against fine: the rubric has no scale from 1 to 5")
     if rubric.hears and judge.policy.hears != "nothing":
@@ -310,9 +340,9 @@ def _questions(args: argparse.Namespace) -> int:
             if hears not in told:
                 told[hears] = asked(_judge(args.judge, args.repeats, hears), rubric)
         both = told["audio"], told["description"]
-        found += questions.audio_against_description(*both, rubric, labels, dimensions, seed=args.seed)
+        found += scale_questions.audio_against_description(*both, rubric, labels, dimensions, seed=args.seed)
     else:
-        skipped.append("audio against description: the rubric puts no sound before the judge")
+        skipped.append("audio against description: the rubric plays the judge no audio")
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / "questions.json", msgspec.json.format(msgspec.json.encode(found)))
     print_answers(found, skipped)
@@ -320,14 +350,14 @@ def _questions(args: argparse.Namespace) -> int:
 
 
 def _reader(args: argparse.Namespace) -> int:
-    """Have a reader read the known replies, as `--reader` does before it is first used."""
+    """Test a reader on the known replies, as `--reader` does before its first use."""
     import asyncio
 
     from overtone.cli._judge import finish
     from overtone.errors import EXIT_FAILURES
-    from overtone.judges.cache import Verdicts
+    from overtone.judges.choice_reader import PRECISION, RECALL, Checked, check
     from overtone.judges.panel import Sitting
-    from overtone.judges.reader import PRECISION, RECALL, Checked, check
+    from overtone.judges.verdict_cache import Verdicts
     from overtone.paths import shown
     from overtone.scoring import check_reader
     from overtone.spec import parse_spec
@@ -352,24 +382,25 @@ def _reader(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from overtone.judges import record
+    from overtone import registry
     from overtone.judges import rubric as rubrics
+    from overtone.judges import trust_record
     from overtone.paths import shown
 
-    proofs = record.records()
-    rows = rubrics.listing()
+    proofs = trust_record.records()
+    rows = registry.listing("rubrics")
     width = max(map(len, rows))
     for name, title in rows.items():
         print(f"{name:<{width}}  {title}")
         rubric = rubrics.load(name)
         for proof in proofs:
-            if proof.how == record.HEARING and rubric.hears and not name.startswith("hears-"):
+            if proof.how == trust_record.HEARING and rubric.hears and not name.startswith("hears-"):
                 print(f"{'':<{width}}  · {shown(proof.identity)} hears: {shown(proof.sentence)}")
-            elif proof.rubric == name and proof.sha256 == rubric.sha256:
+            elif proof.rubric == rubric.name and proof.sha256 == rubric.sha256:
                 keys = ", ".join(proof.dimensions)
                 print(f"{'':<{width}}  · {shown(proof.identity)} {proof.how} on {shown(keys)}: {shown(proof.sentence)}")
     if not proofs:
-        print("\nNo judge is validated; 'overtone judge validate' and 'overtone judge hear' do that.")
+        print("\nNo judge is validated yet. Validate one with 'overtone judge validate' or 'overtone judge hear'.")
     return EXIT_OK
 
 

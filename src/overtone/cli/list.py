@@ -1,30 +1,41 @@
-"""List the benchmarks, models, metrics and prompts there are."""
+"""List the plug-ins of each room, built-in or added, and the prompts."""
 
 from __future__ import annotations
 
 import argparse
 
 from overtone.errors import EXIT_OK
+from overtone.registry import PLUGIN_ROOMS, Entry
 
-ROOMS = ("benchmarks", "models", "metrics", "prompts")
+ROOMS = (*PLUGIN_ROOMS, "prompts")
+EXAMPLES = ("overtone list metrics", "overtone list metrics --plugin my_metric.py")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="?", choices=ROOMS, help="only these (default: all)")
+    parser.add_argument("room", nargs="?", choices=ROOMS, metavar="ROOM", help=f"{', '.join(ROOMS)} (default: all)")
 
 
 def main(args: argparse.Namespace) -> int:
+    for room in [args.room] if args.room else ROOMS:
+        entries = _entries(room)
+        added = sum(bool(entry.origin) for entry in entries.values())
+        print(f"{room} ({len(entries) - added} built in" + (f", {added} added)" if added else ")"))
+        width = max(map(len, entries), default=0)
+        for name, entry in entries.items():
+            print(f"  {name:<{width}}  {entry.summary}" + (f" [from {entry.origin}]" if entry.origin else ""))
+    return EXIT_OK
+
+
+def _entries(room: str) -> dict[str, Entry]:
     from overtone import registry
 
-    for room in [args.what] if args.what else ROOMS:
-        if room == "prompts":
-            from overtone.tasks import variants
+    if room == "prompts":
+        from overtone.tasks import variants
 
-            rows = variants()
-        else:
-            rows = registry.listing(room)
-        print(room)
-        width = max(map(len, rows), default=0)
-        for name, line in rows.items():
-            print(f"  {name:<{width}}  {line}")
-    return EXIT_OK
+        return {name: Entry(line) for name, line in variants().items()}
+    entries = registry.entries(room)
+    if room == "figures":
+        for name, finding in registry.entries("findings").items():  # built-in findings are not imported for this
+            if not finding.origin or getattr(registry.find("findings", name).FINDING, "draw", None):
+                entries[name] = finding
+    return entries

@@ -1,4 +1,4 @@
-"""Rate sounds, single files or whole folders, with predictors of speech quality."""
+"""Rate audio files or folders with predictors of speech quality."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from overtone.audio import Samples
 
 PAGE = 64  # files held in memory at once
+EXAMPLES = (
+    "overtone measure reply.wav --metric dnsmos",
+    "overtone measure recordings --metric nisqa --metric utmos -o ratings.csv",
+)
 
 
 class Hears(Protocol):
-    """A metric that rates any sound, not only a run's replies."""
+    """A metric that rates any audio, not only the replies of a run."""
 
     names: tuple[str, ...]
 
@@ -32,7 +36,7 @@ class Hears(Protocol):
 
 @dataclass
 class Row:
-    """One file: its values by name, and by metric the reason there are none."""
+    """One file: its values by name, and the reason for each metric without values."""
 
     file: str
     seconds: float | None = None
@@ -47,13 +51,13 @@ class Row:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="a sound, or a folder of sounds")
+    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="audio file, or folder of audio files")
     parser.add_argument(
         "--metric",
         metavar="NAME",
         action="append",
         required=True,
-        help="nisqa, utmos, dnsmos or distillmos, with options as NAME?key=value; repeatable",
+        help="predictor: nisqa, utmos, dnsmos or distillmos, with options as NAME?key=value; repeatable",
     )
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="write the rows to FILE.csv or FILE.jsonl")
 
@@ -64,7 +68,7 @@ def main(args: argparse.Namespace) -> int:
     files = list(dict.fromkeys(path for given in args.paths for path in _sounds(given)))
     metrics = _metrics(args.metric)
     for metric in metrics.values():
-        metric.open()  # what is missing is said before anything is read
+        metric.open()  # a missing package is reported before any file is read
     rows: list[Row] = []
     try:
         for at in range(0, len(files), PAGE):
@@ -83,9 +87,9 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _sounds(path: Path) -> list[Path]:
-    """The file itself, or every sound below a folder, by name."""
+    """Return the file itself, or all audio files in a folder and its subfolders, sorted by path."""
     if not path.exists():
-        raise UsageError(f"{path}: there is no such file or folder")
+        raise UsageError(f"{path}: no such file or folder")
     if not path.is_dir():
         return [path]
     import soundfile
@@ -93,7 +97,7 @@ def _sounds(path: Path) -> list[Path]:
     kinds = {f".{kind.lower()}" for kind in soundfile.available_formats()} - {".raw"} | {".opus", ".oga", ".aif"}
     found = sorted(p for p in path.rglob("*") if p.suffix.lower() in kinds and p.is_file())
     if not found:
-        raise UsageError(f"{path}: no sounds in this folder")
+        raise UsageError(f"{path}: no audio files in this folder")
     return found
 
 
@@ -105,7 +109,9 @@ def _metrics(asked: Sequence[str]) -> dict[str, Hears]:
     chosen = {name: every[name] for name in (parse_spec(text).kind.replace("_", "-") for text in asked)}
     for name, metric in chosen.items():
         if not hasattr(metric, "hear"):
-            raise UsageError(f"--metric {name}: it scores replies; nisqa, utmos, dnsmos and distillmos rate sounds")
+            raise UsageError(
+                f"--metric {name}: this metric scores replies, not audio files; use nisqa, utmos, dnsmos or distillmos"
+            )
     return chosen
 
 
@@ -146,7 +152,7 @@ def _write(path: Path, rows: Sequence[Row], names: Sequence[str], signatures: di
     import io
 
     from overtone.paths import write_whole
-    from overtone.runs.export import cell, json_line
+    from overtone.runs.export_rows import cell, json_line
 
     if path.suffix == ".csv":
         page = io.StringIO()

@@ -1,4 +1,4 @@
-"""Count what a run would ask and cost, or how many cases a difference needs; takes `run`'s words, spends nothing."""
+"""Estimate the requests and cost of a run, or the number of scripts that a difference needs. Sends nothing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from overtone.cli._options import add_run_flags, planned_of
 from overtone.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
-    from overtone.analysis.sizing import Need
     from overtone.judges.policy import Judge
-    from overtone.runs.plan import Plan
+    from overtone.results.sample_size import Need
+    from overtone.runs.cost_plan import Plan
     from overtone.runs.settings import Settings
     from overtone.schema import Item
     from overtone.spec import Spec
+
+EXAMPLES = (
+    "overtone plan echomind --data data/echomind --model openai:gpt-4o-audio-preview",
+    "overtone plan echomind --data data/echomind --detect 3%",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,30 +29,31 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--detect",
         metavar="X",
-        help="compute how many scripts a difference between two models needs; X is a part of the scale, 3%% or 0.03",
+        help="compute how many scripts are needed to detect a difference X between two models; X is a share of the "
+        "scale, 3%% or 0.03",
     )
-    parser.add_argument("--power", type=float, metavar="P", help="the chance to find that difference (0.8)")
+    parser.add_argument(
+        "--power", type=float, metavar="P", help="probability of detecting that difference (default: 0.8)"
+    )
     parser.add_argument(
         "--from",
         dest="stored",
         type=Path,
         action="append",
         metavar="RUN",
-        help="with --detect: measure rates and spread in this run; in two runs, given twice, how they differ as well",
+        help="run from which --detect estimates rates and spread; give two runs to also estimate how they differ",
     )
 
 
 def main(args: argparse.Namespace) -> int:
-    from overtone.runs.plan import make_plan
+    from overtone.runs.cost_plan import make_plan
 
     if args.detect is not None:
         return _detect(args)
     if args.power is not None or args.stored:
-        raise UsageError("--power and --from say how a difference is found: give --detect X as well")
+        raise UsageError("--power and --from only apply to --detect; add --detect X")
     if args.what is None:
-        raise UsageError(
-            "which benchmark? name one, e.g. 'overtone plan echomind …', or a run file; or give --detect X"
-        )
+        raise UsageError("name a benchmark or a run file, e.g. 'overtone plan echomind …', or give --detect X")
     runs, note = planned_of(args)
     for settings in runs:
         print(_shown(settings, make_plan(settings)))
@@ -61,16 +67,16 @@ def _shown(settings: Settings, plan: Plan) -> str:
 
     tasks = ", ".join(f"{task} {count:,}" for task, count in plan.by_task.items())
     if plan.usd is None:
-        price = "price not known; name a price file in OVERTONE_PRICES for an estimate"
+        price = "price unknown; name a price file in OVERTONE_PRICES for an estimate"
     elif plan.price_date == "free":
-        price = "runs here: no price"
+        price = "free (runs on this machine)"
     else:
         price = f"${plan.usd[0]:,.2f} to ${plan.usd[1]:,.2f} (prices of {plan.price_date})"
     lines = [
         f"{settings.benchmark} · {settings.model} → {settings.folder}",
         f"  items        {plan.items:,}",
         f"  requests     {plan.requests:,}" + (f" ({tasks})" if tasks else ""),
-        f"  answered     {plan.already:,} before, not asked again",
+        f"  answered     {plan.already:,} before; not asked again",
         f"  audio        {plan.audio_seconds / 3600:.2f} h; clips are {plan.clips}",
         f"  tokens in    {_range(plan.input_tokens)}",
         f"  tokens out   {_range(plan.output_tokens)}",
@@ -86,13 +92,13 @@ def _shown(settings: Settings, plan: Plan) -> str:
         ("--budget-usd", settings.budget_usd, plan.usd[0] if plan.usd else None),
     ):
         if budget is not None and need is not None and need > budget:
-            lines.append(f"  {name} {budget:g} would stop this run before its end")
+            lines.append(f"  {name} {budget:g} would stop this run early")
     refusals = _refusals([settings.model, *(one.spec for one in (*judges, *([reader] if reader else ())))])
     return "\n".join([*lines, *(f"  warning: {w}" for w in (*plan.warnings, *refusals))])
 
 
 def _refusals(specs: Sequence[Spec]) -> list[str]:
-    """Why `overtone run` would not begin: keys that are missing, or that must not be sent where the SPEC says."""
+    """Return why `overtone run` would refuse to start: a key is missing or must not be sent to the SPEC's URL."""
     from overtone.runs.session import check_key
 
     found = []
@@ -105,8 +111,8 @@ def _refusals(specs: Sequence[Spec]) -> list[str]:
 
 
 def _read(reader: Judge, replies: Mapping[str, int]) -> str:
-    """How often a reader will be asked at most: the rules read most answers."""
-    from overtone.judges.reader import kept_check, known_replies
+    """Return a line with the maximum number of a reader's requests. The rules read most answers without it."""
+    from overtone.judges.choice_reader import kept_check, known_replies
 
     first = 0 if kept_check(reader) else len(known_replies()) * reader.policy.repeats
     most = replies.get("choose", 0) * reader.policy.repeats
@@ -114,8 +120,8 @@ def _read(reader: Judge, replies: Mapping[str, int]) -> str:
 
 
 def _judged(judge: Judge, replies: Mapping[str, int], benchmark: str) -> str:
-    """How often a judge will be asked at most: a rubric that is for some styles only is asked less."""
-    from overtone.judges.over_run import with_own_rubrics
+    """Return a line with the maximum number of a judge's requests. A rubric for some styles only needs fewer."""
+    from overtone.judges.judge_run import with_own_rubrics
     from overtone.judges.rubric import load
 
     rubrics = [load(name) for name in with_own_rubrics(judge, benchmark).rubrics]
@@ -142,9 +148,9 @@ def _time(seconds: float) -> str:
 
 
 def _detect(args: argparse.Namespace) -> int:
-    from overtone.analysis.reading import open_run
-    from overtone.analysis.requirements import parse_share
-    from overtone.analysis.sizing import POWER, needs
+    from overtone.results.load import open_run
+    from overtone.results.requirements import parse_share
+    from overtone.results.sample_size import POWER, needs
 
     part = parse_share(args.detect, "--detect")
     power = POWER if args.power is None else args.power
@@ -156,18 +162,18 @@ def _detect(args: argparse.Namespace) -> int:
 
 
 def _items(args: argparse.Namespace) -> list[Item]:
-    """What the benchmark would ask, whichever model it is."""
+    """Return the items that the benchmark would ask any model."""
     from overtone.runs.session import load_benchmark, planned
 
     if args.model is None and not args.what.endswith(".toml"):
-        args.model = ["cascade"]  # any: nothing is asked of it
+        args.model = ["cascade"]  # any model: it is not asked
     settings = planned_of(args)[0][0]
     return [item for item, _ in planned(settings, load_benchmark(settings))]
 
 
 def _needed(found: list[Need], part: float, power: float, known: bool) -> str:
-    from overtone.analysis.sizing import amount
     from overtone.paths import shown
+    from overtone.results.sample_size import amount
 
     rows = [["", "difference", "scripts", "items", *(["there are", "these find"] if known else []), "how it is known"]]
     for need in found:

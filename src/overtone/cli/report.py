@@ -1,4 +1,4 @@
-"""Write the report of one or several runs: one HTML file with tables, failures and every case, with players."""
+"""Write an HTML report of one or more runs: tables, findings, failures, and every case with audio players."""
 
 from __future__ import annotations
 
@@ -7,33 +7,35 @@ import sys
 
 from overtone.cli._findings import add_source
 
+EXAMPLES = ("overtone report runs/monday", "overtone report runs/monday runs/friday -o report.html --embed-audio")
+
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's folder; several are shown side by side")
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run; several are shown side by side")
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE.html",
-        help="where to write it (default: RUN/report.html; ./report.html for several runs)",
+        help="output file (default: RUN/report.html; ./report.html for several runs)",
     )
     parser.add_argument(
         "--embed-audio",
         action="store_true",
-        help="put the clips and spoken replies into the file, so that it can be sent on alone (up to 200 MiB of sound)",
+        help="embed the clips and spoken replies, so that the file is self-contained (up to 200 MiB of audio)",
     )
     parser.add_argument(
         "--data",
         metavar="DIR",
         action="append",
         default=[],
-        help="with --embed-audio: embed clips from this folder too, not only from the working directory; repeatable",
+        help="further folder from which --embed-audio may take clips; repeatable (default: the working directory only)",
     )
     parser.add_argument(
         "--calibrated",
         metavar="LABELS",
-        help="people's labels of some of the replies: judges' means are shown corrected by them",
+        help="human labels of some replies; the report then also shows the judges' means corrected by them",
     )
-    parser.add_argument("--arena", metavar="DIR", help="the folder of an 'overtone arena': its standings are shown too")
+    parser.add_argument("--arena", metavar="DIR", help="folder of an 'overtone arena' whose standings are shown too")
 
     add_source(parser)
 
@@ -43,7 +45,7 @@ def main(args: argparse.Namespace) -> int:
 
     from overtone.errors import EXIT_OK
     from overtone.paths import shown, user_path
-    from overtone.report.html import write_report
+    from overtone.report.page import write_report
 
     runs = [Path(run) for run in args.runs]
     default = runs[0] / "report.html" if len(runs) == 1 else Path("report.html")

@@ -1,4 +1,4 @@
-"""Ask a model a benchmark's items, store every reply, score them and print the tables."""
+"""Run a model on a benchmark: ask every item, store and score the replies, print the tables."""
 
 from __future__ import annotations
 
@@ -12,26 +12,31 @@ from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_INTERRUPTED, EXIT_O
 from overtone.paths import shown, shown_lines
 
 if TYPE_CHECKING:
-    from overtone.runs.asking import Outcome
+    from overtone.runs.asker import Outcome
     from overtone.runs.limiter import Limiters
     from overtone.runs.settings import Settings
+
+EXAMPLES = (
+    "overtone run echomind --data data/echomind --model openai:gpt-4o-audio-preview",
+    "overtone run open --data clips --model cascade --limit 50 --out runs/trial",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     add_run_flags(parser)
-    parser.add_argument("--report", metavar="FILE.html", help="when all is done, write one report of all runs")
+    parser.add_argument("--report", metavar="FILE.html", help="file for one report of all runs, written at the end")
     parser.add_argument("-v", "--verbose", action="store_true", help="show each retry and failure")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no tables")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no tables")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Do every run that is asked for. One of several that cannot be done is told, and the others go on."""
+    """Execute all requested runs. If one of several fails, report the error and continue with the others."""
     from overtone.runs.limiter import Limiters
 
     worst = EXIT_OK
     runs, page = asked_of(args)
     if page:
-        from overtone.report.html import check_writable
+        from overtone.report.page import check_writable
 
         check_writable(page)
     limiters = Limiters()
@@ -54,13 +59,13 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _report(folders: list[Path], page: Path, missing: dict[Path, str], *, quiet: bool) -> int:
-    """One page of all runs. A run that could not be done is named there: its folder may hold another run."""
-    from overtone.report.html import write_report
+    """Write one report of all runs. It names failed runs but does not read their folders, which may hold others."""
+    from overtone.report.page import write_report
 
     done = [folder for folder in folders if folder not in missing]
     if not done:
-        print("overtone: no report: none of the runs could be done", file=sys.stderr)
-        return EXIT_OK  # theirs is worse
+        print("overtone: no report written, because all runs failed", file=sys.stderr)
+        return EXIT_OK  # the runs' own exit codes are worse
     try:
         write_report(done, page, missing=[f"{folder} is not in this report: {why}" for folder, why in missing.items()])
     except OvertoneError as error:
@@ -76,7 +81,7 @@ def _one(settings: Settings, limiters: Limiters, *, verbose: bool, quiet: bool) 
 
     from overtone.cli._judges import Judging
     from overtone.cli._progress import Display
-    from overtone.runs.asking import Policy
+    from overtone.runs.asker import Policy
     from overtone.runs.session import Hooks, execute
     from overtone.scoring import score_run
 
@@ -120,10 +125,10 @@ def _closing(settings: Settings, outcome: Outcome) -> str:
     lines = [f"{outcome.answered} answered, {outcome.failed} failed, {outcome.requests} requests → {folder}"]
     if outcome.stopped:
         lines.append(
-            f"stopped ({outcome.stopped}): {shown_lines(outcome.detail)}; the same command goes on where this ended"
+            f"stopped ({outcome.stopped}): {shown_lines(outcome.detail)}; run the same command again to resume"
         )
     elif outcome.failed:
-        lines.append("the same command again tries only what failed")
+        lines.append("run the same command again to retry the failed requests")
     if outcome.warning:
         lines.append(f"warning: {outcome.warning}")
     lines.append(f"next: overtone report {folder}")

@@ -1,4 +1,4 @@
-"""Recompute a run's scores from its stored replies, or add metrics and judges; the model under test is never asked."""
+"""Recompute the scores of a run from its stored replies, or add metrics and judges. Never asks the tested model."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from pathlib import Path
 from overtone.cli._options import add_score_flags
 from overtone.errors import EXIT_OK, UsageError
 
+EXAMPLES = ("overtone score runs/monday --metric nisqa", "overtone score runs/monday --judge openai:gpt-4o")
+
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run's folder")
+    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="folder of a run; repeatable")
     add_score_flags(parser)
     parser.add_argument(
         "--forget",
         metavar="JUDGE",
         action="append",
         default=[],
-        help="first remove the scores and verdicts of this judge or reader (its label or SPEC); repeatable",
+        help="judge or reader (label or SPEC) whose scores and verdicts are removed first; repeatable",
     )
-    parser.add_argument("--signatures", action="store_true", help="print the signature of each number")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no tables")
+    parser.add_argument("--signatures", action="store_true", help="print the signature of each score")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no tables")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -61,7 +63,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _forget(runs: list[Path], judges: list[str]) -> None:
-    """Remove what the judges left in the runs, and print what that was. A judge that no run holds is an error."""
+    """Remove the scores and verdicts of judges from runs and print the counts. Raises UsageError for unknown ones."""
     from overtone.judges.forget import forget
     from overtone.paths import shown
 
@@ -70,6 +72,6 @@ def _forget(runs: list[Path], judges: list[str]) -> None:
         if not any(one.scores or one.verdicts for one in removed.values()):
             known = sorted({label for one in removed.values() for label in one.known})
             held = f"; judges here: {', '.join(map(shown, known))}" if known else "; no judge has scored these replies"
-            raise UsageError(f"--forget {judge}: there is nothing by this judge to remove{held}")
+            raise UsageError(f"--forget {judge}: no run has scores or verdicts of this judge{held}")
         for folder, one in removed.items():
             print(f"{shown(str(folder))}: {one.sentence}")

@@ -1,4 +1,4 @@
-"""Serve a trained checkpoint as an OpenAI-compatible endpoint that hears and speaks."""
+"""Serve a trained checkpoint as an OpenAI-compatible endpoint with audio input and output."""
 
 from __future__ import annotations
 
@@ -11,30 +11,52 @@ from pathlib import Path
 from overtone.errors import EXIT_OK, MissingExtra
 from overtone.paths import shown, user_path
 
+EXAMPLES = ("overtone serve runs/mini", "overtone serve runs/mini --host 0.0.0.0 --token-file token.txt")
+
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The checkpoint, and where and how it answers."""
-    parser.epilog = "example: overtone serve runs/mini --host 0.0.0.0 --token-file token.txt"
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", type=Path, help="its folder, or that of a training run")
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1: this machine only)")
-    parser.add_argument("--port", metavar="N", type=int, default=8000, help="0 picks a free one (8000)")
+    """Add the flags."""
+    parser.add_argument(
+        "checkpoint", metavar="CHECKPOINT", type=Path, help="folder of a checkpoint or of a training run"
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"
+    )
+    parser.add_argument("--port", metavar="N", type=int, default=8000, help="port; 0 picks a free one (default: 8000)")
     parser.add_argument("--allow-host", metavar="NAME", action="append", default=[],
                         help="name that clients may use for this server, besides addresses; repeatable")  # fmt: skip
     parser.add_argument("--token-file", metavar="FILE", type=Path,
                         help="file with the token that clients must send (default: OVERTONE_TOKEN)")  # fmt: skip
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (auto)")
+    parser.add_argument("--device", default="auto", help="device: auto, cpu, cuda or cuda:N (default: auto)")
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "int8"), default="",
-                        help="of the language model (bfloat16 on a GPU, else float32; int8: a fast CPU)")  # fmt: skip
-    parser.add_argument("--name", default="echat", help="what the model is called (echat)")
-    parser.add_argument("--think", choices=("label", "natural", "none"), default="", help="(as it was trained)")
+                        help="number type of the language model; int8 is fast on a CPU "
+                             "(default: bfloat16 on a GPU, else float32)")  # fmt: skip
+    parser.add_argument("--name", default="echat", help="name of the model in the API (default: echat)")
+    parser.add_argument(
+        "--think",
+        choices=("label", "natural", "none"),
+        default="",
+        help="form of the thought before a reply (default: as trained)",
+    )
     parser.add_argument("--system", choices=("own", "given"), default="own",
-                        help="whose system prompt is read: its own of training, or the request's (own)")  # fmt: skip
-    parser.add_argument("--temperature", metavar="X", type=float, help="of the text (the likeliest is taken)")
-    parser.add_argument("--speech-temperature", metavar="X", type=float, help="of the speech (1.2)")
-    parser.add_argument("--max-tokens", metavar="N", type=int, help="text tokens of a reply, its thought too (220)")
-    parser.add_argument("--max-speech", metavar="S", type=float, help="seconds of a spoken reply (20)")
-    parser.add_argument("--batch", metavar="N", type=int, default=8, help="requests answered together (8)")
-    parser.add_argument("--threads", metavar="N", type=int, help="of the CPU (all)")
+                        help="system prompt: own (of training) or given (by the request) (default: own)")  # fmt: skip
+    parser.add_argument(
+        "--temperature", metavar="X", type=float, help="sampling temperature of text (default: greedy decoding)"
+    )
+    parser.add_argument(
+        "--speech-temperature", metavar="X", type=float, help="sampling temperature of speech tokens (default: 1.2)"
+    )
+    parser.add_argument(
+        "--max-tokens",
+        metavar="N",
+        type=int,
+        help="maximum text tokens per reply, including its thought (default: 220)",
+    )
+    parser.add_argument("--max-speech", metavar="S", type=float, help="maximum seconds of a spoken reply (default: 20)")
+    parser.add_argument(
+        "--batch", metavar="N", type=int, default=8, help="maximum number of requests per batch (default: 8)"
+    )
+    parser.add_argument("--threads", metavar="N", type=int, help="number of CPU threads (default: all)")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -48,9 +70,9 @@ def main(args: argparse.Namespace) -> int:
     except ModuleNotFoundError:
         raise MissingExtra("torch is not installed; run \"pip install 'overtone[train]'\"") from None
     from overtone.echat.talk.answer import open_answerer
-    from overtone.echat.talk.manner import manner_of
-    from overtone.echat.talk.serve import serve
-    from overtone.guard import TOKEN_VARIABLE, Guard, bound, exposure, read_token
+    from overtone.echat.talk.http_server import serve
+    from overtone.echat.talk.reply_settings import reply_settings
+    from overtone.server_guard import TOKEN_VARIABLE, Guard, bound, exposure, read_token
 
     if args.threads:
         torch.set_num_threads(args.threads)
@@ -60,7 +82,7 @@ def main(args: argparse.Namespace) -> int:
     if warning := exposure(taken, token):
         print(f"overtone: warning: {warning}", file=sys.stderr)
     print(f"loading {shown(str(folder))} …", flush=True)
-    answerer = open_answerer(folder, manner_of(vars(args)), device=args.device, dtype=args.dtype)
+    answerer = open_answerer(folder, reply_settings(vars(args)), device=args.device, dtype=args.dtype)
     answerer.check_speech()
 
     def ready(url: str) -> None:
@@ -69,7 +91,7 @@ def main(args: argparse.Namespace) -> int:
         here = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
         print(f"  overtone run echomind --model 'openai:{args.name}?base_url={here}{key}'", flush=True)
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stopped either way, it closes its connections
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # close the connections after SIGTERM as after Ctrl-C
     try:
         asyncio.run(serve(answerer, taken, args.name, args.batch, ready, guard))
     except KeyboardInterrupt:

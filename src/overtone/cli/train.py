@@ -1,4 +1,4 @@
-"""Train a model that hears how something is said and answers to it (echat), or a language model on text (text)."""
+"""Train a speech model that responds to how something is said (echat), or a language model on text (text)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from overtone.errors import EXIT_BUDGET, EXIT_OK, MissingExtra, OvertoneError, UsageError
 from overtone.paths import shown, user_path
 
-# Flags of one kind alone, by their names in Settings, which has their defaults: what is None here was not given.
+# Flags of one kind only, by their names in Settings, which has their defaults. A flag that was not given is None.
 _ECHAT = ("preset", "stage", "start", "ablate", "scale", "encoder", "lm", "look_every", "samples", "workers", "graphs")
 _TEXT = ("model", "target", "held_out", "lr", "batch", "longest")
 _LEAST = {
@@ -23,54 +23,75 @@ _LEAST = {
     "batch": 1,
     "longest": 1,
 }
+EXAMPLES = (
+    "overtone train echat --data packs/synthetic --out runs/mini",
+    "overtone train text --data rows.jsonl --out runs/text --steps 500",
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """What is trained, and the flags."""
-    parser.add_argument("what", metavar="WHAT", choices=("echat", "text"), help="echat, or text")
+    """Add the flags."""
+    parser.add_argument(
+        "what", metavar="WHAT", choices=("echat", "text"), help="echat (a speech model) or text (a language model)"
+    )
     parser.add_argument("--data", metavar="PATH", type=Path, action="append", default=[],
-                        help="packs of `overtone build echat`; of prefer: pairs; of text: rows.jsonl")  # fmt: skip
-    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="where the run goes")
-    parser.add_argument("--steps", metavar="N", type=int, default=0, help="optimiser steps of each stage")
-    parser.add_argument("--minutes", metavar="M", type=float, default=math.inf, help="stop and save after so long")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of all randomness (0)")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    parser.add_argument("--log-every", metavar="N", type=int, default=20, help="steps between two lines (20)")
-    parser.add_argument("--save-minutes", metavar="M", type=float, help="between checkpoints (5; mini 2)")
-    echat = parser.add_argument_group("of echat")
-    echat.add_argument(
-        "--preset", metavar="NAME", help="full, mini (default), short, tiny, or a file of your own .toml"
+                        help="training data: packs of `overtone build echat`, pairs (--stage prefer) or "
+                             "rows.jsonl (text); repeatable")  # fmt: skip
+    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="folder of the training run")
+    parser.add_argument(
+        "--steps", metavar="N", type=int, default=0, help="optimiser steps per stage (default: by preset; text: 1000)"
     )
-    echat.add_argument("--stage", metavar="N", help="1, 2 (2a, 2b) or 3; all when not given; or prefer")
-    echat.add_argument("--from", dest="start", metavar="DIR", type=Path, help="begin with this checkpoint or run")
-    echat.add_argument("--ablate", metavar="WHAT,…", help="leave out: understanding, think")
-    echat.add_argument("--scale", metavar="X", type=float, help="shorten all stages to this share")
-    echat.add_argument("--encoder", metavar="FILE", help="the encoder's weights, as safetensors")
-    echat.add_argument("--lm", metavar="FILE", help="the language model's weights (SmolLM2's GGUF file)")
-    echat.add_argument("--look-every", metavar="N", type=int, help="steps between looks at held-out records")
-    echat.add_argument("--samples", metavar="N", type=int, help="held-out clips answered at each look (4)")
-    echat.add_argument("--workers", metavar="N", type=int, help="processes that make batches")
-    echat.add_argument(
-        "--no-graphs", dest="graphs", action="store_const", const=False, help="record no kernels on one GPU"
+    parser.add_argument(
+        "--minutes", metavar="M", type=float, default=math.inf, help="stop and save after M minutes (default: no limit)"
     )
-    text = parser.add_argument_group("of text")
-    text.add_argument("--model", metavar="NAME", help="smollm2 (default), or a model of Hugging Face's")
-    text.add_argument("--target", choices=("tokens", "regression"), help="what is learnt (tokens)")
-    text.add_argument("--held-out", metavar="FILE", type=Path, help="rows to be predicted at the end")
-    text.add_argument("--lr", metavar="X", type=float, help="learning rate (0.0001)")
-    text.add_argument("--batch", metavar="N", type=int, help="rows a step (16)")
-    text.add_argument("--longest", metavar="N", type=int, help="tokens of a row; longer ones are left out (1024)")
+    parser.add_argument("--resume", action="store_true", help="resume the run in --out")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="random seed (default: 0)")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="(default: auto)")
+    parser.add_argument(
+        "--log-every", metavar="N", type=int, default=20, help="steps between two progress lines (default: 20)"
+    )
+    parser.add_argument(
+        "--save-minutes", metavar="M", type=float, help="minutes between checkpoints (default: 5; mini: 2)"
+    )
+    echat = parser.add_argument_group("only for echat")
+    echat.add_argument(
+        "--preset", metavar="NAME", help="preset: full, mini, short, tiny, or your own .toml file (default: mini)"
+    )
+    echat.add_argument("--stage", metavar="N", help="stage: 1, 2 (2a, 2b), 3 or prefer (default: 1 to 3)")
+    echat.add_argument(
+        "--from", dest="start", metavar="DIR", type=Path, help="checkpoint or training run to start from"
+    )
+    echat.add_argument("--ablate", metavar="WHAT,…", help="training tasks to leave out: understanding, think")
+    echat.add_argument("--scale", metavar="X", type=float, help="shorten all stages to this share of their steps")
+    echat.add_argument("--encoder", metavar="FILE", help="weights of the encoder (.safetensors)")
+    echat.add_argument("--lm", metavar="FILE", help="weights of the language model (GGUF file of SmolLM2)")
+    echat.add_argument("--look-every", metavar="N", type=int, help="steps between evaluations on held-out records")
+    echat.add_argument(
+        "--samples", metavar="N", type=int, help="held-out clips answered at each evaluation (default: 4)"
+    )
+    echat.add_argument("--workers", metavar="N", type=int, help="number of processes that prepare batches")
+    echat.add_argument(
+        "--no-graphs", dest="graphs", action="store_const", const=False, help="do not use CUDA graphs on a single GPU"
+    )
+    text = parser.add_argument_group("only for text")
+    text.add_argument("--model", metavar="NAME", help="smollm2, or a model from Hugging Face (default: smollm2)")
+    text.add_argument("--target", choices=("tokens", "regression"), help="training target (default: tokens)")
+    text.add_argument("--held-out", metavar="FILE", type=Path, help="rows to predict after training")
+    text.add_argument("--lr", metavar="X", type=float, help="learning rate (default: 0.0001)")
+    text.add_argument("--batch", metavar="N", type=int, help="rows per step (default: 16)")
+    text.add_argument(
+        "--longest", metavar="N", type=int, help="maximum tokens per row; longer rows are skipped (default: 1024)"
+    )
 
 
 def main(args: argparse.Namespace) -> int:
-    """Train, with lines of progress on stdout; exits 4 when the time was up first."""
+    """Train and print progress to stdout. Return 4 if the time limit ended the training early."""
     if args.what == "echat":
         _refuse(args, "text", _TEXT)
     else:
         _refuse(args, "echat", _ECHAT)
     if not args.data:
-        raise UsageError("say what to learn from: --data PATH")
+        raise UsageError("--data is missing; name the training data with --data PATH")
     for name, least in _LEAST.items():
         if (given := getattr(args, name)) is not None and not given >= least:
             raise UsageError(f"--{name.replace('_', '-')} {given}: give {least} or more")
@@ -91,14 +112,16 @@ def main(args: argparse.Namespace) -> int:
     try:
         done = _echat(args) if args.what == "echat" else _text(args)
     except torch.OutOfMemoryError as error:
-        told = ". ".join(str(error).splitlines()[0].split(". ")[:3]).rstrip(".")  # then it lists every process there is
-        less = "a smaller --batch takes" if args.what == "text" else "smaller `positions` in the preset take"
-        raise OvertoneError(f"{told}; {less} less, or leave the GPU to it alone; --resume goes on") from None
+        told = ". ".join(str(error).splitlines()[0].split(". ")[:3]).rstrip(
+            "."
+        )  # the rest lists every process on the GPU
+        way_out = "a smaller --batch" if args.what == "text" else "smaller `positions` in the preset"
+        raise OvertoneError(f"{told}; use {way_out} or free the GPU, then add --resume") from None
     return EXIT_OK if done else EXIT_BUDGET
 
 
 def _echat(args: argparse.Namespace) -> bool:
-    from overtone.echat.learn.recipe import Settings, run
+    from overtone.echat.learn.run_stages import Settings, run
     from overtone.models.echat import checkpoint_folder
 
     if args.stage == "prefer":
@@ -119,7 +142,7 @@ def _text(args: argparse.Namespace) -> bool:
 
 
 def _both(args: argparse.Namespace) -> dict[str, Any]:
-    """What either kind is told."""
+    """Return the settings that both kinds share."""
     plain = {name: getattr(args, name) for name in ("out", "seed", "minutes", "resume", "device", "log_every")}
     return {"data": tuple(args.data), **plain, **_given(args, ("save_minutes",))}
 
@@ -131,7 +154,7 @@ def _given(args: argparse.Namespace, flags: tuple[str, ...]) -> dict[str, Any]:
 def _refuse(args: argparse.Namespace, whose: str, flags: tuple[str, ...]) -> None:
     for name in _given(args, flags):
         flag = {"start": "from", "graphs": "no-graphs"}.get(name, name.replace("_", "-"))
-        raise UsageError(f"--{flag} is of {whose}; leave it out for {args.what!r}")
+        raise UsageError(f"--{flag} applies to {whose} only; remove it for {args.what!r}")
 
 
 def _say(line: str) -> None:

@@ -7,14 +7,19 @@ from pathlib import Path
 
 from overtone.errors import EXIT_OK, EXIT_USAGE, UsageError
 
+EXAMPLES = ("overtone trust evening.toml", "overtone trust --list")
+
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", metavar="FILE.toml", nargs="*", type=Path, help="a run file that you have read")
+    parser.add_argument("files", metavar="FILE.toml", nargs="*", type=Path, help="run file that you have read")
     parser.add_argument("--list", action="store_true", help="list the trusted files and whether they have changed")
     parser.add_argument(
-        "--remove", metavar="FILE.toml", type=Path, action="append", help="trust it no longer; repeatable"
+        "--remove",
+        metavar="FILE.toml",
+        type=Path,
+        action="append",
+        help="run file to remove from the trusted ones; repeatable",
     )
-    parser.epilog = "example: overtone trust evening.toml"
 
 
 def main(args: argparse.Namespace) -> int:
@@ -30,7 +35,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _trust(path: Path) -> None:
-    from overtone import trust
+    from overtone import trusted_files
     from overtone.paths import shown
     from overtone.runs.settings import read_run_file
 
@@ -41,9 +46,9 @@ def _trust(path: Path) -> None:
     file = read_run_file(path)
     reasons = file.needs_trust()
     if not reasons:
-        print(f"{shown(str(path))} runs no code, uses no key that it names and keeps to its folder: it needs no trust")
+        print(f"{shown(str(path))} needs no trust: it runs no code, uses no named key and writes only to its folder")
         return
-    entry = trust.remember(path, file.sha256, file.code())
+    entry = trusted_files.remember(path, file.sha256, file.code())
     print(f"trusted: {shown(str(path.resolve()))}, which will")
     for reason in reasons:
         print(f"  {shown(reason)}")
@@ -54,26 +59,26 @@ def _trust(path: Path) -> None:
 
 
 def _list() -> int:
-    from overtone import trust
+    from overtone import trusted_files
     from overtone.paths import shown
 
-    known = trust.read()
+    known = trusted_files.read()
     if not known:
-        print(f"no file is trusted ({shown(str(trust.list_path()))})")
+        print(f"no trusted files ({shown(str(trusted_files.list_path()))})")
     for name, entry in sorted(known.items()):
-        print(f"{trust.state(name, entry):<9}  {shown(name)}")
+        print(f"{trusted_files.state(name, entry):<9}  {shown(name)}")
     return EXIT_OK
 
 
 def _remove(files: list[Path]) -> int:
     import sys
 
-    from overtone import trust
+    from overtone import trusted_files
     from overtone.paths import shown
 
     code = EXIT_OK
     for path in files:
-        if trust.forget(path):
+        if trusted_files.forget(path):
             print(f"no longer trusted: {shown(str(path.resolve()))}")
         else:
             print(f"overtone: {shown(str(path))} was not trusted; see 'overtone trust --list'", file=sys.stderr)

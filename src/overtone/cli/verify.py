@@ -1,4 +1,4 @@
-"""Check that a run is undamaged: its database, its stored sounds and the clips it was asked with. Changes nothing."""
+"""Check that a run is undamaged: its database, its stored audio and the clips of its items. Changes nothing."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from pathlib import Path
 
 from overtone.errors import EXIT_OK, EXIT_REQUIREMENT
 
-EXAMPLES = "example: overtone verify runs/echomind-cascade\nexit codes: 0 fine, 1 damaged, 2 not a run"
+NOTES = "exit codes: 0 fine, 1 damaged, 2 not a run"
+EXAMPLES = ("overtone verify runs/echomind-cascade",)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = EXAMPLES
-    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run's folder; repeatable")
+    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="folder of a run; repeatable")
 
 
 def main(args: argparse.Namespace) -> int:
     from overtone.paths import shown
-    from overtone.runs.verify import verify
+    from overtone.runs.integrity import verify
 
     worst = EXIT_OK
     for folder in args.runs:
         found = verify(folder)
-        checked = f"{found.replies:,} replies, {found.sounds:,} stored sounds, {found.clips:,} clips checked"
+        checked = f"{found.replies:,} replies, {found.sounds:,} stored audio files, {found.clips:,} clips checked"
         print(shown(f"{folder} is {'damaged' if found.damage else 'fine'}: {checked}."))
         for line in found.damage:
             print(shown(f"  damaged: {line}."))

@@ -1,5 +1,8 @@
-"""The offline recogniser, language model, sentence embedder, voices and hearing. Each file is importable without its
-package; what is missing is named, with the one line that installs it, when it is first used."""
+"""The offline recogniser, language model, sentence embedder, voices and hearing.
+
+Each file can be imported without its package. On first use, a missing package raises an error with the command that
+installs it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ INSTALL = "overtone setup local"
 
 
 def present(package: str) -> bool:
-    """Whether a top-level package can be imported; imports nothing."""
+    """Return whether a top-level package can be imported. Imports nothing."""
     try:
         return importlib.util.find_spec(package) is not None
     except (ModuleNotFoundError, ValueError):  # an import hook hides it, or sys.modules blocks the name
@@ -21,7 +24,7 @@ def present(package: str) -> bool:
 
 
 def require(package: str, purpose: str = "") -> Path:
-    """The folder of an installed package, found without importing it; MissingExtra when it is not installed."""
+    """Return the folder of an installed package without importing it. Raises MissingExtra if it is not installed."""
     spec = importlib.util.find_spec(package) if present(package) else None
     if spec is None or not spec.origin:
         raise MissingExtra(
@@ -31,7 +34,7 @@ def require(package: str, purpose: str = "") -> Path:
 
 
 def version(distribution: str) -> str:
-    """The installed version of a distribution, or "" when it is not installed."""
+    """Return the installed version of a distribution, or "" if it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -1,8 +1,8 @@
-"""What the emotion predictor goes by: 117 numbers on how one utterance is said, whoever says it and however loud.
+"""The input of the emotion predictor: 117 numbers on how an utterance is spoken, independent of speaker and loudness.
 
-Pitch is taken in semitones against the utterance's own middle, levels against its own loudest parts; what is left of
-the speaker (median pitch, mean spectrum) stands beside it, so that a model can tell a high voice from a raised one. The
-choice follows the minimal sets of the field (GeMAPS, Eyben et al. 2016) as far as plain NumPy goes.
+Pitch is measured in semitones from the utterance's own median, levels against its own loudest parts. Median pitch and
+mean spectrum describe the speaker and are given as well, so that a model can distinguish a high voice from a raised
+one. The choice follows the minimal feature sets of the field (GeMAPS, Eyben et al. 2016) as far as plain NumPy goes.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ FEATURES = _names()
 
 
 def features(samples: Samples, rate: int) -> Array | None:
-    """The numbers in the order of FEATURES, nan where one cannot be taken; None where there is no speech to hear."""
+    """Return the numbers in the order of FEATURES, NaN if one cannot be measured; None without speech."""
     x = resample(np.asarray(samples, np.float32), rate, RATE)[: LONGEST * RATE]
     if len(x) < SIZE + 30 * HOP or not np.isfinite(x).all():
         return None
     x = x - x.mean(dtype=np.float64).astype(np.float32)
     frames = np.lib.stride_tricks.sliding_window_view(x, SIZE)[::HOP]
     power = np.square(np.abs(np.fft.rfft(frames * np.hanning(SIZE).astype(np.float32), axis=1))).astype(np.float64)
-    power[:, _HZ < 60] = 0.0  # hum and rumble are nobody's voice
+    power[:, _HZ < 60] = 0.0  # hum and rumble are not part of a voice
     level = 10 * np.log10(power.sum(1) + 1e-12)
     loud, floor = float(np.percentile(level, 95)), float(np.percentile(level, 8))
     if loud < -55:  # about -90 dBFS: digital silence
@@ -73,7 +73,7 @@ def features(samples: Samples, rate: int) -> Array | None:
     span = slice(int(at[0]), int(at[-1]) + 1)
     pitch = track(x, RATE, HOP, len(level), SIZE)
     voiced = pitch.voiced & active
-    level = np.maximum(level - loud, -45.0)  # what lies deeper is the recording, not the voice
+    level = np.maximum(level - loud, -45.0)  # anything quieter is the recording, not the voice
     alpha = _ratio(power, (50, 1000), (1000, 5000))
     parts = (
         _pitch(pitch, voiced),
@@ -129,7 +129,7 @@ def _pitch(pitch: Pitch, voiced: Flags) -> list[float]:
 
 
 def _voice(pitch: Pitch, power: Array, level: Array, voiced: Flags, active: Flags) -> list[float]:
-    """How the larynx works: how long and how regular the voice is, and how strong its first partials are."""
+    """Measure the larynx: length and regularity of voicing, and the strength of the first partials."""
     share = float(voiced.sum() / active.sum())
     if voiced.sum() < 20:
         return [share, *([np.nan] * 9)]
@@ -150,7 +150,7 @@ def _voice(pitch: Pitch, power: Array, level: Array, voiced: Flags, active: Flag
 
 
 def _peak(rows: Array, hz: Array) -> Array:
-    """The level at each frame's own frequency, in dB: the strongest of three bins."""
+    """Return the level at each frame's own frequency, in dB: the strongest of three bins."""
     bins = np.clip(np.round(hz / (RATE / SIZE)).astype(int), 1, rows.shape[1] - 2)
     index = np.arange(len(rows))
     return np.asarray(10 * np.log10(np.max([rows[index, bins + d] for d in (-1, 0, 1)], axis=0) + 1e-12))
@@ -185,7 +185,7 @@ def _related(a: Array, b: Array) -> float:
 
 
 def _pace(power: Array, active: Flags, span: slice) -> list[float]:
-    """Syllables by the peaks of the vowels' band; pauses of 150 ms and more."""
+    """Measure the pace: syllables by the peaks of the vowel band, and pauses of 150 ms or more."""
     begins, ends = runs(active)
     gaps = begins[1:] - ends[:-1]
     gaps = gaps[gaps >= _PAUSE]
@@ -264,7 +264,7 @@ _COSINES = np.cos(np.pi / _MELS * (np.arange(_MELS) + 0.5)[:, None] * np.arange(
 
 
 def _cepstra(power: Array, active: Flags) -> list[float]:
-    """Mean, spread and speed of the cepstral coefficients while somebody speaks."""
+    """Return mean, spread and speed of the cepstral coefficients during speech."""
     log = 10 * np.log10(power @ _MEL + 1e-12)
     log = np.maximum(log, log[active].max() - 60)  # a recording's noise floor must not set the spread
     found = log @ _COSINES

@@ -18,7 +18,7 @@ from overtone.errors import DataError
 from overtone.paths import sha256
 
 WIDTH, LAYERS, HEADS, LONGEST = 384, 6, 12, 256
-PLACES = 512  # the most tokens the model has places for; sentence vectors read LONGEST of them, as it was trained
+PLACES = 512  # the most tokens that fit into the model; sentence vectors use LONGEST of them, as in its training
 _EPSILON = 1e-12
 _BATCH_TOKENS = 1024  # keeps the widest activation near 6 MB; larger batches are slower
 _BLOCK = 64  # rows whose activations fit into a core's cache
@@ -28,7 +28,7 @@ Vectors = NDArray[np.float32]
 
 
 def read_safetensors(path: Path) -> dict[str, Vectors]:
-    """The float32 tensors of a file, mapped into memory; DataError when its header does not describe it."""
+    """Read the float32 tensors of a file, mapped into memory. Raises DataError if its header does not describe it."""
 
     def broken(why: str) -> DataError:
         return DataError(f"{path}: not a whole safetensors file ({why}); run 'overtone setup local' again")
@@ -49,7 +49,7 @@ def read_safetensors(path: Path) -> dict[str, Vectors]:
             continue
         shape, (low, high) = tuple(entry["shape"]), entry["data_offsets"]
         if not 0 <= low <= high <= len(data) - start or high - low != 4 * int(np.prod(shape, dtype=np.int64)):
-            raise broken(f"the place of {name} is wrong")
+            raise broken(f"the position of {name} is wrong")
         tensors[name] = np.frombuffer(data[start + low : start + high], "<f4").reshape(shape)
     return tensors
 
@@ -118,7 +118,7 @@ class Embedder:
         }
 
     def _batches(self, texts: Sequence[str], longest: int) -> Iterator[tuple[list[int], NDArray[np.int64], Vectors]]:
-        """Texts of like length together: their places, token ids (B, T) and mask (B, T)."""
+        """Yield texts of similar length together: their indices, token ids (B, T) and mask (B, T)."""
         ids = [self.tokenizer.encode(text, longest) for text in texts]
         order = sorted(range(len(ids)), key=lambda i: (len(ids[i]), i))
         while order:
@@ -135,7 +135,7 @@ class Embedder:
             yield batch, padded, mask
 
     def _states(self, ids: NDArray[np.int64], mask: Vectors, layer: int = LAYERS) -> Vectors:
-        """The states (B, T, 384) that a layer gives; layer 0 is the embeddings the first one reads."""
+        """Return the states (B, T, 384) after a layer; layer 0 is the embeddings that the first layer reads."""
         size, length = ids.shape
         x = _normed(self._words[ids] + self._places[:length], *self._norm).reshape(-1, WIDTH)
         hidden = (mask[:, None, None, :] - 1.0) * np.float32(1e9)  # (B, 1, 1, T): padding gets no attention
@@ -153,7 +153,7 @@ class Embedder:
         return x.reshape(size, length, WIDTH)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One unit vector of 384 numbers per text; at most 256 tokens of each are read."""
+        """Return one unit vector of 384 numbers per text. At most 256 tokens of each text are read."""
         out = np.zeros((len(texts), WIDTH), np.float32)
         for batch, ids, mask in self._batches(texts, LONGEST):
             means = (self._states(ids, mask) * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
@@ -163,10 +163,12 @@ class Embedder:
     def tokens(
         self, texts: Sequence[str], *, layer: int = LAYERS, longest: int = LONGEST
     ) -> list[tuple[list[str], Vectors]]:
-        """Each text's pieces (markers included, at most `longest`) and a layer's state of each, for token-level
-        comparison. Layer 6 is the last; layer 0 is the embeddings before the first."""
+        """Return each text's pieces (markers included, at most `longest`) and a layer's state of each piece.
+
+        For token-level comparison. Layer 6 is the last; layer 0 is the embeddings before the first.
+        """
         if not 0 <= layer <= LAYERS or not 2 <= longest <= PLACES:
-            raise ValueError(f"layer is 0 to {LAYERS} and longest 2 to {PLACES}, not {layer} and {longest}")
+            raise ValueError(f"layer must be 0 to {LAYERS} and longest 2 to {PLACES}, not {layer} and {longest}")
         out: list[tuple[list[str], Vectors]] = [([], np.zeros((0, WIDTH), np.float32))] * len(texts)
         for batch, ids, mask in self._batches(texts, longest):
             states = self._states(ids, mask, layer)
@@ -188,21 +190,21 @@ def _loaded() -> Embedder:
 
 
 def load() -> Embedder:
-    """The model, loaded once per process."""
+    """Return the model, loaded once per process."""
     with _load_lock:
         return _loaded()
 
 
 def embed(texts: Sequence[str]) -> Vectors:
-    """One unit vector of 384 numbers per text."""
+    """Return one unit vector of 384 numbers per text."""
     return load().embed(texts)
 
 
 def tokens(texts: Sequence[str], *, layer: int = LAYERS, longest: int = LONGEST) -> list[tuple[list[str], Vectors]]:
-    """Each text's pieces, markers included, and a layer's state of each; see `Embedder.tokens`."""
+    """Return each text's pieces, markers included, and a layer's state of each; see `Embedder.tokens`."""
     return load().tokens(texts, layer=layer, longest=longest)
 
 
 def identity() -> str:
-    """What identifies the vectors: the model's name and the start of its weights' SHA-256."""
+    """Return the identity of the vectors: the model's name and the start of its weights' SHA-256."""
     return load().identity

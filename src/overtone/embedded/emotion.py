@@ -1,9 +1,8 @@
-"""Which emotion a voice carries, as far as a small network can tell: angry, disgusted, fearful, happy, neutral, sad,
-surprised, or unknown where it is unsure.
+"""A small emotion predictor: angry, disgusted, fearful, happy, neutral, sad, surprised, or unknown if it is unsure.
 
-It learnt from deliveries of this project's own recipes on synthetic voices and on open recordings of ordinary speech
-(`scripts/fit_emotion.py`), from no acted emotion; docs/emotion-predictor.md says how often it is right on real actors.
-It hears one utterance, knows nothing of its speaker, and pays no attention to words or loudness. Plain NumPy.
+It was trained on deliveries by this project's own recipes on synthetic voices and on open recordings of ordinary speech
+(`scripts/fit_emotion.py`), not on acted emotion; docs/emotion-predictor.md gives its accuracy on real actors. It hears
+one utterance, has no information on the speaker, and ignores words and loudness. Plain NumPy.
 """
 
 from __future__ import annotations
@@ -25,21 +24,20 @@ from overtone.errors import DataError
 LABELS = ("angry", "disgusted", "fearful", "happy", "neutral", "sad", "surprised")
 UNKNOWN = "unknown"
 DATA = Path(__file__).with_name("emotion.npz")
-_LIMIT = 4.0  # standard deviations: a measure far outside what was learnt says no more than its border
+_LIMIT = 4.0  # standard deviations: a measure far outside the training data is clipped to its border
 
 Array = npt.NDArray[np.float64]
 
 
 class Emotion(Struct, frozen=True):
-    """The emotion heard. `probabilities` has all of LABELS, also where the label is unknown; it is empty where there is
-    no speech to hear."""
+    """The predicted emotion. `probabilities` has all LABELS, even if it is unknown; it is empty without speech."""
 
     label: str
     probabilities: dict[str, float]
 
     @property
     def probability(self) -> float:
-        """Of the likeliest emotion; 0 where there is no speech."""
+        """The probability of the most likely emotion; 0 without speech."""
         return max(self.probabilities.values(), default=0.0)
 
 
@@ -50,12 +48,12 @@ class Network(Struct, frozen=True):
     centre: Array
     scale: Array
     layers: tuple[tuple[Array, Array], ...]  # (members, in, out), (members, out)
-    threshold: float  # a likeliest emotion below this is unknown
+    threshold: float  # if the most likely emotion is below this, the label is unknown
     sha256: str
 
     def probabilities(self, rows: Array) -> Array:
-        """(rows, LABELS) from (rows, FEATURES)."""
-        z = np.nan_to_num((rows - self.centre) / self.scale)  # a measure that could not be taken says nothing
+        """Return probabilities (rows, LABELS) from features (rows, FEATURES)."""
+        z = np.nan_to_num((rows - self.centre) / self.scale)  # a missing measure becomes the mean
         x = np.clip(z, -_LIMIT, _LIMIT)[None]
         for at, (weights, bias) in enumerate(self.layers):
             x = x @ weights + bias[:, None]  # (members, rows, out)
@@ -67,7 +65,7 @@ class Network(Struct, frozen=True):
 
 @functools.cache
 def load() -> Network:
-    """The predictor that comes with the package."""
+    """Load the predictor that comes with the package."""
     try:
         data = DATA.read_bytes()
         with np.load(io.BytesIO(data), allow_pickle=False) as held:
@@ -93,13 +91,13 @@ _SCRIPT = "scripts/fit_emotion.py"
 
 
 def identity() -> str:
-    """Version and bytes of the predictor, for signatures."""
+    """Return version and hash of the predictor, for signatures."""
     network = load()
     return f"overtone-emotion-{network.version}-{network.sha256[:8]}"
 
 
 def predict(samples: Samples, rate: int) -> Emotion:
-    """The emotion of one mono sound; only its first thirty seconds are heard."""
+    """Predict the emotion of one mono clip. Only its first thirty seconds are used."""
     row = features(samples, rate)
     if row is None:
         return Emotion(UNKNOWN, {})

@@ -1,9 +1,9 @@
-"""A small ear: says in plain words what a voice's measures show, and which of several cues they fit best.
+"""A small cue classifier: describes a voice's measures in plain words, and says which of several cues they fit best.
 
 A regularised linear discriminant over standardised measures (`hearing.json`, written by `scripts/fit_hearing.py` from
-synthetic clips of voices and sentences that no built set uses). It knows the recipes of this project's
-builder; it is a baseline that hears something, not a judge of people. Accuracy on voices and sentences held out, but
-delivered by the same recipes and scenes, one option of up to four (the script writes this table and `load().table`):
+synthetic clips of voices and sentences that no built set uses). It was fitted to the recipes of this project's builder;
+it is a baseline that hears something, not a judge of people. Accuracy on voices and sentences held out, but delivered
+by the same recipes and scenes, one option of up to four (the script writes this table and `load().table`):
 
 | task | held-out clips | accuracy | chance |
 |---|---|---|---|
@@ -54,7 +54,7 @@ DATA = Path(__file__).with_name("hearing.json")
 
 
 class Accuracy(Struct, frozen=True):
-    """How often the ear was right on held-out clips of one understanding task, and what guessing would give."""
+    """The classifier's accuracy on held-out clips of one understanding task, and the accuracy of guessing."""
 
     task: str
     clips: int
@@ -71,7 +71,7 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hearing(Struct, frozen=True, forbid_unknown_fields=True):
-    """The fitted ear. Its first head tells men from women in any delivery; its last knows every cue."""
+    """The fitted classifier. Its first head distinguishes men from women in any delivery; its last covers every cue."""
 
     version: str
     features: tuple[str, ...]
@@ -82,13 +82,13 @@ class Hearing(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The slugs of the cues it knows."""
+        """The slugs of the cues that it covers."""
         return self.heads[-1].classes
 
     def posterior(self, features: Array, among: Sequence[str]) -> dict[str, float]:
-        """How likely each of some cues is, if one of them is there. All must be classes of the ear."""
+        """Return the probability of each cue in `among`, if one of them is present. All must be in `classes`."""
         standard = (features - np.array(self.centre)) / np.array(self.scale)
-        # A measure that could not be taken says nothing; one far outside what was learnt says no more than its border.
+        # A missing measure becomes the mean; one far outside the training data is clipped to its border.
         standard = np.clip(np.nan_to_num(standard), -4.0, 4.0)
         head = next(head for head in self.heads if set(among) <= set(head.classes) or head is self.heads[-1])
         rows = [head.classes.index(slug) for slug in among]
@@ -99,7 +99,7 @@ class Hearing(Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def load() -> Hearing:
-    """The ear that comes with the package."""
+    """Load the classifier that comes with the package."""
     try:
         found = msgspec.json.decode(DATA.read_bytes(), type=Hearing)
     except (OSError, msgspec.MsgspecError) as error:
@@ -110,12 +110,12 @@ def load() -> Hearing:
 
 
 def array(values: Sequence[float]) -> Array:
-    """Features kept as plain numbers, as the ear takes them."""
+    """Return stored features as the array that the classifier takes."""
     return np.asarray(values, np.float64)
 
 
 def features(samples: audio.Samples, rate: int, measures: Measures | None = None) -> Array:
-    """The numbers the ear goes by, in the order of FEATURES; nan where a measure could not be taken."""
+    """Return the classifier's input numbers in the order of FEATURES; NaN for a measure that could not be taken."""
     found = measures or audio.measure(samples, rate)
     out = []
     for name in _MEASURED:
@@ -128,9 +128,12 @@ def features(samples: audio.Samples, rate: int, measures: Measures | None = None
 
 
 def _bands(x: audio.Samples) -> Array:
-    """Per band of the spectrum, in dB: its share of the whole; its level in the quietest fifth of the frames, where
-    what is behind the speaker shows; how far it swings, slowly and from frame to frame; its level at the beginning,
-    where coughs, sighs and yawns are."""
+    """Measure each band of the spectrum, in dB.
+
+    The measures are the band's share of the whole; its level in the quietest fifth of the frames, which shows the
+    background; how far it swings, slowly and from frame to frame; and its level at the beginning, where coughs, sighs
+    and yawns are.
+    """
     x = np.pad(x, (0, max(0, _SIZE + 10 * _HOP - len(x))))
     frames = np.lib.stride_tricks.sliding_window_view(x, _SIZE)[::_HOP] * np.hanning(_SIZE).astype(np.float32)
     power = np.square(np.abs(np.fft.rfft(frames, axis=1))).astype(np.float64)
@@ -152,7 +155,7 @@ def _bands(x: audio.Samples) -> Array:
 
 
 def described(measures: Measures) -> str:
-    """One plain English line about a voice: pitch, level, pace, pauses, voicing, background."""
+    """Describe a voice in one line of plain English: pitch, level, pace, pauses, voicing, background."""
     if not measures.active or measures.rms_dbfs < SILENT_DBFS:
         return "Nothing can be heard."
     traits = []

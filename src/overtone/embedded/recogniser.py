@@ -60,8 +60,10 @@ class _Recogniser:
 
     def __init__(self) -> None:
         folder = require("moonshine_voice", "the offline recogniser")
-        if (found := version("moonshine-voice")) != _KNOWN:  # another version's structures would be read wrongly
-            raise OvertoneError(f"moonshine-voice {_KNOWN} is needed, {found} is installed; run 'overtone setup local'")
+        if (installed := version("moonshine-voice")) != _KNOWN:  # another version may have other structures
+            raise OvertoneError(
+                f"moonshine-voice {_KNOWN} is needed, {installed} is installed; run 'overtone setup local'"
+            )
         name = "libmoonshine.dylib" if sys.platform == "darwin" else "libmoonshine.so"
         try:
             self.lib: Any = ctypes.CDLL(str(folder / name))
@@ -94,14 +96,16 @@ class _Recogniser:
 
 
 def _levels(samples: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The level of each 25 ms frame in dB re full scale."""
+    """Return the level of each 25 ms frame in dB re full scale."""
     frames = samples[: len(samples) // _FRAME * _FRAME].reshape(-1, _FRAME).astype(np.float64)
     return np.asarray(10.0 * np.log10((frames**2).mean(1) + 1e-12))
 
 
 def _pieces(samples: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-    """Pieces of at most 15 s, cut where it is quietest; none where nobody speaks (too quiet, or steady like noise:
-    asked about such a piece the model makes up a word)."""
+    """Cut a recording into pieces of at most 15 s, at the quietest points. Pieces without speech are dropped.
+
+    These are too quiet, or steady like noise; for such a piece the model makes up a word.
+    """
     pieces = []
     while len(samples) >= _FRAME:
         levels = _levels(samples)
@@ -123,12 +127,12 @@ def _recogniser() -> _Recogniser:
 
 
 def transcribe(samples: NDArray[np.float32], rate: int) -> str:
-    """The words of a mono recording; "" when none are heard. The model is loaded at the first call."""
+    """Transcribe a mono recording; "" if no words are heard. The model is loaded at the first call."""
     pieces = _pieces(np.ascontiguousarray(audio.resample(samples, rate, RATE), np.float32))
     with _lock:
         return " ".join(filter(None, (_recogniser().transcribe(piece) for piece in pieces)))
 
 
 def identity() -> str:
-    """What identifies a transcript, for descriptions and cache keys."""
+    """Return the identity of a transcript, for descriptions and cache keys."""
     return f"moonshine-tiny-en@{version('moonshine-voice')}"

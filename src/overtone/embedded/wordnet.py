@@ -1,5 +1,8 @@
-"""WordNet's synonyms and examples, read straight from its own files: the database of Debian's wordnet-base, or a folder
-of the user's named by OVERTONE_WORDNET. Nothing of it is part of this package."""
+"""WordNet's synonyms and examples, read from its own files.
+
+The database is that of Debian's wordnet-base, or a folder that the user names by OVERTONE_WORDNET. Nothing of it is
+part of this package.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ FOLDER = Path("/usr/share/wordnet")
 VARIABLE = "OVERTONE_WORDNET"
 INSTALL = "apt install wordnet-base"
 
-# How a word of each kind may be inflected: ending → what stands there in the word's base form.
+# Inflections of each part of speech: ending → the ending of the base form.
 _ENDINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "noun": (
         ("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"),
@@ -55,23 +58,23 @@ class WordNet:
         self.identity = f"{version}-{digest.hexdigest()[:8]}"
 
     def synonyms(self, word: str) -> frozenset[str]:
-        """The single words that share a meaning with a word, in any part of speech, and the word itself."""
+        """Return the word and all single words that share a meaning with it, in any part of speech."""
         found = self._known.get(word)
         if found is None:
             found = self._known[word] = frozenset(self._find(word.lower())) | {word}
         return found
 
     def examples(self) -> list[str]:
-        """The phrases and sentences that show how its words are used, as they stand."""
+        """Return the phrases and sentences that show how WordNet's words are used, unchanged."""
         found: dict[str, None] = {}
         for data in self._data.values():
             for line in data[:].decode("utf-8", "replace").splitlines():
-                if not line.startswith(" "):  # else its licence
+                if not line.startswith(" "):  # otherwise the licence
                     found |= dict.fromkeys(re.findall(r'"([^"]+)"(?=;|\s*$)', line.partition(" | ")[2]))
         return list(found)
 
     def licence(self) -> str:
-        """The notice that goes along with every copy: it heads each of the files, line by numbered line."""
+        """Return the notice that accompanies every copy. Each file begins with it, as numbered lines."""
         head = self._data["noun"][:8192].decode("utf-8", "replace").splitlines()
         told = itertools.takewhile(lambda line: line.startswith(" "), head)
         return "\n".join(re.sub(r"^\s+\d+ ?", "", line).rstrip() for line in told)
@@ -112,7 +115,7 @@ def _read_index(text: str, path: Path) -> dict[str, list[int]]:
 
 
 def wordnet() -> WordNet:
-    """The installed WordNet, read once; where there is none, an error with the one command that installs it."""
+    """Return the installed WordNet, read once. If it is missing, the error gives the command that installs it."""
     return _read(Path(os.environ.get(VARIABLE) or FOLDER))
 
 

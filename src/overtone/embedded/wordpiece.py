@@ -1,5 +1,8 @@
-"""BERT's tokenizer in plain Python: basic tokenisation (cleaned, lower-cased, accents stripped, Chinese characters and
-punctuation apart), then greedy longest-match pieces. Text is data: a written "[SEP]" is not a marker."""
+"""BERT's tokenizer in plain Python.
+
+Basic tokenisation cleans the text, lowers it, strips accents, and separates Chinese characters and punctuation. Then
+words are split into the longest matching pieces. Text is data: a written "[SEP]" is not a marker.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _CHINESE = (
 
 @lru_cache(maxsize=65536)
 def _cleaned(char: str) -> str:
-    """What a character becomes before words are split: itself, a space, itself between spaces, or nothing."""
+    """Return a character's replacement before words are split: itself, a space, itself between spaces, or nothing."""
     if char in "\t\n\r" or char.isspace():
         return " "
     if char in "\0\ufffd" or unicodedata.category(char)[0] == "C":
@@ -40,7 +43,7 @@ def _is_punctuation(char: str) -> bool:
 
 
 def words(text: str) -> Iterator[str]:
-    """A text's words and punctuation marks, lower-cased and without accents."""
+    """Yield a text's words and punctuation marks, lower-cased and without accents."""
     cleaned = "".join(map(_cleaned, text))
     bare = (c for c in unicodedata.normalize("NFD", cleaned) if unicodedata.category(c) != "Mn")
     # Letter by letter, because str.lower() looks at neighbours (a final sigma) and the vocabulary was made without.
@@ -87,7 +90,7 @@ class WordPiece:
         return tuple(found)
 
     def encode(self, text: str, longest: int) -> list[int]:
-        """Token ids with the opening and closing marker, cut to `longest`."""
+        """Return token ids with the opening and closing marker, cut to `longest`."""
         ids = [self._first]
         for word in words(text):
             ids.extend(self._word(word))

@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from overtone.judges.cache import Verdicts
-from overtone.judges.over_run import FILE
+from overtone.judges.judge_run import FILE
 from overtone.judges.policy import parse_judge
+from overtone.judges.verdict_cache import Verdicts
 from overtone.paths import shown
 from overtone.runs.store import Store
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from overtone.judges.offered import Reply
+from overtone.judges.judge_input import Subject
 from overtone.judges.panel import Judgement, Sitting, signature
 from overtone.judges.policy import Judge
+from overtone.judges.reply_texts import Reply
 from overtone.judges.rubric import Dimension, Rubric
-from overtone.judges.subject import Subject
 from overtone.runs.store import Ask, Store
 from overtone.schema import Score
 

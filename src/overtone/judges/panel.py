@@ -15,15 +15,15 @@ from msgspec import Struct
 from overtone import registry
 from overtone.audio import load_sound
 from overtone.errors import EXIT_FAILURES, DataError, ModelFailure, UsageError
-from overtone.judges import describe
-from overtone.judges.cache import Verdicts
+from overtone.judges import voice_description
 from overtone.judges.contract import Contract, Unread
+from overtone.judges.judge_input import Subject
 from overtone.judges.policy import Judge
 from overtone.judges.rubric import Dimension, Rubric, twin
-from overtone.judges.subject import Subject
+from overtone.judges.verdict_cache import Verdicts
 from overtone.models import Model
-from overtone.runs.asking import Asker, Stopped
-from overtone.runs.asking import Policy as Retries
+from overtone.runs.asker import Asker, Stopped
+from overtone.runs.asker import Policy as Retries
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import price_of
 from overtone.runs.settings import identity
@@ -363,7 +363,7 @@ def told(
         if path is None:
             raise DataError("the reply has no audio" if key == "reply" else f"there is no sound for {key!r}")
         if hears == "description":
-            parts.append(f"{rubric.heading(key)}, as measured:\n<{key}>\n{describe.describe(path)}\n</{key}>")
+            parts.append(f"{rubric.heading(key)}, as measured:\n<{key}>\n{voice_description.describe(path)}\n</{key}>")
         else:
             parts += [f"{rubric.heading(key)}:", load_sound(path, rate=rate, name=path.name)]
     parts.append(contract.instruction)
@@ -405,7 +405,7 @@ def signature(
 ) -> str:
     """What a judge's score depends on, for its score on one dimension."""
     policy = judge.policy
-    hears = {"audio": "audio", "description": describe.NAME, "nothing": "nothing"}[policy.hears]
+    hears = {"audio": "audio", "description": voice_description.NAME, "nothing": "nothing"}[policy.hears]
     fields = [
         f"{dimension.key}@{judge.label}",
         f"v{rubric.version}",

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from overtone import registry
 from overtone.errors import UsageError
 from overtone.paths import read_plain
 from overtone.schema import Item
 from overtone.spec import suggest
 
-FOLDER = Path(__file__).parent / "rubrics"
 _KEY = re.compile(r"[a-z][a-z0-9_]*")
 _MOST_BYTES = 100_000
 TASKS = ("converse", "choose", "transcribe")
@@ -135,24 +135,11 @@ class _File(Struct, forbid_unknown_fields=True):
     control: Literal["", "shuffled"] = ""
 
 
-def listing() -> dict[str, str]:
-    """The built-in rubrics: name → title."""
-    return {path.stem: load(path.stem).title for path in sorted(FOLDER.glob("*.toml"))}
-
-
 def load(name: str) -> Rubric:
-    """A built-in rubric by its name, or one's own by its path. Raises UsageError that says what is wrong with it."""
-    if name.endswith(".toml"):
-        path = Path(name)
-        if not path.is_file():
-            raise UsageError(f"rubric {name} does not exist")
-    else:
-        path = FOLDER / f"{name}.toml"
-        known = [p.stem for p in sorted(FOLDER.glob("*.toml"))]
-        if name not in known:
-            raise UsageError(
-                f"unknown rubric {name!r}{suggest(name, known)}; known: {', '.join(known)}, or a .toml file"
-            )
+    """Read a rubric by its name, or by the path of its TOML file. Raise UsageError that says what is wrong with it."""
+    path = Path(name) if name.endswith(".toml") else registry.find_rubric(name)
+    if not path.is_file():
+        raise UsageError(f"rubric {path} does not exist")
     try:
         tree: dict[str, Any] = tomllib.loads(read_plain(path, _MOST_BYTES).decode("utf-8"))
         file = msgspec.convert(tree, _File)

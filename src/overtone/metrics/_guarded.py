@@ -19,7 +19,7 @@ class Guarded:
         self.metric = metric
         self.stopped = ""
         self._in_a_row = 0
-        self._emits: dict[str, str] = {}  # score name → the signature it was last seen with
+        self.emits: dict[str, str] = {}  # score name → the signature it was last seen with
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         """Return the scores of each reply; fewer rows than replies where the metric is given up on the way."""
@@ -50,7 +50,7 @@ class Guarded:
 
     def _unscored(self, reason: str) -> list[Score]:
         """What the metric would have emitted, without a value; a later value of the same signature replaces it."""
-        emits = self._emits or {self.metric.name: f"{self.metric.name}|v{self.metric.version}"}
+        emits = self.emits or {self.metric.name: f"{self.metric.name}|v{self.metric.version}"}
         return [Score(name, signature, None, reason) for name, signature in emits.items()]
 
     def _checked(self, answered: Sequence[Answered]) -> list[list[Score]]:
@@ -67,5 +67,5 @@ class Guarded:
                 for key, value in score.detail.items():
                     if not isinstance(value, float | int | str | None):
                         raise TypeError(f"detail {key!r} of {score.metric} is a {type(value).__name__}")
-        self._emits |= {score.metric: score.signature for row in rows for score in row}
+        self.emits |= {score.metric: score.signature for row in rows for score in row}
         return rows

@@ -1,31 +1,27 @@
 """A helper of a metric: a program of `workers/` that runs in the measuring environment and answers calls.
 
 Heavy predictors need torch, which is no part of Overtone. They live in a virtual environment of their own, made by
-`overtone setup measures`, and are spoken to over the workers' wire: one call, one answer.
+`overtone setup measures`, and are spoken to over the workers' wire: one call, one answer. The workers' host runs them
+on an event loop in a thread of its own, because metrics are not asynchronous.
 """
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import os
-import signal
-import socket
-import subprocess
 import tempfile
-import time
+import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from overtone.errors import MissingExtra, OvertoneError
+from overtone.errors import MissingExtra, ModelFailure, OvertoneError
 from overtone.paths import user_data
 from overtone.workers import host, protocol
 
 SETUP = "overtone setup measures"
-_HEARTBEAT = 2.0
 _PATIENCE = 120.0  # seconds without a heartbeat after which it counts as hung
-_GRACE = 5.0  # seconds it gets to end by itself
 
 
 class HelperDied(OvertoneError):
@@ -72,7 +68,7 @@ class Helper:
         self._python = python
         self._start_timeout = start_timeout
         self._timeout = timeout
-        self._process: subprocess.Popen[bytes] | None = None
+        self._hosted: _Hosted | None = None
         self._finish: weakref.finalize[..., Helper] | None = None
 
     def __enter__(self) -> Self:
@@ -84,42 +80,19 @@ class Helper:
 
     def start(self) -> None:
         """Start it and wait until it is ready. MissingExtra where its environment or a package of it is missing."""
-        if self._process is not None:
+        if self._hosted is not None:
             return
         python = self._python or measures_python(os.environ)
-        ours, theirs = socket.socketpair()
-        environment = host.worker_environment(os.environ, hub=self._hub, gpu=None)
-        environment[protocol.FD_VARIABLE] = str(theirs.fileno())
+        if not os.access(python, os.X_OK):
+            raise MissingExtra(f"{python} cannot be started; run '{SETUP}'")
         handle, name = tempfile.mkstemp(prefix=f"overtone-{self.program.stem}-", suffix=".log")
-        self._log = Path(name)
-        try:
-            process = subprocess.Popen(
-                [str(python), str(self.program)],
-                stdin=subprocess.DEVNULL,
-                stdout=handle,
-                stderr=handle,
-                pass_fds=(theirs.fileno(),),
-                env=environment,
-                start_new_session=True,  # so that all it starts can be killed with it, and Ctrl-C stays ours
-            )
-        except OSError as error:
-            ours.close()
-            self._log.unlink()
-            raise MissingExtra(f"{python} cannot be started: {error.strerror}; run '{SETUP}'") from None
-        finally:
-            os.close(handle)
-            theirs.close()
-        self._process = process
-        self._channel = protocol.Channel(ours)
-        self._finish = weakref.finalize(self, _end, process, ours, self._log)
-        hello = {"type": "hello", "protocol": protocol.VERSION, "options": self.options}
-        message, _ = self._exchange(
-            {**hello, "heartbeat": _HEARTBEAT, "limit": protocol.MAX_MESSAGE}, (), self._start_timeout
-        )
-        if message["type"] != "ready":
-            self.close()
-            self._refuse(str(message.get("detail", "")), str(message.get("missing", "")))
-        self.facts = dict(message["facts"])
+        os.close(handle)
+        environment = host.worker_environment(os.environ, hub=self._hub, gpu=None)
+        plan = host.Plan(self.program, python, self.options, environment, Path(name), patience=_PATIENCE)
+        self._hosted = _Hosted(host.WorkerProcess(plan))
+        self._finish = weakref.finalize(self, self._hosted.end)
+        self._wait(self._hosted.process.start(self._start_timeout))
+        self.facts = self._hosted.process.facts
 
     def call(self, header: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> dict[str, Any]:
         """Its answer to one call; bytes that came with it are under "blobs".
@@ -127,74 +100,64 @@ class Helper:
         HelperDied when the process is gone, OvertoneError with its own words when it cannot answer this call.
         """
         self.start()
+        assert self._hosted is not None
         try:
-            message, found = self._exchange({**header, "type": "call"}, blobs, self._timeout)
+            message, answer_blobs = self._wait(self._hosted.process.call(header, blobs, self._timeout))
         except protocol.TooLarge as error:
             raise OvertoneError(f"{self.program.stem}: {error}") from None
-        kind = message.pop("type")
-        if kind == "error":
+        if message.pop("type") == "error":
             raise OvertoneError(f"{self.program.stem}: {message['detail']}")
-        return {**message, "blobs": found} if found else message
+        return {**message, "blobs": answer_blobs} if answer_blobs else message
 
     def close(self) -> None:
         """End it. A later call starts it again."""
         if self._finish is not None:
             self._finish()
-        self._process = None
+        self._hosted = None
 
-    def _exchange(
-        self, header: dict[str, Any], blobs: Sequence[bytes], timeout: float
-    ) -> tuple[dict[str, Any], list[bytes]]:
-        """Send, and wait for the next message that is no heartbeat."""
-        until = time.monotonic() + timeout
-        self._channel.end.settimeout(_PATIENCE if header["type"] == "call" else timeout)
+    def _wait(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Return what the host's coroutine returns. The process is ended when that fails or is interrupted."""
+        assert self._hosted is not None
+        log = self._hosted.process.plan.log
         try:
-            self._channel.send(header, blobs)
-            while time.monotonic() < until:
-                frame = self._channel.receive()
-                if frame is None:
-                    return self._died("")
-                if frame[0]["type"] != "heartbeat":
-                    return frame
-            return self._died(f"no answer within {timeout:g} s")
-        except TimeoutError:
-            return self._died("no sign of life")
-        except ConnectionError:
-            return self._died("")
+            return self._hosted.wait(work)
         except protocol.TooLarge:
             raise  # nothing was sent
-        except protocol.ProtocolError as error:
-            return self._died(f"it broke the protocol: {error}")
+        except (host.StartFailed, ModelFailure) as error:
+            text = error.detail if isinstance(error, ModelFailure) else str(error)
+            detail = text.replace(f" ({log})", "")  # the log goes with the process
+            missing = error.missing if isinstance(error, host.StartFailed) else host.missing_module(detail)
+            self.close()
         except BaseException:  # interrupted between sending and receiving: what comes next would answer the wrong call
             self.close()
             raise
-
-    def _died(self, why: str) -> tuple[dict[str, Any], list[bytes]]:
-        assert self._process is not None
-        if not why:
-            with contextlib.suppress(subprocess.TimeoutExpired):  # the socket closed: let it finish its last words
-                why = f"it ended with {host.ended_with(self._process.wait(_GRACE))}"
-        tail = host.tail(self._log).replace(f" ({self._log})", "")  # the log goes with the process
-        self.close()
-        if missing := host.missing_module(tail):
-            self._refuse(tail, missing)
-        raise HelperDied(f"{self.program.stem}: {why or 'it closed its socket'}{tail}")
-
-    def _refuse(self, detail: str, missing: str) -> None:
         if missing:
             raise MissingExtra(
                 f"{self.program.stem}: the measuring environment ({measures_folder(os.environ)}) has no package "
                 f"{missing!r}; run '{SETUP}'"
             )
-        raise OvertoneError(f"{self.program.stem}: {detail}")
+        raise HelperDied(f"{self.program.stem}: {detail}")
 
 
-def _end(process: subprocess.Popen[bytes], end: socket.socket, log: Path) -> None:
-    """Close the socket, which ends the program; then make sure, of all that it started too."""
-    end.close()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(_GRACE)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)  # the group outlives its leader when a grandchild does
-    process.wait()
-    log.unlink(missing_ok=True)
+class _Hosted:
+    """A worker process on an event loop that runs in a thread of its own."""
+
+    def __init__(self, process: host.WorkerProcess) -> None:
+        self.process = process
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="overtone-helper", daemon=True)
+        self._thread.start()
+
+    def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def end(self) -> None:
+        """End the process and the thread, and remove the log."""
+        if threading.current_thread() is self._thread:  # the garbage collector may run here, where nothing may wait
+            threading.Thread(target=self.end, daemon=True).start()
+            return
+        self.wait(self.process.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self.process.plan.log.unlink(missing_ok=True)

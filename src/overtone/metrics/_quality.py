@@ -16,12 +16,18 @@ from overtone.errors import OvertoneError
 from overtone.metrics import Answered
 from overtone.metrics._helper import Helper, HelperDied
 from overtone.schema import Item, Score
+from overtone.scores import ScoreInfo, of_replies
 
 Values = dict[str, float] | str  # a text is the reason there are none
 SILENT = 10 ** (-70 / 20)  # a sound whose peak is below −70 dBFS has nothing to rate
 _TOGETHER = 64  # sounds in one call,
 _BYTES = 64 << 20  # and bytes
 _DEATHS = 3  # in a row, after which the predictor is given up
+
+
+def predicted(label: str, order: int, **more: Any) -> ScoreInfo:
+    """Declare a predicted opinion."""
+    return of_replies(label, scale="mos", low=1.0, high=5.0, unit="1 to 5", table="quality", order=order, **more)
 
 
 class Quality:

@@ -29,6 +29,7 @@ from overtone.metrics._likeness import likeness
 from overtone.metrics._limits import english_only
 from overtone.paths import user_path
 from overtone.schema import Item, Score
+from overtone.scores import of_replies
 
 VERSION = 3
 LAYER = 6  # the last of MiniLM's six
@@ -40,6 +41,11 @@ LAYERS = {  # of models often used for it, the layer the bert_score library read
 }  # fmt: skip
 MULTILINGUAL = frozenset({"bert-base-multilingual-cased"})
 ENGLISH = frozenset({"all-MiniLM-L6-v2", *LAYERS}) - MULTILINGUAL
+SCORES = {
+    "bertscore": of_replies(  # of cosines
+        "BERTScore", low=None, floor=-1.0, order=14, dialogue=True, ranks=1, finding=True
+    )
+}
 
 States = NDArray[np.float32]
 

@@ -21,13 +21,18 @@ from overtone.metrics import Answered
 from overtone.metrics._treebank import NAME as TOKENS
 from overtone.metrics._treebank import words
 from overtone.schema import Item, Score
-from overtone.stats.summed import bleu, brevity
+from overtone.scores import of_replies
+from overtone.stats.corpus_sums import bleu, brevity
 
 VERSION = 2
 SENTENCE = f"bleu|v{VERSION}|n:4|smooth:method1|tok:{TOKENS},other=13a,unspaced=char|case:lower|empty:0"
 CORPUS = f"bleu_corpus|v{VERSION}|n:4|smooth:exp|tok:13a,unspaced=char|case:mixed|eff:no|like:sacrebleu-2.6"
 ORDERS = 4
 EPSILON = 0.1  # what smoothing method 1 puts where no n-gram matches
+SCORES = {
+    "bleu": of_replies("BLEU-4", order=11, characters=True, finding=True),
+    "bleu_corpus": of_replies("BLEU-4, corpus", reduce="bleu", table="more", order=15, characters=True, instead="bleu"),
+}
 
 _SYMBOLS = re.compile(r"([!-&(-+:-@/\[-`{-~])")
 _MARK_AFTER = re.compile(r"([^0-9])([.,])")

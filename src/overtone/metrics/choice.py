@@ -13,11 +13,35 @@ from overtone.errors import OvertoneError
 from overtone.metrics import Answered
 from overtone.metrics._recogniser import Recogniser, recogniser_of
 from overtone.schema import Item, Score
-from overtone.tasks.extract import LENIENT, STRICT, Extracted, lenient, strict
+from overtone.scores import CHOICE, CHOICE_STRICT, MeasureInfo, ScoreInfo
+from overtone.tasks.answers.extract import LENIENT, STRICT, Extracted, lenient, strict
 
 VERSION = 1
 SIGNATURE = f"accuracy|v{VERSION}|extract:{LENIENT}"
 SIGNATURE_STRICT = f"accuracy_strict|v{VERSION}|extract:{STRICT}"
+SCORES = {
+    CHOICE: ScoreInfo(
+        "Accuracy", reduce="share", tasks=("choose",),
+        measures=(
+            MeasureInfo(
+                "voice_accuracy", "Voice accuracy", "choose", 1, gold=True, headline=True, column="Voice ACC", order=1,
+                help="Questions about the voice: right ÷ answered", colours=(0.25, 1.0),
+            ),
+            MeasureInfo(
+                "reasoning_accuracy", "Reasoning accuracy", "choose", 2, gold=True, headline=True,
+                column="Reasoning ACC", help="Questions that need words and voice: right ÷ answered", order=2,
+                colours=(0.25, 1.0), conflict="Reasoning",
+            ),
+        ),
+    ),
+    CHOICE_STRICT: ScoreInfo(
+        "Accuracy, strict reading", reduce="share", tasks=("choose",), headline=False, table="none",
+        measures=(
+            MeasureInfo("voice_accuracy_strict", "Voice accuracy, strict reading", "choose", 1, gold=True),
+            MeasureInfo("reasoning_accuracy_strict", "Reasoning accuracy, strict reading", "choose", 2, gold=True),
+        ),
+    ),
+}  # fmt: skip
 
 
 class Accuracy:

@@ -20,10 +20,17 @@ from overtone.metrics._recogniser import Recogniser, recogniser_of
 from overtone.metrics.normalise import units
 from overtone.metrics.wer import NORMALISED_BY, align
 from overtone.schema import Item, Score
+from overtone.scores import of_replies
 
 VERSION = 2
 ON_REQUEST = True  # it recognises the speech of every reply
 NAME = f"consistency_wer|v{VERSION}|{NORMALISED_BY}|empty:1|{LIMIT}"
+SCORES = {
+    "consistency_wer": of_replies(
+        "Voice against text, WER", better="lower", high=None, reduce="errors", table="delivery",
+        short="Voice against text", unit="WER, %", order=53, characters=True,
+    )
+}  # fmt: skip
 
 
 class Consistency:

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from overtone.metrics._quality import Quality
+from overtone.metrics._quality import Quality, predicted
 
 VERSION = 1
 ON_REQUEST = True
-NAMES = ("distillmos",)
+SCORES = {"distillmos": predicted("DistillMOS", 41)}
+NAMES = tuple(SCORES)
 
 
 def load() -> Quality:

@@ -6,11 +6,17 @@ synthetic speech from a person's. Means over windows of 9.01 s, one a second; a 
 
 from __future__ import annotations
 
-from overtone.metrics._quality import Quality
+from overtone.metrics._quality import Quality, predicted
 
 VERSION = 1
 ON_REQUEST = True
-NAMES = ("dnsmos_ovrl", "dnsmos_sig", "dnsmos_bak", "dnsmos_p808")
+SCORES = {
+    "dnsmos_ovrl": predicted("DNSMOS, overall", 37, finding=True),
+    "dnsmos_sig": predicted("DNSMOS, speech", 38),
+    "dnsmos_bak": predicted("DNSMOS, background", 39),
+    "dnsmos_p808": predicted("DNSMOS P.808", 40),
+}
+NAMES = tuple(SCORES)
 
 
 def load() -> Quality:

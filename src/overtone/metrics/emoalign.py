@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from overtone.errors import DataError, MissingExtra, OvertoneError, UsageError
 from overtone.metrics import Answered
 from overtone.schema import Item, Score
+from overtone.scores import of_replies
 from overtone.spec import suggest
 
 if TYPE_CHECKING:
@@ -26,7 +27,15 @@ if TYPE_CHECKING:
 
 ON_REQUEST = True
 VERSION = 1
-NAMES = ("emoalign_reference", "emoalign_profile")
+SCORES = {
+    "emoalign_reference": of_replies(
+        "EmoAlign with the reference's voice", short="EmoAlign", table="emotion", order=1, needs="labels", finding=True
+    ),
+    "emoalign_profile": of_replies(
+        "EmoAlign with the style's profile", table="emotion", order=2, needs="labels", finding=True
+    ),
+}
+NAMES = tuple(SCORES)
 LABELS = ("angry", "disgusted", "fearful", "happy", "neutral", "sad", "surprised")
 NO_MATCH = ("other", "unknown")  # emotion2vec's labels beside ours; they never match
 PREDICTORS = ("embedded", "emotion2vec")

@@ -15,12 +15,21 @@ from collections.abc import Sequence
 from overtone.languages import DEFAULT, is_unspaced, words
 from overtone.metrics import Answered
 from overtone.schema import Item, Score
+from overtone.scores import of_replies
 
 VERSION = 2
 WORDS = f"reply_words|v{VERSION}|words:letters"
 CHARS = f"reply_chars|v{VERSION}|trim:yes"
 DISTINCT = tuple(f"reply_distinct_{n}|v{VERSION}|words:letters,unspaced=char|case:lower" for n in (1, 2))
 BYTES = 5  # of a hash: in a million different word pairs, about one shares its hash with another
+_LONG = {"scale": "words", "better": "neither", "high": None, "table": "more"}
+_VARIED = {"better": "neither", "reduce": "distinct", "table": "more", "instead": "reply_words"}
+SCORES = {
+    "reply_words": of_replies("Words", unit="words", order=17, **_LONG),
+    "reply_chars": of_replies("Characters", unit="characters", order=18, **_LONG),
+    "reply_distinct_1": of_replies("Distinct words", order=19, **_VARIED),
+    "reply_distinct_2": of_replies("Distinct word pairs", order=20, **_VARIED),
+}
 
 
 class Lengths:

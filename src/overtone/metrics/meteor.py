@@ -20,6 +20,7 @@ from overtone.metrics._limits import LIMIT, english_only, too_long
 from overtone.metrics._porter import NAME as STEMMER
 from overtone.metrics._porter import stem
 from overtone.schema import Item, Score
+from overtone.scores import of_replies
 
 VERSION = 2
 ALPHA, BETA, GAMMA = 0.9, 3.0, 0.5
@@ -27,6 +28,7 @@ NAME = (
     f"meteor|v{VERSION}|alpha:{ALPHA}|beta:{BETA:g}|gamma:{GAMMA}|split:space|case:lower|stem:{STEMMER}|lang:en|{LIMIT}"
 )
 WORDNET = "METEOR's WordNet"
+SCORES = {"meteor": of_replies("METEOR", order=13, finding=True)}
 
 Words = list[tuple[int, str]]  # place in the text, and word
 

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import os
 
-from overtone.metrics._quality import Quality
+from overtone.metrics._quality import Quality, predicted
 from overtone.paths import user_path
 
 VERSION = 1
 ON_REQUEST = True
-NAMES = ("nisqa_mos", "nisqa_noisiness", "nisqa_discontinuity", "nisqa_coloration", "nisqa_loudness")
+SCORES = {
+    "nisqa_mos": predicted("NISQA", 30, finding=True),
+    "nisqa_noisiness": predicted("NISQA, noisiness", 31),
+    "nisqa_discontinuity": predicted("NISQA, discontinuity", 32),
+    "nisqa_coloration": predicted("NISQA, coloration", 33),
+    "nisqa_loudness": predicted("NISQA, loudness", 34),
+    "nisqa_tts": predicted("NISQA, naturalness", 35),
+}
+NAMES = tuple(SCORES)[:5]  # of the usual weights
 
 
 def load(*, weights: str = "") -> Quality:

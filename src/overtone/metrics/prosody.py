@@ -30,6 +30,7 @@ from msgspec import Struct
 from overtone.errors import OvertoneError
 from overtone.metrics import Answered
 from overtone.schema import Item, Score
+from overtone.scores import DetailInfo, of_replies
 
 VERSION = 2
 FLAT = 0.7
@@ -42,6 +43,24 @@ SIGNATURE = (
     + "|half:"
     + ",".join(f"{k}={v:g}" for k, v in HALF.items())
 )
+SCORES = {
+    "expressiveness": of_replies(
+        "Expressiveness", scale="plain", better="neither", high=None, table="delivery", unit="neutral acting is 1",
+        order=50, finding=True,
+        details=(
+            DetailInfo("flat", "Flat", "% of replies", "percent", "lower", order=51, share=True),
+            DetailInfo("f0_hz", "Pitch", "Hz, median", digits=0, order=54),
+            DetailInfo("f0_range_st", "Pitch range", "semitones", digits=1, order=55),
+            DetailInfo("rate_hz", "Rate", "syllables a second", order=56),
+            DetailInfo("pause_share", "Pauses", "% of the time", "percent", high=1.0, order=57),
+            DetailInfo("level_dbfs", "Level", "dBFS", digits=1, low=None, order=58),
+        ),
+    ),
+    "prosody_fit": of_replies(
+        "Fit to the reference delivery", table="delivery", short="Fit to the reference", unit="%", order=52,
+        finding=True,
+    ),
+}  # fmt: skip
 
 Detail = dict[str, float | int | str | None]
 

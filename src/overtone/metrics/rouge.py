@@ -20,10 +20,15 @@ from overtone.metrics._porter import NAME as STEMMER
 from overtone.metrics._porter import stem
 from overtone.metrics.normalise import plain_units
 from overtone.schema import Item, Score
+from overtone.scores import of_replies
 
 VERSION = 2
 PLAIN = f"rouge_l|v{VERSION}|f1|tok:a-z0-9,other=letters,unspaced=char|stem:no|like:rouge_score-0.1.2|{LIMIT}"
 STEMMED = f"rouge_l_stemmed|v{VERSION}|f1|tok:a-z0-9|stem:{STEMMER}|lang:en|like:rouge_score-0.1.2|{LIMIT}"
+SCORES = {
+    "rouge_l": of_replies("ROUGE-L", order=12, characters=True, finding=True),
+    "rouge_l_stemmed": of_replies("ROUGE-L, stems", table="more", order=16),
+}
 
 _WORD = re.compile(r"[a-z0-9]+")
 

@@ -18,10 +18,27 @@ from overtone.metrics import Answered
 from overtone.metrics._likeness import likeness
 from overtone.metrics._limits import english_only
 from overtone.schema import Item, Score
+from overtone.scores import MeasureInfo, ScoreInfo
 
 VERSION = 3
 NAME = f"semsim|v{VERSION}|cosine|lang:en"
 EMBEDDER = "the embedder all-MiniLM-L6-v2"
+SCORES = {
+    "semsim": ScoreInfo(
+        "SemSim", tasks=("transcribe", "converse"), order=10, bounds=True, ranks=2,
+        measures=(
+            MeasureInfo(
+                "semsim", "SemSim", "transcribe", 1, headline=True, column="SemSim", order=5, colours=(0.5, 1.0),
+                help="Likeness in meaning of the transcript and the true words",
+            ),
+            MeasureInfo(
+                "reply_semsim", "Reply SemSim", "converse", 3, headline=True, column="Reply SemSim", order=6,
+                help="Likeness in meaning of the reply and the reference reply", colours=(0.5, 1.0),
+                conflict="Reply SemSim",
+            ),
+        ),
+    )
+}  # fmt: skip
 
 
 class SemanticSimilarity:

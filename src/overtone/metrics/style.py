@@ -2,8 +2,8 @@
 
 The similarities are cosines of sentence embeddings by the offline MiniLM. `style_margin` of one reply is for looking at
 that reply, never a headline: a reference that suits everything attracts every reply. What replies owe to the voice is
-worked out over a whole script, from the similarities in the detail: see `overtone.analysis.style`. None of it compares
-with a model's judgement of speech relevance. The embedder knows English alone: other items are unscored.
+worked out over a whole script, from the similarities in the detail: see `overtone.results.style_following`. None of it
+compares with a model's judgement of speech relevance. The embedder knows English alone: other items are unscored.
 """
 
 from __future__ import annotations
@@ -19,10 +19,16 @@ from overtone.metrics._likeness import likeness
 from overtone.metrics._limits import english_only
 from overtone.metrics.semsim import EMBEDDER, vectors
 from overtone.schema import Item, Score
+from overtone.scores import of_replies
 
 VERSION = 3
 NAME = f"style_margin|v{VERSION}|cosine|lang:en"
 STYLES = ("target", "alternative", "neutral")
+SCORES = {
+    "style_margin": of_replies(
+        "Style margin", scale="plain", low=None, high=None, single=True, table="none", order=3, finding=True
+    )
+}
 
 
 class Style:

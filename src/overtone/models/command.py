@@ -9,8 +9,6 @@ import asyncio
 import contextlib
 import hashlib
 import itertools
-import os
-import signal
 import sys
 from collections import deque
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from overtone import processes
 from overtone.errors import ModelFailure, UsageError
 from overtone.models import _speech
 from overtone.models._chat import NO_SPEECH
@@ -31,7 +30,6 @@ MAX_RESTARTS = 3  # in a row, without a reply in between
 GRACE_SECONDS = 3.0
 STDERR_LINES = 20
 SHOWN_CHARS = 300
-LAST_WORDS = 2000
 KEYS: dict[str, type] = {"args": str, "slots": int}
 
 
@@ -199,13 +197,12 @@ class _Program:
     @classmethod
     async def start(cls, command: list[str]) -> _Program:
         return cls(
-            await asyncio.create_subprocess_exec(
-                *command,
+            await processes.start(
+                command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 limit=MAX_LINE_BYTES,  # asyncio's own limit of 64 KB is less than two seconds of speech
-                start_new_session=True,  # Ctrl-C is ours to handle; a kill reaches its children
             )
         )
 
@@ -232,7 +229,7 @@ class _Program:
     def kill(self, why: str) -> None:
         """End it now; whoever still waits is told why."""
         self.alive = False
-        _signal(self._process, signal.SIGKILL)
+        processes.signal_group(self._process.pid)
         self._fail_all("worker_died", f"the program {why}{self.said()}")
 
     async def close(self) -> None:
@@ -241,13 +238,7 @@ class _Program:
         self._fail_all("worker_died", "the program was closed")
         assert self._process.stdin is not None
         self._process.stdin.close()
-        for send in (None, signal.SIGTERM, signal.SIGKILL):
-            if send is not None:
-                _signal(self._process, send)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), GRACE_SECONDS)
-                break
-        _signal(self._process, signal.SIGKILL)  # children it left behind
+        await processes.end(self._process, GRACE_SECONDS, (processes.TERMINATE, processes.KILL))
         done, late = await asyncio.wait([self._errors, self._replies], timeout=GRACE_SECONDS)
         for task in late:
             task.cancel()
@@ -256,8 +247,7 @@ class _Program:
 
     def said(self) -> str:
         """The end of what it wrote to stderr, for an error's text."""
-        lines = without_secrets("\n".join(line for line in self._stderr if line.strip()))
-        return f"; its last words:\n{lines[-LAST_WORDS:]}" if lines else "; it wrote nothing to stderr"
+        return processes.last_words("\n".join(line for line in self._stderr if line.strip()))
 
     async def _read_replies(self) -> None:
         assert self._process.stdout is not None
@@ -266,7 +256,7 @@ class _Program:
                 raw = await self._process.stdout.readline()
             except ValueError:  # how asyncio says that a line passed the limit
                 self.alive = False
-                _signal(self._process, signal.SIGKILL)
+                processes.signal_group(self._process.pid)
                 self._fail_all("too_large", f"the program wrote a line of more than {MAX_LINE_BYTES // 2**20} MB")
                 return
             if not raw:
@@ -276,14 +266,13 @@ class _Program:
         code = await self._process.wait()
         self.alive = False
         await asyncio.wait([self._errors], timeout=1.0)
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit status {code}"
-        self._fail_all("worker_died", f"the program {how}{self.said()}")
+        self._fail_all("worker_died", f"the program ended with {processes.ended_with(code)}{self.said()}")
 
     def _take(self, raw: bytes) -> None:
         try:
             line = _decoder.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            shown = without_secrets(raw[:LAST_WORDS].decode("utf-8", "replace").strip())[:SHOWN_CHARS]
+            shown = without_secrets(raw[: 4 * SHOWN_CHARS].decode("utf-8", "replace").strip())[:SHOWN_CHARS]
             noise = f"the program wrote a line that is no reply: {shown!r} ({error}); its log belongs on stderr"
             if self._waiting:
                 self._fail_all("malformed", noise)
@@ -317,9 +306,3 @@ def _part(part: str | Sound) -> dict[str, Any]:
     if isinstance(part, Sound):
         return {"audio": part.wav, "sha256": part.sha256, "seconds": part.seconds}
     return {"text": part}
-
-
-def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    """Send a signal to the program and its children (its whole process group)."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)

@@ -58,7 +58,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "restarts": (0, 1000),
 }
 INDEX, FORMAT = "checkpoint.json", 1  # as `overtone.echat.net.checkpoint` writes them; a test holds them together
-PROGRAM = Path(__file__).parent.parent / "echat" / "talk" / "worker.py"
+PROGRAM = Path(__file__).parent.parent / "echat" / "talk" / "worker_program.py"
 _SET = ("think", "system", "dtype", "temperature", "top_p", "max_tokens", "max_speech", "speech_temperature", "seed")
 _INDEX_BYTES = 1 << 20
 
@@ -107,7 +107,7 @@ def read_index(folder: Path) -> _Index:
         raise DataError(f"{where}: not a checkpoint's index ({error}); copy the checkpoint again") from None
     if found.format != FORMAT:
         raise DataError(
-            f"{where}: format {found.format}, but this version of overtone reads {FORMAT}; "
+            f"{where}: format {found.format}, but this version of Overtone reads {FORMAT}; "
             "use the version that wrote it, or train again"
         )
     return found

@@ -100,13 +100,16 @@ class Endpoint:
         secret: str = "",
         timeout: float = DEFAULT_TIMEOUT,
         max_bytes: int = MAX_RESPONSE_BYTES,
+        accept: str = "application/json",
+        redirects: int = MAX_REDIRECTS,
     ) -> None:
         self.url = url
+        self.redirects = redirects
         self.timeout = timeout
         self.max_bytes = max_bytes
         self._secret = secret
         # Built once: aiohttp copies a ready CIMultiDict much faster than a dict of plain strings.
-        self._bare: CIMultiDict[str] = CIMultiDict({istr("Accept"): "application/json"})
+        self._bare: CIMultiDict[str] = CIMultiDict({istr("Accept"): accept})
         self._headers = self._bare.copy()
         if key_header:
             self._headers[istr(key_header[0])] = key_header[1]
@@ -149,13 +152,13 @@ class Endpoint:
 
     async def _post(self, session: aiohttp.ClientSession, body: bytes) -> bytes:
         url, headers, data = self.url, self._headers, _Body(body)
-        for _ in range(MAX_REDIRECTS + 1):
+        for _ in range(self.redirects + 1):
             proxy = self._proxy(url)
             async with session.post(url, data=data, headers=headers, allow_redirects=False, proxy=proxy) as response:
                 status = response.status
                 if status == 200:
                     return await self._read(response)
-                if status not in (301, 302, 303, 307, 308):
+                if status not in (301, 302, 303, 307, 308) or not self.redirects:
                     if 200 < status < 300:
                         return await self._read(response)
                     raise self._refusal(status, response.headers, await self._read_start(response))
@@ -163,7 +166,7 @@ class Endpoint:
             if origin(target) != origin(url):
                 headers = self._bare  # and it stays dropped, wherever later hops lead
             url = target
-        raise ModelFailure("rejected", f"{shown(self.url)} redirects more than {MAX_REDIRECTS} times", fatal=True)
+        raise ModelFailure("rejected", f"{shown(self.url)} redirects more than {self.redirects} times", fatal=True)
 
     def _proxy(self, url: URL) -> str | None:
         at = origin(url)
@@ -268,7 +271,7 @@ class Endpoint:
             return ModelFailure("connection", f"the proxy refused {where}: HTTP {error.status}", retry=True, fatal=True)
         if isinstance(error, aiohttp.ClientResponseError):
             return ModelFailure("malformed", self.redact(f"{where} does not speak HTTP: {error.message}"), retry=True)
-        if isinstance(error, aiohttp.ServerDisconnectedError):
+        if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
             return ModelFailure("connection", f"{where}: closed before its answer was complete", retry=True)
         if isinstance(error, aiohttp.ClientError | OSError):
             return ModelFailure("connection", self.redact(f"{where}: {error or type(error).__name__}"), retry=True)

@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from overtone.errors import AudioError, MissingExtra, ModelFailure, UsageError
-from overtone.models._worker_process import Job, Plan, StartFailed, WorkerProcess
 from overtone.paths import user_path
 from overtone.schema import Reply, Request, Sound, Usage
 from overtone.spec import Spec, suggest
 from overtone.workers import protocol
-from overtone.workers.host import WORKERS, worker_environment
+from overtone.workers.host import WORKERS, Job, Plan, StartFailed, WorkerProcess, worker_environment
 
 KEYS: dict[str, type] = {
     "python": str,

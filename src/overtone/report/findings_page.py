@@ -1,28 +1,27 @@
-"""The findings of a report: each question with sentences, pictures and tables, all linked to the cases behind them."""
+"""Findings on a page: each question with its sentences, figures, tables, and what to run for what is missing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from overtone.analysis.findings import FINDINGS, Finding, under
-from overtone.analysis.said import Sentence
-from overtone.report.drawing import Drawing
-from overtone.report.figures import WIDTH, NothingToDraw, Source, draw
-from overtone.report.figures import names as pictures
-from overtone.report.findings import joined, tables_of
-from overtone.report.findings.advice import advice
+from overtone.display.drawing import Drawing
+from overtone.display.table import PartTable
+from overtone.figures import WIDTH, draw
+from overtone.figures import names as figure_names
+from overtone.findings.analysis import cases_by_key
+from overtone.findings.figure_source import FigureSource, NothingToDraw
+from overtone.findings.finding import FindingResult
+from overtone.findings.finding_tables import joined, tables_of
+from overtone.findings.lookup import known_findings
 from overtone.report.links import Links
-from overtone.report.table import PartTable
+from overtone.results.wording import Sentence
 
-VISIBLE = 2  # sentences of a run; the others stand behind "more"
-TOGETHER = 3  # with more runs each has its sentences behind its name
 SEVERAL = "the runs are of several benchmarks, whose measures do not average: give runs of one"
-PICTURES = {"funnel": ("funnel", "cues"), "leaderboard": ("leaderboard", "radar")}  # the others have one of their name
 
 
-class Told(NamedTuple):
-    """What was found of one run, one model or all: sentences with full keys, and what cannot be told."""
+class Answer(NamedTuple):
+    """A finding's answer for one run, one model or all runs: sentences with full keys, and notes."""
 
     label: str
     sentences: tuple[Sentence, ...]
@@ -30,74 +29,75 @@ class Told(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One finding of all runs."""
+    """One finding with its answers for all runs."""
 
     name: str
     title: str
     question: str
-    told: list[Told]
-    pictures: list[Drawing]
+    answers: list[Answer]
+    figures: list[Drawing]
     tables: list[PartTable]
 
     @property
-    def found(self) -> bool:
-        """Whether there is anything to tell."""
-        return any(told.sentences for told in self.told) or bool(self.tables)
+    def answered(self) -> bool:
+        """Whether there is a sentence or a table."""
+        return any(answer.sentences for answer in self.answers) or bool(self.tables)
 
     @property
     def notes(self) -> list[str]:
-        """What cannot be told, and what to run; said once where it is the same for all."""
-        shared = [set(told.notes) for told in self.told]
+        """What is missing, and what to run for it. A note that all answers share is listed once."""
+        shared = [set(answer.notes) for answer in self.answers]
         common = set.intersection(*shared) if shared else set()
-        lines = [note for note in dict.fromkeys(n for told in self.told for n in told.notes) if note in common]
-        for told in self.told:
-            lines += [f"{told.label}: {note}" if told.label else note for note in told.notes if note not in common]
+        lines = [note for note in dict.fromkeys(n for answer in self.answers for n in answer.notes) if note in common]
+        for answer in self.answers:
+            own = [note for note in answer.notes if note not in common]
+            lines += [f"{answer.label}: {note}" if answer.label else note for note in own]
         return lines
 
     def keys(self) -> Iterator[str]:
-        """Every number that is shown."""
-        yield from (sentence.key for told in self.told for sentence in told.sentences)
+        """Yield the key of every number that is shown."""
+        yield from (sentence.key for answer in self.answers for sentence in answer.sentences)
         yield from (cell.key for table in self.tables for line in table.lines for cell in line.cells)
-        yield from (mark.key for picture in self.pictures for mark in picture.marks)
+        yield from (mark.key for figure in self.figures for mark in figure.marks)
 
 
-def sections(source: Source, links: Links) -> list[Section]:
-    """Every finding of the runs that share a benchmark, in the order of the house; links to their cases are kept."""
+def sections(source: FigureSource, links: Links) -> list[Section]:
+    """Return every finding of the runs, in order, and keep the links to their cases."""
     made = []
-    for name in FINDINGS:
-        if name == "levels" and len({r.benchmark for r in source.readings}) > 1:
-            told = [Told("", (), (SEVERAL,))]
-            made.append(Section(name, FINDINGS[name].title, FINDINGS[name].question, told, [], []))
+    several = len({reading.benchmark for reading in source.readings}) > 1
+    for name, finding in known_findings().items():
+        if several and finding.one_benchmark:
+            made.append(Section(name, finding.title, finding.question, [Answer("", (), (SEVERAL,))], [], []))
             continue
-        found = source.findings(name)
+        results = source.results(name)
         section = Section(
             name,
-            FINDINGS[name].title,
-            FINDINGS[name].question,
-            [_told(one, source.labels) for one in found],
-            drawn(PICTURES.get(name, (name,)), source),
-            joined(table for one in found for table in tables_of(one)),
+            finding.title,
+            finding.question,
+            [_answer(result, source.labels) for result in results],
+            drawn((name, *finding.figures), source),
+            joined(table for result in results for table in tables_of(result)),
         )
         wanted = set(section.keys())
-        for one in found:
-            links.take(under(source.readings, one, source.settings), wanted, one.runs)
+        for result in results:
+            links.take(cases_by_key(source.readings, result, source.settings), wanted, result.runs)
         made.append(section)
     return made
 
 
-def _told(finding: Finding, labels: Sequence[str]) -> Told:
-    label = "" if finding.about.of == "all" else ", ".join(labels[n] for n in finding.runs)
-    said = tuple(Sentence(s.text, finding.prefix + s.key if s.key else "") for s in finding.sentences)
-    return Told(label, said, tuple(dict.fromkeys((*finding.notes, *advice(finding)))))
+def _answer(result: FindingResult[Any], labels: Sequence[str]) -> Answer:
+    label = "" if result.finding.takes == "all" else ", ".join(labels[n] for n in result.runs)
+    sentences = tuple(Sentence(s.text, result.prefix + s.key if s.key else "") for s in result.sentences)
+    return Answer(label, sentences, result.notes)
 
 
-def drawn(names: Iterable[str], source: Source) -> list[Drawing]:
-    """The pictures of these names that the runs have data for."""
+def drawn(names: Iterable[str], source: FigureSource) -> list[Drawing]:
+    """Draw the figures of these names that the runs have data for."""
     made = []
-    for name in names:
-        if name in pictures():
-            try:
-                made.append(draw(name, source, WIDTH))
-            except NothingToDraw:
-                continue  # the notes beside it say what is missing, and what to run
+    known = figure_names()
+    for name in (name for name in names if name in known):
+        try:
+            made.append(draw(name, source, WIDTH))
+        except NothingToDraw:
+            continue  # the notes beside it say what is missing, and what to run
     return made

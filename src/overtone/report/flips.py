@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from overtone.analysis import named
-from overtone.analysis.compare import Change, Comparison, Flip, Flips, compare, sentences, share, tie_of
-from overtone.analysis.judged import by_status
-from overtone.analysis.measures import Measure
-from overtone.analysis.reading import Answer, Reading, whole
-from overtone.analysis.said import Sentence
-from overtone.analysis.standing import over_headline
-from overtone.report.apart import OVER
-from overtone.report.compared import HINT, listed, tables
-from overtone.report.format import one
-from overtone.report.ladder import capital
+from overtone.display.numbers import one
+from overtone.display.table import BASES, Line, PartTable
+from overtone.report.arena_page import capital
+from overtone.report.comparison_tables import HINT, listed, tables
 from overtone.report.links import Links
 from overtone.report.media import Media
-from overtone.report.table import Line, PartTable
+from overtone.results import measure_names
+from overtone.results.comparison import Change, Comparison, Flip, Flips, compare, share, tie_of
+from overtone.results.comparison_text import sentences
+from overtone.results.headline_condition import over_headline
+from overtone.results.judge_scores import by_status
+from overtone.results.load import Answer, Reading, whole
+from overtone.results.measures import Measure
+from overtone.results.wording import Sentence
 
 SHOWN = 3  # cards each way; all the cases are a link away
 GROUPS = 4  # measures with cards; the table has links to what flipped under every one
@@ -119,7 +119,7 @@ def under(first: Reading, second: Reading) -> Iterator[tuple[str, list[str]]]:
     for a, b in share(first, second)[0]:
         by_condition.setdefault(a.condition, []).append((a, b))
     for condition, pairs in by_condition.items():
-        for measure in named.headline([first, second]):
+        for measure in measure_names.headline([first, second]):
             read = ((a, measure.read(a), measure.read(b)) for a, b in pairs if measure.belongs(a.item))
             valued = [(a, x, y) for a, x, y in read if x is not None and y is not None]
             parts: dict[str, list[tuple[Answer, float, float]]] = {}
@@ -200,7 +200,7 @@ def _group(flips: Flips, prefix: str, cards: _Cards) -> Group:
         end = "worse" if head in ("right → wrong", "largest losses") else "improved"
         made = [cards.card(flip, flips) for flip in _shown(cases)]
         halves.append(Half(head, total, f"{prefix}{flips.key}/{end}", made))
-    over = f", {OVER[flips.basis]}" if flips.basis in OVER and flips.basis else ""
+    over = f", {BASES[flips.basis]}" if flips.basis in BASES and flips.basis else ""
     return Group(f"{flips.label}, {flips.condition}{over}", halves)
 
 

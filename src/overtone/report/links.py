@@ -12,13 +12,13 @@ from urllib.parse import quote
 import msgspec
 from markupsafe import Markup
 
-from overtone.analysis.calibrated import Calibrated
-from overtone.analysis.reading import Reading
-from overtone.report import format as fmt
-from overtone.report.drawing import Drawing, svg
-from overtone.report.pack import to_json
-from overtone.report.sets import Sets
-from overtone.report.where import Under, read
+from overtone.display import numbers as fmt
+from overtone.display.drawing import Drawing, svg
+from overtone.judge_trust.calibration import Calibrated
+from overtone.report.case_data import to_json
+from overtone.report.case_links import Under, read
+from overtone.report.case_sets import Sets
+from overtone.results.load import Reading
 
 _NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'  # a page knows it, and names no address
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from overtone.analysis.reading import Reading
 from overtone.audio import media_type
 from overtone.errors import DataError, OvertoneError, UsageError
 from overtone.paths import inside, narrow, shown
+from overtone.results.load import Reading
 
 EMBED_LIMIT = 200 * 2**20  # bytes of sound; a third more as base64, which is about what browsers open at ease
 _SUFFIXES = {".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"}

@@ -11,18 +11,18 @@ from typing import IO
 
 from rich.console import Console
 
-from overtone.analysis.cases import Asked, CaseView, Said
-from overtone.analysis.readers import sentences
-from overtone.analysis.reading import open_run
-from overtone.analysis.summary import Summary, summarise_reading
+from overtone.display import numbers as fmt
+from overtone.display.table import Cell, Line, PartTable, without_unmarked_cues
 from overtone.paths import shown
-from overtone.report import format as fmt
-from overtone.report.apart import apart, bases, wrong_answers
-from overtone.report.replies import agreement, alignment, following, judged_tables, plain, spoken
-from overtone.report.results import conversation_table, hearing_table
-from overtone.report.suites import first_screen, wants_judge
-from overtone.report.table import Cell, Line, PartTable
-from overtone.report.written import make_console, safe, to_terminal
+from overtone.report.headline_tables import first_screen, wants_judge
+from overtone.report.reply_tables import agreement, alignment, following, judged_tables, spoken
+from overtone.report.score_tables import conversation_table, hearing_table
+from overtone.report.side_tables import apart, bases, wrong_answers
+from overtone.report.table_formats import make_console, safe, to_terminal
+from overtone.results.cases import Asked, CaseView, Said
+from overtone.results.load import open_run
+from overtone.results.reader_share import sentences
+from overtone.results.summary import Summary, summarise_reading
 from overtone.schema import Item
 
 MOST_TEXT = 2_000  # characters of one reply in the terminal
@@ -64,7 +64,7 @@ def print_summary(
     numbered = [(0, c) for c in summary.conditions]
     replies = (*judged_tables(numbered)[:1], following(numbered), *spoken(numbered, brief=True))
     replies += (*alignment([summary], brief=True), *agreement([summary]))
-    to_terminal(console, (*map(plain, replies), wrong_answers(numbered), *apart(numbered)))
+    to_terminal(console, (*map(without_unmarked_cues, replies), wrong_answers(numbered), *apart(numbered)))
     _ledger(console, summary)
 
 

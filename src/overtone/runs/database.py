@@ -1,10 +1,9 @@
-"""The run's database file: opened for one writer or many readers; its troubles become errors that say what to do."""
+"""A run's database file opened by its writer. The troubles of any database become errors that say what to do."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,19 +14,27 @@ MAX_VALUE_BYTES = 64_000_000  # one text or record in the store
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "lustre", "beegfs", "9p", "afs", "ceph"}
 
 
-def connect(path: Path, *, write: bool) -> sqlite3.Connection:
-    uri = f"{path.absolute().as_uri()}?mode={'rwc' if write else 'ro'}"
-    if not write and not os.access(path.parent, os.W_OK) and not path.with_name("run.db-wal").exists():
-        uri += "&immutable=1"  # a reader of a WAL file needs to write beside it, unless nobody else can
+def at(path: Path, end: str) -> Path:
+    """Return the file that SQLite keeps beside a database, such as `run.db-wal`."""
+    return path.with_name(path.name + end)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a database for writing, making it where it is missing. `read_only.connect_reader` opens it for reading."""
     try:
-        db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30)
+        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rwc", uri=True, isolation_level=None, timeout=30)
     except sqlite3.OperationalError as error:
         raise StoreError(f"cannot open {path}: {error}") from None
+    prepare(db)
+    return db
+
+
+def prepare(db: sqlite3.Connection) -> None:
+    """Set the limits of every connection, because a run may come from an untrusted source."""
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
     db.execute("PRAGMA foreign_keys=OFF")
-    db.execute("PRAGMA trusted_schema=OFF")  # a run may be a stranger's
+    db.execute("PRAGMA trusted_schema=OFF")
     db.execute("PRAGMA cell_size_check=ON")
-    return db
 
 
 def open_tables(
@@ -37,7 +44,7 @@ def open_tables(
     anything else is a StoreError that says `foreign`."""
     with clear_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-    db = connect(path, write=True)
+    db = connect(path)
     try:
         with clear_errors(path.parent):
             db.execute(f"PRAGMA journal_mode={'DELETE' if network_file_system(path.parent) else 'WAL'}")

@@ -1,4 +1,4 @@
-"""The engine: asks every open item of a run, as many at once as the limiter allows, and stores each reply as it comes.
+"""The engine: asks every open item of a run, as many at once as the limiter allows, and stores each reply on arrival.
 
 The first items go alone until one has its reply: if the endpoint refuses the key, does not know the model, takes no
 audio or is not there, the run stops before it has cost anything. That reply is kept like any other.
@@ -18,12 +18,12 @@ import msgspec
 from overtone import registry
 from overtone.errors import DataError, ModelFailure, StoreError
 from overtone.models import Model
-from overtone.runs import hearing
-from overtone.runs.asking import UNASKED, Asker, Outcome, Policy, Stopped
-from overtone.runs.hearing import Hearing, Probe
+from overtone.runs import audio_probe
+from overtone.runs.asker import UNASKED, Asker, Outcome, Policy, Stopped
+from overtone.runs.audio_probe import Hearing, Probe
+from overtone.runs.clips import Sounds
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import Price
-from overtone.runs.sounds import Sounds
 from overtone.runs.store import CHECK_EVERY, Ask, Store
 from overtone.schema import Condition, Message, Reply, Request, Sound
 from overtone.tasks import Prompts
@@ -38,7 +38,7 @@ _condition = functools.lru_cache(maxsize=64)(Condition.parse)
 
 
 class Progress(msgspec.Struct):
-    """What a display shows while a run goes on."""
+    """The progress of a run, for displays."""
 
     total: int
     answered: int = 0
@@ -254,7 +254,7 @@ class Engine:
 
     def _watch_hearing(self, endpoint: str) -> Hearing | None:
         """What watches the replies of a server, unless this run has settled for this server what it does."""
-        known = hearing.read(self.store.meta().get(hearing.META))
+        known = audio_probe.read(self.store.meta().get(audio_probe.META))
         if known is not None and known.endpoint == endpoint and known.verdict != "undecided":
             self.outcome.warning = known.warning
             return None
@@ -275,7 +275,7 @@ class Engine:
         if found is None:
             return
         self._hearing = None
-        self.store.set_meta({hearing.META: _encode(found).decode()})
+        self.store.set_meta({audio_probe.META: _encode(found).decode()})
         self._log(f"audio {found.verdict}: {found.why}")
         if found.warning:
             self.outcome.warning = found.warning

@@ -27,7 +27,7 @@ class Line:
         self.waiting: deque[tuple[Limiter, asyncio.Future[None]]] = deque()
 
     def lift(self, ceiling: int) -> None:
-        """Another ceiling. A limit that an overload has lowered stays as low."""
+        """Set another ceiling. A limit that an overload has lowered stays low."""
         self.limit = float(ceiling) if self.limit >= self.ceiling else min(self.limit, float(ceiling))
         self.ceiling = ceiling
         self.serve()
@@ -102,7 +102,7 @@ class Limiter:
         self.line.serve()
 
     def succeeded(self) -> None:
-        """One request went well: after as many as the limit, the limit grows by one, up to the ceiling."""
+        """Count a successful request. After as many as the limit, the limit grows by one, up to the ceiling."""
         line = self.line
         if line.limit < line.ceiling:
             before = int(line.limit)
@@ -112,7 +112,7 @@ class Limiter:
                 line.serve()
 
     def overloaded(self, retry_after: float | None) -> None:
-        """The endpoint said it has too much to do: halve the limit, and let nobody start before `retry_after`."""
+        """Lower the limit by half after an overload, and start no request for `retry_after` seconds."""
         now = time.monotonic()
         line = self.line
         if retry_after:
@@ -124,7 +124,7 @@ class Limiter:
             self._changed(int(line.limit), "overloaded")
 
     def let_go(self) -> None:
-        """Let everybody who waits here through at once: the run is ending, and each will find that out by itself."""
+        """Release all waiting requests at once, because the run is ending. Each checks that by itself."""
         self._ending = True
         for who, future in tuple(self.line.waiting):
             if who is self and not future.done():
@@ -132,7 +132,7 @@ class Limiter:
 
 
 class Limiters:
-    """The lines of one command, each under the name of its endpoint. A model that names none has one of its own."""
+    """The queues of one command, by endpoint. A model without an endpoint gets its own queue."""
 
     def __init__(self) -> None:
         self.lines: dict[str, Line] = {}
@@ -140,8 +140,9 @@ class Limiters:
     def limiter(
         self, endpoint: str, ceiling: int, changed: Callable[[int, str], None] | None = None, *, leads: bool = True
     ) -> Limiter:
-        """A place in the endpoint's line. The run `leads`: its ceiling is the line's, and a judge beside it keeps to
-        that; where judges are alone, the highest of theirs is."""
+        """Return a limiter on the endpoint's queue.
+
+        A run `leads`: its ceiling applies to the queue, also for judges. Without a run, the judges' highest applies."""
         if not endpoint:
             return Limiter(ceiling, changed)
         line = self.lines.setdefault(endpoint, Line(ceiling))

@@ -1,4 +1,7 @@
--- A store is compared with these statements word for word when it is opened: another wording is another version.
+-- A store is compared with these statements word for word when it is opened: another wording is another version. What a
+-- version adds stands below its line `-- version N`; an upgrade executes just that.
+
+-- version 1
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
@@ -49,3 +52,15 @@ CREATE TABLE scores (
 
 -- What a reader of the run should know: warnings while loading, changes of concurrency, interruptions.
 CREATE TABLE events (at REAL NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL);
+
+-- version 2
+
+-- What each score is: label, scale, direction, where it applies. body is a ScoreInfo as JSON.
+CREATE TABLE declarations (score TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+
+-- What the benchmark says of itself: one row, a Suite as JSON.
+CREATE TABLE suite (benchmark TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+
+-- Numbers of headline tables that the benchmark's own code computes, as they were when the run was last scored. key is
+-- that of the number, body a Cell as JSON.
+CREATE TABLE headline_cells (key TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;

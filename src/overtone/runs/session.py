@@ -15,24 +15,24 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from overtone import registry
-from overtone.benchmarks import Benchmark, layouts
+from overtone.benchmarks import Benchmark, Selection, layouts, selected
 from overtone.errors import DataError, StoreError, UsageError, foreign, raised
 from overtone.languages import LanguageCheck
 from overtone.models import Model
 from overtone.paths import OneLine, write_whole
-from overtone.runs.asking import Outcome, Policy, check_outcome
+from overtone.runs.asker import Outcome, Policy, check_outcome
+from overtone.runs.clips import Sounds, sent_how
 from overtone.runs.database import clear_errors
 from overtone.runs.engine import Engine, Progress
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import price_of
 from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
-from overtone.runs.sounds import Sounds, sent_how
-from overtone.runs.spread import place, spread
+from overtone.runs.spread_order import place, spread
 from overtone.runs.store import Ask, Store
 from overtone.schema import Item
 from overtone.spec import Spec
@@ -46,17 +46,17 @@ log = logging.getLogger("overtone")
 
 
 class Beside(Protocol):
-    """Who works beside a run, on the replies it has: entered with the open store, left before that is closed."""
+    """A worker alongside a run, on its replies: entered with the open store, left before the store is closed."""
 
     def answered(self, ask: Ask) -> None:
-        """All turns of this ask have their replies."""
+        """Take an ask whose turns all have replies."""
 
     def stop(self, why: str) -> None:
-        """The run was interrupted: begin nothing more."""
+        """Start no further work, because the run was interrupted."""
 
 
 class Hooks(msgspec.Struct, frozen=True):
-    """What a caller may listen to. `signals` lets Ctrl-C and SIGTERM stop the run cleanly (main thread only)."""
+    """Callbacks of a run. `signals` lets Ctrl-C and SIGTERM stop the run cleanly (main thread only)."""
 
     on_start: Callable[[Store, Model, Benchmark], None] | None = None
     on_progress: Callable[[Progress], None] | None = None
@@ -81,7 +81,7 @@ def load_benchmark(settings: Settings) -> Benchmark:
 
 
 def warnings_of(settings: Settings, benchmark: Benchmark) -> list[str]:
-    """What a user should know about the benchmark's files, and that they belong to another benchmark if they do."""
+    """Return warnings about the benchmark's files, including that they belong to another benchmark."""
     return [*layouts.warnings(settings.benchmark, Path(settings.data)), *benchmark.warnings]
 
 
@@ -106,7 +106,7 @@ def check_key(spec: Spec) -> None:
 
 
 def wanted_speech(settings: Settings) -> str:
-    """Whether speech is asked for: as the SPEC says, but not under `auto` for a benchmark that is answered in text."""
+    """Return the speech option of the SPEC: auto, yes or no. `auto` becomes no for benchmarks answered in text."""
     suite = getattr(registry.find("benchmarks", settings.benchmark), "SUITE", None)
     told = settings.model.typed_speech()
     return "no" if told == "auto" and isinstance(suite, Suite) and not suite.speech else told
@@ -143,9 +143,14 @@ def _asked(settings: Settings, benchmark: Benchmark) -> Iterator[Planned]:
 
 
 def _items(settings: Settings, benchmark: Benchmark) -> Iterator[Item]:
-    asr: Literal["target", "all"] = "all" if settings.asr == "all" else "target"
-    items = benchmark.items(frozenset(settings.levels), frozenset(settings.styles), asr)
-    return (item for item in items if (item.part or "core") in settings.parts)
+    selection = Selection(
+        levels=frozenset(settings.levels),
+        styles=frozenset(settings.styles),
+        parts=frozenset(settings.parts),
+        asr="all" if settings.asr == "all" else "target",
+        limit=settings.limit,
+    )
+    return selected(benchmark, selection)
 
 
 def _with_conditions(settings: Settings, items: Iterable[Item]) -> Iterator[Planned]:
@@ -155,7 +160,7 @@ def _with_conditions(settings: Settings, items: Iterable[Item]) -> Iterator[Plan
 
 
 async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
-    """Do the run, or go on with it: what is answered is not asked again, what failed is tried once more."""
+    """Execute a run or resume it. Answered items are skipped, and failed ones are retried once."""
     hooks = hooks or Hooks()
     price = price_of(settings.model)
     if settings.budget_usd is not None and price is None:
@@ -331,10 +336,15 @@ class _signals:
     def __init__(self, engine: Engine, wanted: bool) -> None:
         self.engine = engine
         self.names = (signal.SIGINT, signal.SIGTERM) if wanted else ()
+        self.before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> None:
+        loop = asyncio.get_running_loop()
         for name in self.names:
-            asyncio.get_running_loop().add_signal_handler(name, self._stop)
+            try:
+                loop.add_signal_handler(name, self._stop)
+            except NotImplementedError:  # Windows' event loop
+                self.before[name] = signal.signal(name, lambda *_: loop.call_soon_threadsafe(self._stop))
 
     def _stop(self) -> None:
         again = self.engine.outcome.stopped != ""
@@ -342,4 +352,7 @@ class _signals:
 
     def __exit__(self, *exc: object) -> None:
         for name in self.names:
-            asyncio.get_running_loop().remove_signal_handler(name)
+            if name in self.before:
+                signal.signal(name, self.before[name])
+            else:
+                asyncio.get_running_loop().remove_signal_handler(name)

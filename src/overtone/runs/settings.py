@@ -63,7 +63,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 def model_label(spec: Spec) -> str:
-    """A short name for folders: kind, name, and a few hex digits of what else identifies the model's answers."""
+    """Return a short folder name: kind, name, and a few hex digits of the options that identify the model's answers."""
     kept = {k: v for k, v in spec.options.items() if k not in NOT_IDENTITY}
     label = re.sub(r"[^A-Za-z0-9.]+", "-", f"{spec.kind}-{spec.name}").strip("-.")[:60]
     if not kept:
@@ -72,7 +72,7 @@ def model_label(spec: Spec) -> str:
 
 
 def identity(spec: Spec) -> str:
-    """The SPEC without what may change between two parts of one run: where it is served, how patiently."""
+    """Return the SPEC without options that may change when a run is resumed, such as its URL and timeouts."""
     return str(Spec(spec.kind, spec.name, {k: v for k, v in spec.options.items() if k not in NOT_IDENTITY}))
 
 
@@ -99,10 +99,11 @@ class RunFile(Struct, frozen=True):
         return tuple(self.path.parent / p for p in self.run.get("plugins", ()))
 
     def needs_trust(self, given: Mapping[str, Any] | None = None) -> list[str]:
-        """What in this file runs code of its author's choice, sends a secret or recordings of the user's where its
-        author says, or writes outside its own folder and the working directory. `given` are the command's flags: what
-        they name is the user's choice."""
-        found = [f"run plug-in {p}" for p in self.run.get("plugins", ())]
+        """Return the actions of this file that need the user's trust.
+
+        These run code that its author chose, send secrets or recordings to an address that its author chose, or write
+        outside its folder and the working directory. `given` has the command's flags, which the user chose."""
+        found = [f"{'use' if p.endswith('.toml') else 'run'} plug-in {p}" for p in self.run.get("plugins", ())]
         for table in (self.run, *self.benchmarks):  # an option can name weights or code to be loaded
             found += [f"compute {metric}" for metric in _words(table.get("metrics", ())) if "?" in metric]
         for spec in self._specs():
@@ -136,7 +137,7 @@ class RunFile(Struct, frozen=True):
         ]
 
     def code(self) -> list[Path]:
-        """The files that `needs_trust` is about, where they can be named: plug-ins, and what programs are started with.
+        """Return the files with code behind `needs_trust`: plug-ins, and files that programs are started with.
 
         A program that is found by its name alone, on the search path, is the machine's and not the file's.
         """
@@ -201,7 +202,7 @@ def _check_keys(path: Path, table: str, found: Any, known: tuple[str, ...]) -> N
 
 
 def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping[str, str]) -> list[Settings]:
-    """All runs that flags, file and environment ask for: one for each model and benchmark."""
+    """Return the runs that flags, file and environment ask for: one per model and benchmark."""
     given = {k: v for k, v in flags.items() if v is not None}
     around = {k: environment[f"OVERTONE_{k.upper()}"] for k in _KEYS if environment.get(f"OVERTONE_{k.upper()}")}
     models = given.get("model") or [m["spec"] for m in (file.models if file else ())]
@@ -225,7 +226,8 @@ def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping
         merged |= {k: v for k, v in given.items() if k in _KEYS}
         if given.get("metric"):
             merged["metrics"] = list(given["metric"])
-        merged["plugins"] = [str(p.absolute()) for p in file.plugins] if file else []
+        named = (*(file.plugins if file else ()), *map(Path, given.get("plugin") or ()))
+        merged["plugins"] = list(dict.fromkeys(str(path.absolute()) for path in named))
         name = merged.pop("name")
         told = benchmark.get("data") or (file.run.get("data") if file else None)
         if file and told and "data" not in given:
@@ -242,10 +244,10 @@ def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping
 
 
 def report_file(flag: str | None, file: RunFile | None, environment: Mapping[str, str]) -> Path | None:
-    """Where one page of all runs is wanted, if anywhere."""
+    """Return the file for one report of all runs, or None if no report is wanted."""
     told = flag or (file.run.get("report") if file else None) or environment.get("OVERTONE_REPORT")
     if told and not told.lower().endswith((".html", ".htm")):
-        raise UsageError(f"report: {told!r} is no HTML file; name one, e.g. report.html")
+        raise UsageError(f"report: {told!r} is not an HTML file; name one, e.g. report.html")
     return Path(told) if told else None
 
 
@@ -325,7 +327,7 @@ def _check(s: Settings) -> None:
 
 
 def to_toml(s: Settings) -> str:
-    """The settings as a run file that does the same again."""
+    """Return the settings as a run file that repeats the run."""
     fields = {k: getattr(s, k) for k in _KEYS if k not in ("data", "out") and getattr(s, k) is not None}
     fields["out"] = s.folder.absolute()
     lines = ["# The resolved configuration of this run.", "[run]"]

@@ -7,7 +7,6 @@ a loss of power: a sound and its folder are synced before the reply that names i
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import sqlite3
@@ -18,18 +17,21 @@ from typing import IO
 
 import msgspec
 
+from overtone import locks
 from overtone.errors import StoreError
 from overtone.paths import shown, to_disk
+from overtone.runs import upgrade
 from overtone.runs.database import clear_errors, connect, network_file_system
-from overtone.runs.rows import SHA, Ask, Failure, Part, Rows, StoredReply, decode_item
-from overtone.runs.selection import ASKED, read_history, record
-from overtone.runs.strangers import check_plain, check_structure, reading, schema, select
+from overtone.runs.folder_safety import check_plain, reading, select
+from overtone.runs.measurement_choice import ASKED, read_history, record
+from overtone.runs.read_only import ReadConnection, connect_reader
+from overtone.runs.records import SHA, Ask, Failure, Part, Rows, StoredReply, decode_item
+from overtone.runs.upgrade import VERSION
 from overtone.schema import Item, Reply, Score
+from overtone.scores import Declared
 
 __all__ = ["ANSWERED", "FAILED", "PENDING", "VERSION", "Ask", "Failure", "Part", "Store", "StoredReply"]
 
-VERSION = 1
-APPLICATION = 0x0F372020
 PENDING, ANSWERED, FAILED = 0, 1, 2
 CHECK_EVERY = 1.0  # seconds between two looks whether the folder that is written is still there
 
@@ -65,6 +67,7 @@ class Store(Rows):
         self._signatures: dict[str, int] = {}
         self._recorded: set[tuple[str, str]] = set()  # measurements whose asking is written down, see `_record`
         self.warnings: list[str] = []
+        self.upgraded_from: Path | None = None  # the copy of the file of an older version that was upgraded
         self._fsync = False
         self._synced: set[str] = set()  # sounds that no loss of power can take any more
 
@@ -80,23 +83,21 @@ class Store(Rows):
             lock = (folder / "lock").open("a+")
         except OSError as error:
             raise StoreError(f"cannot write to {folder}: {error.strerror}; choose another --out") from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not locks.lock(lock):
             lock.seek(0)
             holder = shown(lock.read(20).strip()) or "unknown"
             lock.close()
             raise StoreError(
                 f"{folder} is being written by another process (pid {holder}); "
                 "wait for it, stop it, or choose another --out"
-            ) from None
+            )
         try:
             with clear_errors(folder):
                 lock.seek(0)
                 lock.truncate()
                 lock.write(str(os.getpid()))
                 lock.flush()
-            store = cls(folder, connect(folder / "run.db", write=True), lock)
+            store = cls(folder, connect(folder / "run.db"), lock)
             with clear_errors(folder):
                 store._prepare(fsync)
         except BaseException:
@@ -106,17 +107,17 @@ class Store(Rows):
 
     @classmethod
     def read(cls, folder: Path) -> Store:
-        """Open a run folder to look at it, also while another process writes it."""
+        """Open a run folder to look at it, also while another process writes it. Nothing in it is changed."""
         if not (folder / "run.db").is_file():
             raise StoreError(f"{folder} is not a run: it has no run.db; 'overtone run … --out {folder}' makes one")
-        store = cls(folder, connect(folder / "run.db", write=False), None)
-        try:
-            with clear_errors(folder):
-                store._check_version()
-        except BaseException:
-            store.close()
-            raise
-        return store
+        return cls(folder, _connected(folder), None)
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The open database. A reader opens it again if another process has written it since."""
+        if isinstance(self._db, ReadConnection) and self._db.behind:
+            self._db = _connected(self.folder)  # a query of the old one raises Rewritten if rows changed under it
+        return self._db
 
     def _prepare(self, fsync: bool) -> None:
         self._fsync = fsync
@@ -131,26 +132,11 @@ class Store(Rows):
         self.db.execute(f"PRAGMA synchronous={'FULL' if fsync else 'NORMAL'}")
         self.db.execute("PRAGMA wal_autocheckpoint=8000")
         if self.db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-            self.db.executescript(
-                f"BEGIN IMMEDIATE; {schema()} "
-                f"PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION}; COMMIT;"
-            )
-        self._check_version()
+            upgrade.create(self.db)
+        self.upgraded_from = upgrade.upgrade(self.db, self.folder, upgrade.version_of(self.db, self.folder))
         if self.meta().get("open") == "yes":
             self._sweep()
         self.set_meta({"open": "yes"})
-
-    def _check_version(self) -> None:
-        found = self.db.execute("PRAGMA user_version").fetchone()[0]
-        app = self.db.execute("PRAGMA application_id").fetchone()[0]
-        if app != APPLICATION or found == 0:
-            raise StoreError(f"{self.folder / 'run.db'} is not an Overtone run")
-        if found != VERSION:
-            raise StoreError(
-                f"{self.folder} was written with store version {found}, this Overtone reads version {VERSION}; "
-                "use the Overtone that wrote it"
-            )
-        check_structure(self.db, self.folder)
 
     def close(self) -> None:
         try:
@@ -159,7 +145,7 @@ class Store(Rows):
                     self.commit()
                     self.set_meta({"open": "no"})
         finally:
-            self.db.close()
+            self._db.close()
             if self._lock is not None:
                 self._lock.close()
                 self._lock = None
@@ -202,6 +188,13 @@ class Store(Rows):
             self._begin()
             self.db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(values.items()))
             self.commit()
+
+    def declare(self, declared: Declared) -> None:
+        """Keep what scores are, in place of what was declared before."""
+        with clear_errors(self.folder):
+            self._begin()
+            rows = [(score, _encode(info)) for score, info in declared.items()]
+            self.db.executemany("INSERT OR REPLACE INTO declarations VALUES (?, ?)", rows)
 
     def add_event(self, kind: str, detail: str) -> None:
         with clear_errors(self.folder):
@@ -349,7 +342,7 @@ class Store(Rows):
     ) -> None:
         """Keep scores of replies, each under its ask: of the last reply, or of that to an earlier turn. They take the
         place of older ones of the same signature; with `keep_values`, one without a value does not replace a value.
-        `named` says whether the user asked for this measurement by name: see `runs.selection`."""
+        `named` says whether the user asked for this measurement by name: see `runs.measurement_choice`."""
         kind = "reply" if turn is None else f"turn {turn}"
         scored = list(scored)
         with clear_errors(self.folder):
@@ -406,6 +399,18 @@ class Store(Rows):
             self.db.execute("INSERT OR IGNORE INTO signatures (text) VALUES (?)", (text,))
             self._signatures[text] = self.db.execute("SELECT id FROM signatures WHERE text = ?", (text,)).fetchone()[0]
         return self._signatures[text]
+
+
+def _connected(folder: Path) -> ReadConnection:
+    """A reader's connection to a run, which shows a store of an older version as one of this version."""
+    with clear_errors(folder):
+        db = connect_reader(folder / "run.db")
+        try:
+            upgrade.read_as_new(db, upgrade.version_of(db, folder))
+        except BaseException:
+            db.close()
+            raise
+        return db
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -1,1 +1,1 @@
-"""Arrays in, numbers out: the statistics of the findings. Knows nothing of speech."""
+"""Statistics on arrays, used by the findings. Independent of speech."""

@@ -1,4 +1,4 @@
-"""How far raters agree: Krippendorff's α for nominal, ordinal, interval and ratio data with missing values.
+"""Agreement between raters: Krippendorff's α for nominal, ordinal, interval and ratio data with missing values.
 
 After Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011). Rows are raters, columns are units.
 """
@@ -6,7 +6,7 @@ After Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011). Rows ar
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,9 +22,10 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Agreement:
-    """α with its bootstrap interval. All are NaN where nothing can be said: no unit with two ratings, or no variation.
+    """α with its bootstrap interval. All are NaN if α is undefined: no unit has two ratings, or the ratings do not
+    vary.
 
-    `percent` is the share of agreeing pairs of ratings, `units` how many units have at least two ratings.
+    `percent` is the share of agreeing pairs of ratings, `units` the number of units with at least two ratings.
     """
 
     alpha: float
@@ -36,16 +37,17 @@ class Agreement:
 
 
 def alpha(ratings: Sequence[Sequence[float | None]] | Array, level: Level = "nominal") -> float:
-    """Krippendorff's α: 1 is perfect agreement, 0 what chance gives, below 0 worse than that. None and NaN are missing.
+    """Return Krippendorff's α: 1 is perfect agreement, 0 is chance, below 0 is worse than chance.
 
-    NaN where no unit has two ratings or all ratings are the same: α is not defined without variation.
+    None and NaN mark missing ratings. Returns NaN if no unit has two ratings or all ratings are the same: α is not
+    defined without variation.
     """
     values, counts = _counts(ratings)
     return _alpha(counts, _differences(values, counts, level))
 
 
 def percent(ratings: Sequence[Sequence[float | None]] | Array) -> float:
-    """The share of pairs of ratings of the same unit that agree, each unit weighted by its ratings; NaN without any."""
+    """Return the share of agreeing pairs of ratings of a unit, each unit weighted by its ratings; NaN without any."""
     _, counts = _counts(ratings)
     sizes = counts.sum(1)
     if not len(counts):
@@ -63,9 +65,9 @@ def agreement(
     confidence: float = 0.95,
     clusters: Labels | None = None,
 ) -> Agreement:
-    """α, percent agreement, and α's interval by drawing units anew. Draws without variation are left out of it.
+    """Return α, percent agreement and α's bootstrap interval over units. Draws without variation are left out.
 
-    `clusters` names a cluster for every unit (column), where units are not independent: clusters are then drawn whole.
+    `clusters` gives the cluster of every unit (column) if units are not independent; then whole clusters are drawn.
     """
     table = _table(ratings)
     values, counts = _counts(table)
@@ -81,12 +83,6 @@ def agreement(
     return Agreement(value, low, high, percent(table), len(counts), len(table))
 
 
-def coded(ratings: Sequence[Sequence[Hashable | None]]) -> list[list[float | None]]:
-    """Labels as numbers, in the order of their first use; None stays missing. For nominal data."""
-    codes: dict[Hashable, float] = {}
-    return [[None if x is None else codes.setdefault(x, float(len(codes))) for x in row] for row in ratings]
-
-
 def _table(ratings: Sequence[Sequence[float | None]] | Array) -> Array:
     rows = [[math.nan if x is None else float(x) for x in row] for row in ratings]
     if len({len(row) for row in rows}) > 1:
@@ -95,7 +91,9 @@ def _table(ratings: Sequence[Sequence[float | None]] | Array) -> Array:
 
 
 def _counts(ratings: Sequence[Sequence[float | None]] | Array) -> tuple[Array, Array]:
-    """The values that occur, and how often each unit with at least two ratings got each: (units, values)."""
+    """Return the values that occur, and the count of each value in each unit with at least two ratings: (units,
+    values).
+    """
     table = _table(ratings)
     table = table[:, _rated(table)]
     values = np.unique(table[~np.isnan(table)])
@@ -104,15 +102,15 @@ def _counts(ratings: Sequence[Sequence[float | None]] | Array) -> tuple[Array, A
 
 
 def _rated(table: Array) -> npt.NDArray[np.bool_]:
-    """Which units have at least two ratings."""
+    """Return a mask of the units with at least two ratings."""
     return np.asarray((~np.isnan(table)).sum(0) >= 2)
 
 
 def _drawn(
     values: Array, counts: Array, level: Level, ids: npt.NDArray[np.intp], count: int, seed: int, draws: int
 ) -> Array:
-    """α of every draw of the clusters, from how often each was drawn: a few matrix products, no loop over draws."""
-    if count < 2:  # nothing is known of the spread
+    """Return α of every draw of the clusters, computed with a few matrix products instead of a loop over draws."""
+    if count < 2:  # the spread cannot be estimated
         return np.empty(0)
     sizes = counts.sum(1)
     weights = 1 / (sizes - 1)
@@ -141,7 +139,7 @@ def _drawn(
 
 
 def _differences(values: Array, counts: Array, level: Level) -> Array:
-    """The squared distance of every two values: (values, values)."""
+    """Return the squared distance between every two values: (values, values)."""
     a, b = values[:, None], values[None, :]
     if level == "nominal":
         return np.asarray(a != b, dtype=np.float64)
@@ -149,18 +147,18 @@ def _differences(values: Array, counts: Array, level: Level) -> Array:
         return np.asarray((a - b) ** 2)
     if level == "ratio":
         if (values < 0).any():
-            raise ValueError("ratio data has no values below 0")
+            raise ValueError("ratio data must not have values below 0")
         total = np.where(a + b == 0, 1.0, a + b)
         return np.asarray(((a - b) / total) ** 2)
     if level == "ordinal":
         often = counts.sum(0) if len(counts) else np.zeros(len(values))
         middle = np.cumsum(often) - often / 2  # ranks between the middles of two values' ratings
         return np.asarray((middle[:, None] - middle[None, :]) ** 2)
-    raise ValueError(f"no level of measurement is called {level!r}; known: nominal, ordinal, interval, ratio")
+    raise ValueError(f"unknown level of measurement {level!r}; known: nominal, ordinal, interval, ratio")
 
 
 def _alpha(counts: Array, apart: Array) -> float:
-    """1 − observed ÷ expected disagreement, from the table of coincidences."""
+    """Return 1 − observed ÷ expected disagreement, from the table of coincidences."""
     sizes = counts.sum(1)
     total = float(sizes.sum())
     if total < 2:

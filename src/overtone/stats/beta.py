@@ -1,4 +1,7 @@
-"""The regularised incomplete beta function, and what follows from it: Student's t and Fisher's F, with real degrees."""
+"""The regularised incomplete beta function, and the distributions computed from it: Student's t and Fisher's F.
+
+Degrees of freedom may be any real number above 0.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ import math
 
 _TINY = 1e-300
 _CLOSE = 1e-15
-_STEPS = 20_000  # of the continued fraction: it needs about the root of the larger parameter
+_STEPS = 20_000  # of the continued fraction, which needs about the square root of the larger parameter
 
 
 def incomplete(a: float, b: float, x: float) -> float:
-    """I_x(a, b), the chance that a beta variable lies below x, by Lentz's continued fraction; for a, b > 0."""
+    """Return I_x(a, b), the probability that a beta variable is below x, by Lentz's continued fraction."""
     if not (a > 0 and b > 0 and 0 <= x <= 1):
         raise ValueError(f"needs a, b > 0 and x between 0 and 1, not a={a}, b={b}, x={x}")
     if x in (0.0, 1.0):
@@ -21,9 +24,11 @@ def incomplete(a: float, b: float, x: float) -> float:
 
 
 def student_cdf(t: float, df: float) -> float:
-    """The chance that Student's t with `df` degrees of freedom is at most `t`; infinite degrees are the normal's."""
+    """Return the probability that Student's t with `df` degrees of freedom is at most `t`; `df` may be infinite
+    (normal).
+    """
     if not df > 0:
-        raise ValueError(f"degrees of freedom are above 0, not {df}")
+        raise ValueError(f"degrees of freedom must be above 0, not {df}")
     if math.isinf(df):
         return 0.5 * math.erfc(-t / math.sqrt(2))
     if math.isinf(t):
@@ -32,45 +37,10 @@ def student_cdf(t: float, df: float) -> float:
     return 1 - beyond if t > 0 else beyond
 
 
-def f_cdf(f: float, df1: float, df2: float) -> float:
-    """The chance that Fisher's F is at most `f`."""
-    if f <= 0:
-        return 0.0
-    if math.isinf(f):
-        return 1.0
-    return incomplete(df1 / 2, df2 / 2, df1 * f / (df1 * f + df2))
-
-
-def f_tail(f: float, df1: float, df2: float) -> float:
-    """The chance that Fisher's F is at least `f`: exact also where it is tiny."""
-    if f <= 0:
-        return 1.0
-    if math.isinf(f):
-        return 0.0
-    return incomplete(df2 / 2, df1 / 2, df2 / (df1 * f + df2))
-
-
-def f_quantile(p: float, df1: float, df2: float) -> float:
-    """The value that Fisher's F stays below with chance `p`, by halving."""
-    if not 0 < p < 1:
-        raise ValueError(f"a quantile's p lies between 0 and 1, not {p}")
-    low, high = 0.0, 1.0
-    while f_cdf(high, df1, df2) < p:
-        low, high = high, high * 2
-        if math.isinf(high):
-            raise ValueError(f"F's quantile at {p} with {df1} and {df2} degrees of freedom is out of range")
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if f_cdf(middle, df1, df2) < p else (low, middle)
-    return (low + high) / 2
-
-
 def _student_tails(t: float, df: float) -> float:
-    """The chance beyond ±t."""
+    """Return the probability beyond ±t."""
     square = t * t
-    # written from the side that keeps its digits: near 0 the distance from 1, far out the tail itself
+    # use the form that keeps its digits: near 0 the distance from 1, far out the tail itself
     if square < df:
         return 1 - incomplete(0.5, df / 2, square / (df + square))
     return incomplete(df / 2, 0.5, df / (df + square))
@@ -94,4 +64,4 @@ def _lower(a: float, b: float, x: float) -> float:
             fraction *= change
         if abs(change - 1) < _CLOSE:
             return front * fraction
-    raise ArithmeticError(f"the incomplete beta function did not settle at a={a}, b={b}, x={x}")
+    raise ArithmeticError(f"the incomplete beta function did not converge at a={a}, b={b}, x={x}")

@@ -1,6 +1,6 @@
-"""Is this many right more than guessing gives? Exact binomial tails and intervals, for known-answer tests.
+"""Exact binomial tails and intervals for known-answer tests: are there more correct answers than guessing gives?
 
-For independent trials. Where trials share a script or a speaker, `cluster.proportion` gives the interval.
+For independent trials. If trials share a script or a speaker, use the interval of `cluster.proportion`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 
 def at_least(successes: int, trials: int, chance: float) -> float:
-    """How probable `successes` or more of `trials` are, if each comes with probability `chance`."""
+    """Return the probability of `successes` or more in `trials` trials that each succeed with probability `chance`."""
     _check(successes, trials)
     if not 0 <= chance <= 1:
-        raise ValueError(f"a chance lies between 0 and 1, not {chance}")
+        raise ValueError(f"a chance must be between 0 and 1, not {chance}")
     if successes == 0 or chance == 1:
         return 1.0
     if chance == 0:
@@ -23,16 +23,18 @@ def at_least(successes: int, trials: int, chance: float) -> float:
 
 
 def at_most(successes: int, trials: int, chance: float) -> float:
-    """How probable `successes` or fewer of `trials` are, if each comes with probability `chance`."""
+    """Return the probability of `successes` or fewer in `trials` trials that each succeed with probability `chance`."""
     _check(successes, trials)
     return at_least(trials - successes, trials, 1 - chance)
 
 
 def exact_interval(successes: int, trials: int, *, level: float = 0.95) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a proportion: never covers less often than it says. (0, 1) without trials."""
+    """Return the Clopper–Pearson interval of a proportion, which covers at least as often as its level; (0, 1) without
+    trials.
+    """
     _check(successes, trials)
     if not 0 < level < 1:
-        raise ValueError(f"a level lies between 0 and 1, not {level}")
+        raise ValueError(f"a level must be between 0 and 1, not {level}")
     tail = (1 - level) / 2
     low = _where(lambda p: at_least(successes, trials, p) < tail) if successes else 0.0
     high = _where(lambda p: at_most(successes, trials, p) >= tail) if successes < trials else 1.0
@@ -40,7 +42,7 @@ def exact_interval(successes: int, trials: int, *, level: float = 0.95) -> tuple
 
 
 def _where(below: Callable[[float], bool]) -> float:
-    """The p where `below`, true for small p, turns false: by halving."""
+    """Return the p at which `below`, true for small p, turns false; by bisection."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -1,8 +1,8 @@
-"""Intervals by drawing clusters anew: for any statistic, and in one matrix product for means and their differences.
+"""Bootstrap intervals over clusters: for any statistic, and in one matrix product for means and their differences.
 
-Clusters are drawn whole, with replacement, as many as there are; rows of one script stay together. The same seed, draws
-and clusters give the same draws in every function here, so two measures of the same rows are compared on equal terms.
-`error` is the standard deviation over the draws. Intervals are NaN with fewer than two clusters.
+A draw takes as many whole clusters as the data has, with replacement, so rows of one script stay together. The same
+seed, draws and clusters give the same draws in every function here, so two measures of the same rows are compared on
+the same draws. `error` is the standard deviation over the draws. Intervals are NaN with fewer than two clusters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Method = Literal["percentile", "bca"]
 Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
-_CELLS = 200_000  # of the matrix of drawn clusters held at once: small enough for a processor's cache
+_CELLS = 200_000  # size of the matrix of drawn clusters held at once: small enough for a processor's cache
 
 
 def clustered(
@@ -32,10 +32,11 @@ def clustered(
     level: float = 0.95,
     method: Method = "percentile",
 ) -> Interval:
-    """The interval of `statistic`, a function of an array of row numbers, in which a row may occur several times.
+    """Return the interval of `statistic`, a function of an array of row numbers, in which a row may occur several
+    times.
 
-    Draws where the statistic is NaN (no variation) are left out. "bca" corrects the percentiles for bias and skewness;
-    it calls the statistic once more per cluster.
+    Draws in which the statistic is NaN (no variation) are left out. "bca" corrects the percentiles for bias and
+    skewness; it calls the statistic once more per cluster.
     """
     _check(draws, level, method)
     ids, count = codes(clusters)
@@ -69,7 +70,7 @@ def clustered_means(
     level: float = 0.95,
     method: Method = "percentile",
 ) -> Interval:
-    """The interval of the mean of `values`: what `clustered` gives for it, by one matrix product."""
+    """Return the interval of the mean of `values`: the result of `clustered`, computed by one matrix product."""
     _check(draws, level, method)
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or len(clusters) != x.size:
@@ -88,25 +89,8 @@ def clustered_means(
     )
 
 
-def paired(
-    values_a: Numbers,
-    values_b: Numbers,
-    clusters: Labels,
-    *,
-    seed: int,
-    draws: int = 2000,
-    level: float = 0.95,
-    method: Method = "percentile",
-) -> Interval:
-    """The mean of `values_a` − `values_b` on the same rows: what the rows share cancels."""
-    a, b = np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64)
-    if a.shape != b.shape:
-        raise ValueError(f"{a.size} values against {b.size}: a paired difference needs both for every row")
-    return clustered_means(a - b, clusters, seed=seed, draws=draws, level=level, method=method)
-
-
 def resamples(count: int, *, seed: int, draws: int) -> Iterator[Array]:
-    """How often each of `count` clusters is drawn, (draws, clusters), a block of draws at a time."""
+    """Yield how often each of `count` clusters is drawn, (draws, clusters), one block of draws at a time."""
     rng = np.random.default_rng(seed)
     block = max(1, _CELLS // count)
     for start in range(0, draws, block):
@@ -119,7 +103,7 @@ def resamples(count: int, *, seed: int, draws: int) -> Iterator[Array]:
 def interval(
     value: float, drawn: Array, without: Array, rows: int, clusters: int, *, level: float, method: Method = "percentile"
 ) -> Interval:
-    """The interval of `value` from its draws and, for "bca", from its values without each cluster in turn."""
+    """Return the interval of `value` from its draws and, for "bca", from its values without each cluster in turn."""
     known = drawn[~np.isnan(drawn)]
     if math.isnan(value) or known.size < 2:
         return Interval(value, math.nan, math.nan, math.nan, rows, clusters)
@@ -131,7 +115,7 @@ def interval(
 
 
 def _bca(value: float, drawn: Array, without: Array, tails: tuple[float, float]) -> tuple[float, float]:
-    """The shares of the draws to cut off: Efron's bias correction and acceleration (1987)."""
+    """Return the shares of the draws to cut off: Efron's bias correction and acceleration (1987)."""
     close = 1e-12 * max(1.0, abs(value))  # means of the same rows in another order differ in the last digit
     below = float((drawn < value - close).mean() + (np.abs(drawn - value) <= close).mean() / 2)
     if not 0 < below < 1 or without.size < 2:
@@ -151,4 +135,4 @@ def _check(draws: int, level: float, method: str) -> None:
     if draws < 2 or not 0 < level < 1:
         raise ValueError(f"needs at least two draws and a level between 0 and 1, not {draws} and {level}")
     if method not in ("percentile", "bca"):
-        raise ValueError(f"no interval is called {method!r}; known: percentile, bca")
+        raise ValueError(f"unknown interval method {method!r}; known: percentile, bca")

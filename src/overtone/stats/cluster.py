@@ -24,7 +24,7 @@ Labels = Sequence[Hashable]
 class Interval:
     """A value with its cluster-robust standard error and confidence interval.
 
-    `error`, `low` and `high` are NaN with fewer than two clusters: nothing is known of the spread then.
+    `error`, `low` and `high` are NaN with fewer than two clusters, because the spread cannot be estimated then.
     """
 
     value: float
@@ -36,7 +36,7 @@ class Interval:
 
 
 def mean(values: Numbers, clusters: Labels, *, level: float = 0.95) -> Interval:
-    """The mean of `values`, with a Student interval of (clusters − 1) degrees of freedom."""
+    """Return the mean of `values`, with a Student interval of (clusters − 1) degrees of freedom."""
     x, ids, count = _check(values, clusters)
     if x.size == 0:
         return _nothing()
@@ -46,22 +46,22 @@ def mean(values: Numbers, clusters: Labels, *, level: float = 0.95) -> Interval:
 
 
 def proportion(values: Numbers, clusters: Labels, *, level: float = 0.95) -> Interval:
-    """The mean of zeros and ones (or of shares between them), with a Wilson interval that stays within 0 and 1.
+    """Return the mean of zeros and ones (or of shares between them), with a Wilson interval that stays within 0 and 1.
 
-    Wilson's formula is used with the effective number of rows p(1−p)/error², at most the rows there are; where all rows
-    agree and the spread cannot be seen, each cluster counts as one row.
+    Wilson's formula uses the effective number of rows p(1−p)/error², at most the actual number. If all rows agree, the
+    spread cannot be estimated, and each cluster counts as one row.
     """
     x, ids, count = _check(values, clusters)
     if x.size == 0:
         return _nothing()
     if x.min() < 0 or x.max() > 1:
-        raise ValueError("a proportion's values lie between 0 and 1")
+        raise ValueError("the values of a proportion must be between 0 and 1")
     p = float(x.mean())
     return wilson(p, _clustered_error((x - p) / x.size, ids, count), x.size, count, level)
 
 
 def wilson(p: float, error: float, rows: int, clusters: int, level: float) -> Interval:
-    """The interval of `proportion` from a share and its clustered error."""
+    """Return the interval of `proportion` from a share and its clustered error."""
     if clusters < 2:
         return Interval(p, math.nan, math.nan, math.nan, rows, clusters)
     effective = min(p * (1 - p) / error**2, float(rows)) if error > 0 else float(clusters)
@@ -73,10 +73,11 @@ def wilson(p: float, error: float, rows: int, clusters: int, level: float) -> In
 
 
 def difference(values: Numbers, first: Sequence[bool], clusters: Labels, *, level: float = 0.95) -> Interval:
-    """The proportion among the `first` rows less that among the others, where a cluster may have rows on both sides.
+    """Return the proportion among the `first` rows minus that among the others. A cluster may have rows on both sides.
 
-    The two Wilson intervals are squared and added (Newcombe's method 10) less what the proportions share through common
-    clusters, so that sides whose rows all agree still leave room. NaN where either side has fewer than two clusters.
+    The squared widths of the two Wilson intervals are added (Newcombe's method 10), and the covariance of the two
+    proportions through common clusters is subtracted. So the interval has a width even if all rows of a side agree. NaN
+    if either side has fewer than two clusters.
     """
     x, ids, count = _check(values, clusters)
     here = np.asarray(first, dtype=bool)
@@ -91,7 +92,9 @@ def difference(values: Numbers, first: Sequence[bool], clusters: Labels, *, leve
 
 
 def newcombe(a: Interval, b: Interval, shared: float, rows: int, clusters: int) -> Interval:
-    """The interval of `difference` from its two sides and Σ over clusters of the product of their pulls."""
+    """Return the interval of `difference` from its two sides and the sum over clusters of the product of their
+    influences.
+    """
     if math.isnan(a.error) or math.isnan(b.error):
         return Interval(a.value - b.value, math.nan, math.nan, math.nan, rows, clusters)
     shared *= clusters / (clusters - 1)
@@ -107,7 +110,9 @@ def newcombe(a: Interval, b: Interval, shared: float, rows: int, clusters: int) 
 
 
 def ratio(numerators: Numbers, denominators: Numbers, clusters: Labels, *, level: float = 0.95) -> Interval:
-    """Σ numerators ÷ Σ denominators (a corpus error rate), by linearisation: a row's influence is (n − R·d) ÷ Σd."""
+    """Return Σ numerators ÷ Σ denominators (a corpus error rate). By linearisation, a row's influence is (n − R·d) ÷
+    Σd.
+    """
     top, ids, count = _check(numerators, clusters)
     bottom = np.asarray(denominators, dtype=np.float64)
     if bottom.shape != top.shape:
@@ -121,7 +126,7 @@ def ratio(numerators: Numbers, denominators: Numbers, clusters: Labels, *, level
 
 
 def mean_of_means(values: Numbers, strata: Labels, clusters: Labels, *, level: float = 0.95) -> Interval:
-    """The unweighted mean over strata of each stratum's mean (each task counts the same, however many questions)."""
+    """Return the unweighted mean of the strata's means: each task counts the same, however many questions it has."""
     x, ids, count = _check(values, clusters)
     if len(strata) != x.size:
         raise ValueError(f"{x.size} values but {len(strata)} strata")
@@ -136,7 +141,7 @@ def mean_of_means(values: Numbers, strata: Labels, clusters: Labels, *, level: f
 
 @functools.lru_cache(maxsize=10_000)
 def student_quantile(p: float, df: int) -> float:
-    """The quantile of Student's t, after Hill (1970): exact for 1 and 2 degrees of freedom, else to five digits."""
+    """Return the quantile of Student's t, after Hill (1970): exact for 1 and 2 degrees of freedom, else 5 digits."""
     if not 0.5 < p < 1 or df < 1:
         raise ValueError(f"needs 0.5 < p < 1 and df >= 1, not p={p}, df={df}")
     tail = 2 * (1 - p)
@@ -165,20 +170,20 @@ def student_quantile(p: float, df: int) -> float:
 
 
 def normal_quantile(p: float) -> float:
-    """The quantile of the standard normal distribution."""
+    """Return the quantile of the standard normal distribution."""
     from statistics import NormalDist
 
     return NormalDist().inv_cdf(p)
 
 
 def clustered_error(influence: npt.NDArray[np.float64], clusters: Labels) -> float:
-    """The standard error of a sum of influences, added up within clusters; NaN with fewer than two clusters."""
+    """Return the standard error of a sum of influences, added up within clusters; NaN with fewer than two clusters."""
     ids, count = codes(clusters)
     return _clustered_error(influence, ids, count)
 
 
 def codes(labels: Labels) -> tuple[npt.NDArray[np.intp], int]:
-    """Cluster labels as numbers from 0 up, in the order of their first use, and how many clusters there are."""
+    """Return cluster labels as numbers from 0 up, in order of first use, and the number of clusters."""
     known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     return np.fromiter(map(known.__getitem__, labels), dtype=np.intp, count=len(labels)), len(known)
 
@@ -201,7 +206,7 @@ def _clustered_error(influence: npt.NDArray[np.float64], ids: npt.NDArray[np.int
 
 
 def student(value: float, error: float, rows: int, clusters: int, level: float) -> Interval:
-    """The interval of a value with its clustered error."""
+    """Return the Student interval of a value with its clustered error."""
     if math.isnan(error):
         return Interval(value, math.nan, math.nan, math.nan, rows, clusters)
     half = student_quantile(0.5 + level / 2, clusters - 1) * error

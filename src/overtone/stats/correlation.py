@@ -1,7 +1,7 @@
-"""How far two numbers go together: Pearson's r, Spearman's ρ, Kendall's τ-b, and what is left with others held fixed.
+"""Correlations of two numbers: Pearson's r, Spearman's ρ, Kendall's τ-b, and partial correlations.
 
-All are NaN where they are not defined: fewer than two rows, or a side that does not vary: its values differ by no more
-than rounding does. Intervals that respect clusters come from `bootstrap.clustered`.
+All are NaN if undefined: fewer than two rows, or a side that does not vary by more than rounding error. Intervals that
+respect clusters come from `bootstrap.clustered`.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ from overtone.stats.cluster import Numbers
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
-STILL = 1e-6  # of a side's largest value: a smaller spread is rounding noise
-_NOTHING_LEFT = 1e-20  # of a side's squares, once the others are taken out: what rounding leaves
+STILL = 1e-6  # relative to a side's largest value: a smaller spread is rounding noise
+_NOTHING_LEFT = (
+    1e-20  # relative to a side's squares: a smaller remainder, once the others are taken out, is rounding noise
+)
 
 
 def pearson(a: Numbers, b: Numbers) -> float:
-    """Pearson's r: how straight the line is."""
+    """Return Pearson's r, the linear correlation."""
     x, y = _pair(a, b)
     return _pearson(x, y)
 
 
 def spearman(a: Numbers, b: Numbers) -> float:
-    """Spearman's ρ: Pearson's r of the mid-ranks, so that equal values share their ranks."""
+    """Return Spearman's ρ: Pearson's r of the mid-ranks, so that equal values share their ranks."""
     x, y = _pair(a, b)
     return _pearson(_ranks(x), _ranks(y)) if _varies(x) and _varies(y) else math.nan
 
 
 def kendall(a: Numbers, b: Numbers) -> float:
-    """Kendall's τ-b: pairs in the same order minus pairs in the opposite one, corrected for ties; n log n steps."""
+    """Return Kendall's τ-b: concordant minus discordant pairs, corrected for ties. Takes n log n steps."""
     x, y = _pair(a, b)
     if not _varies(x) or not _varies(y):
         return math.nan
@@ -49,9 +51,12 @@ def kendall(a: Numbers, b: Numbers) -> float:
 
 
 def kendall_p(tau: float, rows: int) -> float:
-    """The two-sided probability that two unrelated orders of so many rows, without ties, have a τ at least this far
-    from 0. Exact: it counts the orders by their number of inversions."""
-    orders = [1]  # how many orders of one row have 0 inversions
+    """Return the two-sided p-value of τ: how often two unrelated orders of `rows` rows, without ties, are as far from
+    0.
+
+    Exact: it counts the orders by their number of inversions.
+    """
+    orders = [1]  # the number of orders of one row with 0 inversions
     for size in range(2, rows + 1):  # the next row passes 0 to size − 1 of those before it
         sums = [0, *itertools.accumulate(orders), *[sum(orders)] * (size - 1)]
         orders = [sums[k + 1] - sums[max(0, k + 1 - size)] for k in range(len(orders) + size - 1)]
@@ -63,15 +68,17 @@ def kendall_p(tau: float, rows: int) -> float:
 
 
 def partial(a: Numbers, b: Numbers, given: Sequence[Numbers] | Numbers | Array, *, ranked: bool = False) -> float:
-    """The correlation of `a` and `b` once what `given` explains of either is taken out (least squares, with intercept).
+    """Return the correlation of `a` and `b` after removing what `given` explains of either (least squares, intercept).
 
-    `given` is one list of numbers, or several of them. `ranked` does it with mid-ranks: Spearman's version. NaN also
-    where `given` explains a side fully.
+    `given` is one list of numbers, or several of them. `ranked` uses mid-ranks: Spearman's version. NaN also if `given`
+    explains a side fully.
     """
     x, y = _pair(a, b)
     others = np.atleast_2d(np.asarray(given, dtype=np.float64))
     if others.ndim != 2 or others.shape[1] != x.size:
-        raise ValueError(f"{x.size} rows, but what is held fixed has {others.shape[-1]}; give one number for every row")
+        raise ValueError(
+            f"{x.size} rows, but the numbers held fixed have {others.shape[-1]}; give one number for every row"
+        )
     if not np.isfinite(others).all():
         raise ValueError("a number held fixed is not finite; leave such rows out before correlating")
     if not _varies(x) or not _varies(y):
@@ -89,11 +96,6 @@ def partial(a: Numbers, b: Numbers, given: Sequence[Numbers] | Numbers | Array, 
     return _cosine(left[0], left[1])
 
 
-def ranks(values: Numbers) -> Array:
-    """The rank of every value from 1 up, equal values sharing the mean of theirs (mid-ranks)."""
-    return _ranks(_finite(values))
-
-
 def _pearson(x: Array, y: Array) -> float:
     if x.size < 2 or not _varies(x) or not _varies(y):
         return math.nan
@@ -106,11 +108,11 @@ def _cosine(x: Array, y: Array) -> float:
 
 
 def _bounded(r: float) -> float:
-    return max(-1.0, min(1.0, r))  # rounding may step over
+    return max(-1.0, min(1.0, r))  # rounding may exceed the range
 
 
 def _varies(x: Array) -> bool:
-    """Whether the values differ by more than rounding does."""
+    """Return whether the values differ by more than rounding error."""
     return x.size > 1 and bool(x.max() - x.min() > STILL * np.abs(x).max())
 
 
@@ -130,11 +132,11 @@ def _tied(codes: Codes) -> int:
 
 
 def _inversions(codes: Codes) -> int:
-    """How many pairs stand in falling order. Sorts by one bit after the other; each bit counts the pairs it decides."""
+    """Count the pairs in falling order. Sorts bit by bit; each bit counts the pairs that it decides."""
     found = 0
     place = np.arange(codes.size)
     for bit in range(int(codes.max()).bit_length() - 1, -1, -1):
-        # here the rows are sorted by the bits above this one, and in their first order within equal ones: a block
+        # the rows are sorted by the bits above this one; rows with equal bits form a block in their original order
         above = codes >> (bit + 1)
         starts = np.flatnonzero(np.concatenate([[True], above[1:] != above[:-1]]))
         block = np.repeat(np.arange(starts.size), np.diff(np.append(starts, codes.size)))

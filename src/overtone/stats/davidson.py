@@ -1,9 +1,10 @@
-"""Bradley and Terry's model with Davidson's ties, solved by Newton's method for many weightings of the votes at once.
+"""The Bradley–Terry model with Davidson's ties, solved by Newton's method for many weightings of the votes at once.
 
-With d = rating(a) − rating(b) + covariates · coefficients, the outcomes are as e^{d/2} (a wins) : ν (tie) : e^{−d/2} (b
-wins). In log ν, ratings and coefficients this is an exponential family: the log-likelihood is concave, Newton's steps
-climb to its one top, and steps that never get short mean there is none. Votes are added up into cells (same pair, same
-covariates), so that a bootstrap draw costs as much as there are pairs, not votes.
+With d = rating(a) − rating(b) + covariates · coefficients, the odds of the outcomes are e^{d/2} (a wins) : ν (tie) :
+e^{−d/2} (b wins). In log ν, ratings and coefficients this is an exponential family, so the log-likelihood is concave.
+Newton's steps climb to its only maximum; steps that never get short mean that no maximum exists. Votes are added up
+into cells (same pair, same covariates), so that the cost of a bootstrap draw depends on the number of pairs, not of
+votes.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
 _SHORT = 1e-8  # a step this short: converged (the next one would be about its square)
-_LONGEST = 2.0  # no single step moves a rating further: far from the top Newton's steps are too bold
-_BEYOND = 25.0  # players who met and are rated this far apart are on their way to infinity: odds of 10^10
-_UNKNOWN = 1e-7  # votes: a coefficient that the chances depend on less than this is on its way there too
+_LONGEST = 2.0  # no single step moves a rating further: far from the maximum, Newton's steps are too long
+_BEYOND = 25.0  # players who met and are rated this far apart (odds of 10^10) diverge to infinity
+_UNKNOWN = 1e-7  # votes: a coefficient that changes the chances by less than this diverges too
 _NO_TIES = -40.0  # log ν where no tie was seen
 
 
@@ -45,16 +46,16 @@ class Cells:
 
 @dataclass(frozen=True)
 class Point:
-    """The log-likelihood at some parameters, its slope, and its curvature (Fisher's information); for every problem."""
+    """The log-likelihood at some parameters, its slope, and its curvature (Fisher's information), for every problem."""
 
     height: Array  # (problems,)
     slope: Array  # (problems, parameters)
     curvature: Array  # (problems, parameters, parameters)
-    endless: npt.NDArray[np.bool_]  # (problems,): whether the way up has left what numbers can tell
+    endless: npt.NDArray[np.bool_]  # (problems,): whether the parameters diverge
 
 
 def cells(cast: Votes, x: Array, *, tied: bool) -> Cells:
-    """Adds votes up. `x` holds the covariates of every vote, A's minus B's: (votes, covariates)."""
+    """Add votes up into cells. `x` holds the covariates of every vote, A's minus B's: (votes, covariates)."""
     size = len(cast.players)
     swap = cast.a > cast.b
     first, second = np.where(swap, cast.b, cast.a), np.where(swap, cast.a, cast.b)
@@ -76,7 +77,7 @@ def cells(cast: Votes, x: Array, *, tied: bool) -> Cells:
 
 
 def counts(of: Cells, weights: Array | None = None) -> Array:
-    """How often each outcome was seen in each cell, (cells, 3), every vote counted `weights` times.
+    """Count each outcome in each cell, (cells, 3), with every vote counted `weights` times.
 
     Without ν, a tie is half a win for both.
     """
@@ -90,7 +91,9 @@ def counts(of: Cells, weights: Array | None = None) -> Array:
 def solve(
     of: Cells, seen: Array, start: Array, *, prior: float, steps: int, short: float = _SHORT
 ) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """The parameters of most likelihood for every problem in `seen` (problems, cells, 3), and which have converged."""
+    """Return the maximum-likelihood parameters of every problem in `seen` (problems, cells, 3), and which have
+    converged.
+    """
     found, done = np.array(start), np.zeros(len(seen), dtype=bool)
     if of.tied:
         found[seen[..., TIE].sum(-1) == 0, -1] = _NO_TIES
@@ -101,7 +104,7 @@ def solve(
         tried = found[active] + step[active]
         here = climb(of, seen[active], tried, prior)
         lower = here.height < height[active] - 1e-9 * np.abs(here.height)
-        step[active[lower]] /= 2  # too far: back, and half of it
+        step[active[lower]] /= 2  # too far: go back and halve the step
         up, better = active[~lower], ~lower
         found[up], height[up] = tried[better], here.height[better]
         new = _steps(of, here.curvature[better], here.slope[better], prior)
@@ -118,7 +121,7 @@ def solve(
 
 
 def linked(of: Cells, seen: Array) -> npt.NDArray[np.bool_]:
-    """In which problems everybody is linked with everybody by wins and ties, both ways: else ratings have no end."""
+    """Return in which problems wins and ties link all players in both directions. In the others, ratings diverge."""
     first, second = of.sides.argmax(1), of.sides.argmin(1)
     reach = np.zeros((len(seen), of.players, of.players), dtype=np.float32)
     held_up, held_down = seen[..., 0] + seen[..., TIE] > 0, seen[..., 2] + seen[..., TIE] > 0
@@ -138,14 +141,14 @@ def linked(of: Cells, seen: Array) -> npt.NDArray[np.bool_]:
 
 
 def log_odds(of: Cells, parameters: Array) -> Array:
-    """Of the first player against the second, ties aside: (problems, cells)."""
+    """Return the log-odds of the first player against the second, ties aside: (problems, cells)."""
     n, k = of.players, of.x.shape[1]
     apart = parameters[:, :n] @ of.sides.T
     return np.asarray(apart[:, of.pair] + parameters[:, n : n + k] @ of.x.T if k else apart)
 
 
 def chances(of: Cells, parameters: Array) -> Array:
-    """The chances of the three outcomes in every cell: (problems, cells, 3)."""
+    """Return the chances of the three outcomes in every cell: (problems, cells, 3)."""
     half = log_odds(of, parameters) / 2
     top = np.abs(half)
     log_tie = parameters[:, -1:] if of.tied else None
@@ -159,7 +162,7 @@ def chances(of: Cells, parameters: Array) -> Array:
 
 
 def climb(of: Cells, seen: Array, parameters: Array, prior: float) -> Point:
-    """Height, slope and curvature of the log-likelihood, with the prior's imagined votes."""
+    """Return height, slope and curvature of the log-likelihood, with the prior's imagined votes."""
     n, k = of.players, of.x.shape[1]
     p = chances(of, parameters)
     often = seen.sum(-1)
@@ -190,11 +193,11 @@ def climb(of: Cells, seen: Array, parameters: Array, prior: float) -> Point:
         curvature[:, -1, -1] = (often * p[..., 1] * (1 - p[..., 1])).sum(-1)
         curvature[:, :n, -1] = curvature[:, -1, :n] = per_player(shared)
         curvature[:, n : n + k, -1] = curvature[:, -1, n : n + k] = shared @ of.x
-        never = seen[..., TIE].sum(-1) == 0  # then ν is 0, and stays there
+        never = seen[..., TIE].sum(-1) == 0  # then ν stays 0
         slope[never, -1] = 0
         curvature[never, -1, :] = curvature[never, :, -1] = 0
         curvature[never, -1, -1] = 1
-    if prior:  # `prior` wins and as many losses of everybody against an imagined player of rating 0
+    if prior:  # `prior` wins and as many losses of every player against an imagined player of rating 0
         rating = parameters[:, :n]
         height += prior * (-np.logaddexp(0, rating) - np.logaddexp(0, -rating)).sum(1)
         slope[:, :n] -= prior * np.tanh(rating / 2)
@@ -205,7 +208,7 @@ def climb(of: Cells, seen: Array, parameters: Array, prior: float) -> Point:
 
 
 def held(of: Cells, curvature: Array, prior: float) -> Array:
-    """The curvature, held in the one direction the votes say nothing of: all ratings moved alike."""
+    """Return the curvature, fixed in the one direction that votes do not determine: a shift of all ratings."""
     if prior:
         return curvature
     fixed = curvature.copy()
@@ -217,7 +220,7 @@ def _steps(of: Cells, curvature: Array, slope: Array, prior: float) -> Array:
     fixed = held(of, curvature, prior)
     try:
         return np.asarray(np.linalg.solve(fixed, slope[..., None])[..., 0])
-    except np.linalg.LinAlgError:  # one of them has no top: find out which
+    except np.linalg.LinAlgError:  # one of them has no maximum: find out which
         found = np.full_like(slope, np.nan)
         for i in range(len(slope)):
             try:
@@ -228,5 +231,5 @@ def _steps(of: Cells, curvature: Array, slope: Array, prior: float) -> Array:
 
 
 def _per_pair(of: Cells, values: Array) -> Array:
-    """Sums over the cells of each pair."""
+    """Sum values over the cells of each pair."""
     return values if of.starts.size == of.size else np.add.reduceat(values, of.starts, axis=1)

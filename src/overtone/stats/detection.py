@@ -1,8 +1,8 @@
-"""Signal detection: does a listener tell that something is there from nothing, whatever their habit of saying yes?
+"""Signal detection: how well a listener distinguishes signal from no signal, separately from the habit of saying yes.
 
-Hit rate and false-alarm rate mix the two; d′ = z(H) − z(F) is how well they are told apart, the criterion
-c = −(z(H) + z(F)) ÷ 2 the habit (below 0: says "something" readily). Rates of 0 and 1 have no z, so both are corrected
-log-linearly, (n + ½) ÷ (N + 1), for everybody alike (Hautus 1995).
+Hit rate and false-alarm rate mix the two. The sensitivity is d′ = z(H) − z(F). The criterion c = −(z(H) + z(F)) ÷ 2 is
+the habit (below 0: the listener says "something" readily). Rates of 0 and 1 have no z, so all rates are corrected
+log-linearly, (n + ½) ÷ (N + 1) (Hautus 1995).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class Detection:
-    """What was said, with the 95 % intervals. `d_prime` is 0 for somebody who guesses."""
+    """The rates, d′ and c of a listener, with 95 % intervals. `d_prime` is 0 for a listener who guesses."""
 
     hit_rate: Interval
     false_alarm_rate: Interval
@@ -31,25 +31,26 @@ class Detection:
 
 
 def corrected(count: float, of: int) -> float:
-    """A rate that is never 0 or 1: (count + ½) ÷ (of + 1)."""
+    """Return a rate that is never 0 or 1: (count + ½) ÷ (of + 1)."""
     return (count + 0.5) / (of + 1)
 
 
 def d_prime(hit_rate: float, false_alarm_rate: float) -> float:
-    """z(H) − z(F), for rates strictly between 0 and 1."""
+    """Return d′ = z(H) − z(F), for rates strictly between 0 and 1."""
     return cluster.normal_quantile(hit_rate) - cluster.normal_quantile(false_alarm_rate)
 
 
 def criterion(hit_rate: float, false_alarm_rate: float) -> float:
-    """−(z(H) + z(F)) ÷ 2, for rates strictly between 0 and 1."""
+    """Return the criterion −(z(H) + z(F)) ÷ 2, for rates strictly between 0 and 1."""
     return -(cluster.normal_quantile(hit_rate) + cluster.normal_quantile(false_alarm_rate)) / 2
 
 
 def detect(said: Numbers, signal: Sequence[bool], clusters: Labels, *, level: float = 0.95) -> Detection:
-    """Detection from one row a trial: whether "something" was said (1 or 0), whether something was there, its cluster.
+    """Compute detection from one row per trial: whether the listener said "something", whether it was present, the
+    cluster.
 
-    The intervals of d′ and c come from the delta method with influences summed by cluster. A variance smaller than that
-    of independent trials is not believed: few clusters, or rows that all agree, would claim a certainty there is not.
+    The intervals of d′ and c come from the delta method with influences summed by cluster. The variance is at least
+    that of independent trials; otherwise few clusters, or rows that all agree, would claim too much certainty.
     """
     x = np.asarray(said, dtype=np.float64)
     there = np.asarray(signal, dtype=bool)

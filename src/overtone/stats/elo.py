@@ -1,7 +1,7 @@
 """Elo ratings: one pass over the votes in the order they were cast.
 
-They depend on that order: the same votes shuffled give other ratings, and later votes count more. They have no
-interval of their own. Kept because leaderboards show them; `rank.bradley_terry` is the estimate to quote.
+They depend on that order: the same votes shuffled give different ratings, and later votes count more. They have no
+intervals. They are here because leaderboards show them; quote `rank.bradley_terry` instead.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from overtone.stats.votes import Votes
 
 
 def elo(cast: Votes, *, k: float = 4.0, scale: float = 400.0, start: float = 1000.0) -> dict[Hashable, float]:
-    """The rating of every player after the last vote. A tie is half a win; `scale` points are odds of 10 to 1."""
+    """Return every player's rating after the last vote. A tie is half a win; `scale` points are odds of 10 to 1."""
     if k <= 0 or scale <= 0:
-        raise ValueError(f"k and scale are above 0, not {k} and {scale}")
+        raise ValueError(f"k and scale must be above 0, not {k} and {scale}")
     ratings = [start] * len(cast.players)
     for a, b, outcome in zip(cast.a.tolist(), cast.b.tolist(), cast.outcome.tolist(), strict=True):
         expected = 1 / (1 + 10 ** ((ratings[b] - ratings[a]) / scale))

@@ -1,9 +1,9 @@
-"""How far two raters, or several, say the same: shares of agreement, Cohen's κ (also weighted) and Fleiss's κ.
+"""Agreement of two or more raters: shares of agreement, Cohen's κ (also weighted) and Fleiss's κ.
 
 κ is agreement beyond what the raters' own habits would give by chance: 1 is perfect, 0 is chance, below 0 is worse. It
-is NaN where chance alone must agree: no ratings, or everybody always gave the same one. A rater who never varies,
-beside one who does, has κ = 0. Rows with a missing rating are left out before; Krippendorff's α (`agreement.py`) takes
-them as they are.
+is NaN if chance agreement is certain: there are no ratings, or all raters always gave the same one. If one rater never
+varies and another does, κ = 0. Leave out rows with a missing rating, or use Krippendorff's α (`agreement.py`), which
+accepts them.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ Counts = npt.NDArray[np.int64]
 
 
 def exact(a: Ratings, b: Ratings) -> float:
-    """The share of rows where both gave the same rating; NaN without rows."""
+    """Return the share of rows to which both gave the same rating; NaN without rows."""
     x, y = _pair(a, b)
     return float((x == y).mean()) if x.size else math.nan
 
 
 def within(a: Ratings, b: Ratings, by: float = 1) -> float:
-    """The share of rows whose two numbers differ by at most `by`; NaN without rows."""
+    """Return the share of rows whose two numbers differ by at most `by`; NaN without rows."""
     x, y = _numbers(*_pair(a, b))
     slack = 1e-9 * max(1.0, abs(by))  # 0.3 − 0.2 is not quite 0.1
     return float((np.abs(x - y) <= by + slack).mean()) if x.size else math.nan
 
 
 def cohen(a: Ratings, b: Ratings, weights: Weights | None = None) -> float:
-    """Cohen's κ of two raters of the same rows: 1 − observed ÷ expected disagreement.
+    """Return Cohen's κ of two raters of the same rows: 1 − observed ÷ expected disagreement.
 
     Without weights any two different ratings disagree fully, and ratings may be words. With "linear" weights two
-    numbers disagree by their distance, with "quadratic" by its square. The distance is that of the values themselves,
-    so a rating of the scale that nobody gave changes nothing, and 1 against 5 weighs four times 1 against 2 even if 3
-    and 4 never occur. (Implementations that number the categories they see agree once told the whole scale.)
+    numbers disagree by their distance, with "quadratic" by its square. The distance is that of the values themselves:
+    an unused rating of the scale changes nothing, and 1 against 5 weighs four times 1 against 2 even if 3 and 4 never
+    occur. (Implementations that number the observed categories agree if you give them the full scale.)
     """
     x, y = _pair(a, b)
     if weights not in (None, "linear", "quadratic"):
-        raise ValueError(f"no weights are called {weights!r}; known: None, linear, quadratic")
+        raise ValueError(f"unknown weights {weights!r}; known: None, linear, quadratic")
     if not x.size:
         return math.nan
     if weights is not None:
@@ -58,33 +58,13 @@ def cohen(a: Ratings, b: Ratings, weights: Weights | None = None) -> float:
     return 1 - float((table * apart).sum()) / expected if expected > 0 else math.nan
 
 
-def fleiss(counts: Sequence[Sequence[float]] | npt.NDArray[Any]) -> float:
-    """Fleiss's κ from how many raters put each unit (row) into each category (column).
-
-    Every unit needs the same number of raters, at least two. With two raters this is Scott's π, not Cohen's κ: the
-    raters are taken to share one habit.
-    """
-    table = np.asarray(counts, dtype=np.float64)
-    if table.size == 0:
-        return math.nan
-    if table.ndim != 2 or not np.isfinite(table).all() or (table < 0).any():
-        raise ValueError("needs one row per unit and one column per category, of counts from 0 up")
-    raters = float(table[0].sum())
-    if raters < 2 or (table.sum(1) != raters).any():
-        raise ValueError("every unit needs the same number of raters, at least two; otherwise use Krippendorff's alpha")
-    observed = float((table * (table - 1)).sum()) / (len(table) * raters * (raters - 1))
-    shares = table.sum(0) / table.sum()
-    chance = float(shares @ shares)
-    return (observed - chance) / (1 - chance) if (shares > 0).sum() > 1 else math.nan
-
-
 def confusion(a: Ratings, b: Ratings, categories: Ratings) -> Counts:
-    """How often `a` gave the row's category while `b` gave the column's, in the order of `categories`."""
+    """Count how often `a` gave the row's category while `b` gave the column's, in the order of `categories`."""
     x, y = _pair(a, b)
     names = np.asarray(categories).tolist()
     places = {name: at for at, name in enumerate(names)}
     if len(places) != len(names):
-        raise ValueError("a category is named twice")
+        raise ValueError("duplicate category; list every category once")
     strange = sorted({str(value) for value in [*x.tolist(), *y.tolist()] if value not in places})
     if strange:
         raise ValueError(f"ratings outside the categories: {', '.join(strange[:5])}; name every category, or drop them")

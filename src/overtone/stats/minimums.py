@@ -1,6 +1,7 @@
-"""The least data that each kind of sentence needs, in one place, with the reason. Tables show every number they have;
-a sentence draws a conclusion, so below its minimum it says what is missing instead. `docs/findings/minimums.md` shows
-this table.
+"""The least data that each kind of sentence needs, with the reason.
+
+Tables show every number they have. A sentence draws a conclusion, so below its minimum it says what is missing instead.
+`docs/findings/minimums.md` shows this table.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ SHOWN = 4  # subjects that one sentence names
 
 
 class Minimum(Struct, frozen=True):
-    """What one kind of sentence needs: at least `least` of `unit`, because of `reason`. `supply` says how to get it."""
+    """The data that one kind of sentence needs: at least `least` of `unit`, because of `reason`. `supply` says how to
+    get it.
+    """
 
     kind: str
     least: int
@@ -61,6 +64,13 @@ CORRELATION = Minimum(
     "a bootstrap of fewer than eight has too few different samples for an interval (10 of three, 6,435 of eight)",
     "Ask more scripts, or give runs of more models to `overtone analyze`",
 )
+NOISE = Minimum(
+    "the spread between repeats of a run",
+    10,
+    "scripts that were asked at least twice",
+    "with five, the 95 % interval of the spread is wider than the spread itself",
+    "Ask every item again with `overtone run … --repeats 3`, into the same --out",
+)
 SAME_ORDER = Minimum(
     "whether two rankings of runs agree",
     5,
@@ -82,12 +92,13 @@ JUDGE_FAULT = Minimum(
     "with fewer, one of them alone moves a share by more than 10 points",
     "Label replies of more scripts, and repeat the `overtone judge validate` command",
 )
-MINIMUMS = (RATE, DIFFERENCE, LARGEST_LOSS, BEST_PROMPT, CORRELATION, SAME_ORDER, VOTES, JUDGE_FAULT)
+MINIMUMS = (RATE, DIFFERENCE, LARGEST_LOSS, BEST_PROMPT, CORRELATION, NOISE, SAME_ORDER, VOTES, JUDGE_FAULT)
 
 
 def shortfall(minimum: Minimum, lacking: Iterable[tuple[str, int]]) -> str:
-    """Say in one text for which subjects there is too little data, how much each has, what is needed and how to get it;
-    "" where nothing lacks."""
+    """Say which subjects have too little data, how much each has, what is needed and how to get it; "" if none lacks
+    data.
+    """
     found = list(dict.fromkeys(lacking))
     if not found:
         return ""

@@ -1,12 +1,12 @@
-"""Is A better than B on the same rows? Sign flips, bootstrap and McNemar's test, with whole clusters as the unit.
+"""Paired tests: is A better than B on the same rows? Sign flips, bootstrap and McNemar's test over whole clusters.
 
 If A and B are equally good, a cluster's difference is as likely to have either sign. The permutation test compares the
-mean difference with what it would be under other signs: under all of them where there are at most 2^16, else under
-seeded draws. The test and its interval are one thing: the interval holds exactly the differences that the test does not
-reject. (With a subset's signs flipped, the shifted mean difference is at least as large as the one seen exactly when
-the subset's own mean lies below the shift, so the interval's ends are quantiles of the means of subsets: Hartigan
-1969.) It takes the differences to be spread alike on both sides of their centre. The bootstrap does not, but needs
-more clusters: below about 30 its intervals are too narrow.
+mean difference with its value under other signs: under all of them if there are at most 2^16, else under seeded draws.
+The interval holds exactly the differences that the test does not reject. (With a subset's signs flipped, the shifted
+mean difference is at least as large as the observed one exactly if the subset's own mean lies below the shift. So the
+interval's ends are quantiles of the means of subsets: Hartigan 1969.) The test assumes that the differences are
+distributed symmetrically around their centre. The bootstrap does not, but needs more clusters: below about 30 its
+intervals are too narrow.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ Alternative = Literal["two-sided", "greater", "less"]
 Array = npt.NDArray[np.float64]
 
 EXACT_CLUSTERS = 16  # up to here all sign patterns are tried
-_CELLS = 1_000_000  # of the matrix of signs held at once
+_CELLS = 1_000_000  # size of the matrix of signs held at once
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The mean of a − b, its interval, and the p-value of "it is `null`".
+    """The mean of a − b, its interval, and the p-value of the hypothesis that it is `null`.
 
-    The interval is two-sided whatever the alternative; an end is infinite where there are too few clusters to reject
-    anything on that side, and NaN together with p where nothing can be said at all.
+    The interval is two-sided for every alternative. An end is infinite if there are too few clusters to reject anything
+    on that side. It is NaN, like p, if the test is undefined.
     """
 
     value: float
@@ -50,7 +50,9 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Discordant:
-    """Rows that only one of the two got: McNemar's counts, the difference of the two shares, and its exact p-value."""
+    """McNemar's counts of the rows that only one of the two got, the difference of the two shares, and the exact
+    p-value.
+    """
 
     only_a: int
     only_b: int
@@ -70,9 +72,9 @@ def permutation(
     null: float = 0.0,
     alternative: Alternative = "two-sided",
 ) -> Comparison:
-    """The paired permutation test of mean(a − b) = `null`, flipping the signs of whole clusters.
+    """Run the paired permutation test of mean(a − b) = `null`, flipping the signs of whole clusters.
 
-    For "no worse than by a margin" give `null=-margin, alternative="greater"`.
+    For "no worse than by a margin" pass `null=-margin, alternative="greater"`.
     """
     sums, sizes = _totals(values_a, values_b, clusters)
     _check(draws, level, alternative)
@@ -83,7 +85,7 @@ def permutation(
     exact = count <= EXACT_CLUSTERS
     shifted = sums - null * sizes
     close = 1e-9 * float(np.abs(sums).sum() + abs(null) * rows)  # equal sums in another order differ in the last digits
-    greater = less = patterns = 0 if exact else 1  # beside the draws, the signs as they are
+    greater = less = patterns = 0 if exact else 1  # besides the draws, the observed signs count
     means = []
     table = np.stack([shifted, sizes], axis=1)
     for part in _flipped(table, exact, draws, seed):
@@ -113,9 +115,10 @@ def bootstrap_test(
     null: float = 0.0,
     alternative: Alternative = "two-sided",
 ) -> Comparison:
-    """The paired bootstrap test of mean(a − b) = `null`: p is how far the draws reach beyond it.
+    """Run the paired bootstrap test of mean(a − b) = `null`: p is how far the draws reach beyond it.
 
-    The interval is `bootstrap.paired`'s, from the same draws; two-sided, p is below 1 − level where it excludes `null`.
+    The interval is that of `bootstrap.paired`, from the same draws. Two-sided, p is below 1 − level if it excludes
+    `null`.
     """
     sums, sizes = _totals(values_a, values_b, clusters)
     _check(draws, level, alternative)
@@ -136,9 +139,9 @@ def bootstrap_test(
 
 
 def mcnemar(values_a: Numbers, values_b: Numbers) -> Discordant:
-    """McNemar's exact test for zeros and ones on independent rows: are "only a" and "only b" equally frequent?
+    """Run McNemar's exact test for zeros and ones on independent rows: are "only a" and "only b" equally frequent?
 
-    Where rows share clusters, use `permutation`; with every row its own cluster it gives the same p-value.
+    If rows share clusters, use `permutation`; with every row its own cluster it gives the same p-value.
     """
     a, b = np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
@@ -152,9 +155,9 @@ def mcnemar(values_a: Numbers, values_b: Numbers) -> Discordant:
 
 
 def _flipped(table: Array, exact: bool, draws: int, seed: int) -> Iterator[Array]:
-    """The sums of the table's rows (clusters) whose sign is flipped, (patterns, columns): all patterns, or draws.
+    """Yield the sums of the table's rows (clusters) whose sign is flipped, (patterns, columns): all patterns, or draws.
 
-    A draw's opposite is as good a draw, and costs nothing.
+    The opposite of each draw is also used, because it is just as likely and costs nothing.
     """
     count, whole = len(table), table.sum(0)
     if exact:
@@ -172,11 +175,11 @@ def _flipped(table: Array, exact: bool, draws: int, seed: int) -> Iterator[Array
 
 
 def _edges(means: Array, patterns: int, level: float) -> tuple[float, float]:
-    """The shifts where the one-sided tests reach (1 − level) ÷ 2, from the subsets' means."""
+    """Return the shifts at which the one-sided tests reach (1 − level) ÷ 2, from the subsets' means."""
     often = math.floor((1 - level) / 2 * patterns + 1e-9)
     if often < max(1, patterns - means.size):
         return -math.inf, math.inf
-    place = often - (patterns - means.size)  # the signs as they are have no subset, but count
+    place = often - (patterns - means.size)  # the observed signs have no subset, but count
     means = np.partition(means, [place, means.size - 1 - place])
     return float(means[place]), float(means[means.size - 1 - place])
 
@@ -188,7 +191,7 @@ def _totals(values_a: Numbers, values_b: Numbers, clusters: Labels) -> tuple[Arr
     if len(clusters) != a.size:
         raise ValueError(f"{a.size} rows but {len(clusters)} cluster labels")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ValueError("a value is not a finite number; leave rows out that only one side has a score for")
+        raise ValueError("a value is not a finite number; leave out rows that only one side has a score for")
     ids, count = codes(clusters)
     sums = np.bincount(ids, weights=a - b, minlength=count)
     return sums.astype(np.float64), np.bincount(ids, minlength=count).astype(np.float64)
@@ -198,7 +201,7 @@ def _check(draws: int, level: float, alternative: str) -> None:
     if draws < 2 or not 0 < level < 1:
         raise ValueError(f"needs at least two draws and a level between 0 and 1, not {draws} and {level}")
     if alternative not in ("two-sided", "greater", "less"):
-        raise ValueError(f"no alternative is called {alternative!r}; known: two-sided, greater, less")
+        raise ValueError(f"unknown alternative {alternative!r}; known: two-sided, greater, less")
 
 
 def _nothing(null: float, alternative: Alternative) -> Comparison:

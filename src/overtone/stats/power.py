@@ -1,10 +1,11 @@
-"""How many rows does a difference need? Power and size of paired designs, before anything is run.
+"""Power and sample size of paired designs, before anything is run: how many rows does a difference need?
 
-Two systems answer the same rows; rows come in clusters. `per_cluster` rows whose differences correlate by `alike` are
-worth fewer: their number is divided by the design effect 1 + (per_cluster − 1) · alike. For means the test is Student's
-with (clusters − 1) degrees of freedom, and its law under the difference is taken to be Student's own, moved; the
-noncentral law differs by at most 0.035 of power at 10 clusters, 0.016 at 20 and 0.008 at 40. For proportions it is
-McNemar's, by its normal approximation (Connor 1987). `bench/stats.py` holds both against simulated tests.
+Two systems answer the same rows; rows come in clusters. `per_cluster` rows whose differences have the correlation
+`alike` are worth fewer: their number is divided by the design effect 1 + (per_cluster − 1) · `alike`. For means the
+test is Student's with (clusters − 1) degrees of freedom, and its distribution under the difference is approximated by a
+shifted Student distribution; the noncentral one differs by at most 0.035 of power at 10 clusters, 0.016 at 20 and 0.008
+at 40. For proportions the test is McNemar's, by its normal approximation (Connor 1987). `bench/stats.py` compares both
+with simulated tests.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from dataclasses import dataclass
 from overtone.stats.beta import student_cdf
 from overtone.stats.cluster import normal_quantile, student_quantile
 
-_MOST = 1_000_000_000  # rows: a design that needs more is no design
+_MOST = 1_000_000_000  # rows: a design that needs more is rejected
 
 
 @dataclass(frozen=True)
 class Design:
-    """What a design needs or gives: `rows` in `clusters`, with the chance `power` to see `difference`."""
+    """The size and power of a design: `rows` in `clusters`, with the probability `power` of detecting `difference`."""
 
     difference: float
     rows: int
@@ -30,19 +31,19 @@ class Design:
 
 
 def spread_of_difference(spread_a: float, spread_b: float, alike: float) -> float:
-    """The standard deviation of a − b from those of a and b and their correlation over rows."""
+    """Return the standard deviation of a − b from those of a and b and their correlation over rows."""
     if spread_a < 0 or spread_b < 0 or not -1 <= alike <= 1:
-        raise ValueError("standard deviations are at least 0 and a correlation lies between -1 and 1")
+        raise ValueError("standard deviations must be at least 0 and the correlation between -1 and 1")
     return math.sqrt(max(0.0, spread_a**2 + spread_b**2 - 2 * alike * spread_a * spread_b))
 
 
 def discordant(rate_a: float, rate_b: float, alike: float = 0.0) -> tuple[float, float]:
-    """The shares of rows only a gets right and only b does, if right answers of both correlate by `alike` (φ)."""
+    """Return the shares of rows that only a and only b get right, if their answers have this correlation (φ)."""
     if not (0 <= rate_a <= 1 and 0 <= rate_b <= 1 and -1 <= alike <= 1):
-        raise ValueError("rates lie between 0 and 1 and a correlation between -1 and 1")
+        raise ValueError("rates must be between 0 and 1 and the correlation between -1 and 1")
     both = rate_a * rate_b + alike * math.sqrt(rate_a * (1 - rate_a) * rate_b * (1 - rate_b))
     if not max(0.0, rate_a + rate_b - 1) - 1e-12 <= both <= min(rate_a, rate_b) + 1e-12:
-        raise ValueError(f"rates of {rate_a} and {rate_b} cannot correlate by {alike}; bring it nearer to 0")
+        raise ValueError(f"rates of {rate_a} and {rate_b} cannot have a correlation of {alike}; choose one closer to 0")
     return max(0.0, rate_a - both), max(0.0, rate_b - both)
 
 
@@ -56,12 +57,14 @@ def mean_power(
     level: float = 0.95,
     sides: int = 2,
 ) -> float:
-    """The chance that a paired test at 1 − `level` finds a mean `difference`, where rows' differences have `spread`."""
+    """Return the power of a paired test at 1 − `level` to detect a mean `difference`, if rows' differences have
+    `spread`.
+    """
     _check(level, sides, per_cluster, alike)
     if clusters < 2:
         raise ValueError("a paired test needs at least two clusters")
     if spread <= 0:
-        raise ValueError("the spread of the differences is above 0")
+        raise ValueError("the spread of the differences must be above 0")
     rows = clusters * per_cluster / design_effect(per_cluster, alike)
     moved = abs(difference) * math.sqrt(rows) / spread
     cut = student_quantile(1 - (1 - level) / sides, clusters - 1)
@@ -79,7 +82,7 @@ def mean_size(
     level: float = 0.95,
     sides: int = 2,
 ) -> Design:
-    """The fewest clusters with which `mean_power` reaches `power`."""
+    """Return the fewest clusters with which `mean_power` reaches `power`."""
     _check_size(difference, power, level)
 
     def reached(clusters: int) -> float:
@@ -99,7 +102,7 @@ def mean_detectable(
     level: float = 0.95,
     sides: int = 2,
 ) -> float:
-    """The smallest mean difference that so many clusters find with chance `power`."""
+    """Return the smallest mean difference that this many clusters detect with probability `power`."""
     _check_size(1.0, power, level)
 
     def reached(difference: float) -> float:
@@ -124,7 +127,7 @@ def proportion_power(
     level: float = 0.95,
     sides: int = 2,
 ) -> float:
-    """The chance that McNemar's test finds shares `only_a` and `only_b` of rows that only one of the two gets."""
+    """Return the power of McNemar's test for shares `only_a` and `only_b` of rows that only one side gets right."""
     _check(level, sides, per_cluster, alike)
     _check_discordant(only_a, only_b)
     rows = clusters * per_cluster / design_effect(per_cluster, alike)
@@ -147,7 +150,7 @@ def proportion_size(
     level: float = 0.95,
     sides: int = 2,
 ) -> Design:
-    """The fewest clusters with which `proportion_power` reaches `power`."""
+    """Return the fewest clusters with which `proportion_power` reaches `power`."""
     _check_discordant(only_a, only_b)
     _check_size(only_a - only_b, power, level)
 
@@ -161,17 +164,17 @@ def proportion_size(
 
 
 def design_effect(per_cluster: float, alike: float) -> float:
-    """How many rows of a cluster count as one: 1 + (per_cluster − 1) · alike."""
+    """Return the number of correlated rows of a cluster that count as one independent row."""
     return 1 + (per_cluster - 1) * alike
 
 
 def _fewest(reached: Callable[[int], float], power: float) -> int:
-    """The smallest number from 2 up that reaches the power: by doubling, then halving."""
+    """Return the smallest number from 2 up that reaches the power: by doubling, then bisection."""
     high = 2
     while reached(high) < power:
         high *= 2
         if high > _MOST:
-            raise ValueError(f"no design of up to {_MOST:,} clusters finds so small a difference")
+            raise ValueError(f"no design of up to {_MOST:,} clusters detects such a small difference")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -183,16 +186,18 @@ def _check(level: float, sides: int, per_cluster: float, alike: float) -> None:
     if not 0 < level < 1 or sides not in (1, 2):
         raise ValueError(f"needs a level between 0 and 1 and one or two sides, not {level} and {sides}")
     if per_cluster < 1 or not 0 <= alike <= 1:
-        raise ValueError("a cluster has at least one row, and rows of a cluster correlate by 0 to 1")
+        raise ValueError("a cluster needs at least one row, and the correlation of its rows must be between 0 and 1")
 
 
 def _check_size(difference: float, power: float, level: float) -> None:
     if difference == 0:
-        raise ValueError("no number of rows finds a difference of 0; name the smallest difference that matters")
+        raise ValueError("no number of rows detects a difference of 0; give the smallest difference that matters")
     if not 1 - level < power < 1:
-        raise ValueError(f"a power lies between {1 - level:g} (found by luck) and 1, not {power}")
+        raise ValueError(f"a power must be between {1 - level:g} (the rate by chance) and 1, not {power}")
 
 
 def _check_discordant(only_a: float, only_b: float) -> None:
     if only_a < 0 or only_b < 0 or not 0 < only_a + only_b <= 1:
-        raise ValueError(f"shares of rows only one side gets add up to between 0 and 1, not {only_a} and {only_b}")
+        raise ValueError(
+            f"the shares of rows that one side gets right must add up to between 0 and 1, not {only_a} and {only_b}"
+        )

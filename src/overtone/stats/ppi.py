@@ -1,23 +1,23 @@
-"""A judge's mean put right by a few human labels: prediction-powered inference for a mean, with clusters.
+"""A judge's mean corrected by a few human labels: prediction-powered inference for a mean, with clusters.
 
-A judge scored every row, people only some. The corrected mean is the people's mean on their rows, moved by how far the
-judge's mean over all rows lies from the judge's mean on those rows:
+A judge scored every row, people only some. The corrected mean is the people's mean on their rows, moved by the distance
+of the judge's mean over all rows from the judge's mean on those rows:
 
     value = mean(human, labelled) + λ · (mean(judge, all) − mean(judge, labelled))
 
-With λ = 1 that is the judge's mean plus its mean error; with λ = 0 the people's mean alone. λ is estimated so that the
-variance is least, within 0 and 1 (PPI++: Angelopoulos, Duchi and Zrnic 2023), so a useless judge costs next to nothing
-and a good one narrows the interval. No λ biases the value, as long as the labelled clusters were picked at random.
+With λ = 1 this is the judge's mean plus its mean error; with λ = 0 the people's mean alone. λ is estimated so that the
+variance is smallest, within 0 and 1 (PPI++: Angelopoulos, Duchi and Zrnic 2023). So a useless judge costs almost
+nothing and a good one narrows the interval. No λ biases the value if the labelled clusters were picked at random.
 
-How the interval is made, and why it keeps its promise:
+How the interval is computed, and why its coverage is right:
 - The rows' influences are added up within a cluster, over its labelled and unlabelled rows, before they are squared.
-  Labels that are part of the run, and clusters that are labelled in part, need no special case.
-- λ is fitted to the same clusters, which makes their residuals a little too small. So each cluster's residual is taken
-  with the λ of all others (a delete-one jackknife of λ): nothing is fitted to the cluster it is tested on.
-- A judge that errs rarely may not have erred yet among the labels, and the plain variance would then claim certainty.
-  One more labelled cluster is imagined, as far off as the farthest seen, and at least by the smallest step between two
+  Labels that are part of the run, and partly labelled clusters, need no special case.
+- λ is fitted to the same clusters, which makes their residuals a little too small. So each cluster's residual uses
+  the λ of all others (a delete-one jackknife of λ): nothing is fitted to the cluster it is tested on.
+- A judge that errs rarely may have no error among the labels yet, and the plain variance would then claim certainty.
+  So one labelled cluster is imagined, as far off as the farthest seen, and at least by the smallest step between two
   human scores. With 200 labels that widens an interval by about 2 %, with 20 by about 12 %.
-- Student's quantile has (labelled clusters − 1) degrees of freedom: the scarce ones.
+- Student's quantile has (labelled clusters − 1) degrees of freedom, because labels are the scarce part.
 `bench/coverage.py` measures the coverage; docs/calibration.md shows it.
 """
 
@@ -36,10 +36,10 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Corrected:
-    """The corrected mean, with what the judge alone and the people alone would say.
+    """The corrected mean, with the means of the judge alone and of the people alone.
 
-    `weight` is λ: how much of the judge was used. `judge_only` is the judge's mean over all rows, whose interval knows
-    nothing of the judge's own error. `human_only` is the mean of the labels.
+    `weight` is λ: how much of the judge was used. `judge_only` is the judge's mean over all rows; its interval does not
+    include the judge's own error. `human_only` is the mean of the labels.
     """
 
     value: float
@@ -65,12 +65,12 @@ def mean(
     level: float = 0.95,
     scale: tuple[float, float] | None = None,
 ) -> Corrected:
-    """The mean human score over all rows, from the judge's score of every row and people's scores of some.
+    """Estimate the mean human score over all rows, from the judge's score of every row and people's scores of some.
 
-    `judge` holds ALL rows the mean is about: where the labelled rows are rows of the run, they are in it as well, under
-    the same cluster labels. (Labels from elsewhere are fine too, if they stand for the same kind of rows.) Raises
-    ValueError where nothing can be said: fewer than two labelled clusters, no rows, a number that is not finite, a
-    label outside `scale`.
+    `judge` holds ALL rows that the mean is about. If the labelled rows belong to the run, `judge` includes them too,
+    under the same cluster labels. (Labels from elsewhere are fine if they represent the same kind of rows.) Raises
+    ValueError if there are fewer than two labelled clusters or no rows, if a number is not finite, or if a label is
+    outside `scale`.
     """
     everything, human = _finite(judge, "judge scores"), _finite(labelled_human, "human labels")
     seen = _finite(labelled_judge, "judge scores of labelled rows")
@@ -83,11 +83,11 @@ def mean(
         )
     if scale is not None and human.size and not (scale[0] <= human.min() and human.max() <= scale[1]):
         raise ValueError(
-            f"a human label lies outside {scale[0]:g} to {scale[1]:g} ({human.min():g} to {human.max():g} occur); "
+            f"a human label is outside {scale[0]:g} to {scale[1]:g} ({human.min():g} to {human.max():g} occur); "
             "use the judge's scale, or leave such rows out"
         )
     if everything.size == 0:
-        raise ValueError("no row has a judge's score; score the run with the judge first")
+        raise ValueError("no row has a score from the judge; score the run with the judge first")
     ids, count = cluster.codes([*judge_clusters, *labelled_clusters])
     of_all, of_labelled = ids[: everything.size], ids[everything.size :]
     known = np.unique(of_labelled).size
@@ -122,7 +122,7 @@ def mean(
 
 @dataclass(frozen=True)
 class Totals:
-    """What each cluster adds up to; the last axis is clusters, those before it are separate problems of the same kind.
+    """The sums of each cluster; the last axis is clusters, those before it are separate problems of the same kind.
 
     `rows` and `judge` count and sum all rows, `labelled`, `labelled_judge` and `human` the labelled ones.
     """
@@ -135,11 +135,13 @@ class Totals:
 
 
 def solve(totals: Totals, step: float) -> tuple[Array, Array, Array]:
-    """The value, standard error and λ of every problem in `totals`; `step` is the smallest step of the human scale."""
+    """Return the value, standard error and λ of every problem in `totals`; `step` is the smallest step of the human
+    scale.
+    """
     rows, labelled = _sum(totals.rows), _sum(totals.labelled)
     of_judge, of_seen = _sum(totals.judge) / rows, _sum(totals.labelled_judge) / labelled
     of_human = _sum(totals.human) / labelled
-    # what a cluster pulls the human mean by, and the judge's mean on labelled rows against that on all rows
+    # each cluster's influence on the human mean, and on the judge's mean on labelled rows against that on all rows
     human = (totals.human - totals.labelled * of_human) / labelled
     on_labelled = (totals.labelled_judge - totals.labelled * of_seen) / labelled
     on_all = (totals.judge - totals.rows * of_judge) / rows
@@ -162,7 +164,7 @@ def solve(totals: Totals, step: float) -> tuple[Array, Array, Array]:
 
 
 def _fitted(products: Array, squares: Array, nothing: Array) -> Array:
-    """λ by least squares, within 0 and 1; 0 where the judge does not vary, or where every row is labelled."""
+    """Fit λ by least squares, within 0 and 1; 0 if the judge does not vary, or if every row is labelled."""
     slope = np.divide(products, squares, out=np.zeros_like(products), where=squares > nothing)
     return np.asarray(np.clip(slope, 0.0, 1.0))
 
@@ -172,7 +174,7 @@ def _sum(x: Array) -> Array:
 
 
 def _step(human: Array, judge: Array) -> float:
-    """The smallest step between two human scores; between two of the judge's where all labels are the same."""
+    """Return the smallest step between two human scores, or between two judge scores if all labels are the same."""
     for scores in (human, judge):
         steps = np.diff(np.unique(scores))
         if steps.size:
@@ -183,5 +185,5 @@ def _step(human: Array, judge: Array) -> float:
 def _finite(values: Numbers, what: str) -> Array:
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or not np.isfinite(x).all():
-        raise ValueError(f"the {what} hold something that is not a finite number; leave such rows out")
+        raise ValueError(f"the {what} include a number that is not finite; leave such rows out")
     return x

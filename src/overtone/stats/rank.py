@@ -1,11 +1,11 @@
-"""Who is better, from votes between pairs: Bradley–Terry ratings with ties, covariates, and intervals by cluster.
+"""Rankings from votes between pairs: Bradley–Terry ratings with ties, covariates, and intervals by cluster.
 
-A rating is a log-strength, 0 on average; where two ratings differ by d, and ties are left aside, the better one wins
-with the odds e^d. `points` gives the customary scale (400 points are odds of 10). Fitted by maximum likelihood
-(`davidson.py`); where no finite maximum exists the error says which players cause it.
+A rating is a log-strength, 0 on average. If two ratings differ by d, and ties are left out, the better player wins with
+the odds e^d. `points` converts to the customary scale (400 points are odds of 10). Ratings are fitted by maximum
+likelihood (`davidson.py`); if no finite maximum exists, the error names the players that cause it.
 
-Votes on the same script, or by the same rater, are not independent: give their `clusters`. "sandwich" adds the votes'
-influences up within clusters; it is quick and good from about 50 clusters on. "bootstrap" draws clusters anew.
+Votes on the same script, or by the same rater, are not independent: pass their `clusters`. "sandwich" adds the votes'
+influences up within clusters; it is quick and accurate with about 50 clusters or more. "bootstrap" resamples clusters.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Method = Literal["sandwich", "bootstrap"]
 
 POINTS = 400 / math.log(10)  # per unit of log-strength
 _STEPS, _STEPS_OF_A_DRAW = 100, 40
-_SHORT_IN_A_DRAW = 1e-4  # leaves an error of about 1e-8: nothing beside a draw's own
-_CELLS = 400_000  # of outcomes held at once
+_SHORT_IN_A_DRAW = 1e-4  # leaves an error of about 1e-8: negligible next to the draw's own error
+_CELLS = 400_000  # number of outcomes held at once
 
 
 @dataclass(frozen=True)
 class Rated:
-    """A player's rating. `place` is 1 for the best; `places` are those that better and worse players leave open.
+    """A player's rating. `place` is 1 for the best; `places` is the range of ranks that the data allows.
 
-    A player counts as better or worse only where the interval of the difference leaves 0 out.
+    A player counts as better or worse only if the interval of the difference excludes 0.
     """
 
     player: Hashable
@@ -47,9 +47,9 @@ class Rated:
 
 @dataclass(frozen=True)
 class Ranking:
-    """All ratings, best first, with what is needed to compare any two.
+    """All ratings, best first, with the data needed to compare any two.
 
-    `tie` is ν: two equal players tie with the chance ν ÷ (2 + ν). `covariates` are the coefficients, per unit of
+    `tie` is ν: two equal players tie with probability ν ÷ (2 + ν). `covariates` are the coefficients, per unit of
     difference. `left_out` counts bootstrap draws without finite ratings.
     """
 
@@ -64,14 +64,16 @@ class Ranking:
     left_out: int
 
     def of(self, player: Hashable) -> Rated:
-        """One player's rating."""
+        """Return one player's rating."""
         for rated in self.rated:
             if rated.player == player:
                 return rated
         raise KeyError(player)
 
     def difference(self, a: Hashable, b: Hashable) -> Interval:
-        """rating(a) − rating(b): narrower than the two intervals suggest, since their errors are not independent."""
+        """Return rating(a) − rating(b). Its interval is narrower than the two ratings suggest, because their errors
+        correlate.
+        """
         value = self.of(a).rating.value - self.of(b).rating.value
         i, j = self.players.index(a), self.players.index(b)
         spread = self.covariance[i, i] + self.covariance[j, j] - 2 * self.covariance[i, j]
@@ -80,7 +82,7 @@ class Ranking:
         return Interval(value, error, value - half, value + half, self.votes, self.clusters)
 
     def chance(self, a: Hashable, b: Hashable) -> tuple[float, float, float]:
-        """The chances that a wins, that they tie, that b wins; at equal covariates."""
+        """Return the chances that a wins, that they tie, and that b wins, at equal covariates."""
         half = (self.of(a).rating.value - self.of(b).rating.value) / 2
         parts = (math.exp(half), self.tie, math.exp(-half))
         return parts[0] / sum(parts), parts[1] / sum(parts), parts[2] / sum(parts)
@@ -99,17 +101,17 @@ def bradley_terry(
     draws: int = 1000,
     level: float = 0.95,
 ) -> Ranking:
-    """Bradley–Terry ratings of all players, best first.
+    """Compute Bradley–Terry ratings of all players, best first.
 
     ties: "davidson" fits how frequent ties are; "half" counts a tie as half a win for both, as many leaderboards do.
-    prior: this many imagined wins and as many losses of everybody against an average player. 0 is plain maximum
-        likelihood, which has no answer where somebody never loses; any prior gives one, pulled towards 0.
+    prior: this many imagined wins and as many losses of every player against an average player. 0 is plain maximum
+        likelihood, which has no solution if a player never loses; any prior gives one, pulled towards 0.
     covariates: one number per vote, A's minus B's (seconds, words, decibels), held fixed between players. `side` adds
-        the habit of preferring A whatever it is.
-    Raises ValueError where ratings have no finite value (see `votes.check`), or a covariate explains who wins fully.
+        a general preference for side A.
+    Raises ValueError if ratings have no finite value (see `votes.check`), or a covariate fully explains who wins.
     """
     if ties not in ("davidson", "half") or method not in ("sandwich", "bootstrap"):
-        raise ValueError(f"no such way: ties={ties!r} (davidson, half), method={method!r} (sandwich, bootstrap)")
+        raise ValueError(f"unknown ties={ties!r} (davidson, half) or method={method!r} (sandwich, bootstrap)")
     if not 0 < level < 1 or prior < 0 or not math.isfinite(prior) or draws < 2:
         raise ValueError("needs a level between 0 and 1, a prior of at least 0 and at least two draws")
     labels = range(len(cast)) if clusters is None else clusters
@@ -120,8 +122,8 @@ def bradley_terry(
     if not prior:
         check(cast, davidson=ties == "davidson")
     elif not len(cast) or (davidsons and (cast.outcome == TIE).all()):
-        raise ValueError("every vote is a tie, or there are none: nothing says who is better")
-    # covariates on scales of their own would make Newton's steps ill-conditioned
+        raise ValueError("every vote is a tie, or there are no votes; a ranking needs wins")
+    # covariates on different scales would make Newton's steps ill-conditioned
     scales = {name: float(np.sqrt((x**2).mean())) or 1.0 for name, x in named.items()}
     x = np.stack([named[name] / scales[name] for name in named], axis=1) if named else np.empty((len(cast), 0))
     cells = davidson.cells(cast, x, tied=davidsons)
@@ -171,11 +173,6 @@ def bradley_terry(
     )
 
 
-def points(rating: float, *, start: float = 1000.0) -> float:
-    """A rating (or an end of its interval) on the customary scale: 400 points are odds of 10 to 1."""
-    return start + POINTS * rating
-
-
 def _columns(cast: Votes, covariates: Mapping[str, Numbers], side: bool) -> dict[str, Array]:
     named: dict[str, Array] = {"side": np.ones(len(cast))} if side else {}
     for name, values in covariates.items():
@@ -183,7 +180,7 @@ def _columns(cast: Votes, covariates: Mapping[str, Numbers], side: bool) -> dict
         if x.shape != (len(cast),) or not np.isfinite(x).all():
             raise ValueError(f"covariate {name!r} needs one finite number for each of the {len(cast)} votes")
         if name in named:
-            raise ValueError("a covariate is called 'side' beside side=True; give it another name")
+            raise ValueError("a covariate is called 'side' although side=True; rename the covariate")
         named[name] = x
         if not x.any():
             raise ValueError(f"covariate {name!r} is 0 in every vote; leave it out")
@@ -193,7 +190,7 @@ def _columns(cast: Votes, covariates: Mapping[str, Numbers], side: bool) -> dict
 def _sandwich(
     cast: Votes, cells: davidson.Cells, found: Array, seen: Array, ids: npt.NDArray[np.intp], count: int, prior: float
 ) -> Array:
-    """Bread · meat · bread: the votes' influences, added up within clusters before they are squared (CR1)."""
+    """Compute bread · meat · bread: the votes' influences, added up within clusters before they are squared (CR1)."""
     if count < 2:
         return np.full((cells.parameters, cells.parameters), math.nan)
     here = davidson.climb(cells, seen, found, prior)
@@ -210,7 +207,7 @@ def _sandwich(
         influence[:, n + c] = np.bincount(ids, weights=off * cells.x[cell, c], minlength=count)
     if cells.tied:
         influence[:, -1] = np.bincount(ids, weights=(outcome == TIE) - p[cell, TIE], minlength=count)
-    influence -= influence.mean(0)  # their sum is the prior's pull, or 0
+    influence -= influence.mean(0)  # their sum is the influence of the prior, or 0
     return np.asarray(bread @ (count / (count - 1) * influence.T @ influence) @ bread)
 
 
@@ -225,7 +222,7 @@ def _drawn(
     draws: int,
     level: float,
 ) -> tuple[Array, int]:
-    """The parameters of every draw that has any, and how many have none."""
+    """Return the parameters of every draw with finite ratings, and the number of other draws."""
     kept = []
     block: list[Array] = []
     most = max(1, _CELLS // (cells.size * 3))
@@ -249,8 +246,8 @@ def _drawn(
     lost = draws - len(drawn)
     if lost > draws * (1 - level) / 2:
         raise ValueError(
-            f"in {lost} of {draws} draws somebody never lost or never won, so their ratings have no end and neither "
-            "has the interval; collect more votes, give a prior, or use method='sandwich'"
+            f"in {lost} of {draws} draws a player never lost or never won, so neither the rating nor the interval is "
+            "finite; collect more votes, give a prior, or use method='sandwich'"
         )
     return drawn, lost
 
@@ -271,7 +268,7 @@ def _quantile(level: float, clusters: int) -> float:
 def _unsettled(named: Mapping[str, Array]) -> str:
     if named:
         return (
-            f"the ratings did not settle: a covariate ({', '.join(named)}) explains who wins fully, or repeats another "
+            f"no convergence: a covariate ({', '.join(named)}) fully explains who wins, or repeats another "
             "or the players themselves; leave it out, or give a prior"
         )
-    return "the ratings did not settle; collect more votes, or give a prior"
+    return "no convergence of the ratings; collect more votes, or give a prior"

@@ -1,8 +1,9 @@
-"""Votes between pairs of players, and whether they say enough to rank everybody: the input of every ranking.
+"""Votes between pairs of players, and whether they suffice to rank all players: the input of every ranking.
 
-A player is whatever competes; a vote says which of two was better, or neither. Ratings exist only where the votes tie
-all players together: nobody beyond reach, no two groups that never met. Otherwise the likelihood has no maximum, and a
-program that stops somewhere on the way up prints ratings that mean nothing. `check` says so, and names the players.
+A player is anything that competes. A vote says which of two players was better, or neither. Ratings exist only if the
+votes connect all players: no player always wins or always loses, and no two groups never met. Otherwise the likelihood
+has no maximum, and an optimiser that stops on the way up prints meaningless ratings. `check` raises an error then, and
+names the players.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ A, TIE, B = 0, 1, 2  # outcomes as columns of counts
 
 @dataclass(frozen=True)
 class Votes:
-    """One row per vote, in the order the votes were cast; `a` and `b` are places in `players`."""
+    """One row per vote, in the order the votes were cast; `a` and `b` are indices into `players`."""
 
     players: tuple[Hashable, ...]  # in the order of their first use
     a: Codes
@@ -35,12 +36,12 @@ class Votes:
 
 
 def votes(a: Labels, b: Labels, winner: Sequence[str]) -> Votes:
-    """Votes from the names of both sides and of the winner: "A", "B" or "tie"."""
+    """Build votes from the names of both sides and of the winner: "A", "B" or "tie"."""
     if not len(a) == len(b) == len(winner):
         raise ValueError(f"{len(a)} and {len(b)} players but {len(winner)} winners: every vote needs all three")
     strange = sorted({str(word) for word in winner if word not in ("A", "B", "tie")})
     if strange:
-        raise ValueError(f"no winner is called {', '.join(strange[:5])}; known: A, B, tie")
+        raise ValueError(f"unknown winner {', '.join(strange[:5])}; known: A, B, tie")
     places: dict[Hashable, int] = {}
     codes = np.array(
         [(places.setdefault(x, len(places)), places.setdefault(y, len(places))) for x, y in zip(a, b, strict=True)],
@@ -55,7 +56,7 @@ def votes(a: Labels, b: Labels, winner: Sequence[str]) -> Votes:
 
 
 def wins(cast: Votes) -> Array:
-    """How often the row's player beat the column's."""
+    """Count how often the row's player beat the column's."""
     size = len(cast.players)
     first = np.where(cast.outcome == A, cast.a, cast.b)[cast.outcome != TIE]
     second = np.where(cast.outcome == A, cast.b, cast.a)[cast.outcome != TIE]
@@ -63,23 +64,23 @@ def wins(cast: Votes) -> Array:
 
 
 def ties(cast: Votes) -> Array:
-    """How often the row's player tied with the column's: the same on both sides of the diagonal."""
+    """Count how often the row's player tied with the column's. The table is symmetric."""
     at = cast.outcome == TIE
     half = _table(cast.a[at], cast.b[at], len(cast.players))
     return half + half.T
 
 
 def check(cast: Votes, *, davidson: bool) -> None:
-    """Raises ValueError, with the players' names, where maximum likelihood has no finite ratings for these votes.
+    """Raise ValueError, with the players' names, if maximum likelihood has no finite ratings for these votes.
 
-    `davidson` for the model in which a tie is an outcome of its own; else a tie is half a win for both.
+    Set `davidson` for the model in which a tie is a separate outcome; else a tie is half a win for both.
     """
     if not len(cast):
-        raise ValueError("no votes: there is nothing to rank")
+        raise ValueError("no votes to rank; collect votes first")
     if (cast.outcome == TIE).all() and davidson:
-        raise ValueError("every vote is a tie: nothing says who is better")
+        raise ValueError("every vote is a tie; a ranking needs wins")
     won, tied = wins(cast), ties(cast)
-    reach = (won + tied) > 0  # a tie holds both players to each other
+    reach = (won + tied) > 0  # a tie connects both players in both directions
     apart = _groups(_closure(reach | reach.T), cast)
     if len(apart) > 1:
         named = "; ".join(_named(group) for group in apart[:4])
@@ -92,8 +93,8 @@ def check(cast: Votes, *, davidson: bool) -> None:
         raise ValueError(_separated(groups, closed, cast))
     if davidson and tied.any() and _ordered(won > 0, tied > 0):
         raise ValueError(
-            "the wins and ties stand in a perfect order (nobody wins where a tie would surprise), so ratings and the "
-            "frequency of ties grow without end; count ties as halves (ties='half'), or give a prior"
+            "the wins and ties are perfectly ordered (no win contradicts a tie), so the ratings and the "
+            "frequency of ties are not finite; count ties as halves (ties='half'), or give a prior"
         )
 
 
@@ -113,9 +114,9 @@ def _separated(groups: list[list[Hashable]], closed: npt.NDArray[np.bool_], cast
 
 
 def _ordered(won: npt.NDArray[np.bool_], tied: npt.NDArray[np.bool_]) -> bool:
-    """Whether numbers exist with every winner at least 1 above the loser and tied players at most 1 apart.
+    """Return whether numbers exist with every winner at least 1 above the loser and tied players at most 1 apart.
 
-    Then moving along these numbers, with ties made ever more frequent, never lowers the likelihood. The constraints are
+    Then moving along these numbers, with ties ever more frequent, never lowers the likelihood. The constraints are
     bounds on differences: they can be met unless some cycle of them adds up to less than 0 (Bellman and Ford).
     """
     if (won & won.T).any():
@@ -131,7 +132,7 @@ def _ordered(won: npt.NDArray[np.bool_], tied: npt.NDArray[np.bool_]) -> bool:
 
 
 def _closure(reach: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Who reaches whom in any number of steps."""
+    """Return which players reach which others in any number of steps."""
     closed = reach | np.eye(len(reach), dtype=bool)
     while True:
         further = (closed.astype(np.float32) @ closed.astype(np.float32)) > 0
@@ -141,7 +142,7 @@ def _closure(reach: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
 
 def _groups(together: npt.NDArray[np.bool_], cast: Votes) -> list[list[Hashable]]:
-    """The players in groups, smallest first, from who belongs with whom."""
+    """Group the players that belong together, smallest group first."""
     found: dict[int, list[Hashable]] = {}
     for at, player in enumerate(cast.players):
         found.setdefault(int(together[at].argmax()), []).append(player)

@@ -1,7 +1,7 @@
-"""Win rates: how often a player is preferred in its own comparisons. Simple, and only fair if all meet alike.
+"""Win rates: how often a player is preferred in its own comparisons. Only fair if all players meet equally often.
 
-Who met weak players looks strong; `rank.bradley_terry` corrects for that. The rate over opponents helps in part: every
-opponent counts the same, however often they met.
+A player that met weak players looks strong; `rank.bradley_terry` corrects for that. The rate over opponents helps in
+part: every opponent counts the same, however often they met.
 """
 
 from __future__ import annotations
@@ -27,18 +27,16 @@ def win_rates(
     over: Over = "comparisons",
     level: float = 0.95,
 ) -> dict[Hashable, Interval]:
-    """Wins ÷ own comparisons of every player, with intervals that respect clusters.
+    """Return wins ÷ own comparisons of every player, with intervals that respect clusters.
 
     ties: "against" counts a tie as a comparison that was not won, "half" as half a win, "left out" not at all. over:
-    "opponents" takes the mean of the rates against each opponent. NaN for a player with ties only, left out.
+    "opponents" averages the rates against each opponent. NaN for a player with only ties if ties are left out.
     """
     labels = list(range(len(cast)) if clusters is None else clusters)
     if len(labels) != len(cast):
         raise ValueError(f"{len(cast)} votes but {len(labels)} cluster labels")
     if ties not in ("against", "half", "left out") or over not in ("comparisons", "opponents"):
-        raise ValueError(
-            f"no such way: ties={ties!r} (against, half, left out), over={over!r} (comparisons, opponents)"
-        )
+        raise ValueError(f"unknown ties={ties!r} (against, half, left out) or over={over!r} (comparisons, opponents)")
     used = np.flatnonzero(cast.outcome != TIE) if ties == "left out" else np.arange(len(cast))
     tie = 0.5 if ties == "half" else 0.0
     found: dict[Hashable, Interval] = {}

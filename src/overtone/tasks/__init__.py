@@ -35,7 +35,6 @@ VARIANTS: dict[str, str] = {
     "warm": "basic, and told to reply in a warm voice: does the delivery follow an instruction?",
     "plain": "basic, and told to reply in a neutral voice: what warm is compared with",
 }
-CONVERSATION: tuple[str, ...] = tuple(name for name in VARIANTS if name != "task")
 
 _FOLDER = Path(__file__).parent / "prompts"
 _PLACEHOLDER = re.compile(r"\{(role\.plain|role\.service|topic|question|options|letters|words|cue|letter)\}")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from overtone.build.gates._reading import Embed, Matrix, Reading, Table, describe, readings
+from overtone.build.gates._reader_view import Embed, Matrix, Reading, Table, describe, readings
 from overtone.build.questions import Question
 from overtone.cues import UNDERSTANDING
 

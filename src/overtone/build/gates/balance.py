@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from overtone.build.gates import Finding
-from overtone.build.gates._reading import tokens
+from overtone.build.gates._reader_view import tokens
 from overtone.build.questions import Question
 from overtone.build.script import TWO_WAY, Script
 

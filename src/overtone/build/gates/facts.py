@@ -107,17 +107,14 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def measure(path: Path, words: str, twin: Path | None = None, formants: float = 1.0) -> Facts:
-    """Measure a clip that should say `words`, and against its neutral twin where it has one. `formants` is the factor
-    on the resonances that its recipe announces."""
-    return measure_sound(read(path), words, None if twin is None else read(twin), formants)
-
-
 def measure_sound(
     sound: Sound, words: str, twin: Sound | None = None, formants: float = 1.0, *, listen: bool = True
 ) -> Facts:
-    """`measure` for a decoded clip: a neutral twin is decoded once for all that are compared with it. Without `listen`
-    the recogniser, which takes longer than all else, is not asked what it says."""
+    """Measure a clip that should say `words`, and against its neutral twin where it has one.
+
+    `formants` is the factor on the resonances that its recipe announces. Without `listen` the recogniser, which takes
+    longer than all else, is not asked what the clip says.
+    """
     from overtone.embedded.recogniser import transcribe
 
     x = sound.samples

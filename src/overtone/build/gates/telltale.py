@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from overtone.build.gates._reading import Embed, describe, readings, surface_names
+from overtone.build.gates._reader_view import Embed, describe, readings, surface_names
 from overtone.build.gates._solvers import READS, folds, out_of_fold, weights
 from overtone.build.questions import Question
 from overtone.stats.cluster import proportion

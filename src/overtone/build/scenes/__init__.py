@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from overtone.build.scenes.crowds import applause, chatter, cheering, children
-from overtone.build.scenes.events import alarm, dog, honking, ringtone
+from overtone.build.scenes.ingredients import microphone
 from overtone.build.scenes.music import MOODS, music
-from overtone.build.scenes.parts import microphone
 from overtone.build.scenes.places import basketball, car, subway
+from overtone.build.scenes.signals import alarm, dog, honking, ringtone
 from overtone.build.scenes.weather import rain, thunder, waves, wind
 from overtone.build.tract import Rng, Sound, unit
 from overtone.errors import UsageError

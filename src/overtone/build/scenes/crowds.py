@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from overtone.build.scenes.parts import again, between, called, curve, noise, swing, tail, talk
+from overtone.build.scenes.ingredients import again, between, called, curve, noise, swing, tail, talk
 from overtone.build.tract import Rng, Sound, add, decay, ramp, unit
 
 

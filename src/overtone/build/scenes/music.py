@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from overtone.build.scenes.parts import coloured, noise, tail
+from overtone.build.scenes.ingredients import coloured, noise, tail
 from overtone.build.tract import Rng, Sound, add, decay, ramp, unit
 from overtone.errors import UsageError
 from overtone.spec import suggest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from overtone.build.scenes.parts import between, buzz, convolved, curve, noise, swing, tail
+from overtone.build.scenes.ingredients import between, buzz, convolved, curve, noise, swing, tail
 from overtone.build.tract import Rng, Sound, add, decay, ramp, unit
 
 

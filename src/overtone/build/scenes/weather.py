@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from overtone.build.scenes.parts import band, between, convolved, curve, drops, noise, sprinkle, swing
+from overtone.build.scenes.ingredients import band, between, convolved, curve, drops, noise, sprinkle, swing
 from overtone.build.tract import Rng, Sound, add, decay, gain, ramp, unit
 
 

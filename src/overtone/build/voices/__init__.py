@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from overtone.build.voices._cast import DEFAULT, ROLES, Cast, cast
-from overtone.build.voices._find import engines, open_engine
-from overtone.build.voices._records import PACE, Engine, How, Speaker, VoiceError
+from overtone.build.voices._records import PACE, SCALE, Engine, How, Speaker, Synthesiser, VoiceError
 
 __all__ = [
     "DEFAULT",
     "PACE",
     "REPLY_VOICE",
     "ROLES",
+    "SCALE",
     "Cast",
     "Engine",
     "How",
     "Speaker",
+    "Synthesiser",
     "VoiceError",
     "cast",
-    "engines",
     "held_out",
-    "open_engine",
 ]
 
 REPLY_VOICE = "en-us+Nguyen@1.14^65"  # speaks every reference reply: an assistant sounds like one assistant

@@ -6,7 +6,7 @@ import functools
 import hashlib
 from collections.abc import Iterable
 
-from overtone.build.voices._find import open_engine
+from overtone import registry
 from overtone.build.voices._records import SEXES, Engine, How, Sex, Speaker, VoiceError
 from overtone.errors import UsageError
 from overtone.spec import parse_spec, suggest
@@ -101,5 +101,5 @@ def cast(specs: tuple[str, ...] = DEFAULT) -> Cast:
         spec = parse_spec(text)
         if str(spec) in engines:
             raise UsageError(f"--voice {spec} is given twice")
-        engines[str(spec)] = open_engine(spec)
+        engines[str(spec)] = registry.find("voices", spec.kind).load(spec)
     return Cast(engines)

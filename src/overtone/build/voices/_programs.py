@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import signal
-import subprocess
 import tempfile
 import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from overtone import audio
+from overtone import audio, processes
 from overtone.audio import Samples
 from overtone.build.voices._records import VoiceError
 from overtone.errors import AudioError, MissingExtra
-from overtone.paths import shown_lines
-from overtone.safety import without_secrets
+from overtone.processes import last_words
 
 TIMEOUT = 120.0
-_LAST_WORDS = 800
 _ASCII = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": ", ", "—": ", ", "…": "...", "\0": " "})
 
 
@@ -48,39 +43,26 @@ def run_program(
 ) -> tuple[str, str]:
     """Run a program to its end; what it wrote to stdout and stderr. VoiceError when its exit status is not among the
     `fine` ones or it takes too long."""
+    program = Path(command[0]).name
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL if feed is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # a kill reaches its children
-        )
+        status, *streams = processes.run(command, None if feed is None else feed.encode(), timeout)
+    except TimeoutError:
+        raise VoiceError(f"{who}: no speech in {timeout:g} s; give it longer with timeout=SECONDS") from None
     except OSError as error:
         raise VoiceError(f"{who}: cannot start {command[0]}: {error.strerror or error}") from None
-    with process:
-        try:
-            out, err = process.communicate(None if feed is None else feed.encode(), timeout=timeout)
-        except subprocess.TimeoutExpired:
-            raise VoiceError(f"{who}: no speech in {timeout:g} s; give it longer with timeout=SECONDS") from None
-        finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-    said = out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
-    if process.returncode not in fine:
-        code = process.returncode
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit status {code}"
-        raise VoiceError(f"{who}: {Path(command[0]).name} {how}{last_words(*said)}")
-    return said
+    out, err = (stream.decode("utf-8", "replace") for stream in streams)
+    if status not in fine:
+        raise VoiceError(f"{who}: {program} ended with {processes.ended_with(status)}{last_words(err, out)}")
+    return out, err
 
 
 def speech_of(
     command: Sequence[str], out: Path, *, who: str, feed: str | None = None, timeout: float = TIMEOUT
 ) -> tuple[Samples, int]:
     """Run a program that writes the sound file `out`, and read it."""
-    said = run_program(command, who=who, feed=feed, timeout=timeout)
+    stdout, stderr = run_program(command, who=who, feed=feed, timeout=timeout)
     if not out.is_file():
-        raise VoiceError(f"{who}: {Path(command[0]).name} wrote no sound to {{out}}{last_words(*said)}")
+        raise VoiceError(f"{who}: {Path(command[0]).name} wrote no sound to {{out}}{last_words(stderr, stdout)}")
     try:
         return sounding(*audio.read(out), who)
     except AudioError as error:
@@ -92,12 +74,6 @@ def sounding(samples: Samples, rate: int, who: str) -> tuple[Samples, int]:
     if not samples.size or float(abs(samples).max()) < 1e-4:
         raise VoiceError(f"{who}: what came back is silence")
     return samples, rate
-
-
-def last_words(out: str, err: str) -> str:
-    """The end of what a program said, safe to show: no secret of the environment that it inherited."""
-    text = without_secrets(err.strip() or out.strip())
-    return f"; its last words:\n{shown_lines(text[-_LAST_WORDS:])}" if text else "; it said nothing"
 
 
 @contextlib.contextmanager

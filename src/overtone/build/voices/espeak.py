@@ -13,7 +13,7 @@ import re
 from overtone.audio import Samples
 from overtone.build.voices._records import PACE, SEXES, How, Sex, Speaker, Synthesiser, cast_of, named, no_name, options
 from overtone.build.voices._sizes import sized
-from overtone.embedded.voice import check, identity, speak
+from overtone.embedded.espeak_voice import check, identity, speak
 from overtone.errors import UsageError
 from overtone.languages import primary
 from overtone.spec import Spec, parse_spec

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from overtone import audio
 from overtone.audio import Samples
-from overtone.build.voices._http import post, redacted
+from overtone.build.voices._http import post, speech_endpoint
 from overtone.build.voices._programs import sounding
 from overtone.build.voices._records import (
     PACE,
@@ -102,12 +102,12 @@ class OpenAI(Synthesiser):
         body: dict[str, Any] = {"model": self._model, "voice": voice, "input": words, "response_format": self._format}
         if self._instruct:
             body["instructions"] = instructions
-        key = self._key()
-        data = post(self._url, body, key=key, timeout=self._timeout, who=self._who)
+        endpoint = speech_endpoint(self._url, self._key(), self._timeout)
+        data = post(endpoint, body, who=self._who)
         try:
             return sounding(*audio.decode(data, name="the answer"), self._who)
         except AudioError as error:
-            start = redacted(data[:200].decode("utf-8", "replace"), key)
+            start = endpoint.redact(data[:200].decode("utf-8", "replace"))
             raise VoiceError(f"{self._who}: {error}; it begins: {start}") from None
 
     def _key(self) -> str:

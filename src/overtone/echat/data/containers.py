@@ -1,7 +1,7 @@
-"""Where records lie: raw JSON Lines, tar shards, audio tars with lists beside them ("combine"), and the pack.
+"""The storage formats of records: raw JSON Lines, tar shards, audio tars with separate lists ("combine"), and packs.
 
-`read` takes any of them. A pack is what training reads fast: `records.jsonl`, every clip one after the other as 16-bit
-numbers at 16 kHz in `clips.i16`, and where each begins in `clips.npy`; reading it needs NumPy and msgspec only.
+`read` accepts all of them. A pack is the format that training reads fast: `records.jsonl`, all clips concatenated as
+16-bit samples at 16 kHz in `clips.i16`, and their offsets in `clips.npy`. Reading it needs only NumPy and msgspec.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from overtone import audio
 from overtone.echat.data import shards
-from overtone.echat.data.records import Record, TextRecord, from_raw, text_from_raw, to_raw
+from overtone.echat.data.exchange_records import Record, TextRecord, from_raw, text_from_raw, to_raw
 from overtone.errors import DataError
 from overtone.paths import inside, sha256, shown, write_whole
 
 RATE = 16_000
-SHORTEST, LONGEST = 0.2, 200.0  # seconds of a clip that training takes
+SHORTEST, LONGEST = 0.2, 200.0  # seconds of a clip that training accepts
 COMBINES, COMBINES_ROOT = "combines_list.txt", "combines_tar_root.txt"
 PACK = ("records.jsonl", "clips.i16", "clips.npy")
 LONGEST_LINE = 16_000_000  # bytes of one record
@@ -36,9 +36,11 @@ Sound = NDArray[np.float32]
 
 
 def read(path: Path) -> Iterator[Record]:
-    """The records of a raw list, a shard, a list of shards, a combine or a pack (their folders too), in order. What
-    cannot be read is a DataError that names the file, the place and what to do."""
-    path = _found(Path(path))
+    """Read the records of a raw list, a shard, a list of shards, a combine or a pack, or of a folder with one of them.
+
+    Raises DataError with the file, the position and what to do.
+    """
+    path = _entry_file(Path(path))
     if path.name == PACK[0] and (path.parent / PACK[2]).is_file():
         yield from _read_pack(path.parent, len(Pack(path.parent)))
     elif path.suffix == ".tar":
@@ -53,15 +55,15 @@ def read(path: Path) -> Iterator[Record]:
 
 
 def read_text(path: Path) -> Iterator[TextRecord]:
-    """The rows of text alone in a JSON Lines file: `messages`, or `text` with `targets`."""
+    """Read the text-only rows of a JSON Lines file: `messages`, or `text` with `targets`."""
     return (text_from_raw(raw, where) for raw, where in _objects(path))
 
 
 def open_audio(record: Record, wav: str = "") -> Sound:
-    """The query's sound, mono at 16 kHz; `wav` asks for another of the record's own, such as an earlier turn's."""
+    """Read the query's audio, mono at 16 kHz. `wav` selects other audio of the record, such as an earlier turn."""
     name = wav or record.wav
     if not name:
-        raise DataError(f"{shown(record.key)}: the record has no sound; give its `wav`")
+        raise DataError(f"{shown(record.key)}: the record has no audio; set its `wav`")
     home = Path(record.home)
     if name.startswith("clips.i16#"):
         return _pack(record.home).clip(clip_index(name)).astype(np.float32) * np.float32(2**-15)
@@ -74,16 +76,16 @@ def open_audio(record: Record, wav: str = "") -> Sound:
 
 
 def write_raw(path: Path, records: Iterable[Record]) -> int:
-    """Write a raw list, whole or not at all; how many records it holds. Sounds are not copied."""
+    """Write a raw list atomically, without audio. Return the number of records."""
     lines = [msgspec.json.encode(to_raw(record)) + b"\n" for record in records]
     write_whole(path, b"".join(lines))
     return len(lines)
 
 
 def write_shards(folder: Path, records: Iterable[Record], *, per_shard: int = 1000) -> list[Path]:
-    """Write tar shards and `shards.list`, which names them; `read` takes that list or the folder."""
+    """Write tar shards and `shards.list`, which names them. `read` accepts that list or the folder."""
     paths = []
-    for number, some in enumerate(_by(records, per_shard)):
+    for number, some in enumerate(_batches(records, per_shard)):
         path = folder / f"shard_{number:06d}.tar"
         shards.write(path, ((record, _wavs(record)) for record in some))
         paths.append(path)
@@ -92,9 +94,9 @@ def write_shards(folder: Path, records: Iterable[Record], *, per_shard: int = 10
 
 
 def write_combine(folder: Path, records: Iterable[Record], *, per_shard: int = 1000) -> list[Path]:
-    """Write sounds as tars and the records as lists beside them, with the two files that name both."""
+    """Write a combine: audio as tars, records as lists, and two index files."""
     lists = []
-    for number, some in enumerate(_by(records, per_shard)):
+    for number, some in enumerate(_batches(records, per_shard)):
         name = f"combine_{number:06d}"
         changed = [_with_wavs(record, [f"{record.key}{end}" for end, _ in _turn_wavs(record)]) for record in some]
         shards.write_sounds(folder / "tar" / f"{name}.tar", ((record.key, _wavs(record)) for record in some))
@@ -108,7 +110,7 @@ def write_combine(folder: Path, records: Iterable[Record], *, per_shard: int = 1
 def pack(
     records: Iterable[Record], out: Path, sound: Callable[[Record, str], Sound | NDArray[np.int16]] = open_audio
 ) -> int:
-    """Write a pack; how many records it holds. `sound` gives a record's clip by its `wav`."""
+    """Write a pack. Return the number of records. `sound` returns a record's clip by its `wav`."""
     with PackWriter(out) as writer:
         for record in records:
             writer.add(record, [sound(record, wav) for _, wav in _turn_wavs(record)])
@@ -116,8 +118,10 @@ def pack(
 
 
 class ClipWriter:
-    """Writes the clips of a pack, one after the other, beside those of a pack that is there: it stays whole until they
-    take their place, and is no pack from then on."""
+    """Writes the clips of a pack. An existing pack stays complete until `close` replaces its clips.
+
+    After `close`, the folder has no records, so it is not a pack until they are written.
+    """
 
     def __init__(self, out: Path) -> None:
         self.out = out
@@ -128,7 +132,7 @@ class ClipWriter:
         self._clips = self._part.open("wb")
 
     def add(self, sound: Sound | NDArray[np.int16]) -> str:
-        """A clip at 16 kHz; how its record names it."""
+        """Append a clip at 16 kHz. Return the name by which its record refers to it."""
         if sound.dtype != np.int16:
             sound = np.clip(np.rint(sound.astype(np.float32) * 32768), -32768, 32767)
         self._clips.write(sound.astype("<i2").tobytes())
@@ -136,22 +140,23 @@ class ClipWriter:
         return f"{PACK[1]}#{len(self._offsets) - 2}"
 
     def close(self) -> None:
+        """Replace the clips of an existing pack."""
         self._clips.close()
         (self.out / PACK[0]).unlink(missing_ok=True)
         self._part.replace(self.out / PACK[1])
         np.save(self.out / PACK[2], np.array(self._offsets, np.int64))
 
     def drop(self) -> None:
-        """Leave nothing of an unfinished pack behind, nor the folder if it was not there before."""
+        """Delete an unfinished pack, and the folder if this writer created it."""
         self._clips.close()
         self._part.unlink(missing_ok=True)
         if self._made:
-            with suppress(OSError):  # somebody else's files are in it
+            with suppress(OSError):  # the folder has other files
                 self.out.rmdir()
 
 
 class PackWriter:
-    """Writes a pack record by record. `records.jsonl` appears last: without it a folder is no pack."""
+    """Writes a pack record by record. `records.jsonl` is written last; without it, a folder is not a pack."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
@@ -160,7 +165,7 @@ class PackWriter:
         self._records = (out / f".{PACK[0]}.part").open("wb")
 
     def add(self, record: Record, sounds: Iterable[Sound | NDArray[np.int16]]) -> None:
-        """One record and its clips at 16 kHz: of its earlier turns that have one, the oldest first, then its own."""
+        """Add a record and its clips at 16 kHz: those of its earlier turns, oldest first, then its own."""
         names = [self._clips.add(sound) for sound in sounds]
         self._records.write(msgspec.json.encode(to_raw(_with_wavs(record, names))) + b"\n")
         self.count += 1
@@ -181,21 +186,19 @@ class PackWriter:
 
 
 class Pack:
-    """A pack, opened: its records in memory, its clips mapped."""
+    """An open pack, with its records in memory and its clips memory-mapped."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         for name in PACK:
             if not (self.folder / name).is_file():
                 raise DataError(
-                    f"{shown(str(folder))}: no pack: {name} is missing; make it again (overtone build echat)"
+                    f"{shown(str(folder))}: not a pack: {name} is missing; rebuild it (overtone build echat)"
                 )
         try:
             self.offsets: NDArray[np.int64] = np.load(self.folder / PACK[2], allow_pickle=False)
         except (ValueError, EOFError, OSError) as error:
-            raise DataError(
-                f"{shown(str(self.folder / PACK[2]))}: cannot be read: {error}; make the pack again"
-            ) from None
+            raise DataError(f"{shown(str(self.folder / PACK[2]))}: unreadable: {error}; rebuild the pack") from None
         size = (self.folder / PACK[1]).stat().st_size
         offsets = self.offsets
         if (
@@ -206,7 +209,7 @@ class Pack:
             or offsets[-1] * 2 != size
         ):
             raise DataError(
-                f"{shown(str(self.folder / PACK[1]))}: {size} bytes, where clips.npy tells of "
+                f"{shown(str(self.folder / PACK[1]))}: {size} bytes, but clips.npy expects "
                 f"{int(offsets.flat[-1]) * 2 if offsets.size else 0}; copy the pack again"
             )
         # An empty file cannot be mapped.
@@ -216,32 +219,35 @@ class Pack:
 
     @functools.cached_property
     def records(self) -> list[Record]:
+        """The records, read on first use."""
         return list(_read_pack(self.folder, len(self)))
 
     def __len__(self) -> int:
-        """How many clips it holds."""
+        """Return the number of clips."""
         return len(self.offsets) - 1
 
     def clip(self, index: int) -> NDArray[np.int16]:
+        """Return the samples of a clip. Raises DataError."""
         if not 0 <= index < len(self):
-            raise DataError(f"{shown(str(self.folder))}: no clip {index}: there are {len(self)}; make the pack again")
+            raise DataError(f"{shown(str(self.folder))}: no clip {index}: the pack has {len(self)}; rebuild it")
         return self.samples[self.offsets[index] : self.offsets[index + 1]]
 
     def seconds(self, index: int) -> float:
+        """Return the length of a clip."""
         return float(self.offsets[index + 1] - self.offsets[index]) / RATE
 
 
 def digests(paths: Iterable[Path]) -> list[str]:
-    """What a run learns from: the SHA-256 of files, and of the lists of packs."""
+    """Return the SHA-256 of training files, and of the lists of packs."""
     lists = [path if path.is_file() else path / PACK[0] for path in paths]
     return sorted(sha256(path) for path in lists if path.is_file())
 
 
 def clip_index(wav: str) -> int:
-    """The number of a clip of a pack, from a record's `wav`."""
+    """Return the index of a pack's clip from a record's `wav`. Raises DataError."""
     name, _, number = wav.partition("#")
     if name != PACK[1] or not number.isdecimal():
-        raise DataError(f"{shown(wav)!r} names no clip of a pack; pack the records first (containers.pack)")
+        raise DataError(f"{shown(wav)!r} is not a clip of a pack; pack the records first (containers.pack)")
     return int(number)
 
 
@@ -250,16 +256,15 @@ def _pack(folder: str) -> Pack:
     return Pack(Path(folder))
 
 
-def _found(path: Path) -> Path:
-    """The file to begin with, of a folder."""
+def _entry_file(path: Path) -> Path:
+    """Return the file to start reading from, given a file or folder."""
     if not path.is_dir():
         return path
     for name in (PACK[0], COMBINES, "shards.list", "data.list", "train.list"):
         if (path / name).is_file():
             return path / name
     raise DataError(
-        f"{shown(str(path))}: holds neither records.jsonl, {COMBINES}, shards.list, data.list nor train.list; "
-        "give the list itself"
+        f"{shown(str(path))}: no records.jsonl, {COMBINES}, shards.list, data.list or train.list; give the list itself"
     )
 
 
@@ -274,16 +279,15 @@ def _read_shard(path: Path) -> Iterator[Record]:
 def _read_combine(path: Path) -> Iterator[Record]:
     roots = _lines(path.parent / COMBINES_ROOT)
     if len(roots) != 1:
-        raise DataError(f"{shown(str(path.parent / COMBINES_ROOT))}: {len(roots)} lines; write the tars' folder, once")
+        raise DataError(f"{shown(str(path.parent / COMBINES_ROOT))}: {len(roots)} lines; write one: the tars' folder")
     for name in _lines(path):
         listed = _beside(path, name)
         tar = _beside(path, f"{roots[0]}/{listed.stem}.tar")
         if not tar.is_file():
-            raise DataError(f"{shown(str(tar))}: missing, though {shown(name)} is listed; copy it there")
+            raise DataError(f"{shown(str(tar))}: missing, although {shown(name)} is listed; copy it there")
         for record in _read_raw(listed, tar):
-            # Lists that were made elsewhere may name the sound as it lay there: in a tar it is KEY.wav.
-            known = record if "/" not in record.wav else msgspec.structs.replace(record, wav=f"{record.key}.wav")
-            yield known
+            # Lists from other sources may have a path in the original folder; in a tar the audio is KEY.wav.
+            yield record if "/" not in record.wav else msgspec.structs.replace(record, wav=f"{record.key}.wav")
 
 
 def _read_pack(folder: Path, clips: int) -> Iterator[Record]:
@@ -291,20 +295,20 @@ def _read_pack(folder: Path, clips: int) -> Iterator[Record]:
         try:
             for wav in (record.wav, *(turn.wav for turn in record.history)):
                 if wav and clip_index(wav) >= clips:
-                    raise DataError(f"{shown(record.key)}: {wav} is not among the {clips} clips; make the pack again")
+                    raise DataError(f"{shown(record.key)}: {wav} is outside the {clips} clips; rebuild the pack")
         except DataError as error:
             raise DataError(f"{shown(str(folder / PACK[0]))}: {error}") from None
         yield record
 
 
 def _objects(path: Path) -> Iterator[tuple[Any, str]]:
-    """Each line's JSON value, and where it stands."""
+    """Yield each line's JSON value and its position."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), start=1):
                 where = f"{shown(str(path))} line {number}"
                 if len(line) == LONGEST_LINE:
-                    raise DataError(f"{where}: longer than {LONGEST_LINE:,} bytes; a record a line is expected")
+                    raise DataError(f"{where}: longer than {LONGEST_LINE:,} bytes; write one record per line")
                 if number == 1:
                     line = line.removeprefix(codecs.BOM_UTF8)
                 if not line.strip():
@@ -312,11 +316,11 @@ def _objects(path: Path) -> Iterator[tuple[Any, str]]:
                 try:
                     raw = msgspec.json.decode(line)
                 except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                    cut = "" if line.endswith(b"\n") else "; it is the last line and may be cut: copy the file again"
+                    cut = "" if line.endswith(b"\n") else "; the last line may be incomplete: copy the file again"
                     raise DataError(f"{where}: not JSON: {error}{cut or '; correct or remove the line'}") from None
                 yield raw, where
     except OSError as error:
-        raise DataError(f"{shown(str(path))}: cannot be read: {error.strerror}; check the path") from None
+        raise DataError(f"{shown(str(path))}: unreadable: {error.strerror}; check the path") from None
 
 
 def _first(path: Path) -> bytes:
@@ -324,7 +328,7 @@ def _first(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(200).removeprefix(codecs.BOM_UTF8).lstrip()
     except OSError as error:
-        raise DataError(f"{shown(str(path))}: cannot be read: {error.strerror}; check the path") from None
+        raise DataError(f"{shown(str(path))}: unreadable: {error.strerror}; check the path") from None
 
 
 def _lines(path: Path) -> list[str]:
@@ -333,18 +337,18 @@ def _lines(path: Path) -> list[str]:
             raise DataError(f"{shown(str(path))}: too long for a list of files; give the list itself")
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{shown(str(path))}: cannot be read: {error}; check the file") from None
+        raise DataError(f"{shown(str(path))}: unreadable: {error}; check the file") from None
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _beside(path: Path, name: str) -> Path:
-    """A file that a list names: beside the list, or, as users keep tars on other disks, an absolute path."""
+    """Return the path of a file in a list: relative to the list, or absolute, because tars may be on other disks."""
     if name.startswith("{") or len(name) > _LONGEST_NAME:
-        raise DataError(f"{shown(str(path))}: {shown(name[:60])}… is no file's name; give one a line, and no records")
+        raise DataError(f"{shown(str(path))}: {shown(name[:60])}… is not a file name; write one name per line")
     return Path(name) if Path(name).is_absolute() else inside(path.parent, name)
 
 
-def _by(records: Iterable[Record], size: int) -> Iterator[list[Record]]:
+def _batches(records: Iterable[Record], size: int) -> Iterator[list[Record]]:
     some: list[Record] = []
     for record in records:
         some.append(record)
@@ -356,7 +360,7 @@ def _by(records: Iterable[Record], size: int) -> Iterator[list[Record]]:
 
 
 def _turn_wavs(record: Record) -> list[tuple[str, str]]:
-    """How the members of its sounds end, and the sounds: of its earlier turns, then its own."""
+    """Return the suffix and path of each audio member: those of earlier turns, then the record's own."""
     turns = [(f".wav_{number}", turn.wav) for number, turn in enumerate(record.history, start=1) if turn.wav]
     return [*turns, (".wav", record.wav)] if record.wav else turns
 
@@ -366,13 +370,13 @@ def _wavs(record: Record) -> list[tuple[str, bytes]]:
 
 
 def _with_wavs(record: Record, names: list[str]) -> Record:
-    """The record with its sounds under other names, given as in `_turn_wavs`."""
+    """Return the record with its audio renamed, in the order of `_turn_wavs`."""
     left = iter(names)
     try:
         turns = tuple(msgspec.structs.replace(t, wav=next(left) if t.wav else "") for t in record.history)
         changed = msgspec.structs.replace(record, history=turns, wav=next(left) if record.wav else "")
     except StopIteration:
-        raise DataError(f"{shown(record.key)}: fewer sounds than its turns have; give one for each `wav`") from None
+        raise DataError(f"{shown(record.key)}: fewer clips than turns with audio; give one for each `wav`") from None
     if next(left, None) is not None:
-        raise DataError(f"{shown(record.key)}: more sounds than its turns have; give one for each `wav`")
+        raise DataError(f"{shown(record.key)}: more clips than turns with audio; give one for each `wav`")
     return changed

@@ -1,7 +1,7 @@
-"""What is heard besides the words, and how a reply is spoken: OSUM-EChat's label inventories, their tags, and our cues.
+"""OSUM-EChat's labels for queries and reply emotions, their tags, and the corresponding cues of Overtone.
 
-A label is a plain lower-case English name ("throat clearing"); "" is unknown. Its tag is what a model reads and writes
-(`<THROAT CLEARING>`). EChat-200K spells some of them in Chinese or otherwise: `label` and `reply` read those too.
+A label is a lower-case English name ("throat clearing"); "" means unknown. A model reads and writes its tag
+(`<THROAT CLEARING>`). EChat-200K writes some labels in Chinese or with other names; `label` and `reply` read those too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STYLES = (
     "other",
 )
 
-_SCENE_OF_CUE = {  # the captions of the open set for EChat-eval first, then our other sounds behind a speaker
+_SCENE_OF_CUE = {  # the captions of the open set for EChat-eval first, then the other background sounds
     "rain": "rain",
     "thunder": "thunderstorm",
     "wind": "wind",
@@ -47,13 +47,13 @@ _SCENE_OF_CUE = {  # the captions of the open set for EChat-eval first, then our
     "music": "music",
 }
 SCENES = tuple(_SCENE_OF_CUE.values())
-_FIFTY = (  # the rest of the usual set of fifty sounds: EChat's own fifty names are not published
+_FIFTY = (  # the rest of the fifty sounds of ESC-50; EChat has not published its own fifty names
     "rooster, pig, cow, frog, cat, hen, insects, sheep, crow, crackling fire, crickets, chirping birds, water drops, "
     "pouring water, toilet flush, crying baby, breathing, footsteps, brushing teeth, snoring, drinking, door knock, "
     "mouse click, keyboard typing, door creak, can opening, washing machine, vacuum cleaner, clock tick, "
     "glass breaking, helicopter, chainsaw, siren, church bells, airplane, fireworks, hand saw"
 )
-CAPTIONS = (*SCENES, *_FIFTY.split(", "))  # every sound behind a speaker that data may name
+CAPTIONS = (*SCENES, *_FIFTY.split(", "))  # every background sound that data may have
 EVENTS = (*VOCAL, *CAPTIONS)
 DIMENSIONS: dict[str, tuple[str, ...]] = {  # in the order in which labels follow a transcript
     "emotion": EMOTIONS,
@@ -63,10 +63,10 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {  # in the order in which labels follo
     "style": STYLES,
 }
 DEFAULTS = {"emotion": "neutral", "age": "adult", "gender": "male", "event": "other", "style": "other"}
-UNKNOWN = -1  # the number of a label that is not known
-MISSING = "&&"  # stands in a tag for a label that is not known
+UNKNOWN = -1  # the index of an unknown label
+MISSING = "&&"  # the tag's content for an unknown label
 
-REPLY = (  # how a reply may be spoken
+REPLY = (  # reply emotions
     "joyful",
     "apologetic",
     "happy",
@@ -79,7 +79,7 @@ REPLY = (  # how a reply may be spoken
     "comforting",
     "neutral",
 )
-OLDER_REPLY: dict[str, str] = {  # the older set of fourteen → the set above; what has no counterpart is neutral
+OLDER_REPLY: dict[str, str] = {  # the older set of fourteen → the set above; those without a counterpart become neutral
     "anger": "angry",
     "fear": "afraid",
     "happy": "happy",
@@ -95,8 +95,8 @@ OLDER_REPLY: dict[str, str] = {  # the older set of fourteen → the set above; 
     "sorry": "apologetic",
     "neutral": "neutral",
 }
-SPOKEN: dict[str, tuple[str, float]] = {  # reply emotion → the cue whose recipe speaks it, and how strongly
-    # An assistant's feelings are held back: none is as strong as a query's.
+SPOKEN: dict[str, tuple[str, float]] = {  # reply emotion → the cue whose recipe delivers it, and its strength
+    # An assistant's emotions are restrained: none is as strong as in a query.
     "joyful": ("happy", 0.6),  # pleased, less than happy
     "apologetic": ("sad", 0.6),
     "happy": ("happy", 0.9),
@@ -106,12 +106,12 @@ SPOKEN: dict[str, tuple[str, float]] = {  # reply emotion → the cue whose reci
     "sad": ("sad", 0.9),
     "afraid": ("fear", 0.8),
     "tearful": ("sobbing", 0.5),
-    # Comfort is soft and slow. A third of sadness is that: 6 % slower, 2 dB softer, a little air, a narrower pitch.
+    # Comfort is soft and slow, like a third of sadness: 6 % slower, 2 dB softer, slightly breathy, narrower pitch.
     "comforting": ("sad", 0.35),
     "neutral": ("", 0.0),
 }
 
-_OTHERWISE: dict[str, dict[str, str]] = {  # dimension → label → other spellings
+_SYNONYMS: dict[str, dict[str, str]] = {  # dimension → label → other spellings
     "emotion": {
         "sad": "sadness, 悲伤, 难过, 伤心",
         "anger": "angry, 愤怒, 生气",
@@ -157,7 +157,7 @@ _OTHERWISE: dict[str, dict[str, str]] = {  # dimension → label → other spell
         "other": "others, 其他, 其它",
     },
 }
-_OTHER_REPLY = {
+_REPLY_SYNONYMS = {
     "joyful": "愉悦",
     "apologetic": "抱歉, sorry",
     "happy": "开心, cheerful",
@@ -174,17 +174,17 @@ _NOTHING = frozenset({"", MISSING, "none", "null", "unknown", "未知"})
 
 
 def numbers(known: Mapping[str, str]) -> list[int]:
-    """Of each dimension the number of its label in the inventory."""
+    """Return the index of the label in each dimension, or UNKNOWN."""
     return [labels.index(known[name]) if known.get(name) else UNKNOWN for name, labels in DIMENSIONS.items()]
 
 
-def _spelt(names: Iterable[str], otherwise: dict[str, str]) -> dict[str, str]:
-    table = {other: name for name, others in otherwise.items() for other in others.split(", ")}
+def _by_spelling(names: Iterable[str], synonyms: dict[str, str]) -> dict[str, str]:
+    table = {other: name for name, others in synonyms.items() for other in others.split(", ")}
     return table | {name: name for name in names}
 
 
-_LABELS = {dimension: _spelt(names, _OTHERWISE[dimension]) for dimension, names in DIMENSIONS.items()}
-_REPLIES = _spelt(REPLY, _OTHER_REPLY)
+_LABELS = {dimension: _by_spelling(names, _SYNONYMS[dimension]) for dimension, names in DIMENSIONS.items()}
+_REPLIES = _by_spelling(REPLY, _REPLY_SYNONYMS)
 
 LABEL_OF_CUE: dict[str, tuple[str, str]] = {  # slug → (dimension, label)
     "male": ("gender", "male"),
@@ -208,65 +208,70 @@ CUE_OF_LABEL = {label: slug for slug, label in LABEL_OF_CUE.items()}
 
 
 class Labels(Struct, frozen=True):
-    """What is heard besides the words, by dimension; "" where it is not known."""
+    """The labels of a clip by dimension; "" means unknown."""
 
     emotion: str = ""
     age: str = ""
     gender: str = ""
-    event: str = ""  # a sound of the speaker, or one behind
+    event: str = ""  # a vocal or background sound
     style: str = ""
 
     def known(self) -> dict[str, str]:
-        """Dimension → label, of those that are known, in the order of DIMENSIONS."""
-        return {name: found for name in DIMENSIONS if (found := getattr(self, name))}
+        """Return the known labels by dimension, in the order of DIMENSIONS."""
+        return {name: value for name in DIMENSIONS if (value := getattr(self, name))}
 
     def cues(self) -> tuple[str, ...]:
-        """The slugs of our cues among them; a neutral voice is none, nor is a sound that we cannot make."""
+        """Return the slugs of the corresponding cues. Neutral and sounds without a synthesiser have no cue."""
         return tuple(CUE_OF_LABEL[pair] for pair in self.known().items() if pair in CUE_OF_LABEL)
 
     def problems(self) -> list[str]:
-        """What is in no inventory, with the nearest name that is."""
-        found = self.known().items()
+        """Return a message for each unknown label, with the nearest known name."""
         return [
-            f"{dimension} {name!r} is no label{suggest(name, DIMENSIONS[dimension])}"
-            for dimension, name in found
+            f"unknown {dimension} {name!r}{suggest(name, DIMENSIONS[dimension])}"
+            for dimension, name in self.known().items()
             if name not in DIMENSIONS[dimension]
         ]
 
 
 def of_cues(slugs: Iterable[str]) -> Labels:
-    """The labels of our cues; one that has none (hoarse, fast, yawn …) leaves no trace, two of one dimension clash."""
-    found: dict[str, str] = {}
+    """Return the labels of cues. Cues without a label (hoarse, fast, yawn …) are ignored.
+
+    Raises DataError for two labels of one dimension.
+    """
+    labels: dict[str, str] = {}
     for slug in slugs:
         if slug in LABEL_OF_CUE:
             dimension, name = LABEL_OF_CUE[slug]
-            if found.setdefault(dimension, name) != name:
-                raise DataError(f"two labels for {dimension}: {found[dimension]} and {name}; give one")
-    return Labels(**found)
+            if labels.setdefault(dimension, name) != name:
+                raise DataError(f"two labels for {dimension}: {labels[dimension]} and {name}; give one")
+    return Labels(**labels)
 
 
 def tag(name: str) -> str:
-    """`<ANGER>` for "anger"."""
+    """Return the tag of a label: `<ANGER>` for "anger"."""
     return f"<{name.upper()}>"
 
 
-def bare(told: str) -> str:
-    """ "anger" for `<ANGER>`: without brackets, in small letters, words one space apart."""
-    return " ".join(told.strip().strip("<>").lower().replace("_", " ").split())
+def bare(text: str) -> str:
+    """Return a tag without brackets, in lower case, with single spaces: "anger" for `<ANGER>`."""
+    return " ".join(text.strip().strip("<>").lower().replace("_", " ").split())
 
 
-def label(dimension: str, told: str) -> str:
-    """The label that a tag or word stands for, "" for none. A word we do not know stays what it is, for `problems`."""
-    plain = bare(told)
+def label(dimension: str, text: str) -> str:
+    """Return the label of a tag or word, or "".
+
+    Unknown words are returned unchanged, so that `problems` reports them.
+    """
+    plain = bare(text)
     return "" if plain in _NOTHING else _LABELS[dimension].get(plain, plain)
 
 
-def reply(told: str) -> str:
-    """The reply emotion that a tag or word stands for, "" for none; what we do not know becomes neutral, as theirs."""
-    plain = bare(told)
+def reply(text: str) -> str:
+    """Return the reply emotion of a tag or word, or "". Unknown words become neutral, as in the published code."""
+    plain = bare(text)
     return "" if plain in _NOTHING else _REPLIES.get(plain) or OLDER_REPLY.get(plain, "neutral")
 
 
-def is_reply(told: str) -> bool:
-    """Whether a tag or word names a reply emotion of either set."""
-    return bare(told) in _REPLIES or bare(told) in OLDER_REPLY
+def is_reply(text: str) -> bool:
+    """Return whether a tag or word is a reply emotion of either set."""
+    return bare(text) in _REPLIES or bare(text) in OLDER_REPLY

@@ -1,10 +1,10 @@
-"""A record and a task become a sequence: what the language model reads, and what of it the model has to say.
+"""Convert a record to the token sequence of a task: the model's input, and the tokens it has to predict.
 
     <|im_start|>system\n{system}<|im_end|>\n
     <|im_start|>user\n[prompt of an understanding task][audio-begin] clip [audio-end]<|im_end|>\n
     <|im_start|>assistant\n{thought}{reply}<|im_end|>[BOS] speech codes [EOS]
 
-Only the assistant's last turn is learnt. In streaming, text and speech take turns, six and eighteen tokens long.
+Only the assistant's last turn is learnt. In streaming, blocks of six text and eighteen speech tokens alternate.
 Joint ids: text below V, speech code k is V+k, V+K begins and ends speech, V+K+1 and V+K+2 enclose a clip.
 """
 
@@ -22,17 +22,17 @@ from msgspec import Struct, field
 from overtone.echat.data import prompts
 from overtone.echat.data import think as thinking
 from overtone.echat.data.containers import LONGEST, SHORTEST
+from overtone.echat.data.exchange_records import Record, TextRecord, understanding
 from overtone.echat.data.labels import numbers, tag
-from overtone.echat.data.records import Record, TextRecord, understanding
 from overtone.errors import DataError
 from overtone.paths import shown
 
 AUDIO, IGNORED = -2, -100  # in ids: a whole clip; in targets: no loss here
-TEXT_BLOCK, SPEECH_BLOCK = 6, 18  # tokens that take turns in streaming
-TURNS = 5  # of a dialogue's past that are kept
+TEXT_BLOCK, SPEECH_BLOCK = 6, 18  # tokens per block in streaming
+TURNS = 5  # earlier turns of a dialogue that are kept
 MAX_LABEL, MAX_SEQUENCE = 1200, 2000
-WORDS_ONLY = 0.2  # share of understanding sequences that ask for the words alone
-LABELS_ONLY = 0.5  # of the others: labels without the words
+WORDS_ONLY = 0.2  # share of understanding sequences that ask only for the words
+LABELS_ONLY = 0.5  # share of the others that ask only for labels
 START, END = "<|im_start|>", "<|im_end|>"
 _MARKS = re.compile(r"<\|[^|<>]{1,40}\|>")
 
@@ -41,21 +41,22 @@ Think = Literal["", "label", "natural"]
 
 
 class Tokens(Protocol):
-    """What is needed of a tokenizer. `encode` knows the marks of the chat template and adds none by itself."""
+    """The tokenizer's interface. `encode` recognises the chat template's marks and adds none itself."""
 
     @property
     def vocab(self) -> int:
-        """V: text ids lie below it."""
+        """V: text ids are below it."""
 
     @property
     def codes(self) -> int:
-        """K: how many speech codes there are."""
+        """K: the number of speech codes."""
 
-    def encode(self, text: str) -> list[int]: ...
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a text."""
 
 
 class ClipRef(Struct, frozen=True):
-    """A clip by where it lies, with its words for the CTC helper ("" where they are not known)."""
+    """The location of a clip, with its words for the CTC helper loss ("" if unknown)."""
 
     wav: str
     home: str = ""
@@ -63,8 +64,11 @@ class ClipRef(Struct, frozen=True):
 
 
 class Sequence(Struct):
-    """What a model reads. `targets[i]` is `ids[i]` where that has to be said (not shifted), else -100; `ignore` marks
-    what is not attended to. Each AUDIO in `ids` stands for one of `clips`, in order."""
+    """A model's input and targets.
+
+    `targets[i]` is `ids[i]` if the model has to predict it (not shifted), else -100. `ignore` marks positions that are
+    hidden from attention. Each AUDIO in `ids` is a placeholder for one of `clips`, in order.
+    """
 
     key: str
     task: str
@@ -72,19 +76,19 @@ class Sequence(Struct):
     targets: list[int] = field(default_factory=list)
     ignore: list[bool] = field(default_factory=list)
     clips: list[ClipRef] = field(default_factory=list)
-    heard: list[list[int]] = field(default_factory=list)  # of each clip the text ids of its words, [] = not known
-    labels: list[list[int]] = field(default_factory=list)  # and of each dimension its label's number, -1 = not known
-    text: int = 0  # targets that are text
-    speech: int = 0  # targets that are speech, without BOS and EOS
-    reply: int = 0  # text tokens of the reply, said or given
+    heard: list[list[int]] = field(default_factory=list)  # per clip, the text ids of its words; [] = unknown
+    labels: list[list[int]] = field(default_factory=list)  # per clip and dimension, the label's index; -1 = unknown
+    text: int = 0  # number of text targets
+    speech: int = 0  # number of speech targets, without BOS and EOS
+    reply: int = 0  # text tokens of the reply, as target or input
     streaming: bool = False
 
 
 class Unfit(DataError):
-    """A record that cannot be laid out for this task: `why` is one of a few words, to be counted."""
+    """A record does not fit the task. `why` is one of a few reasons, so that they can be counted."""
 
     def __init__(self, key: str, why: str) -> None:
-        super().__init__(f"{shown(key)}: {why}; leave it out of this list, or complete it")
+        super().__init__(f"{shown(key)}: {why}; remove it from this list, or complete it")
         self.why = why
 
 
@@ -100,26 +104,26 @@ def build(
     reply_tag: bool = False,
     all_heard: bool = False,
 ) -> Sequence:
-    """The sequence of a record for a task. Raises Unfit for a record without what the task needs.
+    """Return the sequence of a record for a task. Raises Unfit if the record lacks what the task needs.
 
-    `reply_tag` puts the tag of the reply's emotion before the reply also where no thought in tags does. `all_heard`
-    lets a thought in tags tell every label that is true of the query, not only those the exchange is about; where a
-    builder wrote down all that is heard (`extra.heard`), also that there is no sound besides the voice. Streaming falls
-    back to text before speech where the speech is too short for it; `Sequence.streaming` says which it is.
+    `reply_tag` puts the tag of the reply's emotion before the reply even without a thought in tags. With `all_heard`, a
+    thought in tags gives every label of the query, not only those the exchange is about; if the record lists all labels
+    (`extra.heard`), the thought also says that there is no other sound. If the speech is too short for streaming, text
+    comes before speech; `Sequence.streaming` tells which layout was used.
     """
     if style == "understand":
         words, dimensions = _asked(record, rng)
         out = _prompt(record, "s2t", tok, ask=prompts.read().ask(words, dimensions, rng))
-        found = record.heard.known()
-        out.say(_plain(record.question) if words else "", *(tag(found[dimension]) for dimension in dimensions), END)
+        known = record.heard.known()
+        out.say(_plain(record.question) if words else "", *(tag(known[dimension]) for dimension in dimensions), END)
         return out.done()
     if why := _lacks(record, task, think):
         raise Unfit(record.key, why)
     thought: list[thinking.Piece] = []
-    if think == "label":  # brings the tag of the reply with it
-        known = record.heard if all_heard else record.labels
+    if think == "label":  # includes the reply's tag
+        labels = record.heard if all_heard else record.labels
         complete = all_heard and record.complete
-        thought = thinking.label_thought(_plain(record.question), known, record.reply_emotion, rng, complete=complete)
+        thought = thinking.label_thought(_plain(record.question), labels, record.reply_emotion, rng, complete=complete)
     else:
         if think == "natural":
             thought = thinking.natural_thought(_plain(record.think_str))
@@ -151,17 +155,17 @@ def prompt(
     beside: str = "",
     system: str = "",
 ) -> Sequence:
-    """What a model reads before it answers, without targets; `ask` is the prompt of an understanding task.
+    """Return the sequence that a model reads before it answers, without targets.
 
-    No training sequence has what follows: `beside` is text before the last clip of a conversation, `system` stands in
-    place of the task's own system prompt.
+    `ask` is the question of an understanding task. Two options do not occur in training: `beside` is text before the
+    last clip of a conversation, and `system` replaces the task's system prompt.
     """
     ask, beside, system = _plain(ask), _plain(beside), _plain(system)
     return _prompt(record, task, tok, think=think, streaming=streaming, ask=ask, beside=beside, system=system).sequence
 
 
 def build_text(record: TextRecord, tok: Tokens) -> Sequence:
-    """The sequence of a dialogue of text alone: every turn of the assistant is learnt."""
+    """Return the sequence of a text-only dialogue. All turns of the assistant are learnt."""
     out = _Writer(tok, record.key, "t2t")
     for message in record.messages:
         out.read(f"{START}{message.role}\n")
@@ -175,12 +179,12 @@ def build_text(record: TextRecord, tok: Tokens) -> Sequence:
 
 # ── text and speech in turn ───────────────────────────────────────────────────────────────────────────────────────────
 def can_stream(text: int, speech: int) -> bool:
-    """Whether so many text tokens never wait for speech: three tokens of speech, or more, for each."""
+    """Return whether there are at least three speech tokens per text token."""
     return 3 * text <= speech
 
 
 def interleave(text: Many[int], speech: Many[int]) -> list[int]:
-    """Six of text, eighteen of speech, and so on until the text is at its end; then the rest of the speech."""
+    """Merge blocks of six text and eighteen speech tokens until the text ends, then append the remaining speech."""
     if not can_stream(len(text), len(speech)):
         raise ValueError(f"{len(text)} text tokens need {3 * len(text)} of speech, not {len(speech)}")
     out: list[int] = []
@@ -195,14 +199,17 @@ def interleave(text: Many[int], speech: Many[int]) -> list[int]:
 
 # ── lengths and filters ───────────────────────────────────────────────────────────────────────────────────────────────
 def length(sequence: Sequence, seconds: Many[float], positions: Callable[[float], int]) -> int:
-    """How many positions it takes; `positions` says how many a clip of so many seconds does (theirs: 12.5 a second)."""
+    """Return the number of positions.
+
+    `positions` converts a clip's seconds to positions (published: 12.5 per second).
+    """
     return len(sequence.ids) - len(sequence.clips) + sum(positions(s) for s in seconds)
 
 
 def why_not(
     sequence: Sequence, seconds: Many[float], positions: Callable[[float], int], longest: int = MAX_SEQUENCE
 ) -> str:
-    """Why training leaves a sequence out, or "": the published filters."""
+    """Return why training skips a sequence, by the published filters, or ""."""
     if any(not SHORTEST <= s <= LONGEST for s in seconds):
         return f"a clip outside {SHORTEST:g}–{LONGEST:g} s"
     if sequence.text > MAX_LABEL:
@@ -216,35 +223,39 @@ def why_not(
 
 # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 class _Writer:
-    """Writes a sequence from left to right."""
+    """Builds a sequence from left to right."""
 
     def __init__(self, tok: Tokens, key: str, task: str) -> None:
         self.tok = tok
         self.sequence = Sequence(key, task)
 
     def read(self, *texts: str) -> None:
+        """Append texts that the model only reads."""
         for text in texts:
             self._add(_encode(self.tok, text), learnt=False)
 
     def say(self, *texts: str) -> None:
+        """Append texts that the model has to predict."""
         for text in texts:
             self.put(_encode(self.tok, text))
 
     def think(self, pieces: Many[thinking.Piece]) -> None:
+        """Append a thought."""
         for text, how in pieces:
             self._add(_encode(self.tok, text), learnt=how == "said", ignore=how == "hidden")
 
     def put(self, ids: Iterable[int], learnt: bool = True) -> None:
+        """Append ids."""
         self._add(ids, learnt=learnt)
 
     def done(self, speech: int = 0, edges: int = 0) -> Sequence:
-        """The sequence, its targets counted: so many of them are speech codes, so many begin or end speech."""
+        """Count the targets and return the sequence. `speech` are speech codes, `edges` begin or end speech."""
         learnt = len(self.sequence.targets) - self.sequence.targets.count(IGNORED)
         self.sequence.text, self.sequence.speech = learnt - speech - edges, speech
         return self.sequence
 
     def user(self, wav: str, words: str, home: str, ask: str = "", labels: dict[str, str] | None = None) -> None:
-        """A user's turn: the recording, or its words where there is none."""
+        """Append a user's turn: the recording, or its words if there is no recording."""
         self.read(f"{START}user\n", ask)
         if wav:
             self._add([self.tok.vocab + self.tok.codes + 1, AUDIO, self.tok.vocab + self.tok.codes + 2], learnt=False)
@@ -256,11 +267,11 @@ class _Writer:
         self.read(f"{END}\n")
 
     def _add(self, ids: Iterable[int], *, learnt: bool, ignore: bool = False) -> None:
-        found = list(ids)
+        added = list(ids)
         sequence = self.sequence
-        sequence.ids += found
-        sequence.targets += found if learnt else [IGNORED] * len(found)
-        sequence.ignore += [ignore] * len(found)
+        sequence.ids += added
+        sequence.targets += added if learnt else [IGNORED] * len(added)
+        sequence.ignore += [ignore] * len(added)
 
 
 def _prompt(
@@ -279,7 +290,7 @@ def _prompt(
     kind = "understand" if ask else "-".join([kind, *["streaming"] * streaming, *["think"] * bool(think)])
     out.read(f"{START}system\n", system or prompts.read().system[kind], f"{END}\n")
     if task == "t2s":
-        # The emotion is given, ours to add: else nothing would tell how the same words are to be spoken.
+        # Our addition to the published layout: without the emotion, nothing says how to speak the words.
         out.user("", f"{tag(record.reply_emotion) if record.reply_emotion else ''}{record.txt}", "")
         out.read(f"{START}assistant\n")
         return out
@@ -290,25 +301,25 @@ def _prompt(
         if task == "s2s" and turn.speech_token:
             out.put((tok.vocab + code for code in (tok.codes, *turn.speech_token, tok.codes)), learnt=False)
         out.read("\n")
-    out.user(record.wav if hears else "", record.question, record.home, ask or beside, _complete(record))
+    out.user(record.wav if hears else "", record.question, record.home, ask or beside, _all_labels(record))
     out.read(f"{START}assistant\n")
     return out
 
 
-def _complete(record: Record) -> dict[str, str]:
-    """What is known of the query; where all that is heard was written down, also that there is no other sound."""
+def _all_labels(record: Record) -> dict[str, str]:
+    """Return the query's labels; if the record lists all labels, a missing event becomes "other"."""
     known = record.heard.known()
     return {"event": "other", **known} if record.complete else known
 
 
 def _asked(record: Record, rng: random.Random) -> tuple[bool, tuple[str, ...]]:
-    """Whether the words are asked for, and which labels: as its task says, else drawn among what is known."""
+    """Return whether to ask for the words, and for which labels: as the task says, or drawn at random."""
     if not record.wav:
         raise Unfit(record.key, "no recording")
     known = tuple(record.heard.known())
-    told = understanding(record)
-    if told is not None:
-        words, dimensions = told[0], tuple(name for name in told[1] if name in known)
+    wanted = understanding(record)
+    if wanted is not None:
+        words, dimensions = wanted[0], tuple(name for name in wanted[1] if name in known)
     else:
         words, dimensions = True, known
         if rng.random() < WORDS_ONLY:
@@ -325,9 +336,9 @@ def _asked(record: Record, rng: random.Random) -> tuple[bool, tuple[str, ...]]:
 
 
 def _lacks(record: Record, task: Task, think: Think) -> str:
-    """What the task needs and the record has not."""
+    """Return what the record lacks for the task, or ""."""
     if think and task not in ("s2t", "s2s"):
-        raise ValueError(f"{task} has nothing to think about: thoughts are for s2t and s2s")
+        raise ValueError(f"{task} cannot have a thought; only s2t and s2s can")
     if task in ("s2t", "s2s") and not record.wav:
         return "no recording"
     if task == "t2t" and not record.question:
@@ -344,8 +355,10 @@ def _lacks(record: Record, task: Task, think: Think) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text of data, without what the chat template would take for its marks, also for one that is left when another is
-    taken out of it. Each is taken out as it ends: passes over the whole text could be as many as it has marks."""
+    """Return a text without the chat template's marks, including marks that appear when an inner mark is removed.
+
+    Each mark is removed where it ends, because repeated passes could be as many as the text has marks.
+    """
     if not _MARKS.search(text):
         return text
     kept: list[str] = []
@@ -360,6 +373,6 @@ def _encode(tok: Tokens, text: str) -> tuple[int, ...]:
     return _encoded(cast(Hashable, tok), text) if text else ()
 
 
-@functools.lru_cache(maxsize=1 << 16)  # prompts come with every record, a record's texts with every epoch
+@functools.lru_cache(maxsize=1 << 16)  # prompts repeat with every record, and a record's texts with every epoch
 def _encoded(tok: Hashable, text: str) -> tuple[int, ...]:
     return tuple(cast(Tokens, tok).encode(text))

@@ -1,5 +1,7 @@
-"""The prompts of `prompts.toml`: a system prompt for each kind of output, and many wordings of what is asked of a
-recording. A user's own file may take its place."""
+"""The prompts of `prompts.toml`: one system prompt per kind of output, and many wordings of understanding questions.
+
+Users may supply their own file.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ _LIMIT = 1_000_000  # bytes
 
 
 class Asked(Struct, frozen=True, forbid_unknown_fields=True):
-    """Wordings of an understanding prompt: for the words, for words and labels, for labels alone."""
+    """Wordings of an understanding question: for the words, for words and labels, for labels only."""
 
     words: tuple[str, ...]
     both: tuple[str, ...]
@@ -41,28 +43,30 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
+    """All prompts of a file."""
+
     system: dict[str, str]
     understand: Asked
     names: dict[str, tuple[str, ...]]
 
     def wordings(self, words: bool, dimensions: Sequence[str]) -> list[str]:
-        """Every way to ask for the words (or not) and these labels."""
+        """Return every question that asks for these labels, with or without the words."""
         if not dimensions:
             return list(self.understand.words)
         frames = self.understand.both if words else self.understand.labels
-        ways = range(min(len(self.names[dimension]) for dimension in dimensions))
-        listed = [_listed([self.names[dimension][way] for dimension in dimensions]) for way in ways]
+        numbers = range(min(len(self.names[dimension]) for dimension in dimensions))
+        listed = [_listed([self.names[dimension][number] for dimension in dimensions]) for number in numbers]
         return [frame.replace("{what}", what) for frame in frames for what in listed]
 
     def ask(self, words: bool, dimensions: Sequence[str], rng: random.Random | None = None) -> str:
-        """One of them, drawn; the first without `rng`."""
-        found = self.wordings(words, dimensions)
-        return rng.choice(found) if rng else found[0]
+        """Draw one of these questions; without `rng`, return the first."""
+        wordings = self.wordings(words, dimensions)
+        return rng.choice(wordings) if rng else wordings[0]
 
 
 @functools.cache
 def read(path: Path = FILE) -> Prompts:
-    """The prompts of a file. DataError says what is missing in it."""
+    """Read the prompts of a file. Raises DataError if something is missing or invalid."""
     where = shown(str(path))
     try:
         table = tomllib.loads(read_plain(path, _LIMIT).decode("utf-8"))
@@ -70,9 +74,9 @@ def read(path: Path = FILE) -> Prompts:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise DataError(f"{where}: {error}; correct the file") from None
     if missing := [kind for kind in KINDS if not prompts.system.get(kind)]:
-        raise DataError(f"{where}: [system] has no {', '.join(missing)}; write them")
+        raise DataError(f"{where}: [system] lacks {', '.join(missing)}; add them")
     if missing := [name for name in DIMENSIONS if not prompts.names.get(name)]:
-        raise DataError(f"{where}: [names] has no {', '.join(missing)}; write them")
+        raise DataError(f"{where}: [names] lacks {', '.join(missing)}; add them")
     for part in ("words", "both", "labels"):
         wordings: tuple[str, ...] = getattr(prompts.understand, part)
         if not wordings or any(("{what}" in wording) != (part != "words") for wording in wordings):

@@ -1,7 +1,7 @@
-"""Thoughts before a reply: the words and the labels as tags, or a sentence of reasons; how they are written and read.
+"""Write and parse thoughts before a reply: the words and labels as tags, or a sentence of reasons.
 
-A thought stands between `<think>` and `<think end>`. Labels that data do not have are mostly written as `<&&>`, whose
-inside the training neither attends to nor learns: so data with one label can train a template with four.
+A thought is enclosed in `<think>` and `<think end>`. Missing labels are mostly written as `<&&>`, whose content
+training hides from attention and does not learn. So data with one label can train a template with four.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from overtone.echat.data.labels import DEFAULTS, DIMENSIONS, MISSING, Labels, is
 from overtone.paths import shown
 
 OPEN, CLOSE = "<think>", "<think end>"
-MASKED_SHARE = 0.85  # of missing labels that become <&&>; the others get the default
+MASKED_SHARE = 0.85  # share of missing labels that become <&&>; the others get the default
 _FIELDS = {"age": "Age", "gender": "Gender", "emotion": "Emotion", "event": "Sound Event"}  # in the template's order
-TAGGED = tuple(_FIELDS)  # the dimensions that a thought in tags tells
+TAGGED = tuple(_FIELDS)  # the dimensions in a thought in tags
 _WORDS, _REPLY = "User's words", "Predicted reply emotion"
 _CHINESE = {"age": "年龄为", "gender": "性别为", "emotion": "情感为", "event": "声音事件为"}
 _TAG = re.compile(r"\s*<([^<>]{1,32})>")
@@ -27,18 +27,18 @@ _OPEN = re.compile(rf"\s*{OPEN}")
 _CLOSE = re.compile("|".join(_MARKS[1:]))
 _MARK = re.compile("|".join(_MARKS))
 
-# What training does with a text: it is learnt; it stands there, and is not learnt; it is not even attended to.
+# A text and its use in training: "said" is learnt, "read" is input only, "hidden" is also hidden from attention.
 Piece = tuple[str, Literal["said", "read", "hidden"]]
 
 
 class Thought(Struct, frozen=True):
-    """What a model thought and said; `malformed` says what was not as it should be, in words."""
+    """A parsed thought and reply. `malformed` has messages about what is wrong with it."""
 
     reply: str = ""
     question: str = ""
     labels: Labels = Labels()
     reply_emotion: str = ""
-    natural: str = ""  # the thought where it is a sentence of reasons
+    natural: str = ""  # the thought, if it is a sentence of reasons
     malformed: tuple[str, ...] = ()
 
 
@@ -50,13 +50,13 @@ def label_thought(
     masked: float = MASKED_SHARE,
     complete: bool = False,
 ) -> list[Piece]:
-    """The thought as tags, up to and with `<think end>` and the tag the reply begins with.
+    """Return the thought as tags, including `<think end>` and the reply's leading tag.
 
-    `complete`: `labels` is all there is to hear. Then a missing event is none, which has a tag; any other missing label
-    (whether a child is a girl) nobody can tell, and its place is left empty. That is learnt too: an empty place that is
-    only read would tell what comes after it, and never be there when the model thinks for itself.
+    `complete` means that `labels` has everything that is heard. Then a missing event has the tag for no sound. Any
+    other missing label (such as a child's gender) is unknowable, and its tag stays empty. The empty tag is learnt: if
+    it were only input, it would reveal the following text and never occur when the model thinks for itself.
     """
-    # Words and labels are pieces of their own, so that what comes again need not be encoded again.
+    # Words and labels are separate pieces, so that repeated pieces are encoded once.
     pieces: list[Piece] = [(f"{OPEN}{_WORDS}:", "said"), (f" {question}", "said")]
     for dimension, name in _FIELDS.items():
         known = getattr(labels, dimension) or ("other" if complete and dimension == "event" else "")
@@ -71,16 +71,17 @@ def label_thought(
 
 
 def natural_thought(reasons: str) -> list[Piece]:
-    """The thought as a sentence of reasons."""
+    """Return the thought as a sentence of reasons."""
     return [(f"{OPEN}{reasons}{CLOSE}", "said")]
 
 
 def split(text: str, thinks: bool | None = None) -> tuple[str, str | None]:
-    """The thought as it stands there, and what is said after it, without further marks; None where it has no end. The
-    first end counts: who hears a reply as it comes has heard what a second one would take back.
+    """Split a text into its raw thought and the reply, which is None if the thought does not end.
 
-    `thinks`: whether a thought was asked for. Then all is one up to its end, else only what begins like one is. None:
-    nobody knows, and what ends like one is one, too.
+    The reply has no further marks. The first end mark counts, because a streamed reply cannot be taken back.
+
+    `thinks` says whether a thought was requested. If so, everything up to the end mark is the thought; if not, only a
+    text that begins with a thought has one. If None, a text that contains an end mark has one too.
     """
     end = _CLOSE.search(text)
     if not (_OPEN.match(text) or (end if thinks is None else thinks)):
@@ -90,19 +91,18 @@ def split(text: str, thinks: bool | None = None) -> tuple[str, str | None]:
     return text[: end.end()], _MARK.sub("", text[end.end() :])
 
 
-def sure(text: str) -> str:
-    """Of a text on its way, what is no mark, whatever comes next."""
+def without_partial_mark(text: str) -> str:
+    """Return a streamed text without a possible beginning of a mark at its end."""
     at = max(text.rfind("<"), 0)
     begun = any(mark.startswith(text[at:]) and mark != text[at:] for mark in _MARKS)
     return text[:at] if begun else text
 
 
 def parse(text: str, thinks: bool | None = None) -> Thought:
-    """What a model thought and said, from its text; tolerant: what cannot be read is "" and named in `malformed`.
-    `thinks` as in `split`."""
+    """Parse a model's text. Unreadable fields are "" and listed in `malformed`. `thinks` is as in `split`."""
     thought, said = split(text, thinks)
     if not thought and said is not None:
-        return _said(said, (), {})
+        return _thought(said, (), {})
     opened, end = _OPEN.match(thought), _CLOSE.search(thought)
     wrong = [] if opened else ["the thought has no beginning"]
     inner = thought[opened.end() if opened else 0 : end.start() if end else len(thought)]
@@ -112,66 +112,66 @@ def parse(text: str, thinks: bool | None = None) -> Thought:
         wrong.append(f"the thought ends with {end[0]}")
     fields = _read_fields(inner)
     if fields is None:
-        return _said(said or "", wrong, {"natural": inner.strip()})
-    return _said(said or "", wrong, fields)
+        return _thought(said or "", wrong, {"natural": inner.strip()})
+    return _thought(said or "", wrong, fields)
 
 
 def _read_fields(inner: str) -> dict[str, str] | None:
-    """The fields of a thought in tags as they stand there, None where it is none."""
+    """Return the raw fields of a thought in tags, or None if it is not in tags."""
     for words, names, predicted in (
         (_WORDS, _FIELDS, _REPLY),
         ("用户说的话是", _CHINESE, "推测使用的回复情感为"),
     ):
-        found: dict[str, str] = {}
+        fields: dict[str, str] = {}
         ahead = len(inner)
         for key, name in {**names, "reply": predicted}.items():
-            # The last one counts: the user's words come first and may hold anything.
+            # The last match counts, because the user's words come first and may contain anything.
             places = list(re.finditer(rf"[,，]\s*{name}\s*[:：]\s*<?([^<>,，]*)>?", inner))
             if places:
-                found[key] = places[-1][1]
+                fields[key] = places[-1][1]
                 ahead = min(ahead, places[-1].start())
         said = re.match(rf"\s*{words}\s*[:：]\s*", inner)
         if said:
-            found["question"] = inner[said.end() : max(ahead, said.end())].strip()
-        if found:
-            return found
+            fields["question"] = inner[said.end() : max(ahead, said.end())].strip()
+        if fields:
+            return fields
     return None
 
 
-def _said(said: str, wrong: list[str] | tuple[()], found: dict[str, str]) -> Thought:
-    """Labels, reply emotion and reply from what was found, with what is wrong about them."""
+def _thought(said: str, wrong: list[str] | tuple[()], fields: dict[str, str]) -> Thought:
+    """Validate the fields of a thought and its reply."""
     wrong = list(wrong)
     labels: dict[str, str] = {}
-    tags = bool(found) and "natural" not in found
+    tags = bool(fields) and "natural" not in fields
     for dimension in _FIELDS if tags else ():
-        if dimension not in found:
-            wrong.append(f"the thought says no {dimension}")
+        if dimension not in fields:
+            wrong.append(f"the thought has no {dimension}")
             continue
-        name = label(dimension, found[dimension])
+        name = label(dimension, fields[dimension])
         if name in DIMENSIONS[dimension]:
             labels[dimension] = name
         elif name:
-            wrong.append(f"{dimension} {shown(name[:40])!r} is no label")
-    if tags and not found.get("question"):
-        wrong.append("the thought says no words")
+            wrong.append(f"unknown {dimension} {shown(name[:40])!r}")
+    if tags and not fields.get("question"):
+        wrong.append("the thought has no words")
     emotion = ""
-    if tags and "reply" not in found:
-        wrong.append("the thought says no reply emotion")
-    elif "reply" in found:
-        emotion = reply(found["reply"])
-        if not is_reply(found["reply"]):
-            wrong.append(f"reply emotion {shown(found['reply'][:40])!r} is no label")
+    if tags and "reply" not in fields:
+        wrong.append("the thought has no reply emotion")
+    elif "reply" in fields:
+        emotion = reply(fields["reply"])
+        if not is_reply(fields["reply"]):
+            wrong.append(f"unknown reply emotion {shown(fields['reply'][:40])!r}")
     first = _TAG.match(said)
     if first and (is_reply(first[1]) or tags):
         if not is_reply(first[1]):
-            wrong.append(f"reply emotion {shown(first[1])!r} is no label")
+            wrong.append(f"unknown reply emotion {shown(first[1])!r}")
         elif emotion and reply(first[1]) != emotion:
-            wrong.append("the reply has another emotion than the thought")
+            wrong.append("the reply's emotion differs from the thought's")
         emotion, said = reply(first[1]), said[first.end() :]
     elif tags and said.strip():
         wrong.append("the reply has no emotion tag")
     if not said.strip():
-        wrong.append("there is no reply")
+        wrong.append("the reply is empty")
     return Thought(
-        said.strip(), found.get("question", ""), Labels(**labels), emotion, found.get("natural", ""), tuple(wrong)
+        said.strip(), fields.get("question", ""), Labels(**labels), emotion, fields.get("natural", ""), tuple(wrong)
     )

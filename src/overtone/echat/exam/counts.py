@@ -1,6 +1,6 @@
-"""What runs got right as sums, without a word of what they said: small enough to be kept, enough to be scored from.
+"""The results of runs as sums without any texts: small enough to store, and sufficient for scoring.
 
-A file is one JSON object, gzipped where its name ends in .gz.
+A file is one JSON object, gzipped if its name ends in .gz.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from overtone.echat.exam import tallies
-from overtone.echat.exam.predictions import Head, Prediction, packed, readable, write_packed
+from overtone.echat.exam.answer_file import Head, Prediction, packed, readable, write_packed
 from overtone.echat.exam.tallies import Kind, Measure, Tallies, Tally
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
-OWN = "own"  # the reply an arm was trained to give
+OWN = "own"  # the kind of reply that an arm was trained to give
 _AT_ONCE = 2000  # replies
 
 
 class Sums(Struct, frozen=True):
-    """One measure of a run. Of each cluster the sums that are not 0, by their place in its row."""
+    """One measure of a run: the non-zero sums of each cluster, by their index."""
 
     part: str
     name: str
@@ -40,6 +40,7 @@ class Sums(Struct, frozen=True):
     by: dict[str, list[tuple[int, float]]]
 
     def tally(self) -> Tally:
+        """Return the sums as a tally."""
         out = Tally(self.kinds, self.width, self.chance)
         out.n = self.n
         for cluster, cells in self.by.items():
@@ -54,41 +55,41 @@ class Counts(Struct, frozen=True, kw_only=True, tag_field="what", tag="counts"):
 
     format: Literal[1] = 1
     head: Head
-    asked: str  # names the records
-    parts: dict[str, int]  # part → its records
+    asked: str  # identifies the records
+    parts: dict[str, int]  # part → number of records
     embedder: str
     sums: list[Sums]
 
     def tallies(self) -> Tallies:
-        """By measure; those of the reply that the model was trained to give also under OWN."""
-        found = {Measure(one.part, one.name, one.source): one.tally() for one in self.sums}
-        mine = tallies.own(self.head.modes)
-        return found | {replace(key, source=OWN): tally for key, tally in found.items() if key.source == mine}
+        """Return the tallies by measure. Those of the reply that the model was trained to give are also under OWN."""
+        tallied = {Measure(one.part, one.name, one.source): one.tally() for one in self.sums}
+        mine = tallies.own_mode(self.head.modes)
+        return tallied | {replace(key, source=OWN): tally for key, tally in tallied.items() if key.source == mine}
 
 
 def count(
     runs: Sequence[tuple[Head, list[Prediction]]], *, listen: bool = False, embed: Embed | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Counts]:  # fmt: skip
-    """Count what every run got right; with `listen` also what is heard in its spoken replies."""
+    """Count the results of every run. With `listen`, also transcribe its spoken replies."""
     identity = "given"
     if embed is None:
         from overtone.embedded import embedder
 
         embed, identity = embedder.embed, embedder.identity()
-    meant = sorted({text for _, rows in runs for text in tallies.texts(rows)})
+    distinct = sorted({text for _, rows in runs for text in tallies.texts(rows)})
     vectors: dict[str, NDArray[np.float32]] = {}
-    for at in range(0, len(meant), _AT_ONCE):
-        some = meant[at : at + _AT_ONCE]
+    for at in range(0, len(distinct), _AT_ONCE):
+        some = distinct[at : at + _AT_ONCE]
         vectors.update(zip(some, embed(some), strict=True))
-        say(f"the meaning of {len(vectors)} of {len(meant)} replies")
+        say(f"{len(vectors)} of {len(distinct)} replies embedded")
     out = []
     for head, rows in runs:
-        found = tallies.count(rows, vectors, _listener(head.tokens) if listen else None)
+        counted = tallies.count(rows, vectors, _listener(head.tokens) if listen else None)
         keys = sorted((row.part, row.key) for row in rows)
         asked = hashlib.sha256(msgspec.json.encode(keys)).hexdigest()[:16]
         parts = dict(Counter(row.part for row in rows))
-        sums = [_sums(key, found[key]) for key in sorted(found)]
+        sums = [_sums(key, counted[key]) for key in sorted(counted)]
         out.append(Counts(head=head, asked=asked, parts=parts, embedder=identity, sums=sums))
     return out
 
@@ -102,7 +103,7 @@ def _sums(key: Measure, tally: Tally) -> Sums:
 
 @functools.cache
 def _listener(tokens: str) -> tallies.Listen:
-    """Speaks a reply's codes and writes down what the embedded recogniser hears."""
+    """Return a function that decodes a reply's codes and transcribes them with the embedded recogniser."""
     from overtone.echat.data import think
     from overtone.echat.speech import open_tokens
     from overtone.embedded.recogniser import transcribe
@@ -117,11 +118,11 @@ def _listener(tokens: str) -> tallies.Listen:
 
 
 def write(path: Path, counts: Counts) -> None:
-    """Write a file, whole or not at all; the same counts give the same bytes."""
+    """Write a file atomically. The same counts give the same bytes."""
     write_packed(path, msgspec.json.encode(counts))
 
 
 def read(path: Path) -> Counts:
-    """The counts in a file. Raises DataError."""
+    """Read the counts in a file. Raises DataError."""
     with readable(path, "counts"):
         return msgspec.json.decode(packed(path), type=Counts)

@@ -1,8 +1,8 @@
-"""Scores of runs, by arm: each with an interval over seeds and scripts, and differences between arms with theirs.
+"""Scores of runs by arm, and differences between arms, with intervals over seeds and scripts.
 
-Both are drawn anew, with replacement: the seeds of each arm, and the scripts (of people's recordings the speakers) of
-each part. Arms are compared on the same draws of scripts. With three seeds their share of an interval is a rough one:
-each seed's own value is told beside it.
+The bootstrap resamples the seeds of each arm and the scripts of each part (for recordings of people, the speakers).
+Arms are compared on the same draws of scripts. With three seeds, the seeds' contribution to an interval is rough, so
+each seed's value is reported too.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overtone.echat.exam import tallies
+from overtone.echat.exam.answer_file import ARMS
 from overtone.echat.exam.counts import OWN, Counts
-from overtone.echat.exam.predictions import ARMS
 from overtone.echat.exam.tallies import Array, Kind, Measure
 from overtone.errors import DataError
 
 FULL = "full"
-WITHIN = ((OWN, "deaf"), (OWN, "told"), (OWN, "oracle"), ("label", "plain"))  # sources that are compared in an arm
-ACROSS = ("named", "chosen", "words", "thought", OWN, "deaf", "speech")  # and between arms
+WITHIN = ((OWN, "deaf"), (OWN, "told"), (OWN, "oracle"), ("label", "plain"))  # sources that are compared within an arm
+ACROSS = ("named", "chosen", "words", "thought", OWN, "deaf", "speech")  # sources that are compared between arms
 LEVEL = 0.95
 
 
 class Row(Struct, frozen=True):
-    """One score. `chance` is what a model gets that hears nothing; `seeds` has each seed's value."""
+    """One score. `chance` is the score of a model that does not hear; `seeds` has each seed's value."""
 
     arm: str
     part: str
@@ -39,7 +39,7 @@ class Row(Struct, frozen=True):
     low: float | None
     high: float | None
     seeds: tuple[float | None, ...]
-    n: int  # of one run
+    n: int  # records of one run
     clusters: int
     chance: float | None = None
 
@@ -57,34 +57,34 @@ class Difference(Struct, frozen=True):
 
     @property
     def sure(self) -> bool:
-        """Whether the interval leaves 0 out."""
+        """Whether the interval excludes 0."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
 
 class Scores(Struct, frozen=True):
-    """What runs got right."""
+    """All scores and differences of some runs."""
 
     arms: dict[str, list[int]]  # arm → its seeds
-    parts: dict[str, int]  # part → its records
+    parts: dict[str, int]  # part → number of records
     draws: int
     embedder: str
     rows: list[Row]
     differences: list[Difference]
-    seconds: dict[str, list[float]] = {}  # arm → what asking each of its models took
+    seconds: dict[str, list[float]] = {}  # arm → duration of asking each of its models
 
 
 def score(
     runs: Sequence[Counts], *, draws: int = 1000, seed: int = 0, say: Callable[[str], None] = lambda line: None
 ) -> Scores:
-    """Put the runs of an arm together."""
+    """Score runs, pooling the seeds of each arm. Raises DataError if runs cannot be compared."""
     arms = _checked(runs)
     counted = {arm: [run.tallies() for run in members] for arm, members in arms.items()}
     tables = {
-        (arm, key, kind): Table(arm, key.part, [t[key] for t in those], kind, draws, seed)
-        for arm, those in counted.items()
-        for key in sorted(those[0])
-        if all(key in t for t in those)
-        for kind in those[0][key].kinds
+        (arm, key, kind): Table(arm, key.part, [t[key] for t in of_seeds], kind, draws, seed)
+        for arm, of_seeds in counted.items()
+        for key in sorted(of_seeds[0])
+        if all(key in t for t in of_seeds)
+        for kind in of_seeds[0][key].kinds
     }
     say(f"{len(tables)} scores, {draws} draws each")
     return Scores(
@@ -99,34 +99,34 @@ def score(
 
 
 def _checked(runs: Sequence[Counts]) -> dict[str, list[Counts]]:
-    """Runs by arm, ordered by seed; all must have been asked the same records, and an ablation's trained alike."""
+    """Return the runs by arm, sorted by seed. Raises DataError if their records, recipes or data differ."""
     if not runs:
-        raise DataError("no predictions to score; give files that `overtone evaluate echat` wrote")
+        raise DataError("no predictions to score; give files of `overtone evaluate echat`")
     out: dict[str, list[Counts]] = {}
     for run in sorted(runs, key=lambda run: (run.head.arm != FULL, run.head.arm, run.head.seed)):
         head, name = run.head, f"{run.head.arm}, seed {run.head.seed}"
         if run.asked != runs[0].asked:
             raise DataError(
-                f"{name}: asked other records than {runs[0].head.arm}, seed {runs[0].head.seed}; "
-                "give all the same --data, --parts and --limit"
+                f"{name}: its records differ from those of {runs[0].head.arm}, seed {runs[0].head.seed}; "
+                "use the same --data, --parts and --limit for all"
             )
         if run.embedder != runs[0].embedder:
-            raise DataError(f"{name}: counted by {run.embedder}, others by {runs[0].embedder}; count all of them anew")
+            raise DataError(f"{name}: counted with {run.embedder}, others with {runs[0].embedder}; count all again")
         if any(other.head.seed == head.seed for other in out.get(head.arm, ())):
-            raise DataError(f"{name}: given twice; leave one out")
+            raise DataError(f"{name}: duplicate; remove one")
         for other in out.get(head.arm, ()) or (out.get(FULL, ()) if head.arm in ARMS.values() else ()):
             for what in ("recipe", "data"):
                 if other.head.notes.get(what) != head.notes.get(what):
                     raise DataError(
-                        f"{name}: another {what} than {other.head.arm}, seed {other.head.seed}; arms and seeds are put "
-                        "together only where these are the same: train them alike, or score them apart"
+                        f"{name}: its {what} differs from that of {other.head.arm}, seed {other.head.seed}; runs are "
+                        "compared only with the same recipe and data: retrain them, or score them separately"
                     )
         out.setdefault(head.arm, []).append(run)
     return out
 
 
 class Table:
-    """The sums of one measure over an arm's seeds and a part's scripts, and its value under every draw of both."""
+    """One measure over an arm's seeds and a part's scripts: its value, and its value in every bootstrap draw."""
 
     def __init__(
         self, arm: str, part: str, of_seeds: Sequence[tallies.Tally], kind: Kind, draws: int, seed: int
@@ -138,20 +138,23 @@ class Table:
         self.seeds: list[float] = [float(v) for v in tallies.value(kind, cells.sum(1))]
         self.value = float(tallies.value(kind, cells.sum((0, 1))))
         s, g, k = cells.shape
-        # Names decide a script's draws, so that every measure and arm of a part is drawn alike.
+        # A script's name determines its draws, so that all measures and arms of a part use the same draws.
         scripts = np.stack([_times(f"{part}/{name}", draws, seed) for name in names], 1)  # (D, G)
         of_arm = _multinomial(f"arm/{arm}", s, draws, seed)  # (D, S)
         by_seed = (scripts @ cells.transpose(1, 0, 2).reshape(g, s * k)).reshape(draws, s, k)
         self.drawn: Array = tallies.value(kind, (by_seed * of_arm[:, :, None]).sum(1))
 
     def interval(self) -> tuple[float, float]:
+        """Return the bootstrap interval."""
         return _quantiles(self.drawn, self.clusters)
 
 
 @functools.lru_cache(maxsize=1 << 13)
 def _times(name: str, draws: int, seed: int) -> Array:
-    """How often a script is drawn, of each draw: Poisson, the bootstrap's counts when there are many scripts. Each has
-    its own numbers, so scripts can be drawn alike in tables that hold not quite the same ones."""
+    """Return how often a script occurs in each draw: Poisson counts, the bootstrap's limit for many scripts.
+
+    The counts depend only on the script's name, so tables with slightly different scripts still share draws.
+    """
     return np.random.default_rng([seed, zlib.crc32(name.encode())]).poisson(1.0, draws).astype(np.float64)
 
 
@@ -182,7 +185,7 @@ def _name(key: Measure, kind: Kind) -> str:
 
 
 def _differences(tables: dict[tuple[str, Measure, Kind], Table]) -> list[Difference]:
-    """The full arm against each other, and within an arm its own reply against the others."""
+    """Compare the full arm with every other arm, and within an arm its own reply with the other modes."""
     out = []
     for (arm, key, kind), table in tables.items():
         pairs: list[tuple[str, Measure]] = []
@@ -190,16 +193,16 @@ def _differences(tables: dict[tuple[str, Measure, Kind], Table]) -> list[Differe
             pairs = [(other, key) for other in dict.fromkeys(a for a, _, _ in tables) if other != FULL]
         pairs += [(arm, replace(key, source=b)) for a, b in WITHIN if key.source == a]
         for other, twin in pairs:
-            found = tables.get((other, twin, kind))
-            if found is None:
+            compared = tables.get((other, twin, kind))
+            if compared is None:
                 continue
-            low, high = _quantiles(table.drawn - found.drawn, min(table.clusters, found.clusters))
+            low, high = _quantiles(table.drawn - compared.drawn, min(table.clusters, compared.clusters))
             a, b = f"{arm}/{key.source}", f"{other}/{twin.source}"
-            difference = _number(table.value - found.value)
+            difference = _number(table.value - compared.value)
             out.append(Difference(key.part, _name(key, kind), a, b, difference, _number(low), _number(high)))
     return out
 
 
 def _number(x: float) -> float | None:
-    """What JSON can hold."""
+    """Round a number; None for NaN, which JSON cannot represent."""
     return None if math.isnan(x) else round(x, 4)

@@ -1,6 +1,6 @@
-"""What one run got right, counted script by script: sums from which any score, and any redraw of it, is a quotient.
+"""Count one run's results per script. Every score, and every bootstrap draw of it, is a quotient of these sums.
 
-Whatever a model answered that cannot be read is wrong, never left out.
+An unreadable answer counts as wrong; it is never left out.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from numpy.typing import NDArray
 
 from overtone.echat.data import think
 from overtone.echat.data.labels import DIMENSIONS, REPLY, label
-from overtone.echat.exam.predictions import REPLIES, Prediction
+from overtone.echat.exam.answer_file import REPLIES, Prediction
 from overtone.metrics.normalise import english
 from overtone.metrics.wer import align
 
 Array = NDArray[np.float64]
 Vectors = Mapping[str, NDArray[np.float32]]
 Kind = Literal["mean", "accuracy", "uar"]
-Listen = Callable[[Prediction], str]  # what is heard in a spoken reply
+Listen = Callable[[Prediction], str]  # returns the transcript of a spoken reply
 
 CATEGORIES = ("emotion", "age", "gender", "event", "multi")  # those of EChat-eval
-THOUGHT = ("age", "gender", "emotion", "event")  # dimensions that a thought in tags names
+THOUGHT = ("age", "gender", "emotion", "event")  # dimensions in a thought in tags
 _TAG = re.compile(r"<([^<>]{1,40})>")
 
 
 class Measure(Struct, frozen=True, order=True):
-    """What is measured, where, and from which of a model's answers."""
+    """A measure of a part, computed from one kind of answer."""
 
     part: str
     name: str
@@ -38,7 +38,7 @@ class Measure(Struct, frozen=True, order=True):
 
 
 class Tally:
-    """Sums by cluster. Of a mean: its sum and how many; of labels: hits of each, then how often each is true."""
+    """Sums by cluster. For a mean: its sum and count; for labels: hits per label, then occurrences per label."""
 
     def __init__(self, kinds: tuple[Kind, ...], width: int, chance: dict[str, float] | None = None) -> None:
         self.kinds, self.width, self.chance = kinds, width, chance or {}
@@ -46,6 +46,7 @@ class Tally:
         self.n = 0
 
     def add(self, cluster: str, *cells: tuple[int, float]) -> None:
+        """Add one record's values to some columns of a cluster."""
         row = self.by.setdefault(cluster, np.zeros(self.width))
         for at, value in cells:
             row[at] += value
@@ -53,56 +54,57 @@ class Tally:
 
 
 def value(kind: Kind, sums: Array) -> Array:
-    """The score of summed rows, (…, width) → (…); NaN where there is nothing to divide by."""
+    """Return the score of summed rows, (…, width) → (…); NaN if the denominator is 0."""
     half = sums.shape[-1] // 2
     if kind == "uar":
         with np.errstate(invalid="ignore", divide="ignore"):
             recalls = sums[..., :half] / sums[..., half:]
-        there = sums[..., half:] > 0
-        total: Array = np.where(there, recalls, 0.0).sum(-1)
-        return _ratio(total, there.sum(-1))
+        occurs = sums[..., half:] > 0
+        total: Array = np.where(occurs, recalls, 0.0).sum(-1)
+        return _ratio(total, occurs.sum(-1))
     return _ratio(sums[..., :half].sum(-1), sums[..., half:].sum(-1))
 
 
 def _ratio(top: Array, bottom: Array) -> Array:
-    found: Array = np.divide(top, bottom, out=np.full(np.shape(top), np.nan), where=np.asarray(bottom) > 0)
-    return found
+    ratio: Array = np.divide(top, bottom, out=np.full(np.shape(top), np.nan), where=np.asarray(bottom) > 0)
+    return ratio
 
 
 Tallies = dict[Measure, Tally]
 
 
 def texts(rows: Sequence[Prediction]) -> set[str]:
-    """Every reply and reference whose meaning is compared."""
-    return {t for row in rows if row.said for t in (row.reply, *(said(row, mode).reply for mode in row.said)) if t}
+    """Return every reply and reference whose meaning is compared."""
+    return {t for row in rows if row.said for t in (row.reply, *(parsed(row, mode).reply for mode in row.said)) if t}
 
 
-def said(row: Prediction, mode: str) -> think.Thought:
+def parsed(row: Prediction, mode: str) -> think.Thought:
+    """Return the parsed reply of a mode."""
     return think.parse(row.said[mode])
 
 
-def own(modes: Sequence[str]) -> str:
-    """The reply a model was trained to give: with its thought, where it was taught one."""
+def own_mode(modes: Sequence[str]) -> str:
+    """Return the mode of the reply that a model was trained to give: after a thought, if it was trained to think."""
     return next(mode for mode in ("label", "natural", "plain", "") if mode in modes or not mode)
 
 
 def count(rows: Sequence[Prediction], vectors: Vectors, listen: Listen | None = None) -> Tallies:
-    """Every measure of one run."""
+    """Count every measure of one run."""
     out: Tallies = {}
     for part in sorted({row.part for row in rows}):
-        these = [row for row in rows if row.part == part]
-        _labels(out, part, these)
-        _words(out, part, these)
+        of_part = [row for row in rows if row.part == part]
+        _labels(out, part, of_part)
+        _words(out, part, of_part)
         for mode in REPLIES:
-            answered = [row for row in these if mode in row.said]
+            answered = [row for row in of_part if mode in row.said]
             if answered:
                 _replies(out, part, mode, answered, vectors)
         if listen:
-            _spoken(out, part, [row for row in these if row.codes], listen)
+            _spoken(out, part, [row for row in of_part if row.codes], listen)
     return {measure: tally for measure, tally in out.items() if tally.by}
 
 
-# ── what is heard ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── hearing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _labels(out: Tallies, part: str, rows: Sequence[Prediction]) -> None:
@@ -112,19 +114,19 @@ def _labels(out: Tallies, part: str, rows: Sequence[Prediction]) -> None:
         closed = [name for name in inventory if name in gold]
         for source in ("named", "chosen", "thought"):
             for row, truth in zip(known, gold, strict=True):
-                told = _told(row, dimension, source, closed)
-                if told is None:
+                answer = _answered_label(row, dimension, source, closed)
+                if answer is None:
                     continue
                 tally = _labelled(out, part, dimension, source, inventory, gold)
                 at = inventory.index(truth)
-                tally.add(row.group, (at, float(told == truth)), (len(inventory) + at, 1.0))
+                tally.add(row.group, (at, float(answer == truth)), (len(inventory) + at, 1.0))
                 if dimension == "emotion" and truth == "neutral" and source != "thought":
-                    claims = told in inventory and told not in ("neutral", "other")
+                    claims = answer in inventory and answer not in ("neutral", "other")
                     _mean(out, part, "false_cue", source).add(row.group, (0, float(claims)), (1, 1.0))
 
 
-def _told(row: Prediction, dimension: str, source: str, closed: Sequence[str]) -> str | None:
-    """The label that a model gives, "" for none of the inventory; None where it was not asked."""
+def _answered_label(row: Prediction, dimension: str, source: str, closed: Sequence[str]) -> str | None:
+    """Return the model's label, "" if it is not in the inventory, or None if the model was not asked."""
     if source == "named":
         return named(dimension, row.named[dimension]) if dimension in row.named else None
     if source == "chosen":
@@ -134,25 +136,25 @@ def _told(row: Prediction, dimension: str, source: str, closed: Sequence[str]) -
         return max(closed, key=lambda name: scores[name])
     if "label" not in row.said or dimension not in THOUGHT:
         return None
-    return str(getattr(said(row, "label").labels, dimension))
+    return str(getattr(parsed(row, "label").labels, dimension))
 
 
 def named(dimension: str, text: str) -> str:
-    """The label of an answer, by its first tag; "" where that is none."""
+    """Return the label of an answer, from its first tag; "" if it is not in the inventory."""
     first = _TAG.search(text)
-    found = label(dimension, first[1] if first else text)
-    return found if found in DIMENSIONS[dimension] else ""
+    name = label(dimension, first[1] if first else text)
+    return name if name in DIMENSIONS[dimension] else ""
 
 
 def _labelled(
     out: Tallies, part: str, name: str, source: str, inventory: Sequence[str], gold: Sequence[str]
 ) -> Tally:  # fmt: skip
-    found = out.get(Measure(part, name, source))
-    if found is None:
+    tally = out.get(Measure(part, name, source))
+    if tally is None:
         often = [gold.count(one) for one in set(gold)]
         chance = {"uar": 1 / len(often), "accuracy": max(often) / sum(often)}
-        found = out[Measure(part, name, source)] = Tally(("accuracy", "uar"), 2 * len(inventory), chance)
-    return found
+        tally = out[Measure(part, name, source)] = Tally(("accuracy", "uar"), 2 * len(inventory), chance)
+    return tally
 
 
 def _mean(out: Tallies, part: str, name: str, source: str, chance: float | None = None) -> Tally:
@@ -167,20 +169,20 @@ def _words(out: Tallies, part: str, rows: Sequence[Prediction]) -> None:
         if row.words is not None:
             _wer(_mean(out, part, "wer", "words"), row.group, row.question, row.words)
         if "label" in row.said:
-            _wer(_mean(out, part, "wer", "thought"), row.group, row.question, said(row, "label").question)
+            _wer(_mean(out, part, "wer", "thought"), row.group, row.question, parsed(row, "label").question)
 
 
 def _wer(tally: Tally, cluster: str, reference: str, transcript: str) -> None:
-    found = align(english(reference).split(), english(transcript).split())
-    if found.reference_words:
-        tally.add(cluster, (0, float(found.errors)), (1, float(found.reference_words)))
+    alignment = align(english(reference).split(), english(transcript).split())
+    if alignment.reference_words:
+        tally.add(cluster, (0, float(alignment.errors)), (1, float(alignment.reference_words)))
 
 
-# ── what is answered ────────────────────────────────────────────────────────────────────────────────────────────────
+# ── replies ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _replies(out: Tallies, part: str, mode: str, rows: Sequence[Prediction], vectors: Vectors) -> None:
-    thoughts = [said(row, mode) for row in rows]
+    thoughts = [parsed(row, mode) for row in rows]
     gold = [row.reply_emotion for row in rows if row.reply_emotion]
     tags = mode in ("label", "told", "oracle")
     for row, thought in zip(rows, thoughts, strict=True):
@@ -206,17 +208,20 @@ def _replies(out: Tallies, part: str, mode: str, rows: Sequence[Prediction], vec
 def _sensitive(
     out: Tallies, part: str, mode: str, rows: Sequence[Prediction], thoughts: Sequence[think.Thought], vectors: Vectors
 ) -> None:
-    """Within a query: whether the reply changes with the delivery, and whether it is closer in meaning to replies that
-    deliveries like its own call for than to those for another. Who does not hear is right half of the time."""
+    """Measure whether a reply changes with the delivery, and whether its meaning fits its own delivery.
+
+    A reply fits if it is closer to the references for its own delivery than to those for the query's other deliveries.
+    A model that does not hear scores 0.5.
+    """
     groups: dict[str, list[int]] = {}
     alike: dict[Delivery, list[Prediction]] = {}
     for i, row in enumerate(rows):
         groups.setdefault(row.group, []).append(i)
         alike.setdefault(_delivery(row), []).append(row)
     wanted = [_wanted(row, alike[_delivery(row)], vectors) for row in rows]
-    for group, those in groups.items():
-        for i in those:
-            twins = [j for j in those if rows[j].reply != rows[i].reply]
+    for group, members in groups.items():
+        for i in members:
+            twins = [j for j in members if rows[j].reply != rows[i].reply]
             if not twins:
                 continue
             changes = [_plain(thoughts[i].reply) != _plain(thoughts[j].reply) for j in twins]
@@ -230,13 +235,15 @@ Delivery = tuple[str, ...]
 
 
 def _delivery(row: Prediction) -> Delivery:
-    """What an exchange is about, and what is heard of that: ("emotion+age", "sad", "old")."""
+    """Return the dimensions an exchange is about, and their labels: ("emotion+age", "sad", "old")."""
     return (row.kind, *(row.heard.get(_dimension(kind), "") for kind in row.kind.split("+")))
 
 
 def _wanted(row: Prediction, alike: Sequence[Prediction], vectors: Vectors) -> NDArray[np.float32]:
-    """What replies to such a delivery mean: its reference and those to the same delivery of other queries, so that
-    what they say of their queries evens out and how they meet the delivery stays."""
+    """Return the mean embedding of references for a delivery: the record's own and those of other queries.
+
+    The mean cancels what the references say about their queries and keeps how they respond to the delivery.
+    """
     others = [one.reply for one in alike if one.group != row.group and one.reply]
     mean: NDArray[np.float32] = np.mean([vectors[text] for text in (row.reply, *others)], axis=0)
     return mean
@@ -250,14 +257,14 @@ def _closer(reply: str, wanted: NDArray[np.float32], other: NDArray[np.float32],
 
 
 def category(kind: str) -> str:
-    """EChat-eval's category of what an exchange is about."""
+    """Return EChat-eval's category of an exchange."""
     if "+" in kind:
         return "multi"
     return _dimension(kind) or "other"
 
 
 def _dimension(kind: str) -> str:
-    """What one thing that an exchange is about is a label of: a place is heard as a sound."""
+    """Return the label dimension of a kind; scenes are labelled as events."""
     return {"scene": "event"}.get(kind, kind)
 
 
@@ -266,7 +273,7 @@ def _plain(text: str) -> str:
 
 
 def _spoken(out: Tallies, part: str, rows: Sequence[Prediction], listen: Listen) -> None:
-    """Whether what is spoken is what is written."""
+    """Count the word errors of spoken replies against their text."""
     for row in rows:
-        said = think.parse(row.spoken).reply or row.spoken  # of a thought without an end nothing was to be spoken
+        said = think.parse(row.spoken).reply or row.spoken  # a thought without an end has no reply
         _wer(_mean(out, part, "speech_wer", "speech"), row.group, said, listen(row))

@@ -1,1 +1,1 @@
-"""The three stages, preferences and text alone: what is drawn, the loop, its checkpoints and its report."""
+"""Training: the three stages, preferences and text only; batches, the loop, checkpoints and the report."""

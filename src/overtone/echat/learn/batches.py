@@ -1,5 +1,8 @@
-"""Sequences and clips become tensors: each clip's place in a sequence is widened to as many positions as the adapter
-will write there. All clips lie in one buffer, on the GPU where there is one, and a batch only says which it wants."""
+"""Convert sequences and clips to tensors.
+
+The placeholder of a clip is widened to the number of adapter outputs. All clips are in one buffer, on the GPU if there
+is one, and a batch refers to them by index.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ from overtone.echat.net.config import RATE
 
 __all__ = ["IGNORED", "RATE", "SLOT", "Batch", "Clips", "augment_wave", "collate", "mel_augmenter", "widen"]
 
-SLOT = -1  # an output of the adapter goes here
-_PIECE = 1 << 25  # samples that are brought to the device at a time
-HERE = ("clips", "slots", "ctc_ids", "ctc_lengths")  # of a batch: what only the processor has to know
+SLOT = -1  # placeholder for an adapter output
+_PIECE = 1 << 25  # samples that are copied to the device at a time
+HERE = ("clips", "slots", "ctc_ids", "ctc_lengths")  # fields of a batch that stay on the CPU
 
 
 class Laid(Protocol):
-    """What is needed of layout.Sequence."""
+    """The part of layout.Sequence that is used here."""
 
     ids: list[int]
     targets: list[int]
@@ -33,30 +36,31 @@ class Laid(Protocol):
 
 @dataclass
 class Batch:
-    """B sequences of at most L positions with C clips among them."""
+    """B sequences of at most L positions, with C clips in total."""
 
-    ids: torch.Tensor  # (B, L) joint ids; SLOT where an output of the adapter goes
-    targets: torch.Tensor  # (B, L) the id that stands here where it has to be said, else IGNORED
-    target_at: torch.Tensor  # (N,) where those are in the flat (B·L): known here, so that the device need not count
-    mask: torch.Tensor  # (B, L) bool: may be attended to
+    ids: torch.Tensor  # (B, L) joint ids; SLOT for adapter outputs
+    targets: torch.Tensor  # (B, L) the id at this position if it has to be predicted, else IGNORED
+    target_at: torch.Tensor  # (N,) flat indices of the targets, precomputed to avoid a device synchronisation
+    mask: torch.Tensor  # (B, L) bool: visible to attention
     clip_at: torch.Tensor  # (C, 2) row and first position of each clip's outputs
-    ctc_ids: torch.Tensor  # (C, U) text ids of what each clip says
-    ctc_lengths: torch.Tensor  # (C,) 0 = not known
-    labels: torch.Tensor  # (C, dimensions) numbers of what is heard besides, -1 = not known
-    slots: torch.Tensor  # (C,) outputs of the adapter for each clip
-    clips: torch.Tensor  # (C,) numbers in the bank of clips
+    ctc_ids: torch.Tensor  # (C, U) text ids of each clip's words
+    ctc_lengths: torch.Tensor  # (C,) 0 = unknown
+    labels: torch.Tensor  # (C, dimensions) label indices, -1 = unknown
+    slots: torch.Tensor  # (C,) adapter outputs of each clip
+    clips: torch.Tensor  # (C,) indices in the bank of clips
     wave: torch.Tensor | None = None  # (C, samples) float32 at 16 kHz; from the bank, see Clips.fill
     wave_lengths: torch.Tensor | None = None  # (C,)
-    numbers: torch.Tensor | None = None  # (B, n) of regression: what is to be predicted of each row
-    # what the loop counts, known without asking the device
+    numbers: torch.Tensor | None = None  # (B, n) regression targets of each row
+    # counts for the loop, known without a device synchronisation
     task: str = ""
-    index: int = 0  # of the batch in its stage
+    index: int = 0  # index of the batch in its stage
     n_targets: int = 0
     n_positions: int = 0  # without padding
-    rows: Sequence[int] = ()  # positions of each row
-    holes: bool = False  # some positions before a row's end are masked: causal attention alone will not do
+    rows: Sequence[int] = ()  # length of each row
+    holes: bool = False  # whether positions before a row's end are masked, so that causal attention does not suffice
 
     def to(self, device: torch.device) -> Batch:
+        """Return the batch with its tensors on a device, except those that stay on the CPU."""
         moved = {f.name: getattr(self, f.name) for f in fields(self)}
         for name, value in moved.items():
             if isinstance(value, torch.Tensor) and name not in HERE:
@@ -64,20 +68,21 @@ class Batch:
         return Batch(**moved)
 
     def pin_memory(self) -> Batch:
+        """Return the batch in pinned memory, for the DataLoader."""
         held = {f.name: getattr(self, f.name) for f in fields(self)}
         return Batch(**{k: v.pin_memory() if isinstance(v, torch.Tensor) else v for k, v in held.items()})
 
 
 def collate(
     sequences: Sequence[Laid],
-    clips: Sequence[Sequence[int]],  # of each sequence: the numbers of its clips, in the order of their AUDIO
-    slots: Sequence[Sequence[int]],  # and how many outputs the adapter gives for each
-    said: Sequence[Sequence[Sequence[int]]],  # and the text ids of what each says, [] = not known
-    labels: Sequence[Sequence[Sequence[int]]] = (),  # and the numbers of its labels; () = none are known
+    clips: Sequence[Sequence[int]],  # per sequence: the indices of its clips, in the order of AUDIO
+    slots: Sequence[Sequence[int]],  # per clip: the number of adapter outputs
+    said: Sequence[Sequence[Sequence[int]]],  # per clip: the text ids of its words, [] = unknown
+    labels: Sequence[Sequence[Sequence[int]]] = (),  # per clip: its label indices; () = unknown
     task: str = "",
     index: int = 0,
 ) -> Batch:
-    """One batch, padded on the right."""
+    """Build a batch, padded on the right."""
     rows = [widen(sequence, counts) for sequence, counts in zip(sequences, slots, strict=True)]
     width = max(len(row[0]) for row in rows)
     size = (len(rows), width)
@@ -112,7 +117,7 @@ def collate(
 
 
 def widen(sequence: Laid, counts: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """A sequence's ids, targets and what may be attended to, with each AUDIO repeated as SLOTs."""
+    """Return a sequence's ids, targets and attention mask, with each AUDIO repeated as SLOTs."""
     ids = np.asarray(sequence.ids, np.int64)
     times = np.ones(len(ids), np.int64)
     times[ids == AUDIO] = counts
@@ -124,31 +129,34 @@ def widen(sequence: Laid, counts: Sequence[int]) -> tuple[NDArray[np.int64], NDA
 
 
 def _firsts(sequence: Laid, counts: Sequence[int]) -> list[int]:
-    """Where each clip's outputs begin."""
-    found, shift = [], 0
+    """Return the first position of each clip's outputs."""
+    firsts, shift = [], 0
     for at, id_ in enumerate(sequence.ids):
         if id_ == AUDIO:
-            found.append(at + shift)
-            shift += counts[len(found) - 1] - 1
-    return found
+            firsts.append(at + shift)
+            shift += counts[len(firsts) - 1] - 1
+    return firsts
 
 
 class Clips:
-    """The clips of all packs, one after the other, numbered through. On a GPU they are moved there once as int16 where
-    they take less than `share` of its free memory: 1 GB is nine hours; else they stay memory-mapped."""
+    """The clips of all packs, with one index over all.
+
+    They are copied to a GPU once, as int16, if they take less than `share` of its free memory (1 GB is nine hours).
+    Otherwise they stay memory-mapped.
+    """
 
     def __init__(self, packs: Sequence[Any], device: torch.device, share: float = 0.3) -> None:
         self.device = device
         self.packs = packs
         counts = [len(pack.offsets) - 1 for pack in packs]
-        self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)  # number of each pack's first clip
+        self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)  # index of each pack's first clip
         self.sizes = np.concatenate([np.diff(pack.offsets) for pack in packs] or [np.zeros(0, np.int64)])
         self.bank: torch.Tensor | None = None
         if packs and device.type == "cuda" and 2 * self.sizes.sum() < share * torch.cuda.mem_get_info(device)[0]:
             self.deposit()
 
     def deposit(self) -> None:
-        """Move all clips to the device."""
+        """Copy all clips to the device."""
         self.bank, at = torch.empty(int(self.sizes.sum()), dtype=torch.int16, device=self.device), 0
         for pack in self.packs:
             for first in range(0, len(pack.samples), _PIECE):
@@ -158,12 +166,13 @@ class Clips:
         self.starts = torch.from_numpy(np.concatenate([[0], np.cumsum(self.sizes)])[:-1])
 
     def clip(self, number: int) -> NDArray[np.int16]:
+        """Return the samples of a clip."""
         at = int(np.searchsorted(self.first, number, side="right")) - 1
         clip: NDArray[np.int16] = self.packs[at].clip(number - int(self.first[at]))
         return clip
 
     def fill(self, batch: Batch) -> Batch:
-        """Give a batch, already on the device, its waves."""
+        """Add the waves to a batch that is on the device."""
         numbers = batch.clips
         lengths = torch.from_numpy(self.sizes)[numbers]
         longest = int(lengths.max()) if len(lengths) else 0
@@ -174,7 +183,7 @@ class Clips:
                 waves[i, : len(clip)] = clip
             short = torch.from_numpy(waves).to(self.device)
             batch.wave_lengths = lengths.to(self.device)
-        else:  # (C, samples): gathered where they lie
+        else:  # (C, samples): gathered on the device
             starts = self.starts[numbers].to(self.device, non_blocking=True)
             batch.wave_lengths = lengths.to(self.device, non_blocking=True)
             at = torch.arange(longest, device=self.device)
@@ -184,13 +193,16 @@ class Clips:
         return batch
 
 
-# ── what is done to the sound while training ────────────────────────────────────────────────────────────────────────
+# ── augmentation ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def augment_wave(batch: Batch, how: Augment, generator: torch.Generator) -> None:
-    """Augmentation for an encoder that takes the wave. SpecAug's time masks (two, up to 0.5 s each and a fifth of the
-    clip) become silence. Its frequency masks would need a spectrum, so the wave is made unsure in other ways: a gain,
-    and white noise. Random numbers are drawn on the CPU: the same on every device, and nothing waits for the GPU."""
+    """Augment waves in place, for an encoder that reads waves.
+
+    SpecAug's time masks (two, of at most 0.5 s and a fifth of the clip) become silence. Its frequency masks would need
+    a spectrum; a random gain and white noise replace them. Random numbers are drawn on the CPU, so they are the same on
+    every device and need no synchronisation.
+    """
     wave, lengths = batch.wave, batch.wave_lengths
     if wave is None or lengths is None or not len(wave):
         return
@@ -216,9 +228,11 @@ def augment_wave(batch: Batch, how: Augment, generator: torch.Generator) -> None
 
 
 def mel_augmenter(how: Augment, generator: torch.Generator) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """Augmentation for an encoder that takes a log-mel (C, bands, frames) and how many frames each clip has: SpecAug,
-    two masks of up to 10 bands and two of up to 50 frames (of at most a fifth of the clip), and spec-sub, where three
-    stretches of up to 30 frames are replaced by what was up to 30 frames before them."""
+    """Return an augmentation of log-mel spectrograms (C, bands, frames), given each clip's number of frames.
+
+    SpecAug applies two masks of up to 10 bands and two of up to 50 frames (at most a fifth of the clip). Spec-sub
+    replaces three sections of up to 30 frames by earlier frames, up to 30 frames before.
+    """
 
     def augment(mel: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         device, (n, bands, frames) = mel.device, mel.shape
@@ -234,7 +248,7 @@ def mel_augmenter(how: Augment, generator: torch.Generator) -> Callable[[torch.T
                 source = torch.where(moved, at - back[:, None], at).long()
                 mel = mel.gather(2, source[:, None].expand_as(mel))
         if how.specaug:
-            blank = mel.amin((1, 2), keepdim=True)  # silence, as this log-mel writes it
+            blank = mel.amin((1, 2), keepdim=True)  # the value of silence in this log-mel
             band = torch.arange(bands, device=device)
             of_bands = (band, torch.full_like(lengths, bands), torch.full_like(lengths, 10))
             of_frames = (at, lengths, (0.2 * lengths).clamp(max=50.0).floor())

@@ -1,11 +1,11 @@
 """`overtone train echat --stage prefer`: direct preference optimisation (DPO) on text and speech tokens together.
 
-    p  what the model in training gives a whole reply (thought, text, speech): the sum of its tokens' log-probabilities
-    r  the same of the model it started from, frozen
+    p  the sum of a reply's token log-probabilities (thought, text, speech) under the model in training
+    r  the same under the frozen model it started from
     loss = −log σ(β · [(p(chosen) − r(chosen)) − (p(rejected) − r(rejected))])  +  sft · cross-entropy of the chosen
 
-A batch holds pairs: the chosen replies first, then the rejected ones in the same order. The loop is that of every
-stage; what it counts as targets are pairs. No dropout and no augmentation: both models must have heard the same.
+A batch has pairs: the chosen replies first, then the rejected ones in the same order. The loop is that of every stage,
+with pairs as targets. There is no dropout and no augmentation, because both models must hear the same input.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from torch import Tensor, nn
 
 from overtone.echat.data import layout
 from overtone.echat.data.containers import PACK, digests
-from overtone.echat.learn import launch, pairs
+from overtone.echat.learn import distributed, pairs
+from overtone.echat.learn.batch_stream import TRAIN, Corpus
 from overtone.echat.learn.batches import RATE, Batch, Clips, collate
-from overtone.echat.learn.curves import LOOKS, MARGINS, RUN, Look, Margin, Row, write_report
-from overtone.echat.learn.recipe import DATA, Settings, claim, finish, first_model, given, same_data, save_every
-from overtone.echat.learn.speaking import Samples
+from overtone.echat.learn.run_stages import DATA, Settings, claim, finish, first_model, given, same_data, save_every
+from overtone.echat.learn.samples import Samples
 from overtone.echat.learn.stages import Augment, Stage, StageRun, stages
-from overtone.echat.learn.stream import TRAIN, Corpus
-from overtone.echat.learn.train import ending_politely, train
+from overtone.echat.learn.train import stop_on_sigterm, train
+from overtone.echat.learn.training_report import LOOKS, MARGINS, RUN, Look, Margin, Row, write_report
 from overtone.echat.net import checkpoint
 from overtone.echat.net import config as configs
 from overtone.echat.net.config import PARTS, Config, ModelConfig, convert, positions
@@ -44,91 +44,93 @@ from overtone.errors import DataError, UsageError
 from overtone.paths import shown
 
 NAME = "prefer"
-LOOKED_AT = 64  # pairs of each part
-_SHOWN = 10  # problems at most
+LOOKED_AT = 64  # pairs per part that are evaluated
+_SHOWN = 10  # maximum number of problems in an error
 
 
 class PreferStage(Stage, frozen=True, forbid_unknown_fields=True):
-    """`[stage.prefer]`. `targets` are pairs a step, here. A pair is laid out for the first of the feeds it fits."""
+    """`[stage.prefer]`. Here `targets` are pairs per step. A pair uses the first feed that it fits."""
 
-    beta: float = 0.1  # how dear it is to leave the model it started from
+    beta: float = 0.1  # penalty for leaving the reference model
     sft: float = 0.0  # weight of the chosen replies' cross-entropy
-    per_token: bool = False  # means over a reply's tokens in place of sums: length counts no more
+    per_token: bool = False  # means over a reply's tokens instead of sums, so that length does not matter
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.beta <= 0 or self.sft < 0:
             raise ValueError("beta must be above 0, sft at least 0")
         if self.augment != Augment() or self.ctc or self.cues or self.listen:
-            raise ValueError("a preference stage takes no augment, ctc, cues or listen")
+            raise ValueError("a preference stage must not have augment, ctc, cues or listen")
         if any(f.task not in ("s2s", "s2t") or f.style != "chat" or f.streaming for f in self.feeds):
-            raise ValueError("feeds: pairs are laid out for s2s or s2t, without style and streaming")
+            raise ValueError("feeds: a preference stage allows only s2s and s2t, without style and streaming")
 
 
 def read_stage(config: Config, where: str) -> PreferStage:
-    """The preset's table. Raises UsageError where it has none, or a wrong one."""
+    """Read the preset's table. Raises UsageError if it is missing or invalid."""
     if NAME not in config.stage:
-        raise UsageError(f"{where}: the preset has no [stage.{NAME}] table; take that of mini as a model")
+        raise UsageError(f"{where}: the preset has no [stage.{NAME}] table; copy the one of mini")
     return convert(config.stage[NAME], PreferStage, f"{where}: [stage.{NAME}]")
 
 
 # ── the loss ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-class Told(Struct, frozen=True):
-    """What two models give P pairs: (2P,) sums of log-probabilities, the chosen first; and how many tokens each has."""
+class LogProbabilities(Struct, frozen=True):
+    """The log-probabilities of P pairs under two models, (2P,) with the chosen first, and their numbers of tokens."""
 
     new: Tensor
     old: Tensor
     tokens: Tensor
 
     def margins(self, per_token: bool) -> Tensor:
-        """(P,): how much more than before the chosen reply is preferred to the rejected, in nats."""
+        """Return how much the preference for the chosen reply has increased, in nats: (P,)."""
         gained = self.new - self.old
         chosen, rejected = (gained / self.tokens if per_token else gained).chunk(2)
         return chosen - rejected
 
 
-def dpo(told: Told, beta: float, per_token: bool = False) -> Tensor:
-    """(P,): the loss of each pair."""
-    return -F.logsigmoid(beta * told.margins(per_token))
+def dpo(replies: LogProbabilities, beta: float, per_token: bool = False) -> Tensor:
+    """Return the loss of each pair: (P,)."""
+    return -F.logsigmoid(beta * replies.margins(per_token))
 
 
 class Preferring(nn.Module):
-    """A model that learns from pairs, beside the frozen one it started from."""
+    """A model that learns from pairs, and the frozen model it started from."""
 
     def __init__(self, policy: EChat, reference: EChat, stage: PreferStage) -> None:
         super().__init__()
         self.policy, self.stage = policy, stage
-        undropped(policy)
+        disable_dropout(policy)
         reference.eval().requires_grad_(False)
-        self._reference = [reference]  # in a list: no part of what is trained and saved
+        self._reference = [reference]  # in a list, so that it is not a submodule that is trained and saved
 
-    def told(self, batch: Batch) -> tuple[Told, Tensor, Tensor]:
-        """What both models give the batch; then what each target of the policy costs, (N,), and which id it is."""
+    def log_probabilities(self, batch: Batch) -> tuple[LogProbabilities, Tensor, Tensor]:
+        """Return the batch's log-probabilities under both models, and the loss and id of each target, (N,)."""
         cost, goal, *_ = self.policy.costs(batch)
-        row = batch.target_at // batch.ids.shape[1]  # (N,): the row a target stands in
+        row = batch.target_at // batch.ids.shape[1]  # (N,): the row of a target
         with torch.no_grad():
             before, *_ = self._reference[0].costs(batch)
         size = len(batch.ids)
         none = cost.new_zeros(size)
         tokens = none.index_add(0, row, torch.ones_like(cost))
-        return Told(none.index_add(0, row, -cost), none.index_add(0, row, -before), tokens), cost, goal
+        sums = LogProbabilities(none.index_add(0, row, -cost), none.index_add(0, row, -before), tokens)
+        return sums, cost, goal
 
     def forward(self, batch: Batch) -> Out:
-        told, cost, goal = self.told(batch)
-        loss = dpo(told, self.stage.beta, self.stage.per_token).mean()
+        """Compute the preference loss of a batch."""
+        replies, cost, goal = self.log_probabilities(batch)
+        loss = dpo(replies, self.stage.beta, self.stage.per_token).mean()
         chosen = batch.target_at < len(batch.ids) // 2 * batch.ids.shape[1]  # (N,)
         if self.stage.sft:
             loss = loss + self.stage.sft * (cost * chosen).sum() / chosen.sum()
         spoken, written = chosen & (goal >= self.policy.vocab), chosen & (goal < self.policy.vocab)
-        with torch.no_grad():  # for the log: whether the chosen replies stay likely
+        with torch.no_grad():  # for the log, to see whether the chosen replies stay likely
             text = (cost * written).sum() / written.sum().clamp(min=1)
             speech = (cost * spoken).sum() / spoken.sum().clamp(min=1)
         none = loss.new_zeros(())
         return Out(loss, text, speech, none, none, written.sum(), spoken.sum())
 
 
-def undropped(model: nn.Module) -> None:
-    """Take dropout out of a model: noise in one of the two models would be taken for a preference."""
+def disable_dropout(model: nn.Module) -> None:
+    """Disable dropout, because noise in one of the two models would look like a preference."""
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
@@ -139,7 +141,7 @@ def undropped(model: nn.Module) -> None:
 
 # ── the data ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 class Laid(Struct, frozen=True):
-    """A pair, laid out."""
+    """A pair as two sequences."""
 
     key: str
     task: str
@@ -148,27 +150,28 @@ class Laid(Struct, frozen=True):
 
 
 class Pairs:
-    """Batches of pairs without end: each time round all pairs in a new order, the same for the same seed."""
+    """An endless sequence of batches of pairs. Each epoch has a new order, determined by the seed."""
 
     def __init__(
         self, corpus: Corpus, clips: Clips, stage: PreferStage, model: ModelConfig, tok: Any, seed: int = 0,
         tags: bool = False,
     ) -> None:  # fmt: skip
         self.corpus, self.clips, self.stage, self.model, self.seed = corpus, clips, stage, model, seed
-        self.tags = tags  # before every reply stands its emotion's, see Both.lay
+        self.tags = tags  # whether every reply begins with the tag of its emotion, see Both.lay_out
         self.left_out: Counter[str] = Counter()
-        found = [both for pack in corpus.packs for both in pairs.of_pack(pack)]
-        pairs.check_apart((both.chosen.group, both.chosen.part) for both in found)
-        if wrong := pairs.problems(found, model.speech.codes):
+        every = [both for pack in corpus.packs for both in pairs.of_pack(pack)]
+        pairs.check_apart((both.chosen.group, both.chosen.part) for both in every)
+        if wrong := pairs.problems(every, model.speech.codes):
             more = f"\n  … and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
             raise DataError(f"{len(wrong)} replies cannot be trained on:\n  " + "\n  ".join(wrong[:_SHOWN]) + more)
-        self.train = self._laid([both for both in found if both.chosen.part in TRAIN], tok)
-        self.held_out = self._laid([both for both in found if both.chosen.part not in TRAIN], tok)
+        self.train = self._laid([both for both in every if both.chosen.part in TRAIN], tok)
+        self.held_out = self._laid([both for both in every if both.chosen.part not in TRAIN], tok)
         if not self.train:
-            told = ", ".join(f"{why} ({count})" for why, count in self.left_out.most_common(3)) or "all are held out"
-            raise DataError(f"no pair to learn from, of {len(found)}: {told}; give others, or change the stage's feeds")
+            why = ", ".join(f"{why} ({count})" for why, count in self.left_out.most_common(3)) or "all are held out"
+            raise DataError(f"none of {len(every)} pairs can be used: {why}; give others, or change the stage's feeds")
 
     def batches(self, start: int) -> Generator[tuple[int, Batch], None, None]:
+        """Yield batches from index `start`."""
         index, epoch = 0, 0
         while True:
             order = np.random.default_rng([self.seed % 2**32, epoch]).permutation(len(self.train))
@@ -179,7 +182,7 @@ class Pairs:
             epoch += 1
 
     def groups(self, laid: Sequence[Laid], most: int) -> Iterator[list[Laid]]:
-        """Batches in order: of at most so many pairs, whose rows fit into the stage's positions, padding counted."""
+        """Yield batches in order, of at most `most` pairs that fit into the stage's positions, padding included."""
         held: list[Laid] = []
         longest = 0
         for one in laid:
@@ -192,28 +195,30 @@ class Pairs:
             yield held
 
     def collate(self, some: Sequence[Laid], index: int = 0) -> Batch:
+        """Build a batch of pairs."""
         rows = [one.sides[side] for side in (0, 1) for one in some]
         clips = [[self.corpus.number(clip) for clip in row.clips] for row in rows]
         slots = [[positions(self.model, int(self.clips.sizes[clip])) for clip in row] for row in clips]
         none: list[list[list[int]]] = [[[]] * len(row) for row in clips]
         batch = collate(rows, clips, slots, none, task="+".join(sorted({one.task for one in some})), index=index)
-        batch.n_targets = len(some)  # pairs are what a step is counted and averaged in
+        batch.n_targets = len(some)  # steps are counted and averaged in pairs
         return batch
 
     def ready(self, batch: Batch, step: int) -> Batch:
+        """Return the batch on the device, with its waves."""
         return self.clips.fill(batch.to(self.clips.device))
 
     def tokens(self) -> float:
-        """Targets of a chosen reply, on average."""
+        """Return the mean number of targets of a chosen reply."""
         return float(np.mean([sum(t >= 0 for t in one.sides[0].targets) for one in self.train]))
 
-    def _laid(self, found: Sequence[pairs.Both], tok: Any) -> list[Laid]:
+    def _laid(self, some_pairs: Sequence[pairs.Both], tok: Any) -> list[Laid]:
         out = []
-        for both in found:
+        for both in some_pairs:
             why = ""
             for feed in self.stage.feeds:
                 try:
-                    sides = both.lay(feed.task, tok, thinking=feed.think, tags=self.tags)
+                    sides = both.lay_out(feed.task, tok, thinking=feed.think, tags=self.tags)
                 except layout.Unfit as error:
                     why = error.why
                     continue
@@ -236,15 +241,15 @@ class Pairs:
 
 
 def measure(model: Preferring, data: Pairs, laid: Sequence[Laid], step: int = 0, part: str = "") -> Margin:
-    """How a model stands to pairs, without learning from them."""
+    """Measure the margins of a model on pairs, without training."""
     losses, margins, gains = [], [], []
     stage = model.stage
     for some in data.groups(laid, len(laid)):
         with torch.no_grad():
-            told, *_ = model.told(data.ready(data.collate(some), 0))
-            losses.append(dpo(told, stage.beta, stage.per_token).float().cpu())
-            margins.append(told.margins(stage.per_token).float().cpu())
-            gains.append(torch.stack((told.new - told.old).float().cpu().chunk(2)))  # (2, P)
+            replies, *_ = model.log_probabilities(data.ready(data.collate(some), 0))
+            losses.append(dpo(replies, stage.beta, stage.per_token).float().cpu())
+            margins.append(replies.margins(stage.per_token).float().cpu())
+            gains.append(torch.stack((replies.new - replies.old).float().cpu().chunk(2)))  # (2, P)
     margin, gained = torch.cat(margins), torch.cat(gains, 1)
     return Margin(
         step,
@@ -259,37 +264,37 @@ def measure(model: Preferring, data: Pairs, laid: Sequence[Laid], step: int = 0,
 
 # ── the run ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def run(settings: Settings, say: Callable[[str], None]) -> bool:
-    """Train; True when done, False when the time was up before."""
+    """Run the preference stage. Return False if it stopped early. Raises UsageError, DataError or StoreError."""
     deadline = time.monotonic() + 60 * settings.minutes
     if settings.start is None:
-        raise UsageError("preferences are learnt by a trained model: give its checkpoint or run with --from DIR")
+        raise UsageError("the preference stage needs a trained model; give its checkpoint or run with --from DIR")
     if settings.ablate:
-        raise UsageError("--ablate is of stages 1 to 3; the preference stage goes on with what it is given")
+        raise UsageError("--ablate applies to stages 1 to 3 only; remove it for the preference stage")
     config = given(configs.read(settings.preset), settings)
     stage = read_stage(config, settings.preset)
     steps = settings.steps or max(1, round(stage.steps * settings.scale))
     planned = StageRun(NAME, stage, steps, steps * stage.targets)
     before = settings.start
     index = checkpoint.index(before)
-    world = launch.enter(settings.device)
+    world = distributed.enter(settings.device)
     if world.size > 1:
         world.leave()
         raise UsageError("the preference stage runs in one process; start it without torchrun")
     folder = settings.out / f"stage-{NAME}"
     read = digests(settings.data)
-    if (folder / DATA).is_file():  # before the pack that was made of its pairs is made of others
+    if (folder / DATA).is_file():  # check before the pack of pairs is replaced
         same_data(folder, read, resume=True)
     corpus = Corpus(_packs(settings, config, say))
     corpus.check(config.model.speech)
     tok = open_tokenizer(config.model)
     clips = Clips(corpus.packs, world.device)
-    tags = any(taught.reply_tag for taught in stages(config.stage, settings.preset).values())
+    tags = any(earlier.reply_tag for earlier in stages(config.stage, settings.preset).values())
     data = Pairs(corpus, clips, stage, config.model, tok, settings.seed, tags)
     started = {name: part.sha256 for name, part in index.parts.items()}
-    told = msgspec.structs.replace(planned, targets=round(planned.targets * data.tokens()))  # the report counts tokens
-    claim(settings, config, [told], started=started)
+    in_tokens = msgspec.structs.replace(planned, targets=round(planned.targets * data.tokens()))  # for the report
+    claim(settings, config, [in_tokens], started=started)
     if (folder / "model" / checkpoint.INDEX).is_file():
-        say(f"stage {NAME} is done")
+        say(f"stage {NAME} is already done")
         return True
     same_data(folder, read, settings.resume)
     torch.manual_seed(settings.seed)
@@ -298,24 +303,24 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
     parts = {name: list(getattr(policy, name).parameters()) for name in PARTS}
     say(f"stage {NAME}: {stage.title}; {steps} steps of {stage.targets} pairs, β {stage.beta:g}")
     left = "".join(f"; {count} left out ({why})" for why, count in data.left_out.items())
-    say(f"  {len(data.train)} pairs to learn from, {len(data.held_out)} held out{left}")
+    say(f"  {len(data.train)} training pairs, {len(data.held_out)} held out{left}")
     samples = Samples(corpus, tok, config, settings.samples, think="label" if any(f.think for f in stage.feeds) else "")
     some = {"train": data.train[:LOOKED_AT], "held-out": data.held_out[:LOOKED_AT]}
 
     def look(step: int) -> None:
-        found = {part: measure(model, data, laid, step, part) for part, laid in some.items() if laid}
+        measured = {part: measure(model, data, laid, step, part) for part, laid in some.items() if laid}
         said = samples.take(policy, folder, step)
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / MARGINS).open("ab") as file:
-            file.writelines(msgspec.json.encode(one) + b"\n" for one in found.values())
-        losses = {"pairs": found["held-out"].loss} if "held-out" in found else {}
+            file.writelines(msgspec.json.encode(one) + b"\n" for one in measured.values())
+        losses = {"pairs": measured["held-out"].loss} if "held-out" in measured else {}
         with (folder / LOOKS).open("ab") as file:
             file.write(msgspec.json.encode(Look(step, losses, said)) + b"\n")
         write_report(settings.out)
-        for part, one in found.items():
+        for part, one in measured.items():
             say(
                 f"  step {step}, {part}: margin {one.margin:+.3f} nats, {100 * one.right:.0f} % of {one.pairs} pairs "
-                f"right; chosen {one.chosen:+.2f}, rejected {one.rejected:+.2f}"
+                f"correct; chosen {one.chosen:+.2f}, rejected {one.rejected:+.2f}"
             )
 
     def tell(row: Row, speed: float) -> None:
@@ -323,31 +328,31 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
         say(f"  step {row.step}/{steps}  loss {row.loss:.4f}  chosen: {'  '.join(parts)}  {speed:,.0f} positions/s")
 
     try:
-        with ending_politely() as told_to_end:
+        with stop_on_sigterm() as should_stop:
             done = train(
                 model, parts, data, planned, folder, world, seed=settings.seed, resume=settings.resume,
                 deadline=deadline, log_every=settings.log_every, save_every=save_every(settings, config),
-                look_every=settings.look_every, look=look, tell=tell, told_to_end=told_to_end.is_set,
+                look_every=settings.look_every, look=look, tell=tell, should_stop=should_stop.is_set,
             )  # fmt: skip
     finally:
         if (settings.out / RUN).is_file():
             write_report(settings.out)
     if not done:
-        say(f"stage {NAME}: the time is up; its checkpoint is saved, --resume goes on")
+        say(f"stage {NAME}: stopped early; a checkpoint is saved, continue with --resume")
         return False
-    # What it was taught before still tells how it thinks and speaks: the notes of its start stay.
+    # The notes of the starting checkpoint stay, because they say how the model thinks and speaks.
     learnt = {"steps": steps, "seed": settings.seed, "beta": stage.beta, "pairs": len(data.train), "from": started}
     notes = {**index.notes, NAME: learnt}
-    if "data" in notes:  # where its start does not say what it learnt from, nobody can say it of this one
+    if "data" in notes:  # if the starting checkpoint does not record its data, this one cannot either
         notes["data"] = sorted({*notes["data"], *read})
     finish(policy, config, folder, world, notes)
     return True
 
 
 def _packs(settings: Settings, config: Config, say: Callable[[str], None]) -> list[Path]:
-    """The packs of pairs: those that were given, and one made of all files that were given, once."""
+    """Return the packs of pairs: the given packs, and one pack made from all given files."""
     files = [path for path in settings.data if path.is_file()]
-    found = [path for path in settings.data if not path.is_file()]
+    packs = [path for path in settings.data if not path.is_file()]
     if files:
         folder = settings.out / "pairs"
         mark = folder / "made-of"
@@ -357,5 +362,5 @@ def _packs(settings: Settings, config: Config, say: Callable[[str], None]) -> li
             count = pairs.pack(files, folder, open_tokens(config.model.speech.tokens) if spoken else None)
             mark.write_text(digest)
             say(f"{count} pairs and their clips: {shown(str(folder))}")
-        found.append(folder)
-    return found
+        packs.append(folder)
+    return packs

@@ -1,5 +1,8 @@
-"""`overtone train text`: the same loop for text alone and any causal language model. Rows are dialogues whose
-assistant's turns are learnt, or texts with numbers to be predicted from the hidden state at their last position."""
+"""`overtone train text`: train any causal language model on text with the same loop.
+
+Rows are dialogues whose assistant turns are learnt, or texts with numbers that are predicted from the hidden state at
+the last position.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,14 @@ from torch import Tensor, nn
 
 from overtone.echat.data import layout
 from overtone.echat.data.containers import read_text
-from overtone.echat.data.records import TextRecord
-from overtone.echat.learn import launch
+from overtone.echat.data.exchange_records import TextRecord
+from overtone.echat.learn import distributed
 from overtone.echat.learn.batches import IGNORED, Batch, collate
-from overtone.echat.learn.curves import RUN, Row, Told, write_report
-from overtone.echat.learn.launch import World
-from overtone.echat.learn.recipe import same_data
+from overtone.echat.learn.distributed import World
+from overtone.echat.learn.run_stages import same_data
 from overtone.echat.learn.stages import Feed, Rates, Stage, StageRun
-from overtone.echat.learn.train import ending_politely, train
+from overtone.echat.learn.train import stop_on_sigterm, train
+from overtone.echat.learn.training_report import RUN, Row, RunDescription, write_report
 from overtone.echat.net import config as configs
 from overtone.echat.net.backbone import open_lm
 from overtone.echat.net.model import Out
@@ -34,13 +37,13 @@ from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.paths import sha256, shown, to_disk, write_whole
 
-_SAME = ("model", "target", "steps", "lr", "batch", "longest", "seed")  # what makes a run the same, beside its data
-HEAD_RATE = 1e-3  # of a regression's new layer
+_SAME = ("model", "target", "steps", "lr", "batch", "longest", "seed")  # settings that must be equal on resume
+HEAD_RATE = 1e-3  # learning rate of a regression's new layer
 MODEL, HEAD = "model", "head.safetensors"
 
 
 class Settings(Struct, frozen=True):
-    """What a user asks for."""
+    """The user's settings of a run."""
 
     model: str
     data: tuple[Path, ...]
@@ -50,7 +53,7 @@ class Settings(Struct, frozen=True):
     steps: int = 1000
     lr: float = 1e-4
     batch: int = 16
-    longest: int = 1024  # tokens of a row; longer ones are left out
+    longest: int = 1024  # maximum tokens of a row; longer ones are left out
     seed: int = 0
     minutes: float = math.inf
     resume: bool = False
@@ -60,8 +63,10 @@ class Settings(Struct, frozen=True):
 
 
 class TextModel(nn.Module):
-    """A causal language model, and for regression a linear layer on its last hidden state. Numbers are learnt in units
-    of their own spread, so that no target outweighs another."""
+    """A causal language model and, for regression, a linear layer on its last hidden state.
+
+    Numbers are standardised, so that no target outweighs another.
+    """
 
     def __init__(self, lm: Any, targets: Tensor | None) -> None:
         super().__init__()
@@ -75,13 +80,14 @@ class TextModel(nn.Module):
             self.register_buffer("spread", targets.std(0, correction=0).clamp(min=1e-6))
 
     def last(self, batch: Any) -> Tensor:
-        """What is predicted of each row, in units of the spread: (B, n)."""
+        """Return the standardised predictions of each row: (B, n)."""
         assert self.head is not None
         hidden = self.lm.base_model(input_ids=batch.ids, attention_mask=batch.mask, use_cache=False).last_hidden_state
         ends = batch.mask.sum(1) - 1  # (B,)
         return self.head(hidden[torch.arange(len(ends), device=ends.device), ends].float())
 
     def forward(self, batch: Any) -> Out:
+        """Compute the loss of a batch."""
         none = torch.zeros((), device=batch.ids.device)
         if self.head is not None:
             goal = (batch.numbers - self.mean) / self.spread
@@ -92,7 +98,7 @@ class TextModel(nn.Module):
         def few(module: nn.Module, given: tuple[Tensor]) -> tuple[Tensor]:
             return (given[0].flatten(0, 1)[at - 1][None],)  # (1, N, d): logits of all positions would not fit
 
-        # The model's own logits, not its table's: some scale or cap them.
+        # Use the model's own logits, because some models scale or cap them after the output table.
         hook = self.lm.get_output_embeddings().register_forward_pre_hook(few)
         try:
             logits = self.lm(input_ids=batch.ids, attention_mask=batch.mask, use_cache=False).logits[0]  # (N, V)
@@ -103,7 +109,7 @@ class TextModel(nn.Module):
 
 
 class Rows:
-    """The rows as batches without end, shuffled anew each time round; each process takes its own."""
+    """An endless sequence of batches of rows, shuffled in every epoch. Each process has its own."""
 
     def __init__(self, laid: Sequence[layout.Sequence], numbers: Tensor | None, size: int, seed: int, world: World):
         self.laid, self.numbers, self.size, self.seed, self.world = laid, numbers, size, seed, world
@@ -113,6 +119,7 @@ class Rows:
             self.size = max(1, len(laid) // world.size)
 
     def batches(self, start: int) -> Generator[tuple[int, Batch], None, None]:
+        """Yield batches from index `start`."""
         per_round = len(self.laid) // (self.size * self.world.size)
         index = start
         while True:
@@ -123,6 +130,7 @@ class Rows:
             index += 1
 
     def batch(self, rows: Sequence[int], index: int = 0) -> Batch:
+        """Build the batch of some rows."""
         laid = [self.laid[row] for row in rows]
         none: list[list[Any]] = [[] for _ in laid]
         batch = collate(laid, none, none, none, task="t2t", index=index)
@@ -132,26 +140,30 @@ class Rows:
         return batch
 
     def ready(self, batch: Batch, step: int) -> Batch:
+        """Return the batch on the device."""
         return batch.to(self.world.device)
 
 
 def run(settings: Settings, say: Callable[[str], None]) -> bool:
-    """Train; True when done, False when the time was up before."""
+    """Train, and predict held-out rows.
+
+    Return False if it stopped early. Raises UsageError, DataError or StoreError.
+    """
     deadline = time.monotonic() + 60 * settings.minutes
     records = [record for path in settings.data for record in read_text(path)]
     asked = list(read_text(settings.held_out)) if settings.held_out else []
-    world = launch.enter(settings.device)
+    world = distributed.enter(settings.device)
     try:
         if settings.held_out and world.size > 1:
             raise UsageError(
-                "--held-out is predicted by one process: leave it out under torchrun; when the run is done, the same "
-                "command with --held-out and --resume, without torchrun, predicts"
+                "--held-out needs a single process; remove it under torchrun, and when the run is done, repeat the "
+                "command with --held-out and --resume, without torchrun"
             )
         torch.manual_seed(settings.seed)
         lm, tok, save_tokenizer = open_text(settings.model)
         room = getattr(lm.config.get_text_config(), "max_position_embeddings", None) or settings.longest
         longest = min(settings.longest, room)
-        laid, numbers = lay(records, tok, settings, longest)
+        laid, numbers = lay_out(records, tok, settings, longest)
         held = _lay_held_out(asked, tok, settings, longest, numbers, world) if settings.held_out else None
         model = TextModel(lm, numbers)
         stage = Stage(
@@ -162,26 +174,26 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
         folder = settings.out / "stage-text"
         if world.first:
             _claim(settings, planned, folder)
-            left = f" ({len(records) - len(laid)} left out: over {longest} tokens, or no assistant's turn)"
+            left = f" ({len(records) - len(laid)} left out: over {longest} tokens, or without an assistant turn)"
             say(f"{len(laid)} rows{left if len(laid) < len(records) else ''}, {settings.steps} steps")
         if (folder / MODEL).is_dir():
-            say("it is done")
+            say("the run is already done")
             if held:
                 _read_back(model.to(world.device), folder / MODEL)
                 _held_out(model, held, settings, say)
             return True
-        launch.spread(model, world, _layers)
+        distributed.spread(model, world, _layers)
         parts = {"lm": list(model.lm.parameters()), "adapter": list(model.head.parameters()) if model.head else []}
 
         def tell(row: Row, speed: float) -> None:
             say(f"  step {row.step}/{settings.steps}  loss {row.loss:.4f}  {speed:,.0f} positions/s")
 
         rows = Rows(laid, numbers, settings.batch, settings.seed, world)
-        with ending_politely() as told_to_end:
+        with stop_on_sigterm() as should_stop:
             done = train(
                 model, parts, rows, planned, folder, world, seed=settings.seed, resume=settings.resume,
                 deadline=deadline, log_every=settings.log_every, save_every=60 * settings.save_minutes, tell=tell,
-                told_to_end=told_to_end.is_set,
+                should_stop=should_stop.is_set,
             )  # fmt: skip
         if done:
             _finish(model, folder, world, save_tokenizer)
@@ -195,7 +207,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
 
 
 def open_text(name: str) -> tuple[Any, Any, Callable[[Path], None]]:
-    """A language model, what layouts need of its tokenizer, and how to save the latter."""
+    """Load a language model and its tokenizer, and return a function that saves the tokenizer. Raises UsageError."""
     if name == "smollm2":
         mini = configs.read("mini").model
         return open_lm(mini.lm), open_tokenizer(mini), lambda folder: None
@@ -205,7 +217,7 @@ def open_text(name: str) -> tuple[Any, Any, Callable[[Path], None]]:
         lm = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32)
         tokenizer = AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError) as error:
-        raise UsageError(f"--model: none can be read from {shown(name)!r}: {str(error).splitlines()[0]}") from None
+        raise UsageError(f"--model: cannot load {shown(name)!r}: {str(error).splitlines()[0]}") from None
 
     def save(folder: Path) -> None:
         tokenizer.save_pretrained(folder)
@@ -214,7 +226,7 @@ def open_text(name: str) -> tuple[Any, Any, Callable[[Path], None]]:
 
 
 class HuggingFace:
-    """What layouts need of a tokenizer. Where it does not know the marks of turns, they are words like others."""
+    """A tokenizer for layouts. If it does not know the marks of turns, they are encoded as ordinary text."""
 
     codes = 0
 
@@ -222,20 +234,23 @@ class HuggingFace:
         self.tokenizer, self.vocab = tokenizer, vocab
 
     def encode(self, text: str) -> list[int]:
+        """Return the ids of a text."""
         return list(self.tokenizer.encode(text, add_special_tokens=False))
 
 
-def lay(
+def lay_out(
     records: Sequence[TextRecord], tok: Any, settings: Settings, longest: int
 ) -> tuple[list[layout.Sequence], Tensor | None]:
-    """The rows of at most `longest` tokens as sequences, and their numbers; what cannot be learnt is told before the
-    first step."""
+    """Return the rows of at most `longest` tokens as sequences, and their regression targets.
+
+    Raises DataError if nothing can be learnt.
+    """
     wide = {len(record.targets) for record in records}
     regression = settings.target == "regression"
     if regression and (len(wide) != 1 or 0 in wide):
         raise DataError(
-            f"regression needs as many targets in every row, but rows have {', '.join(map(str, sorted(wide)))}; "
-            'a row is {"text": …, "targets": [1.5, …]}'
+            f"regression needs the same number of targets in every row, but rows have "
+            f'{", ".join(map(str, sorted(wide)))}; write a row as {{"text": …, "targets": [1.5, …]}}'
         )
     laid, kept = [], []
     for record in records:
@@ -245,31 +260,33 @@ def lay(
             kept.append(record.targets)
     if not laid:
         raise DataError(
-            f"nothing to learn in {len(records)} rows: none has an assistant's turn of at most {longest} "
-            'tokens; a row is {"messages": [{"role": "user", …}, {"role": "assistant", …}]}'
+            f"nothing to learn in {len(records)} rows: none has an assistant turn and at most {longest} tokens; "
+            'write a row as {"messages": [{"role": "user", …}, {"role": "assistant", …}]}'
         )
     numbers = torch.tensor(kept) if regression else None
     if numbers is not None and not numbers.isfinite().all():
-        raise DataError("regression: some target is no finite number; correct the rows")
+        raise DataError("regression: some target is not a finite number; correct the rows")
     return laid, numbers
 
 
 def _lay_held_out(
     records: Sequence[TextRecord], tok: Any, settings: Settings, longest: int, learnt: Tensor | None, world: World
 ) -> Rows:
-    """The rows to be predicted at the end. What is wrong with them is told before the first step too."""
+    """Return the held-out rows. Raises DataError before the first step if some cannot be predicted."""
     where = f"--held-out {shown(str(settings.held_out))}"
     try:
-        laid, numbers = lay(records, tok, settings, longest)
+        laid, numbers = lay_out(records, tok, settings, longest)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
     if lost := len(records) - len(laid):
         raise DataError(
             f"{where}: {lost} of {len(records)} rows cannot be predicted: over {longest} tokens, or without an "
-            "assistant's turn; shorten them or leave them out, or give a larger --longest where the model has room"
+            "assistant turn; shorten or remove them, or raise --longest if the model allows it"
         )
     if numbers is not None and learnt is not None and numbers.shape[1] != learnt.shape[1]:
-        raise DataError(f"{where}: {numbers.shape[1]} targets a row, but --data has {learnt.shape[1]}; give as many")
+        raise DataError(
+            f"{where}: {numbers.shape[1]} targets per row, but --data has {learnt.shape[1]}; use the same number"
+        )
     return Rows(laid, numbers, settings.batch, 0, world)
 
 
@@ -278,36 +295,35 @@ def _layers(model: nn.Module) -> list[nn.Module]:
 
 
 def _claim(settings: Settings, planned: StageRun, folder: Path) -> None:
-    """Write run.json, or refuse a folder that holds another run, one of other data, or one that was begun."""
-    told = {"name": "text", "title": planned.stage.title, "steps": planned.steps, "targets": planned.targets,
-            "learning": list(planned.stage.lr.learning())}  # fmt: skip
+    """Write run.json. Raises StoreError if the folder has a different run, other data, or a run to be resumed."""
+    stage = {"name": "text", "title": planned.stage.title, "steps": planned.steps, "targets": planned.targets,
+             "learning": list(planned.stage.lr.learning())}  # fmt: skip
     plain = msgspec.json.decode(msgspec.json.encode(settings, enc_hook=str))
     path, where = settings.out / RUN, shown(str(settings.out))
     if path.is_file():
         try:
-            old = msgspec.json.decode(path.read_bytes(), type=Told).settings
+            old = msgspec.json.decode(path.read_bytes(), type=RunDescription).settings
         except msgspec.DecodeError as error:
-            raise StoreError(f"{shown(str(path))}: not a run's: {error}; choose another --out") from None
+            raise StoreError(f"{shown(str(path))}: not a training run: {error}; choose another --out") from None
         other = [name for name in _SAME if plain[name] != old.get(name)]
         if other:
-            raise StoreError(f"{where} holds a run with another {', '.join(other)}; choose another --out")
+            raise StoreError(f"{where} holds a run with a different {', '.join(other)}; choose another --out")
         if not settings.resume:
-            raise StoreError(f"{where} holds this run already; --resume goes on with it, or choose another --out")
-    same_data(folder, [sha256(path) for path in settings.data], settings.resume)  # in order: rows are numbered
-    write_whole(settings.out / RUN, msgspec.json.encode(Told(f"Text: {settings.model}", [told], plain)))
+            raise StoreError(f"{where} already holds this run; continue it with --resume, or choose another --out")
+    same_data(folder, [sha256(path) for path in settings.data], settings.resume)  # in order, because rows are numbered
+    write_whole(settings.out / RUN, msgspec.json.encode(RunDescription(f"Text: {settings.model}", [stage], plain)))
 
 
 def _finish(model: TextModel, folder: Path, world: World, save_tokenizer: Callable[[Path], None]) -> None:
-    """Write the model as transformers reads it, and beside it the head: weight, bias, mean, spread. The folder is there
-    whole or not at all."""
-    state = launch.whole_state(model, world)
+    """Write the model in transformers' format, and the head (weight, bias, mean, spread), atomically."""
+    state = distributed.whole_state(model, world)
     if world.first:
         from safetensors.torch import save_file
         from transformers.utils.logging import disable_progress_bar
 
-        disable_progress_bar()  # one file: nothing to watch
+        disable_progress_bar()  # there is only one file
         fresh = folder / f".{MODEL}.new"
-        shutil.rmtree(fresh, ignore_errors=True)  # what a kill left
+        shutil.rmtree(fresh, ignore_errors=True)  # left by a killed run
         lm = {k.removeprefix("lm."): v.cpu() for k, v in state.items() if k.startswith("lm.")}
         model.lm.save_pretrained(fresh, state_dict=lm)
         save_tokenizer(fresh)
@@ -316,14 +332,14 @@ def _finish(model: TextModel, folder: Path, world: World, save_tokenizer: Callab
             save_file(head, fresh / HEAD)
         for path in (*fresh.rglob("*"), fresh):
             to_disk(path)
-        fresh.rename(folder / MODEL)  # from here on it is done
-        to_disk(folder)  # before the checkpoints go
-        launch.forget(folder)
+        fresh.rename(folder / MODEL)  # from here on the run is done
+        to_disk(folder)  # before the checkpoints are removed
+        distributed.forget(folder)
     world.wait()
 
 
 def _read_back(model: TextModel, folder: Path) -> None:
-    """Put what `_finish` wrote in place of the first weights."""
+    """Load the weights that `_finish` wrote."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
     from transformers import AutoModelForCausalLM
@@ -333,12 +349,12 @@ def _read_back(model: TextModel, folder: Path) -> None:
         head = load_file(folder / HEAD) if model.head is not None else {}
     except (OSError, ValueError, SafetensorError) as error:
         why = str(error).splitlines()[0]
-        raise StoreError(f"{shown(str(folder))}: cannot be read: {shown(why)}; remove it and --resume") from None
+        raise StoreError(f"{shown(str(folder))}: unreadable: {shown(why)}; remove it and use --resume") from None
     model.load_state_dict({**{f"lm.{name}": value for name, value in saved.items()}, **head})
 
 
 def _held_out(model: TextModel, rows: Rows, settings: Settings, say: Callable[[str], None]) -> None:
-    """Loss on rows that were not learnt from; of regression also each row's numbers and how they correlate."""
+    """Report the loss on held-out rows or, for regression, write the predictions and report their correlation."""
     laid, numbers = rows.laid, rows.numbers
     if numbers is None:
         model.eval()
@@ -347,23 +363,23 @@ def _held_out(model: TextModel, rows: Rows, settings: Settings, say: Callable[[s
             total = sum(float(model(rows.ready(batch, 0)).loss) * batch.n_targets for batch in many)
         say(f"held-out loss {total / sum(batch.n_targets for batch in many):.4f}")
         return
-    found = predict(model, rows)
+    predicted = predict(model, rows)
     lines = [
-        msgspec.json.encode({"key": sequence.key, "targets": goal.tolist(), "predicted": told.tolist()}) + b"\n"
-        for sequence, goal, told in zip(laid, numbers, found, strict=True)
+        msgspec.json.encode({"key": sequence.key, "targets": goal.tolist(), "predicted": values.tolist()}) + b"\n"
+        for sequence, goal, values in zip(laid, numbers, predicted, strict=True)
     ]
     write_whole(settings.out / "predictions.jsonl", b"".join(lines))
-    centred = [x - x.mean(0) for x in (found.double(), numbers.double())]
+    centred = [x - x.mean(0) for x in (predicted.double(), numbers.double())]
     r = (centred[0] * centred[1]).sum(0) / (centred[0].norm(dim=0) * centred[1].norm(dim=0)).clamp(min=1e-12)
     say(f"held-out: Pearson's r {', '.join(f'{x:.3f}' for x in r.tolist())} over {len(laid)} rows")
 
 
 def predict(model: TextModel, rows: Rows) -> Tensor:
-    """The numbers a regression predicts for all rows, in their own units: (rows, n)."""
+    """Return a regression's predictions for all rows, in the original units: (rows, n)."""
     model.eval()
-    found = []
+    predictions = []
     with torch.no_grad():
         for first in range(0, len(rows.laid), rows.size):
             chosen = range(first, min(first + rows.size, len(rows.laid)))
-            found.append(model.last(rows.ready(rows.batch(chosen), 0)) * model.spread + model.mean)
-    return torch.cat(found).cpu()
+            predictions.append(model.last(rows.ready(rows.batch(chosen), 0)) * model.spread + model.mean)
+    return torch.cat(predictions).cpu()

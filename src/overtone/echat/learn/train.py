@@ -1,5 +1,7 @@
-"""The training loop, to be read from top to bottom: data, forward and backward, clip and step, log, look, save. It
-knows nothing of speech: any module that turns a Batch into an Out can be trained with it, alone or under torchrun."""
+"""The training loop, from top to bottom: data, forward and backward, clip and step, log, evaluate, save.
+
+It is independent of speech: any module that maps a Batch to an Out can be trained with it, alone or under torchrun.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +18,20 @@ import msgspec
 import torch
 from torch import nn
 
-from overtone.echat.learn import launch
-from overtone.echat.learn.curves import LOG, Row, read_log
-from overtone.echat.learn.launch import Progress, World
+from overtone.echat.learn import distributed
+from overtone.echat.learn.distributed import Progress, World
 from overtone.echat.learn.stages import StageRun, rate_at
+from overtone.echat.learn.training_report import LOG, Row, read_log
 from overtone.errors import OvertoneError
 from overtone.paths import write_whole
 
 
 class Diverged(OvertoneError):
-    """The loss, or its gradient, is no number any more."""
+    """The loss or its gradient is NaN or infinite."""
 
 
 class Out(Protocol):
-    """What a model's forward gives: the loss to be lowered (a mean over the batch's targets) and its parts."""
+    """The result of a model's forward: the loss to minimise (a mean over the batch's targets), and its parts."""
 
     loss: torch.Tensor
     text_loss: torch.Tensor
@@ -41,10 +43,13 @@ class Out(Protocol):
 
 
 class Data(Protocol):
-    """Batches without end, the same for the same seed; `ready` brings one to the device with all it needs."""
+    """An endless, seeded sequence of batches."""
 
-    def batches(self, start: int) -> Generator[tuple[int, Any], None, None]: ...
-    def ready(self, batch: Any, step: int) -> Any: ...
+    def batches(self, start: int) -> Generator[tuple[int, Any], None, None]:
+        """Yield batches from index `start`."""
+
+    def ready(self, batch: Any, step: int) -> Any:
+        """Return a batch on the device, with everything it needs."""
 
 
 def train(
@@ -57,20 +62,20 @@ def train(
     *,
     seed: int = 0,
     resume: bool = False,
-    deadline: float = float("inf"),  # a time.monotonic() to stop at
+    deadline: float = float("inf"),  # time.monotonic() at which to stop
     log_every: int = 20,
     save_every: float = 180.0,  # seconds
     look_every: int = 0,  # steps; 0 = only at the end
-    look: Callable[[int], None] = lambda step: None,  # at held-out records
-    tell: Callable[[Row, float], None] = lambda row, speed: None,
-    told_to_end: Callable[[], bool] = lambda: False,  # asked after every step, see ending_politely
+    look: Callable[[int], None] = lambda step: None,  # evaluates held-out records
+    tell: Callable[[Row, float], None] = lambda row, speed: None,  # reports progress
+    should_stop: Callable[[], bool] = lambda: False,  # called after every step, see stop_on_sigterm
 ) -> bool:
-    """Train through one stage; True when it is done, False when it was ended before (its checkpoint is saved)."""
+    """Train one stage. Return False if it stopped early, after saving a checkpoint. Raises Diverged."""
     stage, device = run.stage, world.device
     optimiser = make_optimiser(parts, run, device)
     progress = Progress()
-    if resume and (checkpoint := launch.newest(out)):
-        progress = launch.load(checkpoint, model, optimiser, world)
+    if resume and (checkpoint := distributed.newest(out)):
+        progress = distributed.load(checkpoint, model, optimiser, world)
     log = Log(out / LOG, progress, world)
     began, saved = time.monotonic() - progress.seconds, time.monotonic()
     step, used, at, positions = progress.step, progress.targets, progress.batch, progress.positions
@@ -79,14 +84,14 @@ def train(
     stopped = False
     model.train()
 
-    # closed also by an error, which would keep it alive: who makes batches ends then, and is not waited for at exit
+    # closed even after an error, so that the processes that make batches end and exit does not wait for them
     with contextlib.closing(data.batches(at)) as stream:
         while step < run.steps and not stopped:
             step += 1
 
-            # data: batches until this step's share of the target tokens is used up. The share counts from the beginning
-            # of the stage, so what one step takes too much the next takes less, and all arms end within a batch of each
-            # other.
+            # data: take batches until this step's share of the target tokens is used. The share counts from the
+            # beginning of the stage, so a step that takes too many leaves fewer to the next, and all arms of an
+            # ablation end within one batch of each other.
             micro: list[Any] = []
             total = 0.0
             while not micro or used + total < step * run.targets / run.steps:
@@ -97,7 +102,7 @@ def train(
                 positions += batch.n_positions
 
             # forward and backward: gradients add up to that of the mean over all targets of the step, on all processes
-            torch.manual_seed(draw(seed, step, world.rank))  # of dropout; after the data, whose loader draws too
+            torch.manual_seed(step_seed(seed, step, world.rank))  # for dropout; after the data, whose loader draws too
             sums = torch.zeros(7, device=device)
             for batch in micro:
                 with autocast:
@@ -115,15 +120,15 @@ def train(
             optimiser.zero_grad(set_to_none=True)
             used += int(total)
 
-            # log: numbers stay on the device until a few are fetched together, so that nothing waits for each step
+            # log: values stay on the device and are fetched together, to avoid a synchronisation in each step
             tasks = "+".join(sorted({b.task for b in micro}))
             log.keep(step, sums, norm, rate, positions, tasks, time.monotonic() - began)
             ending = step == run.steps
-            stopped = not ending and world.agree(time.monotonic() > deadline or told_to_end())
+            stopped = not ending and world.agree(time.monotonic() > deadline or should_stop())
             if ending or stopped or step % log_every == 0:
                 log.fetch(tell)
 
-            # look: held-out loss and samples
+            # evaluate: held-out loss and samples
             if ending or (look_every and step % look_every == 0):
                 model.eval()
                 with torch.no_grad(), autocast:
@@ -134,31 +139,34 @@ def train(
             if stopped or (not ending and world.agree(time.monotonic() - saved > save_every)):
                 log.fetch(tell)
                 spent = time.monotonic() - began
-                launch.save(out, model, optimiser, Progress(step, used, at, spent, positions), world)
+                distributed.save(out, model, optimiser, Progress(step, used, at, spent, positions), world)
                 saved = time.monotonic()
     return not stopped
 
 
 @contextlib.contextmanager
-def ending_politely() -> Iterator[threading.Event]:
-    """What a SIGTERM sets, in place of ending the process: `timeout` and batch systems send one before they kill, and
-    the step under way can be finished and saved. Elsewhere than in the main thread signals cannot be caught."""
-    told = threading.Event()
+def stop_on_sigterm() -> Iterator[threading.Event]:
+    """Yield an event that SIGTERM sets instead of ending the process.
+
+    `timeout` and batch systems send SIGTERM before they kill, so the current step can be finished and saved. Outside
+    the main thread, signals cannot be caught, and the event is never set.
+    """
+    terminated = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield told
+        yield terminated
         return
-    before = signal.signal(signal.SIGTERM, lambda number, frame: told.set())
+    before = signal.signal(signal.SIGTERM, lambda number, frame: terminated.set())
     try:
-        yield told
+        yield terminated
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
 def make_optimiser(parts: dict[str, list[nn.Parameter]], run: StageRun, device: torch.device) -> torch.optim.AdamW:
-    """AdamW with one learning rate a part. A part without one is frozen: no gradient, no state."""
+    """Build AdamW with one learning rate per part. A part with rate 0 is frozen, without gradients or state."""
     stage, groups = run.stage, []
     for name, parameters in parts.items():
-        rate = stage.lr.of(name)
+        rate = stage.lr.rate_of(name)
         for parameter in parameters:
             parameter.requires_grad_(rate > 0)
         if rate > 0 and parameters:
@@ -166,19 +174,19 @@ def make_optimiser(parts: dict[str, list[nn.Parameter]], run: StageRun, device: 
     fused = device.type == "cuda"
     optimiser = torch.optim.AdamW(groups, betas=stage.betas, eps=stage.eps, weight_decay=stage.decay, fused=fused)
     for group in optimiser.param_groups:
-        for p in group["params"]:  # at once, not at its first gradient: a checkpoint always holds the same names
+        for p in group["params"]:  # now, not at the first gradient, so that all checkpoints have the same names
             step = torch.zeros((), device=p.device if fused else "cpu")
             optimiser.state[p] = {"step": step, "exp_avg": torch.zeros_like(p), "exp_avg_sq": torch.zeros_like(p)}
     return optimiser
 
 
-def draw(seed: int, step: int, rank: int) -> int:
-    """The seed of one step on one process: a resumed run draws what an uninterrupted one would have drawn."""
-    return ((seed * 1_000_003 + step) * 65_537 + rank) % 2**64  # torch takes no larger one
+def step_seed(seed: int, step: int, rank: int) -> int:
+    """Return the seed of one step on one process, so that a resumed run draws the same random numbers."""
+    return ((seed * 1_000_003 + step) * 65_537 + rank) % 2**64  # torch's maximum
 
 
 def _parts(result: Out, share: float, device: torch.device) -> torch.Tensor:
-    """Loss and its parts as sums that can be added up over batches and processes: (7,)."""
+    """Return the loss and its parts as sums that can be added over batches and processes: (7,)."""
     n_text, n_speech = (
         torch.as_tensor(n, dtype=torch.float32, device=device) for n in (result.n_text, result.n_speech)
     )
@@ -196,7 +204,7 @@ def _parts(result: Out, share: float, device: torch.device) -> torch.Tensor:
 
 
 class Log:
-    """The log of a stage: one line a step. Lines of steps after the checkpoint that is resumed from are taken back."""
+    """The log of a stage, one line per step. On resume, lines after the checkpoint are removed."""
 
     def __init__(self, path: Path, progress: Progress, world: World) -> None:
         self.path, self.world = path, world
@@ -210,19 +218,20 @@ class Log:
     def keep(
         self, step: int, sums: torch.Tensor, norm: Any, rate: float, positions: int, tasks: str, seconds: float
     ) -> None:
+        """Queue the values of a step without fetching them from the device."""
         norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
-        told = {"step": step, "rate": rate, "positions": positions, "tasks": tasks, "seconds": round(seconds, 3)}
-        self.waiting.append((torch.cat([sums, norm.detach().float().reshape(1)]), told))
+        known = {"step": step, "rate": rate, "positions": positions, "tasks": tasks, "seconds": round(seconds, 3)}
+        self.waiting.append((torch.cat([sums, norm.detach().float().reshape(1)]), known))
 
     def fetch(self, tell: Callable[[Row, float], None]) -> None:
-        """Write what waits."""
+        """Fetch and write the queued steps, and report the last one. Raises Diverged."""
         if not self.waiting:
             return
         numbers = torch.stack([tensor for tensor, _ in self.waiting])  # (steps, 8)
         norms = numbers[:, 7].cpu()  # already over all processes
         sums = self.world.sum(numbers[:, :7].contiguous()).cpu()
         written = []
-        for (loss, text, speech, ctc, cues, n_text, n_speech), norm, (_, told) in zip(
+        for (loss, text, speech, ctc, cues, n_text, n_speech), norm, (_, known) in zip(
             sums.tolist(), norms.tolist(), self.waiting, strict=True
         ):
             written.append(
@@ -235,7 +244,7 @@ class Log:
                     norm=norm,
                     text_targets=round(n_text),
                     speech_targets=round(n_speech),
-                    **told,
+                    **known,
                 )
             )
         self.waiting.clear()
@@ -251,7 +260,6 @@ class Log:
             for what, number in (("loss", row.loss), ("gradient's norm", row.norm)):
                 if not math.isfinite(number):
                     raise Diverged(
-                        f"step {row.step}: the {what} is no number any more (loss {row.loss:.3g}, norm {row.norm:.3g});"
-                        " lower the stage's learning rates or lengthen its warm-up, and go on from the last checkpoint "
-                        "(--resume)"
+                        f"step {row.step}: the {what} is not finite (loss {row.loss:.3g}, norm {row.norm:.3g}); lower "
+                        "the stage's learning rates or lengthen its warm-up, and continue with --resume"
                     )

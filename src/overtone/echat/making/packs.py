@@ -1,5 +1,7 @@
-"""Which set a folder is of, in a file of its own: what lies in another set's pack would be lost under ours, and our
-records over its clips would name wrong sounds."""
+"""Record in `set.json` which set a pack or folder belongs to.
+
+Without it, a build could overwrite another set's pack, or combine its own records with another set's clips.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +19,23 @@ from overtone.paths import sha256, shown, write_whole
 
 MARK = "set.json"
 
-Inputs = dict[str, str | int | bool]  # what a set is made from, by name
+Inputs = dict[str, str | int | bool]  # the inputs that identify a set, by name
 
 
 class Mark(Struct, frozen=True):
-    """What `set.json` holds."""
+    """The contents of `set.json`."""
 
     of: Inputs = {}
-    sounds: str = ""  # which of them, in which takes; "" while they are written
+    sounds: str = ""  # identifies the clips and their takes; "" while they are being written
 
 
 def mark(folder: Path, of: Inputs, sounds: str = "") -> None:
+    """Write `set.json`."""
     write_whole(folder / MARK, msgspec.json.encode(Mark(of, sounds)) + b"\n")
 
 
 def marked(folder: Path) -> Mark:
-    """What a folder is known to be of."""
+    """Read `set.json`. Returns an empty Mark if it is missing or unreadable."""
     try:
         return msgspec.json.decode((folder / MARK).read_bytes(), type=Mark)
     except (OSError, msgspec.DecodeError):
@@ -40,22 +43,22 @@ def marked(folder: Path) -> Mark:
 
 
 def differences(there: Inputs, asked: Inputs) -> list[str]:
-    """Why a set is another than the one that is asked for."""
+    """Return how an existing set differs from the requested one."""
     return [f"its {key} is {old}, not {asked.get(key, 'none')}" for key, old in there.items() if asked.get(key) != old]
 
 
 def check(pack: str, parts: Iterable[str], of: Inputs, before: Mapping[str, str]) -> None:
-    """Refuse packs of another set, and those that nobody knows; `before` is the SHA-256 of what our manifest names."""
+    """Refuse packs of another or an unknown set. `before` has the SHA-256 of the files in our manifest."""
     for folder in (Path(pack) / part for part in parts):
         if not pack or not any((folder / name).exists() for name in PACK):
             continue
         there = marked(folder).of
-        told = "; ".join(differences(there, of))
+        why = "; ".join(differences(there, of))
         if not there and before.get(f"pack/{folder.name}/{PACK[0]}") != _digest(folder / PACK[0]):
-            told = "it does not say which set it is of"
-        if told:
+            why = "it does not record which set it belongs to"
+        if why:
             raise UsageError(
-                f"{shown(str(folder))} holds a pack that would be lost: {told}; give another --pack, or move it away"
+                f"{shown(str(folder))} holds another pack: {why}; give another --pack, or move the old one"
             )
 
 
@@ -65,7 +68,7 @@ def _digest(path: Path) -> str:
 
 @contextmanager
 def clips(folder: Path, of: Inputs, sounds: str) -> Iterator[ClipWriter]:
-    """A pack's clips, which take the place of those that are there when all are written."""
+    """Write the clips of a pack. They replace the existing clips once all are written."""
     writer = ClipWriter(folder)
     try:
         yield writer
@@ -77,8 +80,8 @@ def clips(folder: Path, of: Inputs, sounds: str) -> Iterator[ClipWriter]:
     mark(folder, of, sounds)
 
 
-def whole(folder: Path, of: Inputs, sounds: str, count: int) -> bool:
-    """Whether these clips are there; records are written again each time."""
+def complete(folder: Path, of: Inputs, sounds: str, count: int) -> bool:
+    """Return whether a pack has exactly these clips. Records are not checked, because every build rewrites them."""
     if marked(folder) != Mark(of, sounds):
         return False
     try:

@@ -1,6 +1,6 @@
-"""One recording made and heard: the builder's own chain with each clip's numbers, and the gates of the open benchmark.
+"""Render one recording from its plan, and check it with the open benchmark's gates.
 
-Making needs NumPy, soxr, pyworld and the voice alone; the recogniser is asked only where clips are to be heard.
+Rendering needs only NumPy, soxr, pyworld and the voice. Only the gates need the recogniser.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from numpy.typing import NDArray
 
 from overtone import audio
 from overtone.build.delivery import RATE, Voiced
-from overtone.build.plan import Group, Job, Options
 from overtone.build.recipes import FIRST_MANNER, RECIPES, Recipe, recipe_of, together
 from overtone.build.render import CEILING, Renderer
+from overtone.build.sound_plan import Group, Job, Options
 from overtone.build.tract import Rng, gain, level, noise
 from overtone.build.voices import Speaker
-from overtone.echat.making.takes import Clip
+from overtone.echat.making.clip_plan import Clip
 
 if TYPE_CHECKING:
     from overtone.build.gates.facts import Sound
 
 HEARD_AT = 16_000
-_HISS = [(60.0, 4.0), (300.0, 0.0), (3000.0, -8.0), (10_000.0, -14.0)]  # dB at Hz: a room with something running
+_HISS = [(60.0, 4.0), (300.0, 0.0), (3000.0, -8.0), (10_000.0, -14.0)]  # (Hz, dB): noise of a machine in a room
 
 Samples16 = NDArray[np.int16]
 Plain = dict[tuple[Speaker, str], Voiced]
 
 
 class Voice(Renderer):
-    """The builder's chain for one clip: its own strength, its speaker's day, its own room and ratio."""
+    """The builder's renderer with one clip's strength, variation, room and signal-to-noise ratio."""
 
     def __init__(self, clip: Clip, plain: Plain) -> None:
         options = Options((clip.engine,), "", clip.strength, clip.room, clip.snr, clip.seed)
@@ -43,10 +43,10 @@ class Voice(Renderer):
 
     def _recipe(self, job: Job) -> Recipe:
         clip = self._asked
-        day = Recipe(
+        variation = Recipe(
             f0=clip.f0, formants=clip.formants, rate=clip.rate, range=clip.range, gain=clip.gain, tilt=clip.tilt
         )
-        return together([*(_cue(clip, slug) for slug in clip.cues), day])
+        return together([*(_cue(clip, slug) for slug in clip.cues), variation])
 
 
 def _cue(clip: Clip, slug: str) -> Recipe:
@@ -56,8 +56,9 @@ def _cue(clip: Clip, slug: str) -> Recipe:
 
 
 def make(clip: Clip, plain: Plain | None = None) -> NDArray[np.float64]:
-    """The recording at the builder's rate."""
-    # "adult" changes nothing; with it in front a scene is as loud as any other clip, and loudness tells nothing
+    """Render a clip at the builder's sample rate. `plain` caches analysed speech between clips."""
+    # The cue "adult" changes nothing. With it first, clips with a scene are as loud as others, so loudness reveals
+    # nothing.
     job = Job(clip.drawn, clip.drawn, "", clip.text, clip.who, "adult", clip.manner, also=clip.cues)
     made = Voice(clip, {} if plain is None else plain).clip(job).samples
     if clip.noise:
@@ -69,7 +70,7 @@ def make(clip: Clip, plain: Plain | None = None) -> NDArray[np.float64]:
 
 
 def as_heard(made: NDArray[np.float64]) -> Samples16:
-    """What a model is given: 16 kHz, 16 bits."""
+    """Convert a clip to the models' input format: 16 kHz, 16 bits."""
     x = audio.resample(made.astype(np.float32), RATE, HEARD_AT)
     return np.clip(np.rint(x * 32767), -32768, 32767).astype(np.int16)
 
@@ -82,7 +83,7 @@ def _rng(what: str) -> Rng:
 
 
 class Heard(Struct, frozen=True):
-    """What the gates say of a clip. `errors` and `words` are the recogniser's."""
+    """The gates' results for a clip. `errors` and `words` come from the recogniser."""
 
     errors: int
     words: int
@@ -91,7 +92,7 @@ class Heard(Struct, frozen=True):
 
 
 def hear(clip: Clip, made: NDArray[np.float64], twin: NDArray[np.float64] | None = None) -> Heard:
-    """Hygiene and words of every clip; with a twin also whether its last cue is there."""
+    """Check a clip's hygiene and words and, if a twin is given, its last cue."""
     from overtone.build.gates import cue, facts, hygiene, survive
 
     mine = facts.measure_sound(_sound(made), clip.text, None if twin is None else _sound(twin), _formants(clip))
@@ -104,14 +105,14 @@ def hear(clip: Clip, made: NDArray[np.float64], twin: NDArray[np.float64] | None
         clip.drawn, clip.text, clip.drawn, "", last, clip.manner if last in FIRST_MANNER else "",
         "" if twin is None else "twin", clip.speaker, clip.sex, scene=clip.scene if clip.scene == last else "",
     )  # fmt: skip
-    found = hygiene.check([record], {clip.drawn: mine})
+    findings = hygiene.check([record], {clip.drawn: mine})
     if twin is not None:
         other = facts.measure_sound(_sound(twin), clip.text, listen=False)
         known = {clip.drawn: mine, "twin": other}
-        # A child's promises do not grow with strength: it is another speaker.
+        # A child is another speaker, so its promises do not depend on strength.
         strength = 1.0 if last == "child" else clip.strength
-        found = found + cue.check([record], known, strength=strength, snr=clip.snr)
-    problems += [f"{f.gate}: {f.reason}" for f in found]
+        findings = findings + cue.check([record], known, strength=strength, snr=clip.snr)
+    problems += [f"{f.gate}: {f.reason}" for f in findings]
     return Heard(mine.heard.errors, mine.heard.reference_words, tuple(problems), twin is not None)
 
 

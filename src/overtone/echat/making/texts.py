@@ -1,8 +1,8 @@
-"""The written half of the EChat-style data: what is asked, how a reply answers to what is heard, and the check of both.
+"""Read and check the written texts of the EChat-style data: queries, and replies to what is heard.
 
-Everything in texts/*.toml is written by hand. A query is a frame's wording with its slots filled; a reply is an opening
-of a strategy, a fact of the frame, and a turn of a strategy or an offer of the frame. The limits of their lengths are
-such that any three of them make a reply of 12 to 32 words.
+The texts are in texts/*.toml. A query is a frame's wording with its slots filled. A reply is an opening of a strategy,
+a fact of the frame, and a turn of a strategy or an offer of the frame. Their length limits are chosen so that any
+combination makes a reply of 12 to 32 words.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from overtone.build.gates._lexicon import tells
-from overtone.build.rules import cues_in
-from overtone.cues import BY_SLUG
+from overtone.cues import BY_SLUG, cues_in
 from overtone.echat.data.labels import AGES, CUE_OF_LABEL, EMOTIONS, GENDERS, REPLY, SCENES, STYLES, VOCAL
 from overtone.errors import DataError
 from overtone.paths import read_plain, shown
@@ -31,20 +30,20 @@ FOLDER = Path(__file__).parent / "texts"
 MAX_BYTES = 2_000_000
 LONGEST = 300  # characters of one text
 
-LABELS: Mapping[str, tuple[str, ...]] = {  # dimension → what a strategy is written for
+LABELS: Mapping[str, tuple[str, ...]] = {  # dimension → labels that need a strategy
     "emotion": tuple(name for name in EMOTIONS if name != "other"),
     "age": AGES,
     "gender": GENDERS,
     "event": (*(name for name in VOCAL if name != "other"), *SCENES),
 }
 
-QUERY, OPENING, FACT, CLOSE = (6, 16), (2, 10), (6, 13), (4, 9)  # fewest and most words
+QUERY, OPENING, FACT, CLOSE = (6, 16), (2, 10), (6, 13), (4, 9)  # minimum and maximum words
 BECAUSE, QUESTION, ANSWER = (5, 15), (1, 18), (4, 32)
-LINE = (5, 24)  # of a style
+LINE = (5, 24)  # words of a style's line
 LEAST = {"say": 3, "values": 6, "facts": 3, "offers": 2, "openings": 12, "turns": 6, "because": 5, "lines": 25}
 LEAST_OF_SET = {"train frames": 160, "held-out frames": 40, "topics": 20, "train queries": 6000}
 LEAST_OF_SET |= {"followups": 60, "plain": 300}
-HARMLESS = re.compile(  # words that only look like a tell-tale one
+HARMLESS = re.compile(  # words that only resemble a revealing word
     r"\b(?:windows?|windowsill|cards?|cardboard|care|careful\w*|carry\w*|carr(?:ies|ied)|carrots?|carpets?)\b", re.I
 )
 
@@ -52,7 +51,7 @@ Part = Literal["train", "held-out"]
 
 
 class Frame(Struct, frozen=True, forbid_unknown_fields=True):
-    """Something asked in several wordings, whose words fit any voice; `topic` is a noun that goes after `help with`."""
+    """A question in several wordings that fit any voice. `topic` is a noun that fits after `help with`."""
 
     id: str
     topic: str
@@ -63,12 +62,12 @@ class Frame(Struct, frozen=True, forbid_unknown_fields=True):
     slots: dict[str, tuple[str, ...]] = {}
 
     def fillings(self) -> Iterator[dict[str, str]]:
-        """Every way to fill the slots, in the order written."""
+        """Yield every combination of slot values, in the written order."""
         for values in itertools.product(*self.slots.values()):
             yield dict(zip(self.slots, values, strict=True))
 
     def queries(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """Every query with what fills its slots, each once: a wording without slots comes once."""
+        """Yield every distinct query with its slot values."""
         seen: set[str] = set()
         for filling in self.fillings():
             for wording in self.say:
@@ -78,7 +77,7 @@ class Frame(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Strategy(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a reply answers to one label. A strategy serves every part: what is held out are queries and voices."""
+    """How a reply answers one label. All parts share the strategies; only queries and voices are held out."""
 
     dimension: Literal["emotion", "age", "gender", "event"]
     label: str
@@ -90,7 +89,7 @@ class Strategy(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Style(Struct, frozen=True, forbid_unknown_fields=True):
-    """Lines of one genre, and how they are read: factors of pace, of the pitch's range and of level."""
+    """Lines of one genre, and the factors on pace, pitch range and level with which they are read."""
 
     name: str
     rate: float
@@ -100,7 +99,7 @@ class Style(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Followup(Struct, frozen=True, forbid_unknown_fields=True):
-    """What somebody asks next, whatever came first, or after a frame of one topic."""
+    """A follow-up question, after any frame or after frames of one topic."""
 
     id: str
     part: Part
@@ -110,14 +109,14 @@ class Followup(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Plain(Struct, frozen=True, forbid_unknown_fields=True):
-    """A question and its answer in text alone."""
+    """A question and its answer, as text only."""
 
     question: str
     answer: str
 
 
 class Texts(Struct, frozen=True):
-    """All that is written."""
+    """All written texts."""
 
     frames: tuple[Frame, ...] = ()
     strategies: tuple[Strategy, ...] = ()
@@ -126,23 +125,23 @@ class Texts(Struct, frozen=True):
     plain: tuple[Plain, ...] = ()
 
     def strategy(self, dimension: str, label: str) -> Strategy:
-        """The strategy for a label; KeyError where none is written."""
-        for found in self.strategies:
-            if (found.dimension, found.label) == (dimension, label):
-                return found
+        """Return the strategy for a label. Raises KeyError."""
+        for strategy in self.strategies:
+            if (strategy.dimension, strategy.label) == (dimension, label):
+                return strategy
         raise KeyError(f"{dimension}/{label}")
 
     def check(self) -> list[str]:
-        """Every broken rule, as `what: what is wrong with it`; an empty list for a set that may be built."""
-        found = [f"frame {f.id}: {what}" for f in self.frames for what in _of_frame(f)]
-        found += [f"strategy {s.dimension}/{s.label}: {what}" for s in self.strategies for what in _of_strategy(s)]
-        found += [f"style {s.name}: {what}" for s in self.styles for what in _of_style(s)]
-        found += [f"followup {f.id}: {what}" for f in self.followups for what in _of_followup(f)]
-        found += [f"plain {p.question!r}: {what}" for p in self.plain for what in _of_plain(p)]
-        return found + list(_repeats(self)) + list(_missing(self))
+        """Return every broken rule as `text: problem`; [] if the texts may be built."""
+        problems = [f"frame {f.id}: {what}" for f in self.frames for what in _check_frame(f)]
+        problems += [f"strategy {s.dimension}/{s.label}: {p}" for s in self.strategies for p in _check_strategy(s)]
+        problems += [f"style {s.name}: {what}" for s in self.styles for what in _check_style(s)]
+        problems += [f"followup {f.id}: {what}" for f in self.followups for what in _check_followup(f)]
+        problems += [f"plain {p.question!r}: {what}" for p in self.plain for what in _check_plain(p)]
+        return problems + list(_repeats(self)) + list(_missing(self))
 
 
-_KINDS: dict[str, tuple[str, type[Struct]]] = {  # table → the field that holds it, what it is
+_KINDS: dict[str, tuple[str, type[Struct]]] = {  # table → field of Texts, type
     "frame": ("frames", Frame),
     "strategy": ("strategies", Strategy),
     "style": ("styles", Style),
@@ -152,60 +151,60 @@ _KINDS: dict[str, tuple[str, type[Struct]]] = {  # table → the field that hold
 
 
 def read(folder: Path = FOLDER) -> Texts:
-    """The texts of a folder, file by file in the order of their names. Raises DataError with file, line and reason."""
+    """Read the texts of a folder, in the order of file names. Raises DataError with file, line and reason."""
     paths = sorted(folder.glob("*.toml"))
     if not paths:
-        raise DataError(f"{shown(str(folder))}: no texts here; it must hold the .toml files of the texts")
-    found: dict[str, list[Any]] = {field: [] for field, _ in _KINDS.values()}
+        raise DataError(f"{shown(str(folder))}: no texts; give a folder with the .toml files of the texts")
+    values: dict[str, list[Any]] = {field: [] for field, _ in _KINDS.values()}
     for path in paths:
         for field, value in _tables(path):
-            found[field].append(value)
-    return Texts(**{field: tuple(values) for field, values in found.items()})
+            values[field].append(value)
+    return Texts(**{field: tuple(several) for field, several in values.items()})
 
 
 def _tables(path: Path) -> Iterator[tuple[str, Struct]]:
-    """Of a file: the field of Texts, and the value, of each table."""
+    """Yield the field of Texts and the value of each table in a file."""
     try:
         text = read_plain(path, MAX_BYTES).decode("utf-8")
         tree = tomllib.loads(text)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{shown(path.name)}: cannot be read as TOML: {error}") from error
+        raise DataError(f"{shown(path.name)}: invalid TOML: {error}") from error
     for kind, tables in tree.items():
         if kind not in _KINDS or not isinstance(tables, list):
-            raise DataError(f"{shown(path.name)}: no table [[{shown(kind)}]]; there is: {', '.join(_KINDS)}")
+            raise DataError(f"{shown(path.name)}: unknown table [[{shown(kind)}]]; known: {', '.join(_KINDS)}")
         lines = [n for n, line in enumerate(text.splitlines(), 1) if line.strip().startswith(f"[[{kind}]]")]
         for line, table in itertools.zip_longest(lines, tables, fillvalue=0):
             field, shape = _KINDS[kind]
             try:
                 value = msgspec.convert(table, shape)
             except msgspec.ValidationError as error:
-                raise DataError(f"{shown(path.name)}, line {line}: this {kind} cannot be read: {error}") from error
+                raise DataError(f"{shown(path.name)}, line {line}: invalid {kind}: {error}") from error
             if problem := _unusable(value):
                 raise DataError(f"{shown(path.name)}, line {line}: {problem}")
             yield field, value
 
 
 def _unusable(value: Struct) -> str:
-    """What keeps a text from being composed or spoken at all, or nothing; `check` is for the rules of writing."""
+    """Return why a text cannot be composed or spoken, or "". `check` covers the writing rules."""
     for text in _texts_of(value):
         if not text.strip() or text != text.strip() or len(text) > LONGEST or not text.isprintable():
-            return f"{shown(text)[:60]!r}: a text is 1 to {LONGEST} printable characters without spaces around it"
-        known = set(value.slots) if isinstance(value, Frame) else set()
+            return f"{shown(text)[:60]!r}: must be 1 to {LONGEST} printable characters without spaces at its ends"
+        slots = set(value.slots) if isinstance(value, Frame) else set()
         if isinstance(value, Strategy) and text in value.turns:
-            known = {"topic_noun"}
+            slots = {"topic_noun"}
         try:
-            extra = slots_in(text) - known
+            extra = slots_in(text) - slots
         except ValueError as error:
             return f"{shown(text)[:60]!r}: {error}"
         if extra:
-            return f"{shown(text)[:60]!r}: no slot {', '.join(sorted(extra))}; there is: {', '.join(known) or 'none'}"
+            return f"{shown(text)[:60]!r}: unknown slot {', '.join(sorted(extra))}; known: {', '.join(slots) or 'none'}"
     if isinstance(value, Strategy):
         if value.label not in LABELS[value.dimension]:
-            return f"no {value.dimension} {shown(value.label)!r}; there is: {', '.join(LABELS[value.dimension])}"
+            return f"unknown {value.dimension} {shown(value.label)!r}; known: {', '.join(LABELS[value.dimension])}"
         if value.reply_emotion not in REPLY:
-            return f"no reply emotion {shown(value.reply_emotion)!r}; there is: {', '.join(REPLY)}"
+            return f"unknown reply emotion {shown(value.reply_emotion)!r}; known: {', '.join(REPLY)}"
     if isinstance(value, Style) and value.name not in STYLES:
-        return f"no style {shown(value.name)!r}; there is: {', '.join(STYLES)}"
+        return f"unknown style {shown(value.name)!r}; known: {', '.join(STYLES)}"
     return ""
 
 
@@ -221,7 +220,7 @@ def _texts_of(value: Struct) -> Iterator[str]:
 
 
 def slots_in(text: str) -> set[str]:
-    """The names of the slots of a text. Raises ValueError for braces that are none."""
+    """Return the names of a text's slots. Raises ValueError for unmatched braces."""
     return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
 
@@ -229,17 +228,17 @@ def slots_in(text: str) -> set[str]:
 
 
 @functools.cache
-def _telling() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Of every cue that a label stands for: its slug, and the words that would say that a query carries it."""
+def _revealing() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Return, for every cue with a label, its slug and a pattern of words that reveal it."""
     slugs = {CUE_OF_LABEL.get((kind, label)) for kind, labels in LABELS.items() for label in labels}
     return tuple((slug, pattern) for slug, pattern in tells().items() if slug in slugs)
 
 
-def told(words: str) -> list[str]:
-    """What of a query's words would say how it is spoken, by whom or where, as `word (cue)`."""
+def revealing_words(words: str) -> list[str]:
+    """Return the words of a query that reveal its delivery, speaker or place, as `word (cue)`."""
     plain = HARMLESS.sub("·", words)
-    found = [f"{match[0]!r} ({slug})" for slug, pattern in _telling() if (match := pattern.search(plain))]
-    return found + [f"names {BY_SLUG[slug].phrase}" for slug in cues_in(plain)]
+    matches = [f"{match[0]!r} ({slug})" for slug, pattern in _revealing() if (match := pattern.search(plain))]
+    return matches + [f"names {BY_SLUG[slug].phrase}" for slug in cues_in(plain)]
 
 
 def _count(text: str) -> int:
@@ -256,16 +255,16 @@ def _few(what: str, texts: Sequence[str]) -> Iterator[str]:
     if len(texts) < LEAST[what]:
         yield f"{len(texts)} {what}; at least {LEAST[what]}"
     if len(set(map(_plain_words, texts))) < len(texts):
-        yield f"the same twice among its {what}"
+        yield f"duplicates among its {what}"
 
 
 def _plain_words(text: str) -> str:
     return " ".join(re.findall(r"[\w'{}]+", text.lower()))
 
 
-def _of_frame(frame: Frame) -> Iterator[str]:
+def _check_frame(frame: Frame) -> Iterator[str]:
     if not re.fullmatch(r"[a-z]+-\d\d", frame.id) or not re.fullmatch(r"[a-z]+", frame.topic):
-        yield "an id is a word, a dash and two digits; a topic is one word of small letters"
+        yield "an id must be a word, a dash and two digits; a topic must be one lower-case word"
     for what in ("say", "facts", "offers"):
         yield from _few(what, getattr(frame, what))
     for slot, values in frame.slots.items():
@@ -274,17 +273,17 @@ def _of_frame(frame: Frame) -> Iterator[str]:
             yield f"no wording uses its slot {slot}"
     for wording in frame.say:
         yield from itertools.islice(_outside("query", _filled(frame, wording), QUERY), 1)
-        for word in dict.fromkeys(word for words in _filled(frame, wording) for word in told(words)):
-            yield f"{word} would tell: {wording!r}"
+        for word in dict.fromkeys(word for words in _filled(frame, wording) for word in revealing_words(words)):
+            yield f"{word} reveals the cue: {wording!r}"
         if not wording.format(**next(frame.fillings()))[0].isupper() or wording[-1] not in ".!?":
-            yield f"a query begins with a capital and ends as a sentence does: {wording!r}"
+            yield f"a query must begin with a capital and end with . ! or ?: {wording!r}"
     for what, texts, limits in (("fact", frame.facts, FACT), ("offer", frame.offers, CLOSE)):
         for text in texts:
             yield from itertools.islice(_outside(what, _filled(frame, text), limits), 1)
 
 
 def _filled(frame: Frame, text: str) -> list[str]:
-    """A text with each value of its slots; of several slots not every pair, but every value and both extremes."""
+    """Return a text with its slots filled: every value occurs, and the shortest and longest combinations."""
     names = slots_in(text)
     if not names:
         return [text]
@@ -296,7 +295,7 @@ def _filled(frame: Frame, text: str) -> list[str]:
     ]
 
 
-def _of_strategy(s: Strategy) -> Iterator[str]:
+def _check_strategy(s: Strategy) -> Iterator[str]:
     for what in ("openings", "turns", "because"):
         yield from _few(what, getattr(s, what))
     yield from _outside("opening", s.openings, OPENING)
@@ -304,35 +303,35 @@ def _of_strategy(s: Strategy) -> Iterator[str]:
     yield from _outside("because", s.because, BECAUSE)
     for clause in s.because:
         if clause[-1] in ".!?" or (clause[0].isupper() and not clause.startswith("I ")):
-            yield f"a clause has no capital and no full stop: {clause!r}"
+            yield f"a clause must have no capital and no full stop: {clause!r}"
     for text in (*s.openings, *s.turns):
         if text[-1] not in ".!?":
-            yield f"a sentence ends in a full stop: {text!r}"
+            yield f"a sentence must end with . ! or ?: {text!r}"
 
 
-def _of_style(style: Style) -> Iterator[str]:
+def _check_style(style: Style) -> Iterator[str]:
     yield from _few("lines", style.lines)
     yield from _outside("line", style.lines, LINE)
     if not all(0.5 <= factor <= 2 for factor in (style.rate, style.range, style.gain)):
-        yield "its factors are between 0.5 and 2"
+        yield "its factors must be between 0.5 and 2"
 
 
-def _of_followup(followup: Followup) -> Iterator[str]:
+def _check_followup(followup: Followup) -> Iterator[str]:
     if len(followup.say) < 2 or len(followup.facts) < 2:
-        yield "two wordings and two facts at least"
+        yield "at least two wordings and two facts are required"
     yield from _outside("query", followup.say, QUERY)
     yield from _outside("fact", followup.facts, FACT)
     for words in followup.say:
-        yield from (f"{word} would tell: {words!r}" for word in told(words))
+        yield from (f"{word} reveals the cue: {words!r}" for word in revealing_words(words))
 
 
-def _of_plain(pair: Plain) -> Iterator[str]:
+def _check_plain(pair: Plain) -> Iterator[str]:
     yield from _outside("question", [pair.question], QUESTION)
     yield from _outside("answer", [pair.answer], ANSWER)
 
 
 def _repeats(texts: Texts) -> Iterator[str]:
-    """What stands in two places."""
+    """Yield duplicates."""
     for what, names in (
         ("frame", [f.id for f in texts.frames]),
         ("followup", [f.id for f in texts.followups]),
@@ -343,18 +342,18 @@ def _repeats(texts: Texts) -> Iterator[str]:
         ("turn", [_plain_words(t) for s in texts.strategies for t in s.turns]),
         ("line", [_plain_words(line) for s in texts.styles for line in s.lines]),
     ):
-        yield from (f"{what} {name}: there are {n} of it" for name, n in Counter(names).items() if n > 1)
+        yield from (f"{what} {name}: {n} times" for name, n in Counter(names).items() if n > 1)
     where: dict[str, tuple[str, str]] = {}
     said = [(words, f.id, f.part) for f in texts.frames for words, _ in f.queries()]
     said += [(words, f.id, f.part) for f in texts.followups for words in f.say]
     for words, name, part in said:
         first, its_part = where.setdefault(_plain_words(words), (name, part))
         if first != name:
-            yield f"{name}: {first} ({its_part}) asks the same: {words!r}"
+            yield f"{name}: {first} ({its_part}) has the same query: {words!r}"
 
 
 def _missing(texts: Texts) -> Iterator[str]:
-    """What the set has too little of."""
+    """Yield the kinds of text of which the set has too few."""
     train = [f for f in texts.frames if f.part == "train"]
     have = {
         "train frames": len(train),

@@ -1,5 +1,4 @@
-"""What a built EChat set looks like on disk: a list of records for each part, sounds or packs or shards, and the papers
-that go with them (manifest, gates, datasheet, licence)."""
+"""Write a built EChat set: lists of records, audio files, packs, shards, manifest, gates, datasheet and licence."""
 
 from __future__ import annotations
 
@@ -22,13 +21,13 @@ from overtone.build.recipes import VERSION as RECIPES
 from overtone.build.script import SET_LICENCE
 from overtone.build.voices.espeak import LICENCE as VOICE_LICENCE
 from overtone.echat.data import containers
+from overtone.echat.data.exchange_records import Record, Turn
 from overtone.echat.data.labels import DIMENSIONS
-from overtone.echat.data.records import Record, Turn
-from overtone.echat.making import packs, takes, words
+from overtone.echat.making import clip_plan, packs, wordnet_examples
 from overtone.echat.making.compose import HEARD, PARTS, Exchange
-from overtone.echat.making.sheet import sheet
+from overtone.echat.making.echat_datasheet import datasheet_text
+from overtone.echat.making.reply_speech import Reply
 from overtone.echat.making.sound import HEARD_AT, Samples16
-from overtone.echat.making.spoken import Reply
 from overtone.paths import sha256, write_whole
 from overtone.version import __version__
 
@@ -42,28 +41,29 @@ LISTS = tuple(f"{part}.list" for part in (*PARTS, ALOUD))
 
 
 class Outputs(Struct, frozen=True):
-    """What is to be written besides the lists."""
+    """The optional outputs of a build."""
 
     wavs: bool = True
-    pack: str = ""  # folder of the packs, one for each part
+    pack: str = ""  # folder for the packs, one per part
     shards: bool = False
     reply_audio: bool = False
 
 
 class Store(Protocol):
-    """Where sounds are taken from."""
+    """A source of clips."""
 
-    def clip(self, key: str) -> Samples16: ...
+    def clip(self, key: str) -> Samples16:
+        """Return the clip of an exchange."""
 
 
 def records_of(
     exchanges: Sequence[Exchange], takes_of: Mapping[str, int], seed: int, spoken: Mapping[tuple[str, str], Reply]
 ) -> dict[str, list[Record]]:
-    """Part → its records, with sounds named as the lists name them."""
+    """Return the records of each part, with audio paths as in the lists."""
     by_key = {x.key: x for x in exchanges}
-    found: dict[str, list[Record]] = {}
+    records: dict[str, list[Record]] = {}
     for x in exchanges:
-        clip = takes.clip_of(x, seed, takes_of.get(x.key, 0))
+        clip = clip_plan.clip_of(x, seed, takes_of.get(x.key, 0))
         reply = spoken.get((x.txt, x.reply_emotion))
         task = HEARD.get(x.part) or (HISTORY if x.first else CHAT)
         extra: dict[str, Any] = {
@@ -82,7 +82,7 @@ def records_of(
             before = by_key[x.first]
             said = spoken.get((before.txt, before.reply_emotion))
             history = [Turn(wav_at(before.part, before.key), before.question, before.txt, said.tokens if said else ())]
-        found.setdefault(x.part, []).append(
+        records.setdefault(x.part, []).append(
             Record(
                 x.key,
                 x.txt,
@@ -99,11 +99,11 @@ def records_of(
                 extra,
             )
         )
-    return found
+    return records
 
 
 def aloud(read: Sequence[Reply]) -> dict[str, list[Record]]:
-    """The part of sentences that are read aloud: text and speech tokens, nothing to be heard or answered."""
+    """Return the records of the part `aloud`: text and speech tokens, without a query or reply."""
     rows = [
         Record(
             f"{ALOUD}_{one.id}",
@@ -121,7 +121,7 @@ def aloud(read: Sequence[Reply]) -> dict[str, list[Record]]:
 
 
 def wav_at(part: str, key: str) -> str:
-    """Where a sound lies."""
+    """Return the path of a clip, relative to the set's folder."""
     return f"wav/{part}/{key}.wav"
 
 
@@ -134,8 +134,7 @@ def write_sounds(
     outputs: Outputs,
     tell: Tell,
 ) -> None:
-    """The sounds of some parts as files, or one after the other as training reads them; `names` tells which they
-    are."""
+    """Write the clips of some parts as audio files and packs. `names` identifies the audio of each part."""
     total, done = sum(map(len, parts.values())), 0
     for part, exchanges in parts.items():
         with packs.clips(Path(outputs.pack) / part, of, names[part]) if outputs.pack else nullcontext() as clips:
@@ -148,7 +147,7 @@ def write_sounds(
                         out / wav_at(x.part, x.key), audio.encode_wav(sound.astype(np.float32) / 32768, HEARD_AT)
                     )
                 done += 1
-                tell("sounds written", done, total)
+                tell("clips written", done, total)
 
 
 def write_records(
@@ -158,8 +157,10 @@ def write_records(
     of: packs.Inputs,
     before: Mapping[str, str],
 ) -> dict[str, str]:
-    """The lists, and the records of packs and shards; each list's SHA-256 by its name. `before` is what the manifest
-    named so far."""
+    """Write the lists and the records of packs and shards. Return the SHA-256 of each file by name.
+
+    `before` has the files in the old manifest.
+    """
     written = {}
     for part, rows in records.items():
         if outputs.wavs:
@@ -170,7 +171,7 @@ def write_records(
             place = {row.wav: f"{containers.PACK[1]}#{at}" for at, row in enumerate(rows) if row.wav} | {"": ""}
             folder = Path(outputs.pack) / part
             if not any(row.wav for row in rows):
-                with packs.clips(folder, of, ""):  # nothing to hear: no sounds were written before
+                with packs.clips(folder, of, ""):  # no audio: write an empty file of clips
                     pass
             packed = [
                 replace(
@@ -187,7 +188,7 @@ def write_records(
             containers.write_shards(out / "shards" / part, [replace(row, home=str(out)) for row in rows])
     for part in (*PARTS, ALOUD):
         if part not in records and f"{part}.list" in before:
-            # the gates left out all of it: parts that are not asked for now are in `records` too
+            # the gates removed the whole part; `records` also has parts that this build did not request
             (out / f"{part}.list").unlink(missing_ok=True)
     return written
 
@@ -200,15 +201,15 @@ def write_papers(
     seed: int,
     tokens: str,
 ) -> None:
-    """manifest.json, gates.json, DATASHEET.md and LICENSE."""
+    """Write manifest.json, gates.json, DATASHEET.md and LICENSE."""
     voices = sorted({row.speaker for rows in records.values() for row in rows})
     parts = {
         "texts": Ingredient("texts", NAME, SET_LICENCE),
         "voices": Ingredient("voice", ", ".join(sorted({v.partition(":")[0] for v in voices})), VOICE_LICENCE),
         "sounds": Ingredient("sounds", "synthesised by Overtone", SET_LICENCE),
     }
-    if words.PART in records:
-        parts["words"] = Ingredient("texts", f"examples of {words.source() or 'WordNet'}", "WordNet-3.0")
+    if wordnet_examples.PART in records:
+        parts["words"] = Ingredient("texts", f"examples of {wordnet_examples.source() or 'WordNet'}", "WordNet-3.0")
     verdict = derive(parts.values())
     counts = {
         part: {
@@ -219,9 +220,9 @@ def write_papers(
             "speakers": sorted({row.speaker for row in rows}),
             "kinds": dict(sorted(Counter(str(row.extra["kind"]) for row in rows).items())),
             "labels": {
-                dimension: dict(sorted(found.items()))
+                dimension: dict(sorted(count.items()))
                 for dimension in DIMENSIONS
-                if (found := Counter(name for row in rows if (name := getattr(row.labels, dimension))))
+                if (count := Counter(name for row in rows if (name := getattr(row.labels, dimension))))
             },
         }
         for part, rows in records.items()
@@ -234,10 +235,10 @@ def write_papers(
         "seed": seed,
         "speech_tokens": tokens,
         "bands": {
-            "strength": {"train": takes.STRENGTH, "recipe": takes.HELD_STRENGTH},
-            "snr": {"train": takes.SNR, "recipe": takes.HELD_SNR},
-            "child": {"train": takes.CHILD, "recipe": takes.HELD_CHILD},
-            "manners": takes.HELD_MANNERS,
+            "strength": {"train": clip_plan.STRENGTH, "recipe": clip_plan.HELD_STRENGTH},
+            "snr": {"train": clip_plan.SNR, "recipe": clip_plan.HELD_SNR},
+            "child": {"train": clip_plan.CHILD, "recipe": clip_plan.HELD_CHILD},
+            "manners": clip_plan.HELD_MANNERS,
         },
         "ingredients": list(parts.values()),
         "parts": counts,
@@ -245,16 +246,18 @@ def write_papers(
     }
     write_json(out / MANIFEST, manifest)
     write_json(out / GATES, gates)
-    text = sheet(counts, gates, verdict.licence, seed, tokens)
+    text = datasheet_text(counts, gates, verdict.licence, seed, tokens)
     write_whole(out / "DATASHEET.md", text.encode())
-    told = f"This set is licensed {verdict.licence}: use it, share it and build on it, naming the Overtone authors.\n"
-    if words.PART in records:
-        told += f"\n{words.notice()}"
-    write_whole(out / "LICENSE", told.encode())
+    licence = (
+        f"This set is licensed under {verdict.licence}. You may use, share and adapt it; credit the Overtone authors.\n"
+    )
+    if wordnet_examples.PART in records:
+        licence += f"\n{wordnet_examples.notice()}"
+    write_whole(out / "LICENSE", licence.encode())
 
 
 def plain_lines(pairs: Sequence[tuple[str, str]]) -> bytes:
-    """Question and answer in text alone, as rows that the text reader takes."""
+    """Return question-answer pairs as rows of text dialogue."""
     rows = [
         {"key": f"plain_{at:04d}", "messages": [{"role": "user", "content": q}, {"role": "assistant", "content": a}]}
         for at, (q, a) in enumerate(pairs)

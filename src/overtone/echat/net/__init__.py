@@ -1,1 +1,1 @@
-"""The model: its configuration, its parts and weights, and how it says one token after the other."""
+"""The model: configuration, parts, weights, checkpoints and decoding."""

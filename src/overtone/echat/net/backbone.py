@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from overtone.echat.net.config import LMConfig
 from overtone.echat.net.model import fill
-from overtone.echat.net.tokenizer import gguf_file, gguf_reader, kept
+from overtone.echat.net.tokenizer import cached_bytes, gguf_file, gguf_reader
 from overtone.errors import DataError, UsageError
 from overtone.paths import shown
 
-NAMES = {  # of GGUF → of transformers
+NAMES = {  # GGUF's name → transformers' name
     "token_embd": "model.embed_tokens",
     "output_norm": "model.norm",
     "output": "lm_head",
@@ -33,31 +33,34 @@ NAMES = {  # of GGUF → of transformers
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
-LEFT_OUT = ("_name_or_path", "auto_map")  # of what a checkpoint tells: where it lay, and code that came with it
-PLAIN = {"dtype": torch.float32, "attn_implementation": "sdpa", "trust_remote_code": False}  # how each is made
+LEFT_OUT = ("_name_or_path", "auto_map")  # not stored in a checkpoint: the source path and the model's own code
+PLAIN = {"dtype": torch.float32, "attn_implementation": "sdpa", "trust_remote_code": False}  # arguments for all models
 
 
 class RMSNorm(nn.Module):
-    """A normalisation by the root of the mean square as one kernel, in the width of what it is given. transformers' has
-    six, and widens to float32: three copies of every position's state, twice a layer."""
+    """RMS normalisation as one kernel, in the input's dtype.
+
+    transformers' version has six kernels and converts to float32, which keeps three copies of every position's state,
+    twice per layer.
+    """
 
     def __init__(self, weight: nn.Parameter, eps: float) -> None:
         super().__init__()
         self.weight, self.eps = weight, eps
 
     def forward(self, x: Tensor) -> Tensor:
-        with torch.autocast(x.device.type, enabled=False):  # it would widen here too
+        with torch.autocast(x.device.type, enabled=False):  # autocast would convert to float32 here too
             return F.rms_norm(x, x.shape[-1:], self.weight.to(x.dtype), self.eps)
 
 
 def fused(lm: Any) -> Any:
-    """The language model with its normalisations fused, where they are plain ones; names and weights stay."""
+    """Replace the language model's RMS normalisations by fused ones if they are equivalent. Names and weights stay."""
     for name, module in list(lm.named_modules()):
         weight, eps = getattr(module, "weight", None), getattr(module, "variance_epsilon", None)
         if isinstance(weight, nn.Parameter) and isinstance(eps, float) and not weight.is_meta:
             made = RMSNorm(weight, eps)
             x = torch.linspace(-1, 2, weight.numel(), device=weight.device)[None]
-            with torch.no_grad():  # some families add 1 to the weight, or do without its mean
+            with torch.no_grad():  # some families add 1 to the weight, or normalise differently
                 plain = torch.allclose(made(x), module(x), rtol=1e-4, atol=1e-6)
             if plain:
                 lm.set_submodule(name, made)
@@ -65,100 +68,101 @@ def fused(lm: Any) -> Any:
 
 
 def open_lm(config: LMConfig, *, empty: bool = False) -> Any:
-    """The language model in float32 with its weights; `empty`: of the sizes in the configuration, with random ones, for
-    torch's meta device. Raises UsageError when it is not what the configuration says, or not what EChat can read."""
+    """Load the language model in float32. With `empty`, return a random model of the configured sizes, for the meta
+    device.
+
+    Raises UsageError if the model differs from the configuration, or if EChat cannot use it.
+    """
     if empty or config.source == "random":
         return fused(build(config))
     if config.source == "smollm2":
         model = build(config)
         path = gguf_file(config.weights)
-        fill(model, smollm2_state(path, config), str(path), spare=doubles(model))
+        fill(model, smollm2_state(path, config), str(path), spare=tied_names(model))
         return fused(model)
     return _hugging_face(config)
 
 
 def _hugging_face(config: LMConfig) -> Any:
-    """A model from a folder or by name. What is wrong with it is told now, not at the end of a stage."""
+    """Load a model from a folder or by name, and check it now instead of failing at the end of a stage."""
     from transformers import AutoModelForCausalLM
 
     where = shown(config.source)
     try:
         lm = AutoModelForCausalLM.from_pretrained(config.source, **PLAIN)
-    except Exception as error:  # noqa: BLE001 - hundreds of families raise whatever they like
-        raise UsageError(f"model.lm.source: no model can be read from {where!r}: {_first(error)}") from None
+    except Exception as error:  # noqa: BLE001 - model families raise many kinds of errors
+        raise UsageError(f"model.lm.source: cannot load a model from {where!r}: {_first(error)}") from None
     try:
         table, output = lm.get_input_embeddings().weight, lm.get_output_embeddings().weight
-        lm.config.tie_word_embeddings = table is output  # its weights are right where it says something else
-        why = _unlike(lm) or _unread(lm) or _windowed(lm, config.context)
-    except Exception as error:  # noqa: BLE001 - the same
+        lm.config.tie_word_embeddings = table is output  # the weights are authoritative
+        why = _not_rebuildable(lm) or _not_readable(lm) or _windowed(lm, config.context)
+    except Exception as error:  # noqa: BLE001 - as above
         why = f"{type(error).__name__}: {_first(error)}"
     if why:
+        raise UsageError(f"model.lm.source: {where} is a {type(lm).__name__}, which EChat cannot use: {why}")
+    size = table_size(lm)
+    if size != (config.hidden, config.vocab):
         raise UsageError(
-            f"model.lm.source: {where} is a {type(lm).__name__}, which cannot be EChat's language model: {why}"
-        )
-    found = table_size(lm)
-    if found != (config.hidden, config.vocab):
-        raise UsageError(
-            f"model.lm: {where} has hidden = {found[0]} and vocab = {found[1]}, the configuration "
+            f"model.lm: {where} has hidden = {size[0]} and vocab = {size[1]}, but the configuration has "
             f"{config.hidden} and {config.vocab}"
         )
     room = getattr(lm.config.get_text_config(), "max_position_embeddings", None) or config.context
     if room < config.context:
-        raise UsageError(
-            f"model.lm: {where} has {room} positions, the configuration context = {config.context}; it can be no more"
-        )
+        raise UsageError(f"model.lm: {where} has {room} positions, but context = {config.context}; lower context")
     return fused(lm)
 
 
-# ── built again ─────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── rebuilding ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def told(lm: Any) -> dict[str, Any]:
-    """What a checkpoint keeps of a language model besides its weights: its configuration, as transformers writes it."""
-    found: dict[str, Any] = json.loads(lm.config.to_json_string())
-    return {key: value for key, value in found.items() if key not in LEFT_OUT}
+def saved_config(lm: Any) -> dict[str, Any]:
+    """Return the configuration of a language model that a checkpoint stores, as transformers writes it."""
+    config: dict[str, Any] = json.loads(lm.config.to_json_string())
+    return {key: value for key, value in config.items() if key not in LEFT_OUT}
 
 
 def rebuild(kind: Mapping[str, Any]) -> Any:
-    """The language model that `told` told of, with random weights. Nothing is fetched for it, and no code is run that
-    is not transformers' own. Raises ValueError for what tells of none."""
+    """Build the language model of a `saved_config`, with random weights.
+
+    Nothing is downloaded, and only transformers' own code runs. Raises ValueError for an invalid configuration.
+    """
     from transformers import AutoConfig, AutoModelForCausalLM
 
     if "model_type" not in kind:
-        raise ValueError("no family of models is named")
-    known = {key: value for key, value in kind.items() if key not in LEFT_OUT}
+        raise ValueError("model_type is missing")
+    config = {key: value for key, value in kind.items() if key not in LEFT_OUT}
     try:
-        return fused(AutoModelForCausalLM.from_config(AutoConfig.for_model(**known), **PLAIN))
-    except Exception as error:  # noqa: BLE001 - the same
+        return fused(AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), **PLAIN))
+    except Exception as error:  # noqa: BLE001 - as above
         raise ValueError(_first(error)) from None
 
 
-def doubles(lm: Any) -> set[str]:
-    """Names of weights that are others' as well: of an output table that is the embedding."""
+def tied_names(lm: Any) -> set[str]:
+    """Return the second names of shared weights, such as an output table that is the embedding."""
     every, once = ({name for name, _ in lm.named_parameters(remove_duplicate=one)} for one in (False, True))
     return every - once
 
 
 def table_size(lm: Any) -> tuple[int, int]:
-    """Width and rows of the embedding. What the configuration calls them differs from family to family."""
+    """Return width and rows of the embedding. Their names in the configuration differ between families."""
     rows, width = lm.get_input_embeddings().weight.shape
     return width, rows
 
 
-def _unlike(lm: Any) -> str:
-    """In what the model that a checkpoint would be read into is another one; empty when in nothing."""
+def _not_rebuildable(lm: Any) -> str:
+    """Return how a model rebuilt from its configuration would differ, or ""."""
     with torch.device("meta"):
-        again = rebuild(told(lm))
+        again = rebuild(saved_config(lm))
     names = [{name: value.shape for name, value in one.state_dict().items()} for one in (lm, again)]
-    if names[0] != names[1] or doubles(lm) != doubles(again):
-        other = sorted({name for name, _ in names[0].items() ^ names[1].items()} | doubles(lm) ^ doubles(again))
-        return f"built from its configuration it has another {other[0]}"
-    return "" if told(again) == told(lm) else "its configuration is another when it is read again"
+    if names[0] != names[1] or tied_names(lm) != tied_names(again):
+        other = sorted({name for name, _ in names[0].items() ^ names[1].items()} | tied_names(lm) ^ tied_names(again))
+        return f"rebuilt from its configuration, it has a different {other[0]}"
+    return "" if saved_config(again) == saved_config(lm) else "its configuration changes when it is read again"
 
 
 @torch.no_grad()
-def _unread(lm: Any) -> str:
-    """What goes wrong when three positions are read as EChat reads them: at once and one by one, hidden and not."""
+def _not_readable(lm: Any) -> str:
+    """Return what goes wrong when EChat reads three positions, at once and step by step, or ""."""
     x = lm.get_input_embeddings()(torch.arange(3)[None])  # (1, 3, d)
     seen = torch.ones(1, 1, 3, 3, dtype=torch.bool).tril()
     hidden = lm.base_model(inputs_embeds=x, attention_mask=seen, use_cache=False).last_hidden_state
@@ -168,24 +172,26 @@ def _unread(lm: Any) -> str:
     )
     steps = torch.cat((first.last_hidden_state, then.last_hidden_state), 1)
     if hidden.shape != x.shape:
-        return f"it reads vectors of {x.shape[2]} and makes some of {hidden.shape[2]}"
+        return f"its input width is {x.shape[2]}, but its output width {hidden.shape[2]}"
     if not _near(hidden, steps):
-        return "read position by position it says something else"
+        return "its outputs differ when it reads step by step"
     if not _near(lm.get_output_embeddings()(hidden), lm(inputs_embeds=x, use_cache=False).logits):
-        return "its logits are not its output table's: they are scaled or capped"
+        return "its logits are scaled or capped after the output table"
     return ""
 
 
 def _windowed(lm: Any, context: int) -> str:
-    """How far back it looks, where that is not to the first position: training would let it look further, with masks of
-    its own over what is hidden."""
-    told = lm.config.get_text_config()
-    window = getattr(told, "sliding_window", None)
-    kinds = getattr(told, "layer_types", None) or ["sliding_attention"]  # a family without has one kind of layers
-    used = getattr(told, "use_sliding_window", True) and "sliding_attention" in kinds
+    """Return a message if the attention window is shorter than the context, or "".
+
+    Training uses its own masks and would exceed the window.
+    """
+    config = lm.config.get_text_config()
+    window = getattr(config, "sliding_window", None)
+    kinds = getattr(config, "layer_types", None) or ["sliding_attention"]  # families without it have one kind of layer
+    used = getattr(config, "use_sliding_window", True) and "sliding_attention" in kinds
     if not used or not window or window >= context:
         return ""
-    return f"it looks back over {window} positions alone, the configuration has context = {context}"
+    return f"its attention window has {window} positions, but context = {context}"
 
 
 def _near(a: Tensor, b: Tensor) -> bool:
@@ -196,11 +202,11 @@ def _first(error: Exception) -> str:
     return shown((str(error).splitlines() or [type(error).__name__])[0])[:300]
 
 
-# ── ours ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── random models and SmolLM2 ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def build(config: LMConfig) -> Any:
-    """A model of these sizes, random."""
+    """Build a random model of the configured sizes."""
     from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 
     kind = {"llama": LlamaConfig, "qwen2": Qwen2Config}[config.family]
@@ -224,26 +230,26 @@ def build(config: LMConfig) -> Any:
 
 
 def smollm2_state(path: Path, config: LMConfig) -> dict[str, Tensor]:
-    """A Llama's weights out of a GGUF file, de-quantised and rounded to half precision (of 4 bits each)."""
+    """Read a Llama's 4-bit weights from a GGUF file, de-quantised and rounded to half precision."""
     from safetensors.numpy import save
     from safetensors.torch import load
 
-    data = kept(path, "model.safetensors", lambda: save(_gguf_arrays(path, config)))
+    data = cached_bytes(path, "model.safetensors", lambda: save(_gguf_arrays(path, config)))
     return {name: value.float() for name, value in load(data).items()}
 
 
 def _gguf_arrays(path: Path, config: LMConfig) -> dict[str, Any]:
     from gguf.quants import dequantize
 
-    found = {}
+    arrays = {}
     for tensor in gguf_reader(path).tensors:
         name = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.weight", tensor.name)
         if not name or name[2] not in NAMES:
-            raise DataError(f"{shown(str(path))}: holds {shown(tensor.name)}, which no Llama has")
+            raise DataError(f"{shown(str(path))}: {shown(tensor.name)} is not a weight of a Llama")
         value = dequantize(tensor.data, tensor.tensor_type)
         if name[2] in ("attn_q", "attn_k"):  # llama.cpp interleaves the two halves of a head's rotation
             heads = config.heads if name[2] == "attn_q" else config.kv_heads
             value = value.reshape(heads, -1, 2, value.shape[-1]).swapaxes(1, 2).reshape(value.shape)
         prefix = f"model.layers.{name[1]}." if name[1] else ""
-        found[f"{prefix}{NAMES[name[2]]}.weight"] = np.ascontiguousarray(value, np.float16)
-    return found
+        arrays[f"{prefix}{NAMES[name[2]]}.weight"] = np.ascontiguousarray(value, np.float16)
+    return arrays

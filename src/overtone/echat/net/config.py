@@ -1,5 +1,7 @@
-"""What a model is made of and how it is trained, as plain values in one TOML file: a preset's name or a path. What
-follows from them (how many positions a clip takes in the language model) is computed here too, without torch."""
+"""The configuration of a model and its training, read from a preset or a TOML file.
+
+Sizes that follow from it, such as the positions of a clip in the language model, are computed here too, without torch.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,19 @@ from overtone.errors import UsageError
 from overtone.paths import read_plain, shown, user_path
 from overtone.spec import suggest
 
-PARTS = ("encoder", "adapter", "speech", "lm")  # of the model, as its checkpoint keeps them
+PARTS = ("encoder", "adapter", "speech", "lm")  # the parts of a model and of its checkpoint
 PRESETS = Path(__file__).parent / "presets"
-RATE = 16_000  # of every clip the model hears
-SHORTEST = 3_200  # samples (0.2 s); a shorter clip is heard as one of this length, the rest silent
-LIMIT = 1 << 20  # bytes of a configuration file
+RATE = 16_000  # sample rate of all clips
+SHORTEST = 3_200  # samples (0.2 s); shorter clips are padded with silence
+LIMIT = 1 << 20  # maximum bytes of a configuration file
 
 
 class EncoderConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """The speech encoder. `source`: `random`, `package` (Moonshine tiny from moonshine-voice), or a Hugging Face folder
-    or name. `weights`: a safetensors file with the same state, for a machine that has neither."""
+    """The speech encoder.
+
+    `source` is `random`, `package` (Moonshine tiny from moonshine-voice), or a Hugging Face folder or name. `weights`
+    is a safetensors file with the same state, for a machine that has neither.
+    """
 
     kind: Literal["whisper", "moonshine", "small"]
     dim: int
@@ -35,12 +40,12 @@ class EncoderConfig(Struct, frozen=True, forbid_unknown_fields=True):
     source: str = "random"
     weights: str = ""
     mels: int = 80  # whisper and small
-    longest: float = 30.0  # seconds; whisper has positions for no more
-    taps: tuple[int, ...] = ()  # the adapter hears a clip's mean and spread after so many layers too
+    longest: float = 30.0  # seconds; Whisper's maximum
+    taps: tuple[int, ...] = ()  # the adapter also gets a clip's mean and spread after these numbers of layers
 
     @property
     def beside(self) -> int:
-        """Channels of what the adapter hears besides the last states."""
+        """The number of channels from the taps."""
         return 2 * self.dim * len(self.taps)
 
 
@@ -52,13 +57,16 @@ class AdapterConfig(Struct, frozen=True, forbid_unknown_fields=True):
     layers: int = 4
     heads: int = 4
     dropout: float = 0.1
-    level: bool = False  # bring its outputs to the size of the LM's embeddings
+    level: bool = False  # scale its outputs to the magnitude of the LM's embeddings
 
 
 class LMConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """The language model. `source`: `smollm2` (its package), `random` (the sizes below), or a Hugging Face folder or
-    name. Of one of these `hidden` and `vocab` must be its own and `context` no more than it has; all else is taken from
-    it, also whether one table is input and output. `weights` is a GGUF file or a folder made from it."""
+    """The language model.
+
+    `source` is `smollm2` (its package), `random` (with the sizes below), or a Hugging Face folder or name. For the
+    latter, `hidden` and `vocab` must match the model and `context` must not exceed its own; everything else comes from
+    the model, including whether input and output share a table. `weights` is a GGUF file or a folder that contains it.
+    """
 
     source: str
     hidden: int
@@ -66,24 +74,24 @@ class LMConfig(Struct, frozen=True, forbid_unknown_fields=True):
     heads: int
     kv_heads: int
     ffn: int
-    vocab: int  # rows of its embedding table: text ids lie below
+    vocab: int  # rows of its embedding table; text ids are below it
     family: Literal["llama", "qwen2"] = "llama"
     theta: float = 10_000.0  # of its rotary positions
     context: int = 8_192
     tied: bool = True  # one table for input and output
     weights: str = ""
-    tokenizer: str = ""  # `bytes`, or where `source` brings none: `smollm2`, a folder or name
+    tokenizer: str = ""  # `bytes`, or if `source` has none: `smollm2`, a folder or name
 
 
 class SpeechConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """The speech tokens: where they come from, and how many codes there are."""
+    """The speech tokens: their source, and the number of codes."""
 
     codes: int
     tokens: str = "units"
 
 
 class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """The four parts of the picture."""
+    """The four parts of the model."""
 
     encoder: EncoderConfig
     adapter: AdapterConfig
@@ -92,12 +100,12 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """A whole configuration. `stage` holds the `[stage.N]` tables as they are written: `stages.stages` reads them."""
+    """A complete configuration. `stage` has the raw `[stage.N]` tables, which `stages.stages` reads."""
 
     name: str
     model: ModelConfig
     about: str = ""
-    save_minutes: float = 5.0  # between checkpoints under way
+    save_minutes: float = 5.0  # between intermediate checkpoints
     stage: dict[str, Any] = {}
 
 
@@ -105,13 +113,15 @@ T = TypeVar("T")
 
 
 def names() -> list[str]:
-    """The presets."""
+    """Return the names of the presets."""
     return sorted(path.stem for path in PRESETS.glob("*.toml"))
 
 
 def read(name: str) -> Config:
-    """The preset of that name, or the TOML file at that path; `like = "mini"` in it: that preset but for what it says.
-    Raises UsageError with the key that is wrong."""
+    """Read a preset by name, or a TOML file by path. `like = "mini"` in a file inherits that preset's keys.
+
+    Raises UsageError with the invalid key.
+    """
     path = _path(name)
     return convert({"name": path.stem, **_table(name)}, Config, shown(str(path)))
 
@@ -121,13 +131,13 @@ def _path(name: str) -> Path:
 
 
 def _table(name: str) -> dict[str, Any]:
-    """What a file says, over what the preset says that it is like."""
+    """Return a file's table, merged over that of the preset it inherits from."""
     path = _path(name)
     if not path.is_file():
         known = names()
         raise UsageError(
-            f"there is no preset {shown(name)!r}{suggest(name, known)} (presets: {', '.join(known)}; "
-            "a file of your own ends in .toml)"
+            f"unknown preset {shown(name)!r}{suggest(name, known)}; known: {', '.join(known)}, "
+            "or your own file that ends in .toml"
         )
     try:
         table = tomllib.loads(read_plain(path, LIMIT).decode())
@@ -137,12 +147,14 @@ def _table(name: str) -> dict[str, Any]:
     if base is None:
         return table
     if base not in names():
-        raise UsageError(f"{shown(str(path))}: like = {shown(str(base))!r} is no preset{suggest(str(base), names())}")
+        raise UsageError(
+            f"{shown(str(path))}: like = {shown(str(base))!r} is not a preset{suggest(str(base), names())}"
+        )
     return _over(_table(base), table)
 
 
 def _over(base: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
-    """`base` with the keys of `table` in their place, tables in tables alike."""
+    """Merge `table` over `base`, recursively."""
     both = {
         key: _over(base[key], value) if isinstance(value, dict) and isinstance(base.get(key), dict) else value
         for key, value in table.items()
@@ -151,9 +163,12 @@ def _over(base: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
 
 
 def convert(table: object, kind: type[T], where: str) -> T:
-    """A table as the Struct `kind`. Raises UsageError; an unknown key is told with the nearest known one."""
-    for at, key, known in _strangers(table, kind, ""):
-        raise UsageError(f"{where}: unknown key {at}{shown(key)!r}{suggest(key, known)} (known: {', '.join(known)})")
+    """Convert a table to the Struct `kind`.
+
+    Raises UsageError; for an unknown key, it suggests the nearest known one.
+    """
+    for at, key, known in _unknown_keys(table, kind, ""):
+        raise UsageError(f"{where}: unknown key {at}{shown(key)!r}{suggest(key, known)}; known: {', '.join(known)}")
     try:
         made = msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
@@ -163,20 +178,20 @@ def convert(table: object, kind: type[T], where: str) -> T:
     return made
 
 
-def _strangers(table: object, kind: Any, at: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Keys that a Struct does not have: where, the key, and those it does have."""
+def _unknown_keys(table: object, kind: Any, at: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield each unknown key of a Struct with its path and the known keys."""
     if not (isinstance(kind, type) and issubclass(kind, Struct) and isinstance(table, dict)):
         return
     hints = get_type_hints(kind)
     for key, value in table.items():
         if key in hints:
-            yield from _strangers(value, hints[key], f"{at}{key}.")
+            yield from _unknown_keys(value, hints[key], f"{at}{key}.")
         else:
             yield at, str(key), sorted(hints)
 
 
 def _check(model: ModelConfig, where: str) -> None:
-    """Sizes that cannot be built, found before anything is loaded."""
+    """Raise UsageError for impossible sizes, before anything is loaded."""
     parts: tuple[tuple[str, Struct], ...] = (
         ("encoder", model.encoder),
         ("adapter", model.adapter),
@@ -195,12 +210,10 @@ def _check(model: ModelConfig, where: str) -> None:
         ("lm", model.lm.heads, model.lm.kv_heads),
     ):
         if width % heads:
-            raise UsageError(f"{where}: model.{name}: {width} cannot be divided among {heads} heads")
+            raise UsageError(f"{where}: model.{name}: {width} is not divisible by {heads} heads")
     for tap in model.encoder.taps:
         if not 0 <= tap < model.encoder.layers:
-            raise UsageError(
-                f"{where}: model.encoder.taps: {tap} is not among its layers, 0 to {model.encoder.layers - 1}"
-            )
+            raise UsageError(f"{where}: model.encoder.taps: {tap} is outside 0 to {model.encoder.layers - 1}")
     if not 0 < model.encoder.longest < math.inf:
         raise UsageError(f"{where}: model.encoder.longest must be a number above 0, not {model.encoder.longest}")
     if not 0 <= model.adapter.dropout < 1:
@@ -208,25 +221,25 @@ def _check(model: ModelConfig, where: str) -> None:
 
 
 def frames(encoder: EncoderConfig, samples: int) -> int:
-    """How many states the encoder makes of a clip of so many samples at 16 kHz."""
+    """Return the number of encoder states of a clip, given its samples at 16 kHz."""
     return int(frames_of(encoder.kind, max(samples, SHORTEST)))
 
 
-HOP = {"small": 320, "whisper": 320, "moonshine": 384}  # samples of one state more: the strides below, multiplied
+HOP = {"small": 320, "whisper": 320, "moonshine": 384}  # samples per state: the product of the strides below
 
 
 def frames_of(kind: str, samples: Any) -> Any:
-    """The same for an int or a tensor of ints that are not too short."""
+    """Return the same for an int or a tensor of at least SHORTEST samples."""
     if kind == "moonshine":  # three convolutions without padding: kernels 127, 7, 3; strides 64, 3, 2
         return (((samples - 127) // 64 + 1 - 7) // 3 + 1 - 3) // 2 + 1
-    return (samples // 160 - 1) // 2 + 1  # a frame each 10 ms, then one convolution of stride 2
+    return (samples // 160 - 1) // 2 + 1  # a frame every 10 ms, then one convolution of stride 2
 
 
 def adapter_length(n: Any) -> Any:
-    """How many vectors the adapter makes of n states (int or tensor): its strides are 1, 2, 2."""
+    """Return the number of adapter outputs for n states (int or tensor): its strides are 1, 2, 2."""
     return ((n + 1) // 2 + 1) // 2
 
 
 def positions(model: ModelConfig, samples: int) -> int:
-    """How many positions of the language model a clip takes, without its begin and end marks."""
+    """Return the number of language model positions of a clip, without its begin and end marks."""
     return int(adapter_length(frames(model.encoder, samples)))

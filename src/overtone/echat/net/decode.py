@@ -1,7 +1,7 @@
-"""Decoding, phase by phase: a thought and a reply in text, then speech; or, streaming, text and speech in turn.
+"""Decode answers in phases: a thought and a reply in text, then speech; or, in streaming, text and speech alternating.
 
-Several sequences are answered at once. In the text phase only text ids can be said, in the speech phase only speech
-tokens; what a row may say next depends on its own past alone.
+Several sequences are decoded in one batch. The text phase allows only text ids, the speech phase only speech tokens. A
+row's next token depends only on that row.
 """
 
 from __future__ import annotations
@@ -27,48 +27,48 @@ from overtone.echat.net.tokenizer import Tokenizer
 from overtone.errors import DataError
 
 Wave = NDArray[np.float32]  # 16 kHz, -1 … 1
-_TAG = re.compile(r"<[^<>]{0,32}>?")  # of a reply's emotion, whole or begun
-COLDEST, HOTTEST = 0.01, 1e6  # temperatures: below the first nothing but the likeliest would be drawn anyway
-_FIELDS = {"age": "Age", "gender": "Gender"}  # closed sets: nothing else may be said there, but nothing of a gender
+_TAG = re.compile(r"<[^<>]{0,32}>?")  # the tag of a reply's emotion, complete or partial
+COLDEST, HOTTEST = 0.01, 1e6  # temperature limits; below the first, decoding is greedy
+_FIELDS = {"age": "Age", "gender": "Gender"}  # only their labels may follow; gender may be empty
 
 
 class Sampling(Struct, frozen=True):
-    """How the next token is drawn. Temperatures below COLDEST take the likeliest; `top_k` 0 and `top_p` 1 leave all."""
+    """Sampling of the next token. A temperature below COLDEST is greedy; `top_k` 0 and `top_p` 1 do not filter."""
 
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
-    repetition: float = 1.0  # what was said before is that much less likely
+    repetition: float = 1.0  # penalty on earlier tokens
 
 
-LIKELIEST = Sampling(temperature=0.0)
-SPEECH = Sampling(1.2, 10, 0.9)  # as the released inference code draws a reply's speech
+GREEDY = Sampling(temperature=0.0)
+SPEECH = Sampling(1.2, 10, 0.9)  # as in the released inference code
 
 
-class How(Struct, frozen=True):
-    """How to answer: whether to speak, in turns or after the text, and how tokens are drawn."""
+class DecodeOptions(Struct, frozen=True):
+    """Options of decoding: whether to speak, whether text and speech alternate, and how to sample."""
 
-    write: bool = True  # False: the text is given, and only spoken
+    write: bool = True  # False: the text is given and only spoken
     speak: bool = False
     streaming: bool = False
-    thinks: bool = False  # the text begins with a thought, which is not interleaved
-    text: Sampling = LIKELIEST
+    thinks: bool = False  # the text begins with a thought, which is never interleaved
+    text: Sampling = GREEDY
     speech: Sampling = SPEECH
     max_text: int = 220
     max_speech: int = 1000  # tokens: 40 s
-    quiet: int | None = None  # the code of silence, which may last
-    opening: tuple[int, ...] = ()  # text ids that every answer begins with
-    seed: int = 0  # of each row's draws, which do not depend on the other rows
+    quiet: int | None = None  # the code of silence, which may repeat
+    opening: tuple[int, ...] = ()  # text ids with which every answer begins
+    seed: int = 0  # per row; rows are independent of each other
 
 
-class Said(Struct, frozen=True):
-    """What a model answered: its text ids and codes, the text with its thought, and the thought read."""
+class DecodedReply(Struct, frozen=True):
+    """A decoded answer: its text with the thought, the parsed thought, its codes and text ids."""
 
     text: str
     thought: think.Thought
     codes: tuple[int, ...]
     text_ids: tuple[int, ...]
-    cut: str = ""  # "text" or "speech" where it did not end by itself
+    cut: str = ""  # "text" or "speech" if it reached its limit
 
 
 def respond(
@@ -76,26 +76,28 @@ def respond(
     tok: Tokenizer,
     asked: Sequence[layout.Sequence],
     waves: Sequence[Sequence[Wave]],
-    how: How,
+    how: DecodeOptions,
     *,
     seeds: Sequence[int] = (),
     go_on: Callable[[int], bool] = lambda row: True,
-) -> list[Said]:
-    """Answer sequences made by `layout.prompt`, each with the waves of its clips and, where given, a seed of its own.
-    Where `go_on` says no of one, by its number, what it has said so far is its answer."""
-    rows = [_Row.of(how, tok, seed) for seed in seeds or [how.seed] * len(asked)]
+) -> list[DecodedReply]:
+    """Decode sequences of `layout.prompt`, each with the waves of its clips and optionally its own seed.
+
+    If `go_on(index)` is false, that row stops, and its partial answer is returned.
+    """
+    rows = [_Row.start(how, tok, seed) for seed in seeds or [how.seed] * len(asked)]
     for _ in _tokens(model, tok, asked, waves, how, rows):
         for i, row in enumerate(rows):
             if row.phase != "done" and not go_on(i):
                 row.phase = "done"
-    return [row.said(tok) for row in rows]
+    return [row.reply(tok) for row in rows]
 
 
 def stream(
-    model: EChat, tok: Tokenizer, asked: layout.Sequence, waves: Sequence[Wave], how: How
+    model: EChat, tok: Tokenizer, asked: layout.Sequence, waves: Sequence[Wave], how: DecodeOptions
 ) -> Iterator[tuple[str, int]]:
-    """Answer one, token by token: ("text", id) or ("speech", code); its end is the end."""
-    row = _Row.of(how, tok, how.seed)
+    """Decode one sequence and yield its tokens: ("text", id) or ("speech", code)."""
+    row = _Row.start(how, tok, how.seed)
     for tokens in _tokens(model, tok, [asked], [waves], how, [row]):
         token = tokens[0]
         if token < tok.vocab and token != tok.im_end:
@@ -106,33 +108,35 @@ def stream(
 
 @dataclass
 class _Row:
-    """One answer on its way."""
+    """The state of one answer during decoding."""
 
     text: list[int] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
     phase: str = "text"  # text, speech, done
-    forced: list[int] = field(default_factory=list)  # tokens that come next whatever the model would say
+    forced: list[int] = field(default_factory=list)  # tokens that come next regardless of the model
     thinking: bool = False
-    front: bool = True  # what stands before the reply, a thought or the tag of its emotion, is not over
-    block: int = 0  # tokens of this turn of the phases, in streaming
-    ended: bool = False  # the text has
+    front: bool = True  # still before the reply: in a thought or in the tag of its emotion
+    block: int = 0  # tokens in the current block, in streaming
+    ended: bool = False  # whether the text has ended
     cut: str = ""
     dice: random.Random = field(default_factory=random.Random)
 
     @classmethod
-    def of(cls, how: How, tok: Tokenizer, seed: int) -> _Row:
+    def start(cls, how: DecodeOptions, tok: Tokenizer, seed: int) -> _Row:
+        """Return the initial state."""
         row = cls(forced=list(how.opening), thinking=how.thinks, dice=random.Random(seed))
         if not how.write:
             row.phase, row.ended, row.forced = "speech", True, [tok.edge]
         return row
 
-    def take(self, token: int, tok: Tokenizer, how: How) -> None:
+    def take(self, token: int, tok: Tokenizer, how: DecodeOptions) -> None:
+        """Add the next token, and update the phase."""
         if self.phase == "text":
             self._take_text(token, tok, how)
         elif self.phase == "speech":
             self._take_speech(token, tok, how)
 
-    def _take_text(self, token: int, tok: Tokenizer, how: How) -> None:
+    def _take_text(self, token: int, tok: Tokenizer, how: DecodeOptions) -> None:
         if token == tok.im_end:
             self.ended = True
             self.phase, self.block = ("speech", 0) if how.speak else ("done", 0)
@@ -153,9 +157,9 @@ class _Row:
         if len(self.text) >= how.max_text:
             self.cut, self.phase, self.forced = "text", "text", [tok.im_end]
 
-    def _take_speech(self, token: int, tok: Tokenizer, how: How) -> None:
+    def _take_speech(self, token: int, tok: Tokenizer, how: DecodeOptions) -> None:
         if token == tok.edge:
-            if self.codes:  # else it begins
+            if self.codes:  # otherwise speech begins
                 self.phase = "done"
             return
         self.codes.append(token - tok.vocab)
@@ -166,7 +170,7 @@ class _Row:
             self.cut, self.phase = "speech", "done"
 
     def banned(self, quiet: int | None) -> list[int]:
-        """Codes that went on for too long: five times in a row, or five of the last eight; silence may last longer."""
+        """Return codes that repeat too often: five in a row, or five of the last eight. Silence may repeat longer."""
         last = self.codes[-13:]
         out = []
         if last:
@@ -177,9 +181,10 @@ class _Row:
         out += [code for code, n in Counter(last).items() if n >= 10 and code == quiet]
         return out
 
-    def said(self, tok: Tokenizer) -> Said:
+    def reply(self, tok: Tokenizer) -> DecodedReply:
+        """Return the answer so far."""
         text = tok.decode(self.text)
-        return Said(text, think.parse(text), tuple(self.codes), tuple(self.text), self.cut)
+        return DecodedReply(text, think.parse(text), tuple(self.codes), tuple(self.text), self.cut)
 
 
 @torch.inference_mode()
@@ -188,16 +193,16 @@ def _tokens(
     tok: Tokenizer,
     asked: Sequence[layout.Sequence],
     waves: Sequence[Sequence[Wave]],
-    how: How,
+    how: DecodeOptions,
     rows: list[_Row],
 ) -> Iterator[list[int]]:
-    """All rows one token further, again and again, until the last is done."""
+    """Yield the next token of every row until all rows are done."""
     if how.streaming and not how.speak:
-        raise ValueError("streaming is for answers that are spoken")
+        raise ValueError("streaming needs speak=True")
     was_training = model.training
     model.eval()
     device = next(model.parameters()).device
-    held = _held(tok) if how.thinks else []
+    closed = _closed_fields(tok) if how.thinks else []
     autocast = torch.autocast("cuda", torch.bfloat16, enabled=device.type == "cuda")
     try:
         with autocast:
@@ -205,7 +210,7 @@ def _tokens(
             x, mask = read_in(model, asked, [[next(heard) for _ in row] for row in waves])  # (B, L, d), (B, L)
             logits, cache = model.step(x, mask)
         while True:
-            tokens = _choose(logits.float(), rows, tok, how, held)
+            tokens = _choose(logits.float(), rows, tok, how, closed)
             for row, token in zip(rows, tokens, strict=True):
                 row.take(token, tok, how)
             yield tokens
@@ -223,10 +228,10 @@ def _choose(
     logits: Tensor,
     rows: list[_Row],
     tok: Tokenizer,
-    how: How,
-    held: list[tuple[str, list[int]]],
+    how: DecodeOptions,
+    closed: list[tuple[str, list[int]]],
 ) -> list[int]:
-    """The next token of each row, from joint logits (B, V+K+1)."""
+    """Return the next token of each row, from joint logits (B, V+K+1)."""
     device = logits.device
     speaks = torch.tensor([row.phase != "text" for row in rows], device=device)
     logits[~speaks, tok.vocab :] = -torch.inf
@@ -235,17 +240,18 @@ def _choose(
         if row.phase == "speech":
             banned = [tok.vocab + code for code in row.banned(how.quiet)]
             if not row.codes or (how.streaming and not row.ended):
-                banned.append(tok.edge)  # speech does not end before it has begun, nor before its text
+                banned.append(tok.edge)  # speech must not end before it begins, or before its text ends
             if banned:
                 logits[i, banned] = -torch.inf
         elif row.phase == "text":
             if how.text.repetition != 1 and row.text:
                 past = torch.tensor(sorted(set(row.text)), device=device)
-                told = logits[i, past]
-                logits[i, past] = torch.where(told > 0, told / how.text.repetition, told * how.text.repetition)
-            if row.thinking and held:
+                earlier = logits[i, past]
+                penalty = how.text.repetition
+                logits[i, past] = torch.where(earlier > 0, earlier / penalty, earlier * penalty)
+            if row.thinking and closed:
                 ends = tok.decode(row.text[-12:])
-                for field_end, allowed in held:
+                for field_end, allowed in closed:
                     if ends.endswith(field_end):
                         kept = logits[i, allowed].clone()
                         logits[i] = -torch.inf
@@ -260,31 +266,35 @@ def _choose(
 
 
 def _draw(logits: Tensor, how: Sampling, dice: Tensor) -> Tensor:
-    """(B, n) and a number between 0 and 1 for each row → (B,). Whatever `how` holds, it is one of the likely ones."""
+    """Sample from logits (B, n) with a random number per row → (B,). The result is always a likely token."""
     if not how.temperature >= COLDEST:
         return logits.argmax(-1)
     k = how.top_k if how.top_k > 0 else 1000
     best, at = logits.topk(min(k, logits.shape[-1]), -1)  # (B, k), best first
-    # Below the best, which is 0, nothing becomes too large; and −∞, what is forbidden, is not divided by another one.
+    # Relative to the best logit, no value overflows, and the −∞ of forbidden tokens stays −∞.
     shares = ((best - best[:, :1]) / min(how.temperature, HOTTEST)).softmax(-1)
     left = shares.cumsum(-1) - shares < how.top_p
-    left[:, 0] = True  # the likeliest
+    left[:, 0] = True  # always keep the most likely
     shares = torch.where(left, shares, 0.0)
     upto = shares.cumsum(-1)
     drawn = (upto <= dice[:, None] * upto[:, -1:]).sum(-1, keepdim=True)  # (B, 1)
-    drawn = torch.minimum(drawn, (shares > 0).sum(-1, keepdim=True) - 1)  # rounding must not fall off the end
+    drawn = torch.minimum(drawn, (shares > 0).sum(-1, keepdim=True) - 1)  # rounding must not exceed the last index
     return at.gather(-1, drawn)[:, 0]
 
 
 def read_in(model: EChat, asked: Sequence[layout.Sequence], heard: Sequence[Sequence[Tensor]]) -> tuple[Tensor, Tensor]:
-    """Prompts, each with what the adapter made of its clips (T, d), as the language model's inputs (B, L, d), padded on
-    the left, so that all go on at the same place; and what may be attended to (B, L)."""
+    """Return prompts with their clips' adapter outputs (T, d) as inputs (B, L, d), and the attention mask (B, L).
+
+    Rows are padded on the left, so that all continue at the same position.
+    """
     device = next(model.parameters()).device
     every = model.embed_ids(torch.tensor([token for sequence in asked for token in sequence.ids], device=device))
     parts: list[Tensor] = []
     for sequence, x, clips in zip(asked, every.split([len(s.ids) for s in asked]), heard, strict=True):
         if sequence.ids.count(AUDIO) != len(clips):
-            raise DataError(f"{sequence.key}: its prompt has {sequence.ids.count(AUDIO)} clips, {len(clips)} are given")
+            raise DataError(
+                f"{sequence.key}: its prompt has {sequence.ids.count(AUDIO)} clips, but {len(clips)} were given"
+            )
         pieces: list[Tensor] = []
         first = 0
         for at, states in zip([i for i, token in enumerate(sequence.ids) if token == AUDIO], clips, strict=True):
@@ -301,7 +311,7 @@ def read_in(model: EChat, asked: Sequence[layout.Sequence], heard: Sequence[Sequ
 
 
 def _hear(model: EChat, waves: Sequence[Wave], device: Any) -> list[Tensor]:
-    """What the adapter makes of each wave, (T, d)."""
+    """Return the adapter's outputs of each wave, (T, d)."""
     if not waves:
         return []
     sizes = [len(wave) for wave in waves]
@@ -312,8 +322,8 @@ def _hear(model: EChat, waves: Sequence[Wave], device: Any) -> list[Tensor]:
     return [states[:n] for states, n in zip(heard, lengths.tolist(), strict=True)]
 
 
-def _held(tok: Tokenizer) -> list[tuple[str, list[int]]]:
-    """Where a thought names a label of a closed set: how the text ends there, and the ids that may come next."""
+def _closed_fields(tok: Tokenizer) -> list[tuple[str, list[int]]]:
+    """Return, for each field with a closed set of labels, the text that ends before it, and the ids that may follow."""
     out = []
     for dimension, name in _FIELDS.items():
         start = f", {name}: <"
@@ -324,7 +334,7 @@ def _held(tok: Tokenizer) -> list[tuple[str, list[int]]]:
             if ids[: len(known)] == known:
                 firsts.add(ids[len(known)])
         if dimension == "gender":
-            firsts.add(tok.encode(">")[0])  # of a child nobody can tell
+            firsts.add(tok.encode(">")[0])  # unknown for a child
         if firsts:
             out.append((start, sorted(firsts)))
     return out

@@ -1,4 +1,4 @@
-"""Where a model runs and how its numbers are held: a device that is not there is refused at once."""
+"""Choose the device and dtype of a model. A missing device raises an error before anything is loaded."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from overtone.errors import UsageError
 from overtone.paths import shown
 
 
-def chosen(name: str) -> torch.device:
-    """`auto` (a GPU where torch sees one), `cpu`, `cuda` or `cuda:N`. Raises UsageError."""
+def choose_device(name: str) -> torch.device:
+    """Return the device for `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`. Raises UsageError."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     kind, _, number = name.partition(":")
@@ -23,7 +23,7 @@ def chosen(name: str) -> torch.device:
     return torch.device(name)
 
 
-def narrow(part: nn.Module, dtype: torch.dtype) -> None:
-    """Hold a part's weights so. Not its buffers: rotary angles in bf16 would be other positions."""
+def cast_weights(part: nn.Module, dtype: torch.dtype) -> None:
+    """Convert a part's weights in place, but not its buffers: rotary angles in bf16 would be other positions."""
     for weight in part.parameters():
         weight.data = weight.data.to(dtype)

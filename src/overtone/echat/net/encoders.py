@@ -1,5 +1,7 @@
-"""Speech encoders behind one face: 16 kHz waves in, states and their number out. What pads a clip to the length of its
-batch never changes the clip's own states."""
+"""Speech encoders with one interface: 16 kHz waves in, states and their lengths out.
+
+Padding in a batch never changes a clip's own states.
+"""
 
 from __future__ import annotations
 
@@ -23,37 +25,46 @@ Augment = Callable[[Tensor, Tensor], Tensor]
 
 
 class Encoder(nn.Module):
-    """Waves (C, samples), lengths (C,) → states (C, T, dim + beside), frames (C,). Clips last 0.2 s at least."""
+    """Maps waves (C, samples) and lengths (C,) to states (C, T, dim + beside) and frames (C,).
+
+    Clips have at least 0.2 s.
+    """
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.config, self.dim = config, config.dim
         self.checkpointing = False
-        self.block = 1  # the layers are given lengths that are a multiple of it
+        self.block = 1  # lengths are padded to a multiple of it
         self.augment: Augment | None = None  # on log-mel (C, mels, frames), frames (C,), while training
 
     def frames(self, samples: Tensor) -> Tensor:
+        """Return the number of states of clips."""
         return frames_of(self.config.kind, samples.clamp(min=SHORTEST))
 
     def forward(self, wave: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Encode waves."""
         wave = wave * within(lengths, wave.shape[1])
         wave = F.pad(wave, (0, self._room(wave.shape[1]) - wave.shape[1]))
         lengths = lengths.clamp(min=SHORTEST)
         return self.states(wave, lengths), self.frames(lengths)
 
     def states(self, wave: Tensor, lengths: Tensor) -> Tensor:
+        """Return the states of padded waves."""
         raise NotImplementedError
 
     def _room(self, samples: int) -> int:
-        """How many samples a batch gets that needs so many: the shortest clip's at least, and whole blocks."""
+        """Return the padded number of samples: at least SHORTEST, and whole blocks."""
         samples = max(samples, SHORTEST)
         more = samples + -frames_of(self.config.kind, samples) % self.block * HOP[self.config.kind]
         return samples if self.config.kind == "whisper" and more > self.config.longest * RATE else more
 
     def through(self, layers: nn.ModuleList, norm: nn.Module, x: Tensor, inside: Tensor, **given: Any) -> Tensor:
-        """(C, T, dim) → (C, T, dim + beside): the states after the last layer; beside them, the same at all times, mean
-        and spread over the clip (`inside`, (C, T)) after `taps` layers. What was trained for words has dropped the rest
-        by its end: voices, moods and sounds are heard in the middle. Their mean holds no words to learn by heart."""
+        """Run the layers: (C, T, dim) → (C, T, dim + beside).
+
+        The result has the last layer's states and, constant over time, mean and spread over the clip (`inside`, (C, T))
+        after the `taps` layers. An encoder trained for words has dropped voices, moods and sounds by its last layer,
+        but middle layers still have them. A mean over the clip contains no words to memorise.
+        """
         beside = []
         for n, layer in enumerate(layers):
             if n in self.config.taps:
@@ -71,7 +82,7 @@ class Encoder(nn.Module):
 
 
 class LogMel(nn.Module):
-    """Whisper's log-mel, on the wave's own device: (C, samples) → (C, mels, frames), a frame each 10 ms."""
+    """Whisper's log-mel spectrogram: (C, samples) → (C, mels, frames), one frame every 10 ms."""
 
     def __init__(self, mels: int) -> None:
         super().__init__()
@@ -79,8 +90,9 @@ class LogMel(nn.Module):
         self.register_buffer("bank", mel_bank(mels), persistent=False)  # (201, mels)
 
     def forward(self, wave: Tensor) -> Tensor:
+        """Compute the spectrogram on the wave's device."""
         with torch.autocast(wave.device.type, enabled=False):
-            wave = F.pad(wave.float(), (0, 400))  # the last frames see silence after the clip, not its mirror image
+            wave = F.pad(wave.float(), (0, 400))  # the last frames see silence, not the clip's mirror image
             spectrum = torch.stft(wave, 400, 160, window=self.window, return_complex=True)  # (C, 201, frames)
             power = spectrum[..., : (wave.shape[1] - 400) // 160].abs().square()
             log = (self.bank.T @ power).clamp(min=1e-10).log10()
@@ -89,7 +101,7 @@ class LogMel(nn.Module):
 
 
 def mel_bank(mels: int) -> Tensor:
-    """Slaney's triangles over 201 bins up to 8 kHz, each of the same area, (201, mels)."""
+    """Return Slaney's triangular filters over 201 bins up to 8 kHz, with equal areas, (201, mels)."""
     step = np.log(6.4) / 27  # above 1 kHz a factor of 6.4 has 27 steps, below it a step is 200/3 Hz
     mel = np.linspace(0, 15 + np.log(RATE / 2 / 1000) / step, mels + 2)
     edges = np.where(mel < 15, mel * 200 / 3, 1000 * np.exp((mel - 15) * step))
@@ -101,7 +113,7 @@ def mel_bank(mels: int) -> Tensor:
 
 
 class MelEncoder(Encoder):
-    """A log-mel and two convolutions (strides 1, 2): what Whisper and the small encoder begin with."""
+    """The common start of Whisper and the small encoder: a log-mel and two convolutions (strides 1, 2)."""
 
     conv1: nn.Module
     conv2: nn.Module
@@ -111,7 +123,7 @@ class MelEncoder(Encoder):
         self.mel = LogMel(config.mels)
 
     def stem(self, conv1: nn.Module, conv2: nn.Module, wave: Tensor, lengths: Tensor) -> Tensor:
-        """(C, samples) → (C, T, dim), 50 a second. What lies after a clip is zero, as if the clip stood alone."""
+        """Map (C, samples) to (C, T, dim), 50 per second. Padding is zeroed, so a clip's result ignores its batch."""
         x = self.mel(wave)  # (C, mels, 2T)
         frames = lengths // 160
         if self.augment is not None and self.training:
@@ -123,7 +135,7 @@ class MelEncoder(Encoder):
 
 
 class Small(MelEncoder):
-    """An encoder of our own for what is trained from nothing."""
+    """A small encoder for training from random weights."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__(config)
@@ -140,7 +152,7 @@ class Small(MelEncoder):
 
 
 class Whisper(MelEncoder):
-    """Whisper's encoder. A clip is not padded to 30 s: it takes as many of the positions as it needs."""
+    """Whisper's encoder. Clips are not padded to 30 s; they use only the positions they need."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__(config)
@@ -163,8 +175,8 @@ class Whisper(MelEncoder):
         x = self.stem(self.net.conv1, self.net.conv2, wave, lengths)
         if x.shape[1] > self.net.embed_positions.num_embeddings:
             raise DataError(
-                f"a clip of {wave.shape[1] / RATE:.1f} s is longer than the {self.config.longest:.0f} s this encoder "
-                "hears; cut it, or leave it out"
+                f"a clip of {wave.shape[1] / RATE:.1f} s exceeds this encoder's limit of {self.config.longest:.0f} s; "
+                "shorten it, or leave it out"
             )
         x = x + self.net.embed_positions.weight[: x.shape[1]].to(x.dtype)
         inside = within(self.frames(lengths), x.shape[1])
@@ -172,12 +184,12 @@ class Whisper(MelEncoder):
 
 
 class Moonshine(Encoder):
-    """Moonshine's encoder, straight from the wave, a state each 24 ms.
+    """Moonshine's encoder, directly from the wave, one state every 24 ms.
 
-    Its first normalisation takes mean and variance over all channels and *times* of a clip. In a padded batch the
-    silence behind a short clip would change them, and with them every state (transformers' own forward lets it);
-    here they are taken over the clip's own frames. The convolutions have no padding, so that frames which belong to
-    the clip see nothing else; attention is masked.
+    Its first normalisation uses mean and variance over all channels and *times* of a clip. In a padded batch, silence
+    after a short clip would change them and with them every state, as it does in transformers' own forward. Here they
+    are computed over the clip's own frames. The convolutions have no padding, so a clip's frames see only the clip, and
+    attention is masked.
     """
 
     def __init__(self, config: EncoderConfig) -> None:
@@ -195,8 +207,8 @@ class Moonshine(Encoder):
                 decoder_num_hidden_layers=1,
                 decoder_num_attention_heads=config.heads,
                 decoder_num_key_value_heads=config.heads,
-                partial_rotary_factor=min(1.0, 32.5 * config.heads / config.dim),  # 32 of a head's channels turn
-                pad_head_dim_to_multiple_of=8,  # fast attention takes no other widths
+                partial_rotary_factor=min(1.0, 32.5 * config.heads / config.dim),  # 32 rotary channels per head
+                pad_head_dim_to_multiple_of=8,  # required by fast attention
                 attn_implementation="sdpa",
             )
         )
@@ -224,7 +236,7 @@ class Moonshine(Encoder):
 
 
 def _mean_and_spread(x: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
-    """Over a clip's own times: (C, T, d), (C, T) → (C, 1, d) twice."""
+    """Return mean and spread over a clip's own frames: (C, T, d), (C, T) → (C, 1, d) twice."""
     x, inside = x.float(), inside[..., None]
     count = inside.sum(1, keepdim=True)
     mean = (x * inside).sum(1, keepdim=True) / count
@@ -232,7 +244,7 @@ def _mean_and_spread(x: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _square(inside: Tensor) -> Tensor:
-    """(C, T) → (C, 1, T, T) bool, as transformers' layers take it."""
+    """Expand a mask for transformers' layers: (C, T) → (C, 1, T, T) bool."""
     return inside[:, None, None, :].expand(-1, 1, inside.shape[1], -1)
 
 
@@ -240,7 +252,7 @@ KINDS: dict[str, type[Encoder]] = {"small": Small, "whisper": Whisper, "moonshin
 
 
 def open_encoder(config: EncoderConfig, *, empty: bool = False) -> Encoder:
-    """The encoder with its weights; `empty`: with random ones, for a checkpoint to fill."""
+    """Build the encoder with its weights, or with random ones if `empty`, to be filled from a checkpoint."""
     encoder = KINDS[config.kind](config)
     if empty or (config.source == "random" and not config.weights):
         return encoder
@@ -249,18 +261,18 @@ def open_encoder(config: EncoderConfig, *, empty: bool = False) -> Encoder:
 
 
 def weights(config: EncoderConfig) -> dict[str, Tensor]:
-    """The state of the network `config` names."""
+    """Load the weights of the configured encoder. Raises UsageError or DataError."""
     if config.weights:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
         path = user_path(config.weights)
         if not path.is_file():
-            raise UsageError(f"model.encoder.weights: there is no file {shown(str(path))}; leave it out, or correct it")
+            raise UsageError(f"model.encoder.weights: no file {shown(str(path))}; correct the path, or remove the key")
         try:
             return {name: value.float() for name, value in load_file(path).items()}
         except SafetensorError as error:
-            raise DataError(f"{shown(str(path))}: not a safetensors file ({error}); make or copy it again") from None
+            raise DataError(f"{shown(str(path))}: not a safetensors file ({error}); create or copy it again") from None
     if config.kind == "moonshine":
         folder = user_path(config.source)
         if config.source == "package":
@@ -270,9 +282,11 @@ def weights(config: EncoderConfig) -> dict[str, Tensor]:
         from transformers import WhisperModel
 
         try:
-            found = WhisperModel.from_pretrained(config.source, dtype=torch.float32)
+            whisper = WhisperModel.from_pretrained(config.source, dtype=torch.float32)
         except (OSError, ValueError) as error:
             first = str(error).splitlines()[0]
-            raise UsageError(f"model.encoder.source: no Whisper in {shown(config.source)!r}: {shown(first)}") from None
-        return dict(found.encoder.state_dict())
-    raise UsageError(f"model.encoder.source: a small encoder starts at random, not from {shown(config.source)!r}")
+            raise UsageError(
+                f"model.encoder.source: cannot load Whisper from {shown(config.source)!r}: {shown(first)}"
+            ) from None
+        return dict(whisper.encoder.state_dict())
+    raise UsageError(f"model.encoder.source must be 'random' for a small encoder, not {shown(config.source)!r}")

@@ -1,6 +1,8 @@
-"""Two losses on what the adapter gives, beside the language model's. Neither is in the published recipe: there the
-adapter learns only through a frozen language model, from millions of clips; these tell it at once which of its outputs
-belongs to which word, and that a voice is part of what is heard."""
+"""Two helper losses on the adapter's outputs, in addition to the language model's loss.
+
+The published recipe has neither: there the adapter learns through a frozen language model from millions of clips. These
+losses tell the adapter directly which output belongs to which word, and that the voice matters.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +13,25 @@ from torch import Tensor, nn
 from overtone.echat.data.labels import DIMENSIONS, UNKNOWN
 
 LABELS = [len(labels) for labels in DIMENSIONS.values()]
-WORDS = 1_000  # different ones in a batch, about
+WORDS = 1_000  # approximate number of different words in a batch
 
 
 class Helpers(nn.Module):
-    """What the two losses learn besides the adapter; the model itself has no use for it."""
+    """The parameters of the two losses. The model itself does not use them."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.blank = nn.Linear(width, 1)  # "no word here"
-        self.scale = nn.Parameter(torch.ones(1))  # how sharply words are told apart
+        self.blank = nn.Linear(width, 1)  # the score of "no word here"
+        self.scale = nn.Parameter(torch.ones(1))  # sharpness of the distinction between words
         self.labels = nn.Linear(width, sum(LABELS))
 
     def words(self, heard: Tensor, lengths: Tensor, ids: Tensor, sizes: Tensor, table: Tensor) -> Tensor:
-        """What is said, read off the adapter's outputs (C, T, d) by the language model's own embeddings (V, d), among
-        the words of the batch (CTC): a mean over words. `ids` (C, U), of which `sizes` (C,) count; 0 = not known. The
-        two and `lengths` are best where the processor is: else it waits for the device to tell them."""
+        """Return the CTC loss of the words, as a mean over words.
+
+        The adapter's outputs (C, T, d) are compared with the language model's embeddings (V, d) of the batch's words.
+        Of `ids` (C, U), the first `sizes` (C,) count; 0 means unknown. Keep these two and `lengths` on the CPU to avoid
+        waiting for the device.
+        """
         known = sizes > 0
         words, used = torch.unique(ids.clamp(min=0), return_inverse=True)  # (W,), (C, U)
         words, used, counted = (t.to(heard.device, non_blocking=True) for t in (words, used + 1, known))
@@ -39,7 +44,10 @@ class Helpers(nn.Module):
         return (loss * counted).sum() / among
 
     def cues(self, heard: Tensor, lengths: Tensor, labels: Tensor) -> Tensor:
-        """Labels (C, dimensions) of clips, by a layer on the mean of a clip's outputs: a mean over those known."""
+        """Return the loss of the labels (C, dimensions), predicted from the mean of a clip's outputs.
+
+        It is a mean over the known labels.
+        """
         with torch.autocast(heard.device.type, enabled=False):
             inside = torch.arange(heard.shape[1], device=heard.device) < lengths[:, None]
             x = F.rms_norm(heard.float(), heard.shape[-1:]) * inside[..., None]
@@ -52,5 +60,5 @@ class Helpers(nn.Module):
 
 
 def _exactly(layer: nn.Linear, x: Tensor) -> Tensor:
-    """A layer in float32, also where several processes gather its weights in bf16."""
+    """Apply a layer in float32, even if several processes gather its weights in bf16."""
     return F.linear(x, layer.weight.float(), layer.bias.float())

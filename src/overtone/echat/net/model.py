@@ -1,12 +1,11 @@
-"""OSUM-EChat: an encoder hears, an adapter brings what was heard into a language model, and that answers in text and in
-speech tokens, out of one joint vocabulary.
+"""OSUM-EChat: an encoder and an adapter feed speech into a language model that answers in text and speech tokens.
 
     wave ─ encoder ─ adapter ─┐
                               ├─ language model ─┬─ lm head      text ids        0 … V-1
     text and speech ids ──────┘                  └─ speech head  codes and end   V … V+K
 
-Joint ids: below V text; V+k is speech code k; V+K begins and ends speech; V+K+1 and V+K+2 stand around a clip that is
-heard and are never predicted.
+Joint ids: text is below V; V+k is speech code k; V+K begins and ends speech; V+K+1 and V+K+2 enclose an input clip and
+are never predicted.
 """
 
 from __future__ import annotations
@@ -27,29 +26,29 @@ from overtone.errors import DataError
 from overtone.paths import shown
 
 IGNORE = -100  # a target without loss
-CHUNK = 4096  # positions whose logits are held at once: of 50,000 words, 0.8 GB in float32
+CHUNK = 4096  # positions whose logits are in memory at once: 0.8 GB in float32 for 50,000 tokens
 
 
 class Batch(Protocol):
-    """What `forward` reads. C clips are heard in B sequences of at most L positions."""
+    """The input of `forward`: B sequences of at most L positions, with C clips in total."""
 
-    ids: Tensor  # (B, L) joint ids; -1 where an adapter output stands
-    targets: Tensor  # (B, L) the id that stands here, -100 where it need not be predicted
-    mask: Tensor  # (B, L) bool: may be attended to
+    ids: Tensor  # (B, L) joint ids; -1 for adapter outputs
+    targets: Tensor  # (B, L) the id at this position if it has to be predicted, else -100
+    mask: Tensor  # (B, L) bool: visible to attention
     wave: Tensor  # (C, samples) float32, 16 kHz
     wave_lengths: Tensor  # (C,) samples
     clip_at: Tensor  # (C, 2) row and position of a clip's first output
-    ctc_ids: Tensor  # (C, U) text ids of what is said
-    ctc_lengths: Tensor  # (C,) 0 = not known
-    labels: Tensor  # (C, dimensions) numbers of what is heard besides, -1 = not known
-    # and, where a batch has them, so that nothing waits for the device to count: target_at (N,), the flat places of its
-    # targets; holes, whether anything but padding at the end is masked; rows, how long each is; slots (C,), how many
-    # outputs each clip has. Of these and of ctc_ids and ctc_lengths all but target_at may be where the processor is.
+    ctc_ids: Tensor  # (C, U) text ids of the words
+    ctc_lengths: Tensor  # (C,) 0 = unknown
+    labels: Tensor  # (C, dimensions) label indices, -1 = unknown
+    # Optional, to avoid waiting for the device: target_at (N,), the flat indices of the targets; holes, whether
+    # anything but final padding is masked; rows, the length of each row; slots (C,), the number of outputs of each
+    # clip. All of these except target_at, and ctc_ids and ctc_lengths, may be on the CPU.
 
 
 @dataclass
 class Out:
-    """The losses of a batch: means over their targets. `loss` is what to go down on; the rest is detached, for logs."""
+    """The losses of a batch, as means over their targets. `loss` is to be minimised; the rest is detached, for logs."""
 
     loss: Tensor
     text_loss: Tensor
@@ -61,7 +60,7 @@ class Out:
 
 
 class Block(nn.Module):
-    """A transformer layer, normalised before each half."""
+    """A pre-norm transformer layer."""
 
     def __init__(self, dim: int, heads: int, ffn: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -74,7 +73,7 @@ class Block(nn.Module):
         self.down = nn.Linear(ffn, dim)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """x (C, T, d); mask (C, 1, 1, T) bool: may be attended to."""
+        """Apply the layer to x (C, T, d); mask (C, 1, 1, T) is True for visible positions."""
         drop = self.dropout if self.training else 0.0
         c, t, d = x.shape
         qkv = self.qkv(self.norm1(x)).view(c, t, 3, self.heads, d // self.heads)
@@ -85,35 +84,41 @@ class Block(nn.Module):
 
 
 def sinusoids(length: int, dim: int, device: Any) -> Tensor:
-    """Absolute positions, (length, dim): sines and cosines of slower and slower waves."""
+    """Return sinusoidal position embeddings, (length, dim)."""
     rates = torch.exp(-math.log(10_000) * torch.arange(0, dim, 2, device=device) / dim)
     angles = torch.arange(length, device=device)[:, None] * rates
     return torch.stack((angles.sin(), angles.cos()), -1).view(length, -1)[:, :dim]
 
 
 def convolve(conv: Any, x: Tensor) -> Tensor:
-    """What a Conv1d does, (C, T, in) → (C, T', out), as one matrix product: cuDNN plans anew for every shape, for a
-    millisecond or two, and no two batches have the same."""
+    """Apply a Conv1d as one matrix product, (C, T, in) → (C, T', out).
+
+    cuDNN needs a millisecond or two to plan for every new shape, and shapes differ between batches.
+    """
     padding = conv.padding[0]
     x = F.pad(x, (0, 0, padding, padding)) if padding else x
-    windows = x.unfold(1, conv.kernel_size[0], conv.stride[0]).transpose(2, 3)  # (C, T', k, in), as it lies in memory
+    windows = x.unfold(1, conv.kernel_size[0], conv.stride[0]).transpose(2, 3)  # (C, T', k, in), a view
     return F.linear(windows.flatten(2), conv.weight.to(x.dtype).transpose(1, 2).flatten(1), conv.bias)
 
 
 def within(lengths: Tensor, size: int) -> Tensor:
-    """(C,) lengths → (C, size) bool: this position is inside."""
+    """Return a mask of the positions inside: lengths (C,) → (C, size) bool."""
     return torch.arange(size, device=lengths.device)[None, :] < lengths[:, None]
 
 
 def places(mask: Tensor, new: int) -> Tensor:
-    """(B, all positions) bool → (B, new): where the last ones are in their rows, what pads these on the left not
-    counted. Models that turn what they read by its place do not mind where a row begins; others would."""
+    """Return the position ids of the last `new` columns, not counting left padding: (B, all) bool → (B, new).
+
+    Models with rotary positions would not need this; models with absolute positions do.
+    """
     return (mask.cumsum(1) - 1).clamp(min=0)[:, -new:]
 
 
 class Adapter(nn.Module):
-    """Encoder states → a quarter as many vectors of the language model's width. Its convolutions look back only. What
-    an encoder tells of a clip as a whole, in `beside` more channels, is added to each of them."""
+    """Maps encoder states to a quarter as many vectors of the language model's width, with causal convolutions.
+
+    The `beside` extra channels describe the whole clip; they are added to every vector.
+    """
 
     strides = (1, 2, 2)
 
@@ -125,7 +130,7 @@ class Adapter(nn.Module):
         self.linear, self.norm = nn.Linear(config.dim, config.dim), nn.LayerNorm(config.dim)
         self.beside = nn.Linear(beside, config.dim, bias=False) if beside else None
         if self.beside is not None:
-            nn.init.zeros_(self.beside.weight)  # words come first: they would not be heard beside it
+            nn.init.zeros_(self.beside.weight)  # start at 0, so that the words are learnt first
         self.blocks = nn.ModuleList(
             Block(config.dim, config.heads, config.ffn, config.dropout) for _ in range(config.layers)
         )
@@ -137,8 +142,8 @@ class Adapter(nn.Module):
         self.helpers = Helpers(width)
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """x (C, T, heard + beside), lengths (C,) → (C, T/4, width), lengths."""
-        clip = x[:, :1, self.heard :]  # the same at all times
+        """Map x (C, T, heard + beside) and lengths (C,) to (C, T/4, width) and lengths."""
+        clip = x[:, :1, self.heard :]  # constant over time
         x = x[..., : self.heard]
         for conv in self.convs:
             x = F.gelu(convolve(conv, F.pad(x, (0, 0, 2, 0))))  # (C, T, dim), then T/2, then T/4
@@ -152,7 +157,7 @@ class Adapter(nn.Module):
         for block in self.blocks:
             x = _run(block, self.checkpointing and self.training, x, mask)
         x = self.out(self.last(x))
-        if self.gain is not None:  # not published: with a high rate and few clips they grow to ten times the size
+        if self.gain is not None:  # our addition: with a high rate and few clips, outputs grew tenfold
             x = (F.rms_norm(x.float(), x.shape[-1:]) * self.gain).to(x.dtype)
         return x, lengths
 
@@ -162,7 +167,7 @@ class EChat(nn.Module):
 
     def __init__(self, config: ModelConfig, encoder: nn.Module, lm: nn.Module) -> None:
         super().__init__()
-        torch.backends.cuda.enable_cudnn_sdp(False)  # it plans anew for every shape, and no two batches have the same
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it plans for every new shape, and shapes differ between batches
         self.config = config
         self.vocab, self.codes = config.lm.vocab, config.speech.codes  # V, K
         self.edge = self.vocab + self.codes  # begins and ends speech
@@ -174,17 +179,17 @@ class EChat(nn.Module):
         )
         self.lm = lm
         self.ctc = self.cues = 0.0  # weights of the helper losses; a stage sets them
-        self.listen = False  # these alone: the language model is not asked
-        self.block = 1  # the language model is given lengths that are a multiple of it
-        self.listener: Any = None  # while training, in the place of encoder and adapter
-        self.reader: Any = None  # and of the language model: reads rows (B, L, d) of these lengths
+        self.listen = False  # only the helper losses: the language model is not run
+        self.block = 1  # lengths are padded to a multiple of it
+        self.listener: Any = None  # replaces encoder and adapter in training
+        self.reader: Any = None  # replaces the language model in training: reads rows (B, L, d) of given lengths
         self._start()
 
     def _start(self) -> None:
-        """New parts start at the size of what the language model is used to: its own embeddings."""
+        """Initialise new parts to the magnitude of the language model's embeddings."""
         table = self.lm.get_input_embeddings().weight
         if table.shape[0] != self.vocab:
-            raise ValueError(f"the language model has {table.shape[0]} text ids, the configuration {self.vocab}")
+            raise ValueError(f"the language model has {table.shape[0]} text ids, but the configuration {self.vocab}")
         if table.is_meta:
             return
         rms, width = float(table.detach().float().square().mean().sqrt()), table.shape[1]
@@ -195,35 +200,36 @@ class EChat(nn.Module):
         nn.init.zeros_(self.adapter.out.bias)
         if self.adapter.gain is not None:
             nn.init.constant_(self.adapter.gain, rms)
-        blank = self.adapter.helpers.blank  # at first as likely as all words of a batch together
+        blank = self.adapter.helpers.blank  # initially as likely as all words of a batch together
         nn.init.zeros_(blank.weight)
         nn.init.constant_(blank.bias, math.log(WORDS) + width * rms**2 / 2)
 
     def checkpointing(self, on: bool = True) -> None:
-        """Keep no activations inside the layers: less memory, a third more time."""
+        """Switch activation checkpointing: less memory, a third more time."""
         self.adapter.checkpointing = self.encoder.checkpointing = on
         if on:
             self.lm.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         else:
             self.lm.gradient_checkpointing_disable()
 
-    # hearing
+    # input
 
     def encode_audio(self, wave: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """(C, samples), (C,) → (C, T, d) in the language model's space, (C,) how many of T are the clip's."""
+        """Encode waves (C, samples) and lengths (C,) to the language model's space (C, T, d), and valid lengths
+        (C,)."""
         if self.listener is not None and self.training:
             return self.listener(wave, lengths)  # type: ignore[no-any-return]
         states, frames = self.encoder(wave, lengths)
         return self.adapter(states, frames)  # type: ignore[no-any-return]
 
     def embed_ids(self, ids: Tensor) -> Tensor:
-        """Joint ids (…) → (…, d). What stands at a negative id means nothing."""
+        """Look up joint ids (…) → (…, d). Rows of negative ids are meaningless."""
         text = self.lm.get_input_embeddings()(ids.clamp(0, self.vocab - 1))
         speech = self.speech["embed"]((ids - self.vocab).clamp(0, self.codes + 2))
         return torch.where((ids >= self.vocab)[..., None], speech.to(text.dtype), text)
 
     def embed(self, batch: Batch) -> Tensor:
-        """The input of the language model, (B, L, d): ids looked up, adapter outputs in their places."""
+        """Return the language model's input (B, L, d): embedded ids, with adapter outputs inserted."""
         return self._embed(batch)[0]
 
     def _embed(self, batch: Batch) -> tuple[Tensor, Tensor | None, Tensor | None]:
@@ -234,15 +240,15 @@ class EChat(nn.Module):
         b, n, d = x.shape
         steps = torch.arange(heard.shape[1], device=x.device)[None, :]  # (1, T)
         place = batch.clip_at[:, :1] * n + batch.clip_at[:, 1:] + steps  # (C, T) in the flat (B·L)
-        place = torch.where(steps < lengths[:, None], place, b * n)  # what is padding goes to a row that is dropped
+        place = torch.where(steps < lengths[:, None], place, b * n)  # padding goes to a row that is dropped
         flat = torch.cat((x.reshape(b * n, d), x.new_zeros(1, d)))
         flat = flat.index_copy(0, place.reshape(-1), heard.reshape(-1, d).to(x.dtype))
         return flat[:-1].view(b, n, d), heard, lengths
 
-    # answering
+    # losses
 
     def forward(self, batch: Batch) -> Out:
-        """Cross-entropy over the joint vocabulary, a mean over the targets."""
+        """Compute the cross-entropy over the joint vocabulary, as a mean over the targets, and the helper losses."""
         if self.listen:
             heard, lengths = self.encode_audio(batch.wave, batch.wave_lengths)
             ctc, cue = self._helpers(batch, heard, lengths)
@@ -261,7 +267,7 @@ class EChat(nn.Module):
         return Out(whole, text, speech, ctc.detach(), cue.detach(), n_text, n_speech)
 
     def _helpers(self, batch: Batch, heard: Tensor | None, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The helper losses on what was heard, where a stage wants them."""
+        """Compute the helper losses that the stage uses."""
         ctc = cue = torch.zeros((), device=batch.ids.device)
         if heard is not None and lengths is not None and self.ctc:
             table = self.lm.get_input_embeddings().weight.detach()
@@ -272,28 +278,33 @@ class EChat(nn.Module):
         return ctc, cue
 
     def costs(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        """What each target costs, in nats, (N,), and which id it is, in the order of the flat (B·L); what was heard and
-        how long it is. At the targets only: V·L·B logits would not fit."""
+        """Return each target's loss in nats (N,) and its id, in the order of the flat (B·L); and the adapter's outputs.
+
+        Logits are computed only at the targets, because V·L·B logits would not fit into memory.
+        """
         x, heard, lengths = self._embed(batch)
         mask = batch.mask if getattr(batch, "holes", True) else None
         hidden = self._read(x, mask, getattr(batch, "rows", ()))  # (B, L, d)
-        at = getattr(batch, "target_at", None)  # flat places of the targets, where the batch has counted them before
+        at = getattr(batch, "target_at", None)  # flat indices of the targets, if precomputed
         if at is None:
             at = (batch.targets != IGNORE).view(-1).nonzero()[:, 0]
         goal = batch.targets.reshape(-1)[at]  # (N,)
-        told = hidden.flatten(0, 1).index_select(0, at - 1)  # (N, d): each is predicted by the position before it
+        before = hidden.flatten(0, 1).index_select(0, at - 1)  # (N, d): the position before a target predicts it
         loss = torch.cat(
             [
                 _run(self._cross_entropy, self.training and len(goal) > CHUNK, h, g)
-                for h, g in zip(told.split(CHUNK), goal.split(CHUNK), strict=True)
+                for h, g in zip(before.split(CHUNK), goal.split(CHUNK), strict=True)
             ]
         )  # (N,)
         return loss, goal, heard, lengths
 
     def _read(self, x: Tensor, mask: Tensor | None, rows: Sequence[int] = ()) -> Tensor:
-        """What the language model makes of its input, (B, L, d). `mask` (B, L) only where something before a row's end
-        is hidden: behind padding nothing is read, so that causal attention alone, which is faster, will do."""
-        if torch.is_autocast_enabled(x.device.type):  # half as much to keep for the backward pass, and nothing to cast
+        """Return the language model's hidden states (B, L, d).
+
+        `mask` (B, L) is needed only if something before a row's end is hidden. Otherwise causal attention alone
+        suffices, which is faster.
+        """
+        if torch.is_autocast_enabled(x.device.type):  # half the memory for the backward pass, and no casts
             x = x.to(torch.get_autocast_dtype(x.device.type))
         if self.reader is not None and mask is None and rows and self.training:
             return self.reader(x, rows)
@@ -301,14 +312,14 @@ class EChat(nn.Module):
         more = -n % self.block
         if more:
             x = F.pad(x, (0, 0, 0, more))
-        if mask is not None:  # whole, (B, 1, L, L): of one for a row each, the device would be asked if it is needed
+        if mask is not None:  # the full (B, 1, L, L); a mask per row would need a device synchronisation
             seen = F.pad(mask, (0, more))[:, None, None, :]
             mask = seen & torch.ones(n + more, n + more, dtype=torch.bool, device=x.device).tril()
         hidden: Tensor = self.lm.base_model(inputs_embeds=x, attention_mask=mask, use_cache=False).last_hidden_state
         return hidden[:, :n]
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """(…, d) → (…, V+K+1), one joint vocabulary."""
+        """Return the joint logits: (…, d) → (…, V+K+1)."""
         return torch.cat((self.lm.get_output_embeddings()(hidden), self.speech["head"](hidden)), -1)
 
     def _cross_entropy(self, hidden: Tensor, goal: Tensor) -> Tensor:
@@ -319,10 +330,10 @@ class EChat(nn.Module):
     def step(
         self, embeds: Tensor, mask: Tensor | None = None, cache: Any = None, *, speech: bool = False
     ) -> tuple[Tensor, Any]:
-        """One step of decoding: (B, n, d) new inputs after what `cache` holds → joint logits at the last, new cache.
+        """Decode one step: map new inputs (B, n, d) after `cache` to the joint logits of the last, and the new cache.
 
-        `mask` (B, all positions so far) marks what may be attended to; None = everything. `speech`: text is out of the
-        question, so that its logits, a fifth of the work in a small model, are not computed but -inf.
+        `mask` (B, all positions so far) marks visible positions; None means all. With `speech`, no text can follow, so
+        text logits, a fifth of the work in a small model, are -inf instead of computed.
         """
         at = None if mask is None else places(mask, embeds.shape[1])
         out = self.lm.base_model(
@@ -331,23 +342,23 @@ class EChat(nn.Module):
         hidden = out.last_hidden_state[:, -1]  # (B, d)
         if not speech:
             return self.logits(hidden), out.past_key_values
-        told = self.speech["head"](hidden)  # (B, K+1)
-        return torch.cat((told.new_full((len(told), self.vocab), -torch.inf), told), -1), out.past_key_values
+        logits = self.speech["head"](hidden)  # (B, K+1)
+        return torch.cat((logits.new_full((len(logits), self.vocab), -torch.inf), logits), -1), out.past_key_values
 
 
 def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, spare: Container[str] = ()) -> None:
-    """Load weights into a part. Raises DataError for names or sizes that do not fit; `spare` names may be missing."""
+    """Load weights into a part. Names in `spare` may be missing. Raises DataError for other names or sizes."""
     try:
         wrong = module.load_state_dict(dict(state), strict=False)
-    except RuntimeError as error:  # torch tells all that is wrong, a line each
+    except RuntimeError as error:  # torch reports all problems, one per line
         first = str(error).splitlines()[1].strip()
         raise DataError(f"{shown(where)}: does not fit the configured model: {first}") from None
-    strange = [f"it has {name}" for name in wrong.unexpected_keys]
-    strange += [f"it has no {name}" for name in wrong.missing_keys if name not in spare]
-    if strange:
-        raise DataError(f"{shown(where)}: does not fit the configured model: {strange[0]}")
+    problems = [f"unexpected {name}" for name in wrong.unexpected_keys]
+    problems += [f"missing {name}" for name in wrong.missing_keys if name not in spare]
+    if problems:
+        raise DataError(f"{shown(where)}: does not fit the configured model: {problems[0]}")
 
 
 def _run(function: Any, again: bool, *inputs: Tensor) -> Tensor:
-    """Call it; `again`: keep nothing inside it, compute it once more in the backward pass."""
+    """Call a function. With `again`, recompute it in the backward pass instead of storing activations."""
     return checkpoint(function, *inputs, use_reentrant=False) if again else function(*inputs)

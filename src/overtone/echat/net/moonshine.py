@@ -1,5 +1,7 @@
-"""Moonshine's speech encoder out of the files it is shipped in: their matrices, de-quantised, under the names that
-transformers gives them. Reads ONNX Runtime's own format and ONNX itself, with numpy alone."""
+"""Read the weights of Moonshine's speech encoder from its package, de-quantised and with transformers' names.
+
+It reads ONNX Runtime's own format and ONNX, using only NumPy.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from overtone.paths import read_plain, shown
 
 Array = NDArray[np.float32]
 Tensors = dict[str, NDArray[Any]]  # of any type
-LIMIT = 1 << 28  # bytes of an encoder's file
+LIMIT = 1 << 28  # maximum bytes of an encoder's file
 TYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 6: np.int32, 7: np.int64, 10: np.float16}  # of ONNX tensors
 
 
@@ -29,16 +31,16 @@ class Node(NamedTuple):
 
 
 def moonshine_state(path: Path) -> dict[str, Array]:
-    """The encoder's weights by transformers' names, from `encoder_model.ort`, `encoder_model.onnx` or their folder.
+    """Read the encoder's weights from `encoder_model.ort`, `encoder_model.onnx` or their folder.
 
-    Linear layers are stored as 8-bit integers with one scale and zero point each: they come back as the floats those
-    stand for. Raises DataError for a file that is something else.
+    Linear layers are stored as 8-bit integers with one scale and zero point each, and are returned as floats. Raises
+    DataError for any other file.
     """
     if path.is_dir():
-        found = [path / name for name in ("encoder_model.ort", "encoder_model.onnx") if (path / name).is_file()]
-        if not found:
-            raise DataError(f"{shown(str(path))}: holds no encoder_model.ort or encoder_model.onnx")
-        path = found[0]
+        files = [path / name for name in ("encoder_model.ort", "encoder_model.onnx") if (path / name).is_file()]
+        if not files:
+            raise DataError(f"{shown(str(path))}: no encoder_model.ort or encoder_model.onnx")
+        path = files[0]
     data = read_plain(path, LIMIT)
     try:
         tensors, nodes = _read_ort(data) if data[4:8] == b"ORTM" else _read_onnx(data)
@@ -47,12 +49,13 @@ def moonshine_state(path: Path) -> dict[str, Array]:
         raise DataError(f"{shown(str(path))}: not a Moonshine encoder ({type(error).__name__}: {error})") from None
     missing = [name for name in ("conv1.weight", "groupnorm.weight", "layer_norm.weight") if name not in state]
     if missing:
-        raise DataError(f"{shown(str(path))}: not a Moonshine encoder: it has no {missing[0]}")
+        raise DataError(f"{shown(str(path))}: not a Moonshine encoder: {missing[0]} is missing")
     return state
 
 
 def _named(tensors: Tensors, nodes: list[Node]) -> Iterator[tuple[str, Array]]:
-    """The export's own names where it kept them; a matrix is known by the operation that multiplies with it."""
+    """Yield weights by name: the export's own names where they exist, otherwise from the operation that uses a
+    matrix."""
     for name, value in tensors.items():
         if re.fullmatch(r"(conv\d|groupnorm|layer_norm|layers\.\d+\..*)\.(weight|bias)(_add_tensor)?", name):
             yield name.removesuffix("_add_tensor"), value.astype(np.float32)
@@ -80,7 +83,7 @@ def _array(kind: int, dims: list[int], raw: bytes) -> NDArray[Any]:
     return np.frombuffer(raw, TYPES[kind]).reshape(dims)
 
 
-# ONNX Runtime's format: flat buffers. A table starts with the way back to the list of where its fields lie.
+# ONNX Runtime's format: FlatBuffers. A table starts with the offset back to the list of its fields' offsets.
 
 
 class _Table:
@@ -89,7 +92,7 @@ class _Table:
         self.fields = at - struct.unpack_from("<i", data, at)[0]
 
     def _field(self, number: int) -> int:
-        """Where a field's value lies; 0 when the table leaves it out."""
+        """Return the offset of a field's value, or 0 if the table omits it."""
         if 4 + 2 * number >= struct.unpack_from("<H", self.data, self.fields)[0]:
             return 0
         offset = struct.unpack_from("<H", self.data, self.fields + 4 + 2 * number)[0]
@@ -103,7 +106,7 @@ class _Table:
         return _Table(self.data, _follow(self.data, self._field(field)))
 
     def raw(self, field: int, width: int = 1) -> bytes:
-        """A vector of scalars or a string, as bytes."""
+        """Return a vector of scalars or a string, as bytes."""
         at = self._field(field)
         return _vector(self.data, _follow(self.data, at), width) if at else b""
 
@@ -141,11 +144,11 @@ def _read_ort(data: bytes) -> tuple[Tensors, list[Node]]:
     return tensors, [Node(node.raw(0).decode(), node.texts(8)) for node in graph.tables(2)]
 
 
-# ONNX: protocol buffers. A message is a row of (number and kind of a field, its value).
+# ONNX: protocol buffers. A message is a sequence of fields: number and wire type, then the value.
 
 
 def _message(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Each field: its number, its value as an integer, its value as bytes."""
+    """Yield each field's number, its value as an integer, and its value as bytes."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
@@ -155,7 +158,7 @@ def _message(data: bytes) -> Iterator[tuple[int, int, bytes]]:
             continue
         size, at = (8, at) if key & 7 == 1 else (4, at) if key & 7 == 5 else _varint(data, at)
         if key & 7 not in (1, 2, 5) or at + size > len(data):
-            raise ValueError("a broken message")
+            raise ValueError("invalid message")
         yield key >> 3, 0, data[at : at + size]
         at += size
 
@@ -191,7 +194,7 @@ def _read_onnx(data: bytes) -> tuple[Tensors, list[Node]]:
                     name = text.decode()
                 elif n in (4, 9):  # floats, or anything as bytes
                     raw = text
-                elif n == 5:  # small integers, each as a number of its own
+                elif n == 5:  # small integers, stored individually
                     raw = np.array(_packed(text) if text else [integer], TYPES[kind]).tobytes()
             if raw and kind in TYPES:
                 tensors[name] = _array(kind, dims, raw)

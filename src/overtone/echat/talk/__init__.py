@@ -1,1 +1,1 @@
-"""A trained checkpoint in conversation: as a model of a run, and behind an OpenAI-compatible server."""
+"""Answer requests with a trained checkpoint: as a model of a run, or behind an OpenAI-compatible server."""

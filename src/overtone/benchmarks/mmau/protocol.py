@@ -1,0 +1,64 @@
+"""MMAU's own reading of an answer: every word of the right choice is in the reply, and no word that only wrong choices
+have. Reproduced to the last quirk, so that numbers stand beside published ones; `accuracy` reads the same replies.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from overtone.metrics import Answered
+from overtone.schema import Item, Score
+from overtone.scores import ScoreInfo
+
+VERSION = 1
+NAME = f"mmau_match|v{VERSION}"
+SCORES = {  # the benchmark's own table shows it
+    "mmau_match": ScoreInfo("Match, MMAU's rule", reduce="share", tasks=("choose",), headline=False, table="none")
+}
+_WORD = re.compile(r"\b\w+\b")
+
+
+def tokens(text: str) -> set[str]:
+    """Words in small letters: a letter before an option (`B.`) is one of them."""
+    return set(_WORD.findall(text.lower()))
+
+
+def judged(answer: str, prediction: str, choices: Iterable[str]) -> tuple[bool, set[str], set[str]]:
+    """Whether the prediction matches, which words of the answer it lacks, and which of wrong choices it has."""
+    said, right = tokens(prediction), tokens(answer)
+    wrong: set[str] = set()
+    for choice in choices:
+        words = tokens(choice)
+        if words != right:  # a choice of the same words is the answer too, whatever their order
+            wrong |= words - right
+    lacks, foreign = right - said, said & wrong
+    return bool(said) and not lacks and not foreign, lacks, foreign
+
+
+class Match:
+    """Scores every reply to a question of MMAU: 1 or 0. An empty reply is 0; one that never came has no score."""
+
+    name = "mmau"
+    version = VERSION
+
+    def applies(self, item: Item) -> bool:
+        return True
+
+    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
+        return [[_one(a)] for a in answered]
+
+
+def _one(a: Answered) -> Score:
+    if not a.reference:
+        return Score("mmau_match", NAME, None, "the answer is hidden")
+    right, lacks, foreign = judged(a.reference, a.text, [option.text for option in a.item.options])
+    detail: dict[str, float | int | str | None] = {
+        "lacks": " ".join(sorted(lacks)),
+        "foreign": " ".join(sorted(foreign)),
+    }
+    return Score("mmau_match", NAME, float(right), "", detail)
+
+
+def load() -> Match:
+    return Match()

@@ -1,0 +1,142 @@
+"""Which cues a real ear knows: validated or not, by a classifier that has heard only real recordings, or by listeners.
+
+`cue_validation.json` is written by `python -m experiments.realness --write` and holds for the embedded voice and the
+synthesised sounds; another voice, or other sounds, must be measured or rated before its cues count as validated.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from overtone.cues import BY_SLUG, CUES, find_cue
+from overtone.errors import DataError
+from overtone.spec import parse_spec, suggest
+from overtone.stats import cluster
+
+FILE = Path(__file__).with_name("cue_validation.json")
+EMBEDDED = "espeak"  # the kind of engine whose clips were measured
+LEAST_LISTENERS = 3
+_UNMEASURED = "nobody has measured clips of this engine; import listeners' ratings"
+
+
+class Status(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Whether a cue is recognised for what it is meant to be, and how that was found."""
+
+    status: str  # validated | unvalidated
+    recall: float | None = None
+    low: float | None = None
+    high: float | None = None
+    chance: float | None = None
+    n: int = 0
+    by: str = ""
+    recipes: str = ""  # version of the recipes that were measured
+
+    @property
+    def validated(self) -> bool:
+        return self.status == "validated"
+
+
+def statuses(engine: str = EMBEDDED) -> dict[str, Status]:
+    """The status of every cue in clips of one engine (a SPEC or its kind); only the embedded one has been measured."""
+    if parse_spec(engine).kind != EMBEDDED:
+        return {cue.slug: Status("unvalidated", by=_UNMEASURED) for cue in CUES}
+    return dict(_measured())
+
+
+@functools.cache
+def _measured() -> Mapping[str, Status]:
+    try:
+        found = msgspec.json.decode(FILE.read_bytes(), type=dict[str, Status])
+    except (OSError, msgspec.MsgspecError) as error:
+        raise DataError(
+            f"{FILE.name}: cannot be read ({error}); run 'python -m experiments.realness --write'"
+        ) from error
+    return found
+
+
+def from_ratings(path: Path, clips: Mapping[str, str], options: int = 4) -> dict[str, Status]:
+    """Statuses by listeners' answers: a CSV with the columns listener, clip, heard and, if it varied, options.
+
+    `clips` says which cue each clip carries ("" for a neutral one), by the name the file uses. `heard` is a cue's
+    slug or label, or "none". A cue is validated when the share of right answers, clustered by listener, is
+    clear of chance: the mean of 1 ÷ options, `options` where the file does not say. A listener rates a clip once.
+    """
+    right: dict[str, list[float]] = defaultdict(list)
+    who: dict[str, list[str]] = defaultdict(list)
+    chance: dict[str, list[float]] = defaultdict(list)
+    for listener, clip, heard, choices in _ratings(path, clips, options):
+        slug = clips[clip]
+        if not slug:
+            continue
+        right[slug].append(float(heard == slug))
+        who[slug].append(listener)
+        chance[slug].append(1 / choices)
+    out = {cue.slug: Status("unvalidated", by="no listener rated it") for cue in CUES}
+    for slug, values in right.items():
+        found = cluster.proportion(values, who[slug])
+        guess = sum(chance[slug]) / len(chance[slug])
+        enough = found.clusters >= LEAST_LISTENERS
+        clear = enough and found.low > guess
+        by = f"{found.clusters} listeners" if enough else f"only {found.clusters} of {LEAST_LISTENERS} listeners"
+        low, high = (None if math.isnan(v) else round(v, 3) for v in (found.low, found.high))
+        out[slug] = Status(
+            "validated" if clear else "unvalidated", round(found.value, 3), low, high, round(guess, 3), found.rows, by
+        )
+    return out
+
+
+def _ratings(path: Path, clips: Mapping[str, str], options: int) -> list[tuple[str, str, str, int]]:
+    """The file's rows, checked one by one; an error names the line."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            rows = list(reader)
+            columns = list(reader.fieldnames or ())
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: cannot be read as ratings ({error})") from error
+    missing = [name for name in ("listener", "clip", "heard") if name not in columns]
+    if missing:
+        raise DataError(
+            f"{path}: no column {', '.join(missing)}; its first line must be: listener,clip,heard[,options]"
+        )
+    if not rows:
+        raise DataError(f"{path}: no ratings in it")
+    out: list[tuple[str, str, str, int]] = []
+    seen: set[tuple[str, str]] = set()
+    for number, row in enumerate(rows, 2):
+        where = f"{path}, line {number}"
+        listener, clip, heard = ((row.get(name) or "").strip() for name in ("listener", "clip", "heard"))
+        if not listener or not clip or not heard:
+            raise DataError(f"{where}: listener, clip and heard must not be empty; write none for a plain voice")
+        if clip not in clips:
+            raise DataError(f"{where}: no clip {clip!r}{suggest(clip, clips)}")
+        if (listener, clip) in seen:
+            raise DataError(f"{where}: {listener} has rated {clip} before; keep one of the two")
+        seen.add((listener, clip))
+        out.append((listener, clip, _cue(heard, where), _choices(row.get("options"), options, where)))
+    return out
+
+
+def _cue(heard: str, where: str) -> str:
+    if heard.casefold() == "none":
+        return ""
+    cue = find_cue(heard)
+    if cue is None:
+        raise DataError(f"{where}: no cue {heard!r}{suggest(heard, BY_SLUG)}; write none for a plain voice")
+    return cue.slug
+
+
+def _choices(text: str | None, otherwise: int, where: str) -> int:
+    if text is None or not text.strip():
+        return otherwise
+    if not text.strip().isdigit() or int(text) < 2:
+        raise DataError(f"{where}: options is how many answers there were to choose from, 2 or more, not {text!r}")
+    return int(text)

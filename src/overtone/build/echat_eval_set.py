@@ -1,0 +1,163 @@
+"""`overtone build echat-eval`: queries with all their labels in one recording, and replies in the emotion they want.
+
+Labels are laid on one after the other: who speaks, how old, in which emotion, with which sound. The gates hear each
+step against the one before, so that every label is measured by itself; steps lie in `steps/`, and are no part of the
+set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overtone.build import echat_texts
+from overtone.build.acceptance import Sifted
+from overtone.build.datasheet import About
+from overtone.build.echat_texts import CATEGORIES, Query, Spoken
+from overtone.build.manifest import write, write_json
+from overtone.build.pool import Tell
+from overtone.build.script import SET_LICENCE
+from overtone.build.sound_plan import PLAIN, Group, Job, Options, settled
+from overtone.build.speak_set import Said, Source, speak_set
+from overtone.build.voices import Cast, Speaker, cast
+from overtone.cues import BY_SLUG
+from overtone.errors import UsageError
+from overtone.spec import suggest
+
+FILE = "echat_eval.json"
+LIST = "data.list"
+NAME = "echat-eval"
+_ORDER = ("gender", "age", "emotion")  # categories of cues in the order they are laid on; sounds come last
+_SILENT = frozenset({"male", "female", "adult"})  # what a voice is by itself: nothing is laid on
+_RECORD = ("key", "txt", "wav", "extra", "task")  # EChat's own keys of a record
+_EXTRA = ("dataset", "age", "gender", "caption", "q_emotion", "question", "a_wav_path")
+
+_WHY = """
+To measure whether a spoken reply uses what was heard besides the words: emotion, age, gender, a sound, or several at
+once, in the design of EChat-eval (with which this set is not affiliated). Every sentence is said in two ways, and each
+wants another reply.
+""".strip()
+_TEXTS = "The texts were written and read again by language models; no person has reviewed them yet."
+_CHAIN = "Every query went through the same chain, replies with an emotion too;"
+_INSTEAD = """takes of people speaking the same queries can be built in with
+`--voice recordings:DIR`."""
+
+
+class Built(Said, frozen=True, kw_only=True):
+    """What a build did, and how many items each category has."""
+
+    items: dict[str, tuple[int, int]]  # category → items that are in, of how many
+
+    @property
+    def lines(self) -> list[str]:
+        return [f"{category}: {there} of {asked} items" for category, (there, asked) in self.items.items()]
+
+
+def build(
+    out: Path,
+    *,
+    options: Options | None = None,
+    only: Sequence[str] = (),
+    per_category: int | None = None,
+    jobs: int | None = None,
+    gates: bool = True,
+    progress: Tell | None = None,
+) -> Built:
+    """Build the set into `out`; or only some categories, or the first so many sentences of each."""
+    options = options or Options()
+    for category in only:
+        if category not in CATEGORIES:
+            told = f"no category {category!r}{suggest(category, CATEGORIES)}"
+            raise UsageError(f"{told}; there is: {', '.join(CATEGORIES)}")
+    queries = echat_texts.read()
+    part = [
+        query
+        for category in CATEGORIES
+        if not only or category in only
+        for query in [q for q in queries if q.category == category][:per_category]
+    ]
+
+    counted: dict[str, tuple[int, int]] = {}
+
+    def write_texts(checked: Sifted) -> About:
+        there = [one for one in echat_texts.spoken(part) if not checked.out(one.query.id, one.id)]
+        records = [one.record() for one in there]
+        write_json(out / FILE, records)
+        write(out / LIST, b"".join(msgspec.json.encode(_plain(record)) + b"\n" for record in records))
+        for category in CATEGORIES:
+            if asked := sum(len(q.said) for q in part if q.category == category):
+                counted[category] = sum(one.query.category == category for one in there), asked
+        holds = ", ".join(f"{category} {n}" for category, (n, _) in counted.items())
+        return About(NAME, _WHY, f"{len(there)} items: {holds}. English.", _TEXTS, _CHAIN, _INSTEAD)
+
+    said = speak_set(
+        out, Source(NAME, SET_LICENCE, frozenset(q.id for q in queries)), lambda takes: plan(options, takes, part),
+        write_texts, file=FILE, options=options, jobs=jobs, gates=gates, alone_in=frozenset({PLAIN}), progress=progress,
+    )  # fmt: skip
+    return Built(**{field: getattr(said, field) for field in Said.__struct_fields__}, items=counted)
+
+
+def plan(options: Options, takes: Mapping[str, int], queries: Iterable[Query] | None = None) -> list[Group]:
+    """Every sound of the set, or of some queries of it; `takes` says which are another take."""
+    players = cast(options.voices)
+    wanted = echat_texts.read() if queries is None else queries
+    return settled([Group(q.id, "", tuple(_jobs(q, players, takes.get(q.id, 0)))) for q in wanted], options)
+
+
+def _jobs(query: Query, players: Cast, take: int) -> Iterator[Job]:
+    """Each way of saying a query, with the steps that lead to it, every step once; and the replies."""
+    ways = [Spoken(query, said) for said in query.said]
+    laid = {one.id: _laid(one) for one in ways}
+    # as loud as the open set's scenes, but where the voice may get louder still: anger needs room above
+    outdoors = all(len(cues) == 1 and BY_SLUG[cues[0]].dimension == "environment" for cues in laid.values())
+    steps: set[str] = set()
+    for one in ways:
+        speaker = players.of(one.voice, query.id, take)
+        cues = laid[one.id]
+        heard = [slug for slug in cues if slug not in _SILENT]
+        own = tuple(slug for slug in cues if slug in _SILENT)
+        before = ""
+        for count in range(len(heard)):
+            path = _step(query, speaker, heard[:count])
+            if path not in steps:
+                yield _job(path, query, PLAIN, speaker, (*own, *heard[:count]), outdoors, before, take)
+                steps.add(path)
+            before = path
+        yield _job(one.clip, query, one.id, speaker, (*own, *heard), outdoors, before, take)
+        emotion = "" if one.said.reply_emotion == "neutral" else one.said.reply_emotion
+        yield Job(one.reply_clip, query.id, one.id, one.said.reply, cue=emotion, voice_style=one.said.style)
+
+
+def _laid(one: Spoken) -> tuple[str, ...]:
+    """The cues of an item in the order in which they are laid on."""
+
+    def place(slug: str) -> tuple[int, int]:
+        cue = BY_SLUG[slug]
+        return (cue.dimension == "environment", _ORDER.index(cue.category) if cue.category in _ORDER else len(_ORDER))
+
+    return tuple(sorted((cue.slug for cue in one.said.cues), key=place))
+
+
+def _step(query: Query, speaker: Speaker, cues: Sequence[str]) -> str:
+    """Where a step lies. The same words by one speaker with the same cues are one step, whichever way they lead to."""
+    return f"steps/{query.category}/{'_'.join((query.id, speaker.sex, *cues))}.wav"
+
+
+def _job(
+    path: str, query: Query, style: str, speaker: Speaker, cues: Sequence[str], outdoors: bool, twin: str, take: int
+) -> Job:
+    cue, also = (cues[0], tuple(cues[1:])) if cues else ("", ())
+    scene = bool(cues) and BY_SLUG[cues[-1]].dimension == "environment"
+    return Job(
+        path, query.id, style, query.words, speaker, cue, outdoors=outdoors, twin=twin, take=take, also=also,
+        drawn_as=twin if scene else "",
+    )  # fmt: skip
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    """A record with nothing but what EChat's own have."""
+    told = {key: record[key] for key in _RECORD}
+    return told | {"extra": {key: value for key, value in record["extra"].items() if key in _EXTRA}}

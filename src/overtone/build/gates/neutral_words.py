@@ -1,0 +1,169 @@
+"""Neutral words: nothing in what is said may give the cue away, neither a telling word nor what the words are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from overtone.build.gates import Finding
+from overtone.build.gates._lexicon import tells
+from overtone.build.gates._reader_view import WITHOUT, Embed, Matrix, embedder, vectors
+from overtone.build.gates._solvers import FOLDS, folds
+from overtone.build.script import Script
+from overtone.cues import BY_SLUG, CUES, DIMENSIONS
+from overtone.stats.cluster import proportion
+
+NEAR = 0.05  # how much nearer a script may be to its own cue's description than to any other's (cosine)
+_RIDGE = 1.0
+
+
+class Predicted(Struct, frozen=True):
+    """How often a reader trained on the other scripts names the cue. `chance` is what never reading gives."""
+
+    what: str
+    n: int
+    accuracy: float
+    low: float
+    high: float
+    chance: float
+    note: str = ""
+
+
+def check(scripts: Sequence[Script], embed: Embed | None = None) -> list[Finding]:
+    """Scripts whose words tell their cue: by a word of the lexicon or the taxonomy, or by lying so near its description
+    that no other cue comes close. Where the embedder is missing, one finding about the whole set says so."""
+    found = [finding for script in scripts for finding in _telling(script)]
+    embed = embed or embedder()
+    if embed is None:
+        return [*found, Finding("words", "set", f"the embedding check was not made: {WITHOUT}")]
+    return found + _near(scripts, embed)
+
+
+def _telling(script: Script) -> list[Finding]:
+    """Words that name one of the script's two cues. What a conflict script says, it says on purpose."""
+    found = []
+    for slug in dict.fromkeys((script.cue, script.alternative)):
+        if slug == script.says:
+            continue
+        hits = [m[0] for m in tells()[slug].finditer(script.words)] if slug in tells() else []
+        hits += [m[0] for m in re.finditer(BY_SLUG[slug].pattern, script.words, re.I)]
+        if hits:
+            shown = ", ".join(repr(h) for h in dict.fromkeys(h.lower() for h in hits))
+            found.append(Finding("words", script.id, f"{shown} would tell a reader of {BY_SLUG[slug].phrase}"))
+    return found
+
+
+def _near(scripts: Sequence[Script], embed: Embed) -> list[Finding]:
+    plain = [s for s in scripts if not s.says]
+    if not plain:
+        return []
+    cosine = likeness([s.words for s in plain], embed)
+    slugs = [c.slug for c in CUES]
+    found = []
+    for script, row in zip(plain, cosine, strict=True):
+        for slug in dict.fromkeys((script.cue, script.alternative)):
+            if slug not in slugs:
+                continue
+            rest = [row[i] for i, other in enumerate(slugs) if other not in (script.cue, script.alternative)]
+            margin = float(row[slugs.index(slug)] - max(rest))
+            if margin > NEAR:
+                reason = f"the words are nearer to {BY_SLUG[slug].phrase} than to any other cue"
+                found.append(Finding("words", script.id, reason, margin, NEAR))
+    return found
+
+
+def likeness(texts: Sequence[str], embed: Embed) -> Matrix:
+    """The cosine of every text with every cue's description, less the cue's mean over the texts: (texts, cues)."""
+    described = np.asarray(embed([f"{c.phrase}. {c.option}" for c in CUES]), dtype=np.float64)
+    read = np.asarray(embed(list(texts)), dtype=np.float64)
+    cosine = read @ described.T
+    return np.asarray(cosine - cosine.mean(0))
+
+
+def predictability(scripts: Sequence[Script], seed: int, embed: Embed | None = None) -> list[Predicted]:
+    """Does the text predict the cue? Out of fold: which of all cues, which within its dimension, which dimension; and
+    the question that counts, which of the script's own two cues is the target (chance 1/2)."""
+    plain = [s for s in scripts if not s.says]
+    embed = embed or embedder()
+    note = "" if embed else WITHOUT
+    if len(plain) < FOLDS:
+        raise ValueError(f"{len(plain)} scripts cannot be split into {FOLDS} folds")
+    x = vectors([s.words for s in plain], embed)
+    fold = folds([s.id for s in plain], seed)
+    slugs = sorted({s.cue for s in plain} | {s.alternative for s in plain})
+    place = {slug: i for i, slug in enumerate(slugs)}
+    goal = np.zeros((len(plain), len(slugs)))
+    goal[np.arange(len(plain)), [place[s.cue] for s in plain]] = 1
+    targets = sorted({s.cue for s in plain})
+    by_ridge = _out_of_fold(x, goal, fold)
+    by_centre = _centres(x, [s.cue for s in plain], slugs, fold)
+    side = _sides(x, plain, place, fold)
+    rows = []
+    for name, scores in (("ridge", by_ridge), ("nearest centre", by_centre)):
+        kept = np.full(len(slugs), -np.inf)
+        kept[[place[t] for t in targets]] = 0
+        guess = [slugs[int(i)] for i in np.argmax(scores + kept, axis=1)]
+        rows.append(_row(f"the target among {len(targets)} cues, {name}", plain, guess, 1 / len(targets), note))
+        for dimension in DIMENSIONS:
+            inside = [t for t in targets if BY_SLUG[t].dimension == dimension]
+            mine = [i for i, s in enumerate(plain) if s.cue in inside]
+            if len(inside) < 2:
+                continue
+            columns = [place[t] for t in inside]
+            guess = [inside[int(np.argmax(scores[i, columns]))] for i in mine]
+            what = f"the target among {len(inside)} {dimension} cues, {name}"
+            rows.append(_row(what, [plain[i] for i in mine], guess, 1 / len(inside), note))
+    pair = [s.cue if v > 0 else s.alternative for s, v in zip(plain, side, strict=True)]
+    rows.append(_row("the target of the script's own two cues, ridge", plain, pair, 0.5, note))
+    return rows
+
+
+def _row(what: str, scripts: Sequence[Script], guess: Sequence[str], chance: float, note: str) -> Predicted:
+    right = [float(g == s.cue) for g, s in zip(guess, scripts, strict=True)]
+    found = proportion(right, [s.id for s in scripts])
+    return Predicted(what, len(scripts), found.value, found.low, found.high, chance, note)
+
+
+def _out_of_fold(x: Matrix, y: Matrix, fold: NDArray[np.intp]) -> Matrix:
+    """Ridge scores of every column, each row scored without its fold; in the dual, as there are few scripts."""
+    x = x - x.mean(0)
+    gram = x @ x.T
+    out = np.zeros_like(y)
+    for f in range(FOLDS):
+        train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+        mean = y[train].mean(0)
+        inner = gram[np.ix_(train, train)] + _RIDGE * np.eye(len(train))
+        out[test] = mean + gram[np.ix_(test, train)] @ np.linalg.solve(inner, y[train] - mean)
+    return out
+
+
+def _centres(x: Matrix, labels: Sequence[str], slugs: Sequence[str], fold: NDArray[np.intp]) -> Matrix:
+    x = x - x.mean(0)
+    out = np.full((len(x), len(slugs)), -np.inf)
+    known = np.array(labels)
+    for f in range(FOLDS):
+        test = fold == f
+        for j, slug in enumerate(slugs):
+            mine = x[(known == slug) & ~test]
+            if len(mine):
+                centre = mine.mean(0)
+                out[test, j] = x[test] @ centre / max(1e-9, float(np.linalg.norm(centre)))
+    return out
+
+
+def _sides(x: Matrix, scripts: Sequence[Script], place: dict[str, int], fold: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Above 0 where a reader takes the script's target rather than its alternative to be the target: fitted to
+    words × cue, so that "these words and this cue" can be learnt, not only how often a cue is a target."""
+    goal = np.zeros((len(scripts), len(place)))
+    for i, s in enumerate(scripts):
+        goal[i, place[s.cue]], goal[i, place[s.alternative]] = 1, -1
+    scores = _out_of_fold(x, goal, fold)
+    rows = np.arange(len(scripts))
+    a, b = (
+        np.array([place[slug] for slug in of]) for of in zip(*((s.cue, s.alternative) for s in scripts), strict=True)
+    )
+    return np.asarray(scores[rows, a] - scores[rows, b])

@@ -1,0 +1,180 @@
+"""All gates on audio: measure every clip once, in several processes, keep what was measured, and judge.
+
+Facts lie in `facts.jsonl` beside the set, one clip a line, written as they come: a killed build measures on where it
+stopped, and a second build measures only what changed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from overtone.build.gates import Finding, cue, hygiene, speaker, survive
+from overtone.build.gates.facts import VERSION, ClipRecord, Facts, Key, Sound, digest, measure_sound, read
+from overtone.build.gates.survive import Rate
+from overtone.build.pool import Tell, spread
+from overtone.build.recipes import recipe_of
+from overtone.embedded import require
+from overtone.errors import AudioError
+
+FILE = "facts.jsonl"
+
+__all__ = ["FILE", "Checked", "ClipRecord", "audio_gates", "judge", "measure_all"]
+
+
+class Checked(Struct, frozen=True):
+    """What the gates on audio found. A finding's subject is a clip's path, or `style/cue` where it is about a whole
+    style of a cue (`wholes` names those): nothing is left out for it, but no set with one should be released."""
+
+    findings: tuple[Finding, ...]
+    facts: dict[str, Facts]  # by path
+    checked: dict[str, int]  # gate → how many clips it looked at
+    rates: tuple[Rate, ...]  # word error rates by style and cue
+
+    @property
+    def clips(self) -> frozenset[str]:
+        """The paths of the clips that failed."""
+        return frozenset(f.subject for f in self.findings) - {f.subject for f in self.wholes}
+
+    @property
+    def wholes(self) -> tuple[Finding, ...]:
+        """Findings on a style of a cue as a whole."""
+        subjects = {f"{r.style}/{r.cue or 'plain'}" for r in self.rates}
+        return tuple(f for f in self.findings if f.subject in subjects)
+
+
+def audio_gates(
+    clips: Sequence[ClipRecord],
+    out: Path,
+    jobs: int = 1,
+    progress: Tell | None = None,
+    *,
+    strength: float = 1.0,
+    snr: float = cue.SNR_DB,
+) -> Checked:
+    """Measure what is not measured yet and run every gate. `strength` and `snr` are what the set was built with."""
+    facts, broken = measure_all(clips, out, jobs, progress)
+    found = [*broken, *judge(clips, facts, strength=strength, snr=snr)]
+    checked = {
+        survive.GATE: len(facts),
+        cue.GATE: sum(bool(c.cue) for c in clips if c.path in facts),
+        speaker.GATE: len(facts),
+        hygiene.GATE: len(clips),
+    }
+    return Checked(tuple(found), facts, checked, tuple(survive.rates(clips, facts)))
+
+
+def judge(
+    clips: Sequence[ClipRecord], facts: Mapping[str, Facts], *, strength: float = 1.0, snr: float = cue.SNR_DB
+) -> list[Finding]:
+    """Every gate over facts already measured."""
+    return [
+        *survive.check(clips, facts),
+        *cue.check(clips, facts, strength=strength, snr=snr),
+        *speaker.check(clips, facts),
+        *hygiene.check(clips, facts),
+    ]
+
+
+def measure_all(
+    clips: Sequence[ClipRecord], out: Path, jobs: int = 1, progress: Tell | None = None
+) -> tuple[dict[str, Facts], list[Finding]]:
+    """Facts of every clip by path, from the store where they are known; and findings on files that cannot be read."""
+    require("moonshine_voice", "the offline recogniser, for the gates")
+    kept = _load(out / FILE)
+    shas: dict[str, str] = {}
+    broken: list[Finding] = []
+    for clip in clips:
+        try:
+            shas[clip.path] = digest((out / clip.file).read_bytes())
+        except OSError as error:
+            reason = f"cannot be read: {error.strerror}; build it again"
+            broken.append(Finding(hygiene.GATE, clip.path, reason))
+    by_path = {clip.path: clip for clip in clips}
+    facts: dict[str, Facts] = {}
+    todo: dict[str, list[_Task]] = {}
+    for clip in clips:
+        if clip.path not in shas:
+            continue
+        twin = by_path.get(clip.twin) if clip.twin in shas else None
+        task = _Task(clip.path, str(out / clip.file), clip.words, str(out / twin.file) if twin else "", _formants(clip))
+        key: Key = (shas[clip.path], clip.words, shas[twin.path] if twin else "", task.formants if twin else 1.0)
+        if key in kept:
+            facts[clip.path] = kept[key]
+        else:
+            todo.setdefault(clip.case_id, []).append(task)
+    done = len(facts)
+    with (out / FILE).open("ab") as store:
+        if store.tell() and not _ends_line(out / FILE):
+            store.write(b"\n")  # after a line that a killed build left unfinished
+        for group in spread(_measure, list(todo.values()), jobs):
+            for path, found in group:
+                if isinstance(found, Facts):
+                    facts[path] = found
+                    store.write(msgspec.json.encode(found) + b"\n")
+                else:
+                    broken.append(Finding(hygiene.GATE, path, found))
+            store.flush()
+            done += len(group)
+            if progress:
+                progress("clips measured", done, len(shas))
+    return facts, broken
+
+
+class _Task(Struct, frozen=True):
+    """One clip to measure."""
+
+    path: str
+    file: str
+    words: str
+    twin: str
+    formants: float
+
+
+def _formants(clip: ClipRecord) -> float:
+    return 1.0 if clip.native else recipe_of(clip.cue, "" if clip.scene else clip.manner).formants
+
+
+def _measure(group: Sequence[_Task]) -> list[tuple[str, Facts | str]]:
+    """The facts of one script's clips, or what is wrong with a file; a twin is read once. Runs in a worker."""
+    sounds: dict[str, Sound] = {}
+
+    def sound(file: str) -> Sound:
+        if file not in sounds:
+            sounds[file] = read(Path(file))
+        return sounds[file]
+
+    out: list[tuple[str, Facts | str]] = []
+    for task in group:
+        try:
+            twin = sound(task.twin) if task.twin else None
+            out.append((task.path, measure_sound(sound(task.file), task.words, twin, task.formants)))
+        except AudioError as error:
+            out.append((task.path, str(error)))
+    return out
+
+
+def _load(path: Path) -> dict[Key, Facts]:
+    """The facts measured before by this version; a line that is broken or foreign is measured again."""
+    out: dict[Key, Facts] = {}
+    if not path.is_file():
+        return out
+    decoder = msgspec.json.Decoder(Facts)
+    for line in path.read_bytes().splitlines():
+        try:
+            facts = decoder.decode(line)
+        except msgspec.DecodeError:
+            continue
+        if facts.version == VERSION:
+            out[facts.key] = facts
+    return out
+
+
+def _ends_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"

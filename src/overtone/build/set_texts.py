@@ -1,0 +1,118 @@
+"""The texts of a built set: scripts, questions and dialogues as JSON in EchoMind's keys, of those that have clips.
+
+Questions are drawn over all scripts of the set, so that a part of it asks what the whole would ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from overtone.build import questions as ask
+from overtone.build.acceptance import Sifted
+from overtone.build.manifest import write_json
+from overtone.build.questions import Question
+from overtone.build.script import Collection, Dialogue, Script
+from overtone.build.sound_plan import dialogue_file
+
+HOME = "data_synthesis"
+
+
+def write_texts(out: Path, whole: Collection, part: Collection, checked: Sifted, seed: int) -> list[Question]:
+    """Write what the clips in `out` are asked, and give back the questions."""
+    home = out / HOME
+    scripts = [s for s in (*part.scripts, *part.conflicts) if s.id not in checked.scripts]
+    write_json(home / "script_info_synthesis.json", [_script_info(s, checked) for s in scripts])
+    dialogues = [d for d in part.dialogues if d.id not in checked.scripts]
+    write_json(home / "dialogues.json", [_dialogue_info(d) for d in dialogues])
+    ids = {s.id for s in scripts}
+    everything: list[Question] = []
+    for kind, drawn in _drawn(whole, checked, seed):
+        questions = [q for q in drawn if q.script.id in ids and not _dropped(q, checked)]
+        write_json(home / "MCQ" / f"{kind}.json", [_question_info(q) for q in questions])
+        everything += questions
+    return everything
+
+
+def _drawn(whole: Collection, checked: Sifted, seed: int) -> Iterator[tuple[str, list[Question]]]:
+    yield "understanding", ask.understanding(whole.scripts, seed, checked.measures)
+    yield "reasoning", ask.reasoning(whole.scripts, seed)
+    yield "false_cue", ask.false_cue(whole.scripts, seed)
+    yield "fixed", ask.fixed(whole.scripts, seed)
+    yield "conflict", ask.conflict(whole.conflicts, seed)
+
+
+def _dropped(q: Question, checked: Sifted) -> bool:
+    """Whether the clip is not there; of a false-cue pair, either clip."""
+    return checked.out(q.script.id, q.style) or (q.part == "false-cue" and checked.out(q.script.id, "neutral"))
+
+
+def _script_info(script: Script, checked: Sifted) -> dict[str, Any]:
+    info: dict[str, Any] = {
+        "case_id": script.id,
+        "spoken_info": script.cue,
+        "topic": script.topic,
+        "speak_A": script.words,
+    }
+    if script.language:
+        info["language"] = script.language
+    if script.says:
+        info |= {"part": "conflict", "says": script.says}
+    for style in script.styles if script.says else (*script.styles, "control"):
+        if checked.out(script.id, style):
+            continue
+        told = {f"{style}_input_audio_file": script.file_name(style)}
+        answered = script.control_of if style == "control" else style  # nothing changed, so neither does the answer
+        told |= {
+            f"{style}_response_audio_file": script.file_name(answered, "_response.wav"),
+            f"{style}_response_text": script.reply[answered],
+            "style_profile": script.style[answered],
+        }
+        if style == "alternative":
+            told["alternative_spoken_info"] = script.alternative
+        if manner := script.manner_in(style):
+            told["manner"] = manner
+        info[f"{style}_audio_info"] = told
+    return info
+
+
+def _dialogue_info(dialogue: Dialogue) -> dict[str, Any]:
+    first, second = dialogue.turn
+    turns = {
+        "first": (0, "changed", first.words, first.cue, first.reply, first.style),
+        "changed": (1, "changed", second.words, second.cue, second.reply, second.style),
+        "steady": (1, "steady", second.words, first.cue, dialogue.steady_reply, dialogue.steady_style),
+    }
+    told = {
+        name: {
+            "audio_file": dialogue_file(dialogue, turn, style),
+            "words": words,
+            "spoken_info": cue,
+            "response_text": reply,
+            "response_audio_file": dialogue_file(dialogue, turn, style, "_response.wav"),
+            "style_profile": voice,
+        }
+        for name, (turn, style, words, cue, reply, voice) in turns.items()
+    }
+    variants = {style: [told["first"], told[style]] for style in ("changed", "steady")}
+    told_language = {"language": dialogue.language} if dialogue.language else {}
+    return {"case_id": dialogue.id, "topic": dialogue.topic, **told_language, "variants": variants}
+
+
+def _question_info(q: Question) -> dict[str, Any]:
+    folder, _, name = q.script.file_name(q.style).partition("/")
+    return {
+        "question_id": q.id,
+        "question_type": q.category,
+        "part": q.part,
+        "case_id": q.script.id,
+        "style": q.style,
+        "audio_dir": folder,
+        "audio_name": name,
+        "script": q.script.words,
+        "question": q.question,
+        "options_text": q.options_text,
+        "answer": q.answer,
+        "option_provenance": list(q.provenance),
+    }

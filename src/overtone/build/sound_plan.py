@@ -1,0 +1,212 @@
+"""What a set consists of: every sound it needs, who speaks it, and a hash of all that goes into it.
+
+A sound's bytes depend on nothing but its job and this room's code; so a build can be killed, resumed, split or run with
+any number of processes and comes to the same bytes.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overtone.build.script import Collection, Dialogue, Script
+from overtone.build.voices import Cast, How, Speaker, VoiceError, cast
+from overtone.build.voices.instructions import instructions
+from overtone.cues import BY_SLUG, CATEGORIES
+from overtone.embedded import version
+
+CLIPS, REPLIES = "data_synthesis/audio/", "audio_response/"
+PLAIN = "plain"  # the style of a clip that only the gates hear: words of a conflict or dialogue in a plain voice
+OPTIONAL = frozenset({PLAIN, "control"})  # a folder of recordings need not have them
+_LISTED = 20
+_NOT_DONE = {category for category, dimension in CATEGORIES.items() if dimension == "environment"} | {"gender"}
+_CODE = (  # files whose code changes the audio
+    "tract.py", "vocal_events.py", "delivery.py", "recipes.py", "scenes/*.py", "real_sounds.py", "room.py",
+    "reference_replies.py", "render.py", "voices/*.py",
+)  # fmt: skip
+
+
+class Options(Struct, frozen=True):
+    """How a set is to be spoken. Everything here changes sounds."""
+
+    voices: tuple[str, ...] = ("espeak",)
+    sounds: str = ""  # a folder of real sounds; what it lacks is synthesised
+    strength: float = 1.0  # of the deliveries
+    room: str = ""
+    snr: float = 10.0  # dB of the voice over its scene
+    seed: int = 0
+
+
+class Job(Struct, frozen=True):
+    """One sound to make: a clip where somebody speaks it or has recorded it, else a reference reply."""
+
+    path: str
+    case_id: str
+    style: str
+    text: str
+    speaker: Speaker | None = None
+    cue: str = ""
+    manner: str = ""  # which kind of its cue
+    outdoors: bool = False  # belongs to a script with a scene: as loud as its mixes
+    voice_style: str = ""  # of a reply
+    twin: str = ""  # path of the plain clip it is measured against
+    take: int = 0  # the next speaker's, where an earlier one failed a gate
+    also: tuple[str, ...] = ()  # cues it carries together with `cue`
+    drawn_as: str = ""  # path of the clip whose random draws it shares: the same voice with one cue more
+    file: str = ""  # a recording to take as it is, which nobody needs to speak
+    file_sha256: str = ""
+    recorded_by: str = ""
+    made_from: str = ""
+
+    @property
+    def is_clip(self) -> bool:
+        return self.speaker is not None or bool(self.file)
+
+    @property
+    def cues(self) -> tuple[str, ...]:
+        """All it carries, in the order in which they are laid on."""
+        return (self.cue, *self.also) if self.cue else self.also
+
+    @property
+    def scene(self) -> str:
+        return next((s for s in self.cues if s in BY_SLUG and BY_SLUG[s].dimension == "environment"), "")
+
+
+class Group(Struct, frozen=True):
+    """All sounds of one script or dialogue, made together because they share the analysis of its words."""
+
+    id: str
+    cue: str
+    jobs: tuple[Job, ...]
+    corpus: str = ""  # that its recordings are from, where it has any
+    licence: str = ""  # of that
+
+
+def plan(collection: Collection, options: Options, takes: Mapping[str, int] = MappingProxyType({})) -> list[Group]:
+    """Every sound of a set, script by script, in the order of its files; `takes` says which are another take."""
+    speakers = cast(options.voices)
+    groups = [
+        Group(s.id, s.cue, tuple(_script_jobs(s, speakers, takes.get(s.id, 0))))
+        for s in (*collection.scripts, *collection.conflicts)
+    ]
+    groups += [
+        Group(d.id, d.turn[1].cue or d.turn[0].cue, tuple(_dialogue_jobs(d, speakers, takes.get(d.id, 0))))
+        for d in collection.dialogues
+    ]
+    return settled(groups, options)
+
+
+def settled(groups: Sequence[Group], options: Options) -> list[Group]:
+    """Groups as they can be made: every take that people should have recorded is there, or may lack and is left out;
+    and each job knows a hash of all it is made from."""
+    speakers = cast(options.voices)
+    code = code_hash() + repr(msgspec.to_builtins(options)) + speakers.identity()
+    gone = [m for g in groups for j in g.jobs if j.style not in OPTIONAL for m in _missing(j, speakers)]
+    if gone:
+        more = f"\n  and {len(gone) - _LISTED} more" if len(gone) > _LISTED else ""
+        raise VoiceError(f"{len(gone)} takes are missing:\n  " + "\n  ".join(gone[:_LISTED]) + more)
+    out = []
+    for group in groups:
+        there = [j for j in group.jobs if j.style not in OPTIONAL or not _missing(j, speakers)]
+        # where a recording lies on this machine is no part of what it is
+        hashed = (replace(j, made_from=_hash((code, repr(replace(j, file=""))))) for j in there)
+        out.append(replace(group, jobs=tuple(hashed)))
+    return out
+
+
+def how(job: Job) -> How:
+    """How a clip is to be said, for engines that deliver cues themselves."""
+    told = instructions(job.cue, job.manner)
+    if job.also:  # what the voice does; that it is a man's or a woman's says who speaks
+        told = " ".join(instructions(slug) for slug in job.cues if BY_SLUG[slug].category not in _NOT_DONE)
+    return How(job.case_id, job.style, job.cue, job.manner, told, job.path.removeprefix(CLIPS))
+
+
+def _missing(job: Job, speakers: Cast) -> list[str]:
+    return speakers.missing([(job.speaker, how(job))]) if job.speaker else []
+
+
+def _script_jobs(script: Script, speakers: Cast, take: int) -> Iterator[Job]:
+    outdoors = BY_SLUG[script.cue].dimension == "environment"
+    mine = speakers.of(script.voice, script.id, take)
+    neutral = "neutral" if "neutral" in script.reply else PLAIN if script.says else ""
+    twin = CLIPS + script.file_name(neutral) if neutral else ""
+    styles: list[str] = [*script.styles]
+    styles.append(PLAIN if script.says else "control")
+    for style in styles:
+        speaker: Speaker | None = mine if script.sex_in(style) == mine.sex else speakers.partner(mine, script.id, take)
+        if style == "control" and speaker is not None:
+            speaker = speakers.other(speaker, script.id, take)
+        if speaker is None:
+            continue
+        cue = script.cue_in(style)
+        path = CLIPS + script.file_name(style)
+        yield Job(
+            path, script.id, style, script.words, speaker, cue.slug if cue else "", script.manner_in(style), outdoors,
+            twin=twin if path != twin else "", take=take,
+        )  # fmt: skip
+        if style in script.reply:
+            reply = REPLIES + script.file_name(style, "_response.wav")
+            yield Job(reply, script.id, style, script.reply[style], voice_style=script.style[style])
+
+
+def dialogue_file(dialogue: Dialogue, turn: int, style: str, ending: str = ".wav") -> str:
+    """Relative to `audio/` or `audio_response/`."""
+    return f"dialogue/{dialogue.id}_{dialogue.topic}_turn{turn + 1}_{style}{ending}"
+
+
+def _dialogue_jobs(dialogue: Dialogue, speakers: Cast, take: int) -> Iterator[Job]:
+    """Turn one once, turn two changed and steady, each with its reply; and, for the gates, each turn plain where none
+    of these is."""
+    speaker = speakers.of(dialogue.voice, dialogue.id, take)
+    first, second = dialogue.turn
+    outdoors = any(t.cue and BY_SLUG[t.cue].dimension == "environment" for t in dialogue.turn)
+    said = (
+        (0, "changed", first.words, first.cue, first.manner, first.reply, first.style),
+        (1, "changed", second.words, second.cue, second.manner, second.reply, second.style),
+        (1, "steady", second.words, first.cue, first.manner, dialogue.steady_reply, dialogue.steady_style),
+    )
+    plain = [next((style for t, style, _, cue, *_ in said if t == turn and not cue), PLAIN) for turn in (0, 1)]
+    extra = [(t, PLAIN, dialogue.turn[t].words, "", "", "", "") for t in (0, 1) if plain[t] == PLAIN]
+    for turn, style, words, cue, manner, reply, voice_style in (*said, *extra):
+        path = CLIPS + dialogue_file(dialogue, turn, style)
+        twin = CLIPS + dialogue_file(dialogue, turn, plain[turn]) if cue else ""
+        yield Job(path, dialogue.id, style, words, speaker, cue, manner, outdoors, twin=twin, take=take)
+        if reply:
+            path = REPLIES + dialogue_file(dialogue, turn, style, "_response.wav")
+            yield Job(path, dialogue.id, style, reply, voice_style=voice_style)
+
+
+def _hash(parts: tuple[object, ...]) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def code_hash(folder: Path = Path(__file__).parent) -> str:
+    """Return a hash of all that the audio depends on besides the scripts: this room's code and its engines' versions.
+
+    Comments, docstrings and layout do not count, so rewording them does not render a set again.
+    """
+    paths = [path for name in _CODE for path in sorted(folder.glob(name))]
+    code = "".join(_without_docstrings(path.read_text(encoding="utf-8")) for path in paths)
+    engines = f"{version('pyworld-prebuilt')} {version('pyworld')} {version('soxr')} {np.__version__}"
+    return hashlib.sha256((code + engines).encode()).hexdigest()[:16]
+
+
+def _without_docstrings(source: str) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if ast.get_docstring(node, clean=False) is not None:
+            node.body[0] = ast.Pass()
+    return ast.unparse(tree)

@@ -1,0 +1,301 @@
+"""Speaking a set, whatever its shape: groups of sounds made by any number of processes, resumed where an earlier build
+was killed, heard by the gates, spoken again by the next speaker where they fail, put aside where they still do."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from overtone import audio
+from overtone.build import acceptance, room
+from overtone.build.cue_validation import from_ratings, statuses
+from overtone.build.datasheet import About, write_sheet
+from overtone.build.delivery import RATE
+from overtone.build.gates.run_gates import measure_all
+from overtone.build.licence import Ingredient, Verdict, derive
+from overtone.build.manifest import FILE, LEFT_OUT, Made, Manifest, open_folder, same, write, write_json
+from overtone.build.pool import Tell, spread
+from overtone.build.recipes import VERSION as RECIPES
+from overtone.build.render import OURS, Rendered, Renderer, library
+from overtone.build.sound_plan import Group, Job, Options
+from overtone.build.voices import cast
+from overtone.embedded import require
+from overtone.errors import UsageError
+from overtone.paths import inside
+from overtone.version import __version__
+
+TAKES = 4  # by how many speakers a group is tried before it is left out
+_SAVE_EVERY = 2.0  # seconds between two writings of the manifest while sounds are made
+
+Planned = Callable[[Mapping[str, int]], list[Group]]  # which take each group is → every sound of the set
+
+
+class Source(Struct, frozen=True):
+    """What a set is spoken from: its texts' name and licence, and the ids of all groups they have."""
+
+    name: str
+    licence: str
+    ids: frozenset[str]
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """What a build did."""
+
+    made: int
+    kept: int
+    sound_seconds: float  # of the sounds made now
+    making_seconds: float
+    wall_seconds: float  # gates included
+    clips: tuple[Made, ...]
+    sifted: acceptance.Sifted
+    verdict: Verdict
+
+    @property
+    def speed(self) -> float:
+        """Seconds of sound per second of making it."""
+        return self.sound_seconds / max(self.making_seconds, 1e-9)
+
+
+def ready(options: Options) -> None:
+    """What every build needs, checked before the first sound."""
+    require("pyworld", "the WORLD vocoder, for deliveries")
+    require("espeakng_loader", "the offline voices")
+    if not 0 <= options.strength <= 1.5:
+        raise UsageError(f"--strength must be 0 to 1.5, not {options.strength}")
+    if not -5 <= options.snr <= 40:
+        raise UsageError(f"--snr must be -5 to 40 dB, not {options.snr}")
+    if options.room:
+        room.check(options.room)
+    cast(options.voices)
+    library(options.sounds)
+
+
+def sweep(out: Path) -> None:
+    """Remove the unfinished files of a killed build."""
+    for part in out.rglob(".*.part"):
+        part.unlink(missing_ok=True)
+
+
+def speak(
+    work: Work,
+    planned: Planned,
+    checked: acceptance.Sifted,
+    gates: bool,
+    jobs: int,
+    tell: Tell,
+    alone_in: frozenset[str] = acceptance.ALONE,
+) -> tuple[list[Group], acceptance.Sifted]:
+    """Every sound made and, with gates, heard; what fails is spoken again by the next speaker, a few times."""
+    takes = dict(work.takes) if gates else {}
+    again: set[str] = set()
+    while True:
+        groups = [g for g in planned(takes) if g.id not in checked.scripts]
+        work.make([g for g in groups if not again or g.id in again], jobs, tell)
+        if not gates:
+            return groups, checked
+        heard = acceptance.sounds(checked, work.clips(groups), work.options, work.out, jobs, tell, alone_in)
+        failed = (heard.scripts | {case for case, _ in heard.clips}) - checked.scripts
+        able = {g.id for g in groups if any(j.speaker for j in g.jobs)} if work.retakes else set()
+        again = {case for case in failed & able if takes.get(case, 0) + 1 < TAKES}
+        if not again:
+            return groups, heard
+        takes |= {case: takes.get(case, 0) + 1 for case in again}
+
+
+def speak_set(
+    out: Path,
+    source: Source,
+    planned: Planned,
+    write_texts: Callable[[acceptance.Sifted], About],
+    *,
+    file: str,
+    options: Options,
+    jobs: int | None,
+    gates: bool,
+    recognise: bool = False,
+    alone_in: frozenset[str] = frozenset(),
+    whole: Callable[[acceptance.Sifted], acceptance.Sifted] = lambda checked: checked,
+    progress: Tell | None = None,
+) -> Said:
+    """Build a set that is no collection of scripts: `planned` says which sounds it has, `write_texts` writes `file`,
+    of what passed, and tells what the datasheet says. `whole` may leave out groups of which too little is left."""
+    tell: Tell = progress or (lambda *_: None)
+    count = jobs or os.cpu_count() or 1
+    ready(options)
+    if gates or recognise:
+        require("moonshine_voice", "the offline recogniser, for the gates")
+    before = open_folder(out, source.name, file)
+    sweep(out)
+    work = Work(out, source, options, before)
+    groups, checked = speak(work, planned, acceptance.Sifted(ran=gates), gates, count, tell, alone_in)
+    checked = whole(checked)
+    if recognise and not gates:
+        records = [acceptance.record(job, made, options) for job, made in work.clips(groups)]
+        facts, _ = measure_all(records, out, count, tell)
+        checked = msgspec.structs.replace(checked, transcripts={path: f.transcript for path, f in facts.items()})
+    work.put_aside(groups, checked)
+    about = write_texts(checked)
+    acceptance.write_report(out, checked)
+    verdict = derive(work.ingredients())
+    known = work.statuses()
+    clips = work.finish(groups, verdict, known)
+    write_sheet(out, about, checked, clips, verdict, known, options, __version__)
+    return work.said(clips, checked, verdict)
+
+
+class Work:
+    """The sounds of a set on their way: what is there, what is missing, what was made."""
+
+    def __init__(self, out: Path, source: Source, options: Options, before: Manifest | None) -> None:
+        self.out = out
+        self.source = source
+        self.options = options
+        self.done: dict[str, Made] = {m.path.removeprefix(LEFT_OUT): m for m in before.clips} if before else {}
+        self.status = before.status if before else {}
+        self.takes = before.takes if before else {}
+        self.made = 0
+        self.kept: int | None = None  # of the first take
+        self.seconds = self.making = 0.0
+        self._began = time.monotonic()
+
+    @property
+    def retakes(self) -> bool:
+        """Whether another take can differ: people and voices that act are asked once."""
+        return not any(engine.native for engine in cast(self.options.voices).engines.values())
+
+    def make(self, groups: Sequence[Group], jobs: int, tell: Tell) -> None:
+        began = time.monotonic()
+        todo: list[_Task] = []
+        kept = 0
+        for group in groups:
+            missing = {j.path for j in group.jobs if not same(self.out, self.done.get(j.path), j.made_from)}
+            kept += len(group.jobs) - len(missing)
+            if missing:
+                todo.append((group, frozenset(missing), self.out, self.options))
+            for path in missing:
+                self.done.pop(path, None)
+        self._save()  # first of all, so that a build killed at once knows its folder again
+        saved = time.monotonic()
+        try:
+            for count, fresh in enumerate(spread(_render, todo, jobs), 1):
+                self.done |= {m.path: m for m in fresh}
+                self.made += len(fresh)
+                self.seconds += sum(m.seconds for m in fresh)
+                if time.monotonic() - saved > _SAVE_EVERY:
+                    self._save()
+                    saved = time.monotonic()
+                tell("scripts spoken", count, len(todo))
+        finally:
+            self._save()  # what was finished before an error is known to the next build
+        self.kept = kept if self.kept is None else self.kept
+        self.making += time.monotonic() - began
+
+    def clips(self, groups: Sequence[Group]) -> list[tuple[Job, Made]]:
+        return [(j, self.done[j.path]) for g in groups for j in g.jobs if j.is_clip and j.path in self.done]
+
+    def put_aside(self, groups: Sequence[Group], checked: acceptance.Sifted) -> None:
+        """Move what failed a gate out of the set, and back what now passes."""
+        for job in (j for g in groups for j in g.jobs if j.path in self.done):
+            made = self.done[job.path]
+            wanted = LEFT_OUT + job.path if checked.out(job.case_id, job.style) else job.path
+            if made.path != wanted:
+                target = self.out / wanted
+                target.parent.mkdir(parents=True, exist_ok=True)
+                (self.out / made.path).replace(target)
+                self.done[job.path] = msgspec.structs.replace(made, path=wanted)
+        there = {m.path for m in self.done.values()}
+        for old in (self.out / LEFT_OUT).rglob("*.wav"):
+            if old.relative_to(self.out).as_posix() not in there:
+                old.unlink()
+
+    def ingredients(self) -> list[Ingredient]:
+        texts = Ingredient("texts", self.source.name, self.source.licence)
+        return sorted({texts, OURS, *(i for m in self.done.values() if m.kept for i in m.ingredients)})
+
+    def statuses(self, ratings: Path | None = None) -> dict[str, str]:
+        """Of each cue, whether something but its own recipe vouches for it in this set: listeners where they rated it,
+        else the measurement of the embedded voice at its ordinary strength, with the sounds synthesised."""
+        options = self.options
+        if ratings is not None:
+            found = from_ratings(ratings, {m.path: m.cue for m in self.done.values() if not m.reply})
+        else:
+            measured = options.strength == 1 and not options.sounds and not options.room and len(options.voices) == 1
+            found = statuses(options.voices[0] if measured else "other")
+        return {slug: status.status for slug, status in found.items()}
+
+    def finish(
+        self, groups: Sequence[Group], verdict: Verdict, status: dict[str, str], release: bool = False
+    ) -> tuple[Made, ...]:
+        """The last manifest, of the sounds that are still wanted; what a group no longer has is deleted."""
+        wanted = {j.path: j for g in groups for j in g.jobs}
+        planned = {g.id for g in groups}
+        for path, made in list(self.done.items()):
+            if made.case_id not in self.source.ids or (made.case_id in planned and path not in wanted):
+                inside(self.out, made.path).unlink(missing_ok=True)
+                del self.done[path]
+        self._save(verdict.licence, status, release)
+        return tuple(m for path, m in sorted(self.done.items()) if path in wanted and m.kept)
+
+    def said(self, clips: tuple[Made, ...], checked: acceptance.Sifted, verdict: Verdict) -> Said:
+        """What was done, now that everything is."""
+        return Said(
+            made=self.made,
+            kept=self.kept or 0,
+            sound_seconds=self.seconds,
+            making_seconds=self.making,
+            wall_seconds=time.monotonic() - self._began,
+            clips=clips,
+            sifted=checked,
+            verdict=verdict,
+        )
+
+    def _save(self, licence: str = "", status: dict[str, str] | None = None, release: bool = False) -> None:
+        clips = tuple(m for _, m in sorted(self.done.items()))
+        told = self.status if status is None else status
+        parts = tuple(self.ingredients())
+        licence = licence or derive(parts).licence
+        manifest = Manifest(self.source.name, __version__, RECIPES, licence, self.options, release, told, parts, clips)
+        write_json(self.out / FILE, manifest)
+
+
+_Task = tuple[Group, frozenset[str], Path, Options]  # the paths are those of the sounds to make
+
+
+def _render(task: _Task) -> list[Made]:
+    """Make the missing sounds of one group. Runs in a worker process."""
+    group, missing, out, options = task
+    renderer = Renderer(group, options)
+    return [_written(job, renderer.make(job), out) for job in group.jobs if job.path in missing]
+
+
+def _written(job: Job, rendered: Rendered, out: Path) -> Made:
+    data = audio.encode_wav(rendered.samples, RATE)
+    write(out / job.path, data)
+    x = rendered.samples
+    rms = float(np.sqrt(np.mean(x**2))) if x.size else 0.0
+    return Made(
+        path=job.path,
+        sha256=hashlib.sha256(data).hexdigest(),
+        seconds=round(len(x) / RATE, 4),
+        dbfs=round(20 * float(np.log10(rms + 1e-9)), 2),
+        peak=round(float(np.abs(x).max(initial=0.0)), 4),
+        case_id=job.case_id,
+        style=job.style,
+        voice=rendered.voice,
+        made_from=job.made_from,
+        cue=job.cue,
+        also=job.also,
+        manner=job.manner,
+        scene=job.scene,
+        take=job.take,
+        recipe=rendered.recipe,
+        reply=job.voice_style,
+        ingredients=rendered.ingredients,
+    )

@@ -1,0 +1,136 @@
+"""The parts that several sets share: the flags of spoken sets, the summary of a build, and its line of progress."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overtone.cli._options import add_insecure_flag
+from overtone.paths import shown
+
+if TYPE_CHECKING:
+    from overtone.build.sound_plan import Options
+    from overtone.build.speak_set import Said
+
+SHOWN = 12  # findings of the gates; gates.json has all
+
+
+def positive(text: str) -> int:
+    """Read a whole number of at least 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
+    return value
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Read names separated by commas; there must be one."""
+    found = tuple(filter(None, (name.strip() for name in text.split(","))))
+    if not found:
+        raise argparse.ArgumentTypeError("name at least one")
+    return found
+
+
+def add_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, required=True, help="output folder; the same build is resumed there"
+    )
+
+
+def add_making(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of sets that are made here: how many processes, which randomness, whether gates run."""
+    parser.add_argument("--jobs", metavar="N", type=positive, help="number of processes (default: one per core)")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of all randomness (default: 0)")
+    parser.add_argument("--no-gates", action="store_true", help="check nothing and leave nothing out")
+
+
+def add_speaking(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of sets that are spoken: voices, sounds, deliveries, rooms."""
+    add_out(parser)
+    parser.add_argument(
+        "--voice",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="espeak (default), flite, festival, openai:MODEL, command:…, recordings:DIR; repeat it to mix voices",
+    )
+    add_insecure_flag(parser)
+    parser.add_argument(
+        "--sounds", metavar="DIR", default="", help="folder of real sounds in ESC-50, FSD50K or AudioCaps layout"
+    )
+    parser.add_argument(
+        "--strength", metavar="X", type=float, default=1.0, help="delivery strength, 0–1.5 (default: 1)"
+    )
+    parser.add_argument(
+        "--snr", metavar="DB", type=float, default=10.0, help="level of the voice over its scene (default: 10)"
+    )
+    parser.add_argument("--room", metavar="KIND", default="", help="room to render: small, hall, street, car")
+    add_making(parser)
+
+
+def options_of(args: argparse.Namespace) -> Options:
+    """Return how a set is spoken."""
+    from overtone.build.sound_plan import Options
+
+    voices = tuple(args.voice) or Options().voices
+    return Options(voices, args.sounds, args.strength, args.room, args.snr, args.seed)
+
+
+def print_rest(built: Said, args: argparse.Namespace) -> None:
+    """Print what the gates found, the licence and the speed."""
+    if built.sifted.ran:
+        for gate, (checked, failed) in built.sifted.counts().items():
+            print(f"gate {gate:<16} {checked:>5} checked, {failed:>4} left out")
+        for finding in built.sifted.findings[:SHOWN]:
+            print(f"  {shown(finding.subject)}: {shown(finding.reason)}")
+        if len(built.sifted.findings) > SHOWN:
+            print(f"  and {len(built.sifted.findings) - SHOWN} more in {shown(str(args.out / 'gates.json'))}")
+        for block in built.sifted.blocks:
+            print(f"not fit for release: {shown(block)}")
+    else:
+        print("no gate was run")
+    if args.sounds:
+        from overtone.build.render import library
+
+        found = library(args.sounds)
+        if found is not None and (missing := found.missing()):
+            print(f"synthesised, since {shown(args.sounds)} has none: {', '.join(missing)}")
+    if built.verdict.conflicts:
+        print("licence: none; " + "; ".join(map(shown, built.verdict.conflicts)))
+    else:
+        print(f"licence: {built.verdict.licence}")
+    if built.made:
+        print(
+            f"{built.sound_seconds:.0f} s of sound in {built.making_seconds:.1f} s: {built.speed:.0f} × real time",
+            end="",
+        )
+        print(f" ({built.sound_seconds / built.wall_seconds:.0f} × with the gates)." if built.sifted.ran else ".")
+
+
+def progress() -> Callable[[str, int, int], None]:
+    """Return a function that draws a moving line with the time left on a terminal, or a plain line in a log."""
+    terminal = sys.stderr.isatty()
+    began: dict[str, tuple[float, int]] = {}  # when, and how much an earlier build had done
+    drawn = 0.0
+
+    def tell(what: str, done: int, total: int) -> None:
+        nonlocal drawn
+        now = time.monotonic()
+        first, before = began.setdefault(what, (now, done))
+        last = done >= total
+        if not last and now - drawn < (0.1 if terminal else 10.0):
+            return
+        drawn = now
+        left = (now - first) / (done - before) * (total - done) if done > before else 0.0
+        line = f"{what}: {done}/{total}" + (f", {left:.0f} s left" if left else "")
+        if terminal:
+            bar = "█" * (24 * done // max(total, 1))
+            print(f"\r\x1b[K{bar:<24} {line}", end="\n" if last else "", file=sys.stderr, flush=True)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+    return tell

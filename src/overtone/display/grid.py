@@ -1,0 +1,91 @@
+"""A table in words, before anybody writes it: columns that name a row, cells as value, interval and what is small."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from overtone.display import numbers as fmt
+from overtone.display.table import Cell, Line, PartTable
+from overtone.results.measures import Estimate
+
+MARKS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
+
+
+@dataclass(frozen=True)
+class Words:
+    """A cell in words: `61.2`, `[55.0 to 67.1]`, what stands below, and the numbers of its footnotes."""
+
+    value: str
+    between: str = ""
+    below: tuple[str, ...] = ()
+    notes: tuple[int, ...] = ()
+
+    @property
+    def mark(self) -> str:
+        return ",".join(map(str, self.notes)).translate(MARKS)
+
+    @property
+    def line(self) -> str:
+        """Value, mark and interval."""
+        return " ".join(filter(None, (self.value + self.mark, self.between)))
+
+    @property
+    def all(self) -> str:
+        """Everything in one line: `61.2 [55.0 to 67.1], 40 of 40`."""
+        return ", ".join(filter(None, (self.line, *self.below)))
+
+
+@dataclass
+class Grid:
+    """`left` are the heads of columns that name a row; each row is its names and its cells."""
+
+    title: str
+    hint: str
+    left: list[str]
+    heads: list[str]
+    rows: list[tuple[list[str], list[Words]]]
+    notes: list[str] = field(default_factory=list)
+
+
+def grid(table: PartTable, labels: Sequence[str] = ()) -> Grid:
+    """The table in words. A number of cases that all cells of a row share stands once, before them."""
+    runs = table.of_runs and len(labels) > 1
+    conditions = table.of_conditions
+    left = [*(["run"] if runs else []), *(["condition"] if conditions else []), *table.names]
+    once = _counted_once(table)
+    notes: dict[str, int] = {}
+    rows = []
+    for line in table.lines:
+        names = [labels[line.run] if line.run is not None and line.run < len(labels) else ""] if runs else []
+        names += [line.condition] if conditions else []
+        cells = [_words(cell, notes, counted=not once) for cell in line.cells]
+        if once:
+            cells.insert(0, Words(next((fmt.counted(e) for e in _estimates(line)), "")))
+        rows.append(([*names, *line.names], cells))
+    heads = [*(["n"] if once else []), *table.heads]
+    return Grid(table.title, table.hint, left, heads, rows, list(notes))
+
+
+def _estimates(line: Line) -> list[Estimate]:
+    """The estimates whose numbers of cases a reader is told."""
+    return [cell.estimate for cell in line.cells if cell.estimate is not None and not cell.text]
+
+
+def _counted_once(table: PartTable) -> bool:
+    counts = [{(e.scored, e.asked) for e in _estimates(line)} for line in table.lines]
+    return max(map(len, counts), default=0) == 1 and len(table.heads) > 1
+
+
+def _words(cell: Cell, notes: dict[str, int], *, counted: bool) -> Words:
+    e = cell.estimate
+    numbers = tuple(sorted({notes.setdefault(note, len(notes) + 1) for note in cell.told}))
+    small = tuple(part for part in cell.small.split(" · ") if part)
+    if cell.kind == "text" or cell.text:
+        return Words(cell.text, "", small, numbers)
+    if e is None:
+        return Words(fmt.NONE, "", small, numbers)
+    ends = fmt.between(e, cell.kind, cell.digits) if e.value is not None else ""
+    missing = fmt.bounds(e, cell.kind, cell.digits) if e.value is not None else ""
+    below = ([fmt.counted(e)] if counted and e.asked else []) + ([f"bounds {missing}"] if missing else [])
+    return Words(fmt.written(e, cell.kind, cell.digits), f"[{ends}]" if ends else "", (*below, *small), numbers)

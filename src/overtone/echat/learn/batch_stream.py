@@ -1,0 +1,304 @@
+"""The batches of a stage: its records are checked, mixed, laid out as sequences and collated to tensors.
+
+On a GPU, separate processes make the batches, so that training does not wait for tokenisation.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import random
+import signal
+from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+
+from overtone.echat.data import layout
+from overtone.echat.data.containers import Pack, clip_index, digests, read_text
+from overtone.echat.data.exchange_records import CHAT, Record, TextRecord, Turn
+from overtone.echat.data.layout import ClipRef, Think, Tokens
+from overtone.echat.learn import mixing
+from overtone.echat.learn.batches import RATE, Batch, Clips, augment_wave, collate
+from overtone.echat.learn.mixing import Measured, Mixture, Source
+from overtone.echat.learn.stages import CLIP_SECONDS, Stage, StageRun
+from overtone.echat.net.config import ModelConfig, SpeechConfig, positions
+from overtone.errors import DataError
+from overtone.paths import shown
+
+TRAIN = ("", "train")  # the parts of a set that are used for training
+_SHOWN = 10  # maximum number of problems in an error
+_CHUNK, _FEW = 512, 3  # records measured at a time; number of chunks above which several processes measure
+
+
+class Corpus:
+    """The data of a run: packs, with one index over all clips, and files of text dialogue."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.digests = digests(paths)
+        self.packs = [Pack(path) for path in paths if not path.is_file()]
+        self.texts = [_dialogue(row, path) for path in paths if path.is_file() for row in read_text(path)]
+        self.first: dict[str, int] = {}  # folder → index of its first clip
+        total = 0
+        for pack in self.packs:
+            self.first[str(pack.folder)] = total
+            total += len(pack)
+        self._packs = {str(pack.folder): pack for pack in self.packs}
+        self.surveyed: dict[Any, Source] = {}  # measured lists, reused by later stages
+
+    def records(self, trained: bool = True) -> list[Record]:
+        """Return the training records, or the held-out ones."""
+        some = [record for pack in self.packs for record in pack.records if (record.part in TRAIN) == trained]
+        return some + self.texts if trained else some
+
+    def number(self, clip: ClipRef) -> int:
+        """Return the index of a clip among all packs."""
+        return self.first[clip.home] + clip_index(clip.wav)
+
+    def seconds(self, clip: ClipRef) -> float:
+        """Return the length of a clip."""
+        return self._packs[clip.home].seconds(clip_index(clip.wav))
+
+    def check(self, speech: SpeechConfig) -> None:
+        """Raise DataError with all records that cannot be trained on."""
+        problems = [problem for pack in self.packs for problem in _problems(pack, speech)]
+        if problems:
+            more = f"\n  … and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+            listed = "\n  ".join(problems[:_SHOWN])
+            raise DataError(f"{len(problems)} records cannot be trained on:\n  {listed}{more}\ncorrect or remove them")
+
+
+def _dialogue(row: TextRecord, path: Path) -> Record:
+    """Return a text dialogue as a record without audio. The assistant's last turn is the reply."""
+    said = [message for message in row.messages if message.role != "system"]
+    roles = [message.role for message in said]
+    if len(said) < 2 or roles != ["user", "assistant"] * (len(said) // 2):
+        raise DataError(f"{shown(str(path))}: {shown(row.key)}: turns must alternate between user and assistant")
+    pairs = [(said[i].content, said[i + 1].content) for i in range(0, len(said), 2)]
+    history = tuple(Turn(question=asked, txt=answer) for asked, answer in pairs[:-1])
+    return Record(row.key, pairs[-1][1], question=pairs[-1][0], dataset=path.stem, task="<TEXT2TEXT>", history=history)
+
+
+def _problems(pack: Pack, speech: SpeechConfig) -> Iterator[str]:
+    where = shown(str(pack.folder / "records.jsonl"))
+    kind = speech.tokens.partition(":")[0]
+    if not pack.records:
+        yield f"{where}: the list is empty"
+    for record in pack.records:
+        problems = list(record.problems(speech.codes))
+        own = str(record.extra.get("tokens_of", kind)).partition("@")[0]
+        if record.speech_token and own != kind:
+            problems.append(
+                f"its speech tokens are {own!r}, but the model's are {kind!r}: build it with --speech {kind}"
+            )
+        if not record.wav and (CHAT in record.tags or "TRANSCRIBE" in record.tags):
+            problems.append("no wav, although its task needs audio")
+        for wav in (record.wav, *(turn.wav for turn in record.history)):
+            seconds = pack.seconds(clip_index(wav)) if wav else 1.0
+            if not CLIP_SECONDS[0] <= seconds <= CLIP_SECONDS[1]:
+                problems.append(f"{wav} has {seconds:.2f} s, outside {CLIP_SECONDS[0]:g} to {CLIP_SECONDS[1]:g}")
+        for problem in problems:
+            yield f"{where}: {shown(record.key)}: {problem}"
+
+
+def sources(stage: Stage, records: Sequence[Record]) -> list[Source]:
+    """Return the stage's feeds as lists of the mix.
+
+    A feed with both kinds of thoughts becomes two, each of half weight.
+    """
+    out = []
+    for feed in stage.feeds:
+        chosen = [r for r in records if not feed.datasets or any(fnmatch.fnmatch(r.dataset, d) for d in feed.datasets)]
+        if not chosen and not feed.needed:
+            continue
+        thoughts: tuple[Think, ...] = ("",)
+        if feed.think:
+            thoughts = ("label", "natural") if stage.think == "both" else (stage.think,)
+        for thought in thoughts:
+            name = f"{feed.name}:{thought}" if len(thoughts) > 1 else feed.name
+            weight = feed.weight / len(thoughts)
+            source = Source(chosen, feed.task, weight, feed.style, (thought,), feed.streaming, name=name)
+            out.append(msgspec.structs.replace(source, reply_tag=stage.reply_tag, all_heard=stage.all_heard))
+    return out
+
+
+class Stream(IterableDataset):
+    """The batches of one stage on one process."""
+
+    def __init__(
+        self, corpus: Corpus, clips: Clips, run: StageRun, model: ModelConfig, tok: Tokens,
+        *, seed: int = 0, rank: int = 0, world: int = 1, workers: int = 0, learn: bool = True,
+    ) -> None:  # fmt: skip
+        self.corpus, self.clips, self.run, self.model, self.tok = corpus, clips, run, model, tok
+        self.seed, self.rank, self.workers = seed, rank, workers
+        self.generator = torch.Generator()
+        self.mel = model.encoder.kind != "moonshine"  # otherwise it reads the wave
+        self.start = 0
+        if not learn:  # only held-out batches are needed
+            return
+        survey(corpus, [run], model, tok, workers)
+        self.sources = []
+        for source in sources(run.stage, corpus.records()):
+            known = corpus.surveyed[survey_key(source, run.stage)]
+            self.sources.append(
+                msgspec.structs.replace(source, lengths=known.lengths, targets=known.targets, left_out=known.left_out)
+            )
+        names = {source.name.partition(":")[0] for source in self.sources}
+        self.absent = [feed.name for feed in run.stage.feeds if feed.name not in names]  # lists without data
+        # A batch has no more targets than a step may use, so the used targets stay within one batch of the plan.
+        self.mixture = Mixture(
+            self.sources, budget=run.stage.positions, targets=run.targets / run.steps / world, seed=seed, rank=rank,
+            world=world,
+        )  # fmt: skip
+
+    def summary(self) -> Iterator[str]:
+        """Yield one line per list of training data."""
+        for source in self.sources:
+            left = ", ".join(f"{count} left out ({why})" for why, count in source.left_out.items())
+            used = sum(1 for n in source.lengths if n)
+            yield f"{source.name} × {source.weight:g}: {used} records{'; ' + left if left else ''}"
+        for name in self.absent:
+            yield f"{name}: skipped, because no such data was given"
+
+    def batches(self, start: int) -> Generator[tuple[int, Batch], None, None]:
+        """Yield batches from index `start`, prefetched by `workers` processes."""
+        self.start = start
+        ahead: dict[str, Any] = {}
+        if self.workers:
+            ahead = {"prefetch_factor": 4, "multiprocessing_context": "fork", "worker_init_fn": _ignore_sigterm}
+        pin = self.clips.device.type == "cuda"
+        yield from DataLoader(self, batch_size=None, num_workers=self.workers, pin_memory=pin, **ahead)
+
+    def __iter__(self) -> Iterator[tuple[int, Batch]]:
+        """Yield this worker's batches. Every worker plans all batches, which is fast, and makes its own."""
+        info = get_worker_info()
+        turn, turns = (info.id, info.num_workers) if info else (0, 1)
+        for planned in self.mixture.batches(self.start):
+            if (planned.index - self.start) % turns == turn:
+                yield planned.index, self.batch(planned.picks, planned.index)
+
+    def batch(self, picks: Sequence[tuple[int, int]], index: int) -> Batch:
+        """Build the batch of some records, given as (source, index)."""
+        laid = []
+        for nth, (source, at) in enumerate(picks):
+            rng = random.Random(((self.seed * 1_000_003 + index) * 4_096 + nth) * 257 + self.rank)
+            laid.append(self.sources[source].lay_out(at, self.tok, rng))
+        return self.collate(laid, self.sources[picks[0][0]].task, index)
+
+    def collate(self, laid: Sequence[layout.Sequence], task: str, index: int = 0) -> Batch:
+        """Build a batch of sequences."""
+        clips = [[self.corpus.number(clip) for clip in sequence.clips] for sequence in laid]
+        slots = [[positions(self.model, int(self.clips.sizes[clip])) for clip in row] for row in clips]
+        heard = [sequence.heard for sequence in laid] if self.run.stage.ctc else [[[]] * len(row) for row in clips]
+        labels = [sequence.labels for sequence in laid] if self.run.stage.cues else ()
+        return collate(laid, clips, slots, heard, labels, task, index)
+
+    def ready(self, batch: Batch, step: int) -> Batch:
+        """Return a batch on the device, with its waves. Step 0 is an evaluation, without augmentation."""
+        batch = self.clips.fill(batch.to(self.clips.device))
+        if step:
+            self.generator.manual_seed(((self.seed * 1_000_003 + batch.index) * 257 + self.rank) % 2**64)
+            if not self.mel:
+                augment_wave(batch, self.run.stage.augment, self.generator)
+        return batch
+
+    def held_out(self, count: int) -> dict[str, Batch]:
+        """Return a batch of held-out records per feed, for feeds that have any."""
+        out: dict[str, Batch] = {}
+        for source in sources(self.run.stage, self.corpus.records(trained=False)):
+            laid = []
+            for at in range(len(source.records)):
+                try:
+                    sequence = source.lay_out(at, self.tok, random.Random(at))
+                except layout.Unfit:
+                    continue
+                clips = [self.corpus.seconds(clip) for clip in sequence.clips]
+                if not layout.why_not(sequence, clips, *limits(self.model, self.run.stage)):
+                    laid.append(sequence)
+                if len(laid) == count:
+                    break
+            if laid:
+                out[source.name] = self.collate(laid, source.task)
+        return out
+
+
+# ── measuring the lists ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def survey(corpus: Corpus, runs: Sequence[StageRun], model: ModelConfig, tok: Tokens, workers: int) -> None:
+    """Measure the lists of some stages that have not been measured yet. Raises DataError if there is nothing to train
+    on.
+
+    If separate processes make batches, three times as many measure all lists together, because starting processes takes
+    longer than measuring a short list.
+    """
+    records = corpus.records()
+    if not records:
+        raise DataError("no training records: no pack has the part 'train'; build or give one that has it")
+    lists: dict[Any, tuple[Source, Callable[[int], Measured]]] = {}
+    for stage in (run.stage for run in runs):
+        for source in sources(stage, records):
+            if (key := survey_key(source, stage)) not in corpus.surveyed:
+                lists[key] = source, mixing.measuring(source, tok, corpus.seconds, *limits(model, stage))
+    chunks = [
+        (key, range(at, min(at + _CHUNK, len(source.records))))
+        for key, (source, _) in lists.items()
+        for at in range(0, len(source.records), _CHUNK)
+    ]
+    measures = _Chunks([(lists[key][1], chunk) for key, chunk in chunks])
+    measured: dict[Any, list[Measured]] = {key: [] for key in lists}
+    aside: dict[str, Any] = {}
+    if workers and len(chunks) > _FEW:
+        most = min(3 * workers, os.cpu_count() or 1)
+        aside = {"num_workers": most, "multiprocessing_context": "fork", "worker_init_fn": _ignore_sigterm}
+    for (key, _), some in zip(chunks, DataLoader(measures, batch_size=None, **aside), strict=True):
+        measured[key] += some
+    for key, (source, _) in lists.items():
+        corpus.surveyed[key] = mixing.surveyed(source, measured[key])
+
+
+def survey_key(source: Source, stage: Stage) -> Any:
+    """Return a key that is equal for lists with equal measurements."""
+    return source.laid_out, stage.sequence, tuple(map(id, source.records))
+
+
+def limits(model: ModelConfig, stage: Stage) -> tuple[Callable[[float], int], int]:
+    """Return a function from a clip's seconds to its positions, and the maximum positions of a sequence."""
+    most = min(stage.sequence, model.lm.context)
+
+    def count(seconds: float) -> int:
+        if model.encoder.kind == "whisper" and seconds > model.encoder.longest:
+            return most + 1  # longer than the encoder allows
+        return positions(model, round(seconds * RATE))
+
+    return count, most
+
+
+class _Chunks(Dataset):
+    """Chunks of lists to be measured."""
+
+    def __init__(self, chunks: Sequence[tuple[Callable[[int], Measured], range]]) -> None:
+        self.chunks = chunks
+
+    def __len__(self) -> int:
+        return len(self.chunks)
+
+    def __getitem__(self, number: int) -> list[Measured]:
+        measure, chunk = self.chunks[number]
+        return [measure(at) for at in chunk]
+
+
+def _ignore_sigterm(number: int) -> None:
+    """Ignore SIGTERM in a worker, so that it can still make the batches of the last step. The main process ends it."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def workers_for(device: torch.device) -> int:
+    """Return the default number of processes that make batches: none for a CPU, a few for a GPU."""
+    if device.type != "cuda":
+        return 0
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    return max(1, min(4, (os.cpu_count() or 2) - 2))

@@ -1,0 +1,73 @@
+"""Speed up training on one GPU: record kernels, and hold a frozen language model in bf16.
+
+Names of weights do not change. Under torchrun neither is used; there FSDP casts the weights and recomputes activations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from overtone.echat.learn.distributed import World
+from overtone.echat.learn.graphs import Listener, Reader
+from overtone.echat.net.model import EChat
+
+BLOCK = 8  # positions; masked attention needs rows that are multiples of 16 bytes
+
+
+def alone_on_gpu(world: World) -> bool:
+    """Return whether a single process trains on a GPU."""
+    return world.size == 1 and world.device.type == "cuda"
+
+
+# ── a frozen part in bf16 ─────────────────────────────────────────────────────────────────────────────────────────────
+def freeze(part: nn.Module, narrow: bool) -> list[Tensor]:
+    """Replace a frozen part's weights by copies, and return the originals for `thaw`.
+
+    With `narrow`, the copies are in bf16, so that autocast casts nothing and activations take half the memory. Buffers
+    stay unchanged, because rotary angles in bf16 would be other positions.
+    """
+    exact = [weight.data for weight in part.parameters()]
+    for weight in part.parameters():
+        weight.data = weight.data.bfloat16() if narrow else weight.data.clone()
+    return exact
+
+
+def thaw(part: nn.Module, exact: Sequence[Tensor]) -> None:
+    """Restore the weights that `freeze` returned, so that an untrained part stays bit-identical.
+
+    This also holds after resuming a checkpoint with bf16 weights.
+    """
+    for weight, was in zip(part.parameters(), exact, strict=True):
+        weight.data = was.to(weight.device)
+
+
+# ── recorded kernels ──────────────────────────────────────────────────────────────────────────────────────────────────
+def record(model: EChat, on: bool, most: int) -> None:
+    """Switch recorded kernels on or off, for clips and for rows of at most `most` positions.
+
+    Existing recordings are reused if weights have not moved. An encoder that reads a spectrum is not recorded, because
+    its augmentation is drawn on the processor. Masked attention needs lengths that are multiples of a block.
+    """
+    learns = any(p.requires_grad for part in (model.encoder, model.adapter) for p in part.parameters())
+    hears = on and learns and model.encoder.config.kind == "moonshine"
+    model.block, model.encoder.block = (BLOCK, BLOCK * math.prod(model.adapter.strides)) if on else (1, 1)
+    if not (hears and model.listener and model.listener.fits()):
+        model.listener = None  # frees its memory
+    if not (on and model.reader and model.reader.fits(most)):
+        model.reader = None
+    if on:
+        torch.cuda.empty_cache()
+    if hears and not model.listener:
+        model.listener = Listener(model.encoder, model.adapter)
+    if on and not model.reader:
+        model.reader = Reader(model.lm.base_model, most)
+
+
+def sizes(model: EChat) -> str:
+    """Return a note with the number of recorded sizes, or ""."""
+    recorders = [made.recorder for made in (model.listener, model.reader) if made]
+    return f"; {sum(len(recorder.recordings) for recorder in recorders)} sizes recorded" if recorders else ""

@@ -1,0 +1,216 @@
+"""`overtone build echat-real`: convert the user's corpora of recordings to the same records.
+
+Each record states its dataset and licence. The manifest states the combined licence. `open_only` leaves out recordings
+that may not be redistributed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overtone import audio
+from overtone.build.distractors import random_of
+from overtone.build.licence import Ingredient, derive
+from overtone.build.manifest import FILE, write_json
+from overtone.build.script import SET_LICENCE
+from overtone.echat.data import containers
+from overtone.echat.data.exchange_records import Record
+from overtone.echat.data.labels import VOCAL, Labels
+from overtone.echat.making import packs, texts
+from overtone.echat.making.compose import spoken_answer
+from overtone.echat.making.corpora import LICENCES, OPEN, SHOWN_WARNINGS, Take, read
+from overtone.echat.making.deliveries import Delivery, deliveries
+from overtone.echat.making.set_identity import EXCHANGES, refuse
+from overtone.errors import UsageError
+from overtone.paths import sha256, shown, write_whole
+from overtone.version import __version__
+
+NAME = "echat-real"
+RATE = 16_000
+SNR = (6.0, 14.0)  # dB of speech over a background sound
+PARTS = (
+    ("test", 0.15),
+    ("dev", 0.25),
+    ("train", 1.0),
+)  # upper bounds for a number derived from the name of the speaker or sound
+REPLACED = (FILE, packs.MARK, EXCHANGES, "wav", *(f"{part}.list" for part, _ in PARTS))  # files that a build rewrites
+
+
+class Made(Struct, frozen=True):
+    """The result of a build."""
+
+    corpora: dict[str, tuple[int, str]]  # name → number of records, licence of the first
+    warnings: tuple[str, ...]
+
+
+def build(out: Path, data: Path, *, open_only: bool = False, pack: str = "", wavs: bool = True, seed: int = 0) -> Made:
+    """Read every known corpus below `data`. Write lists, audio, packs and a manifest, like `overtone build echat`.
+
+    Raises UsageError if no known corpus is found or `out` holds another set.
+    """
+    takes, warnings = read(data)
+    takes.sort(key=lambda take: (take.corpus, take.name))
+    if open_only:
+        takes = [take for take in takes if take.licence in OPEN]
+    if not takes:
+        raise UsageError(
+            "; ".join([
+                f"{shown(str(data))}: no known {'and open ' if open_only else ''}corpus",
+                *map(shown, warnings[:SHOWN_WARNINGS]),
+                f"known: {', '.join(LICENCES)} (each in a separate folder)",
+            ])
+        )  # fmt: skip
+    inputs: packs.Inputs = {"name": NAME, "seed": seed, "open_only": open_only, "recordings": _digest(takes)}
+    _refuse_others(out, inputs)
+    packs.check(pack, (part for part, _ in PARTS), inputs, {})
+    packs.mark(out, inputs)
+    every = {one.labels: one for several in deliveries(texts.read()).values() for one in several}
+    rows: list[tuple[Record, tuple[Take, ...]]] = []
+    rows += [(record, (take,)) for take in takes for record in _records(take, every, seed)]
+    rows += _mixed(takes, every, seed)
+    counts: dict[str, tuple[int, str]] = {}
+    for record, _ in rows:
+        n, licence = counts.get(record.dataset, (0, str(record.extra["licence"])))
+        counts[record.dataset] = n + 1, licence
+    written: dict[str, str] = {}
+    for part in dict.fromkeys(record.part for record, _ in rows):
+        mine = [(record, of) for record, of in rows if record.part == part]
+        sources = {record.key: of for record, of in mine}
+        listed = [replace(record, wav=f"wav/{part}/{record.key}.wav") for record, _ in mine]
+
+        def sound(record: Record, _: str, sources: dict[str, tuple[Take, ...]] = sources) -> containers.Sound:
+            return _sound(record, sources[record.key])
+
+        if wavs:
+            for record in listed:
+                write_whole(out / record.wav, audio.encode_wav(sound(record, ""), RATE))
+            containers.write_raw(out / f"{part}.list", listed)
+            written[f"{part}.list"] = sha256(out / f"{part}.list")
+        if pack:
+            packs.mark(Path(pack) / part, inputs)
+            containers.pack(listed, Path(pack) / part, sound)
+            written |= {f"pack/{part}/{name}": sha256(Path(pack) / part / name) for name in containers.PACK[:2]}
+    write_json(out / FILE, _manifest(rows, written, seed))
+    return Made(counts, tuple(warnings))
+
+
+def _refuse_others(out: Path, inputs: packs.Inputs) -> None:
+    """Refuse a folder with another set or with foreign files, which a build would overwrite or mix with its own."""
+    there = packs.marked(out).of
+    existing = [name for name in REPLACED if (out / name).exists() and not (there and name == packs.MARK)]
+    if existing and not there:
+        raise UsageError(
+            f"{shown(str(out))} contains other data ({existing[0]}) that would be overwritten; give another --out"
+        )
+    if existing and (why := packs.differences(there, inputs)):
+        refuse(out, why)
+
+
+def _digest(takes: Sequence[Take]) -> str:
+    """Return a hash of the recordings, independent of where they are stored."""
+    rows = [(*msgspec.structs.astuple(replace(take, path="")), Path(take.path).stat().st_size) for take in takes]
+    return hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
+
+
+def _manifest(rows: Sequence[tuple[Record, tuple[Take, ...]]], written: Mapping[str, str], seed: int) -> dict[str, Any]:
+    """Return the manifest: the SHA-256 of the lists, and the combined licence of all recordings."""
+    used = {Ingredient("recordings", take.corpus, take.licence) for _, of in rows for take in of}
+    ingredients = [Ingredient("texts", "echat", SET_LICENCE), *sorted(used)]
+    licences: dict[str, Counter[str]] = {}
+    for record, _ in rows:
+        licences.setdefault(record.part, Counter())[str(record.extra["licence"])] += 1
+    return {
+        "name": NAME,
+        "version": __version__,
+        "licence": derive(ingredients).licence,
+        "seed": seed,
+        "ingredients": ingredients,
+        "parts": {
+            part: {"records": count.total(), "licences": dict(sorted(count.items()))}
+            for part, count in licences.items()
+        },
+        "sha256": dict(sorted(written.items())),
+    }
+
+
+def _records(take: Take, every: dict[Labels, Delivery], seed: int) -> Iterator[Record]:
+    """Yield a record to transcribe and label and, if it has words and an answerable label, a query with a reply."""
+    known = take.labels.known()
+    tags = {"emotion": "<EMOTION>", "age": "<AGE>", "gender": "<GENDER>", "event": "<CAPTION>"}
+    task = " ".join([*(["<TRANSCRIBE>"] if take.words else []), *(tags[name] for name in known)])
+    if not task:
+        return
+    digest = hashlib.sha256(f"{take.corpus}/{take.name}".encode()).hexdigest()[:10]
+    plain = Record(
+        f"{take.corpus}_{digest}", take.words, question=take.words, labels=take.labels, dataset=take.corpus, task=task,
+        extra={"part": _part(take, seed), "speaker": f"{take.corpus}:{take.speaker}", "licence": take.licence,
+               "group": f"{take.corpus}/{take.words or take.name}"},
+    )  # fmt: skip
+    yield plain
+    if take.words:
+        yield from _answered(plain, every, seed)
+
+
+def _answered(plain: Record, every: dict[Labels, Delivery], seed: int) -> Iterator[Record]:
+    """Yield the recording as a query. The reply answers the strongest of its labels."""
+    own = plain.labels
+    for labels in (Labels(event=own.event), Labels(emotion=own.emotion), Labels(age=own.age)):
+        if labels != Labels() and labels in every:
+            delivery = every[labels]
+            rng = random_of(seed, "real", plain.key)
+            txt, thought = spoken_answer(delivery, rng)
+            yield replace(
+                plain, key=f"{plain.key}_chat", txt=txt, think_str=thought, labels=labels,
+                reply_emotion=delivery.strategies[0].reply_emotion, task="<S2TCHAT> <THINKER>",
+            )  # fmt: skip
+            return
+
+
+def _mixed(takes: Sequence[Take], every: dict[Labels, Delivery], seed: int) -> list[tuple[Record, tuple[Take, ...]]]:
+    """Return records of non-vocal sounds, each mixed behind speech of the same part."""
+    rows: list[tuple[Record, tuple[Take, ...]]] = []
+    voices: dict[str, list[Take]] = {}
+    for take in takes:
+        if take.words and not take.labels.emotion and "ND" not in take.licence:
+            voices.setdefault(_part(take, seed), []).append(take)
+    for take in takes:
+        part = _part(take, seed)
+        if take.words or not take.labels.event or take.labels.event in VOCAL or part not in voices:
+            continue
+        rng = random_of(seed, "mixed", take.corpus, take.name)
+        voice = voices[part][int(rng.integers(len(voices[part])))]
+        licence = take.licence if voice.licence in OPEN else f"{voice.licence} and {take.licence}"
+        both = Take(
+            f"{voice.corpus}+{take.corpus}",
+            f"{voice.name}+{take.name}",
+            "",
+            voice.words,
+            take.labels,
+            voice.speaker,
+            licence,
+        )
+        for record in _records(both, every, seed):
+            snr = round(float(rng.uniform(*SNR)), 2)
+            rows.append((replace(record, extra=record.extra | {"snr": snr, "part": part}), (voice, take)))
+    return rows
+
+
+def _sound(record: Record, of: tuple[Take, ...]) -> containers.Sound:
+    sounds = [audio.read(Path(take.path), rate=RATE)[0] for take in of]
+    if len(sounds) == 1:
+        return sounds[0]
+    return audio.mix(sounds[0], sounds[1], RATE, float(record.extra["snr"]), speech_dbfs=-26.0)
+
+
+def _part(take: Take, seed: int) -> str:
+    drawn = hashlib.sha256(f"{seed}/{take.corpus}/{take.speaker}".encode()).digest()
+    at = int.from_bytes(drawn[:4], "big") / 2**32
+    return next(part for part, below in PARTS if at < below)

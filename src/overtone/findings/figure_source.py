@@ -1,0 +1,65 @@
+"""The input of a figure: runs with their labels, and the findings of these runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from overtone.errors import UsageError
+from overtone.findings.analysis import compute_findings
+from overtone.findings.finding import Data, FindingResult, Settings
+from overtone.results.headline_condition import talk_condition
+from overtone.results.load import Reading
+
+D = TypeVar("D", bound=Data)
+
+
+class NothingToDraw(UsageError):
+    """The runs lack what a figure shows. The text says what is missing, and what to run to have it."""
+
+
+class FigureSource:
+    """The runs of a figure, their labels and their findings. A finding is computed once, when it is first asked for.
+
+    The runs `beside` are not shown; findings that read other runs use them. `arena` holds the standings of an arena.
+    """
+
+    def __init__(
+        self,
+        readings: Sequence[Reading],
+        labels: Sequence[str] = (),
+        settings: Settings | None = None,
+        arena: object | None = None,
+        beside: Sequence[Reading] = (),
+    ) -> None:
+        self.readings = list(readings)
+        self.labels = tuple(labels) or tuple(reading.name for reading in self.readings)
+        if len(self.labels) != len(self.readings):
+            raise ValueError(f"{len(self.labels)} labels for {len(self.readings)} runs")
+        self.settings = settings or Settings()
+        self.arena = arena
+        self.beside = list(beside)
+        self._results: dict[str, list[FindingResult[Any]]] = {}
+        self._conditions: list[str] | None = None
+
+    def with_name(self, text: str) -> str:
+        """Begin a subtitle with the name of a single run; several runs are named beside their values."""
+        return f"{self.labels[0]}: {text}" if len(self.labels) == 1 else text[:1].upper() + text[1:]
+
+    def results(self, name: str) -> list[FindingResult[Any]]:
+        """Return the results of a finding: one for each run, for each model, or for all runs."""
+        if name not in self._results:
+            every = [*self.readings, *self.beside]
+            self._results[name] = compute_findings(every, [name], self.settings, len(self.readings))
+        return self._results[name]
+
+    def results_of(self, name: str, kind: type[D]) -> list[FindingResult[D]]:
+        """Return the results of a finding, whose data have the type `kind`."""
+        return [result for result in self.results(name) if isinstance(result.data, kind)]
+
+    @property
+    def conditions(self) -> list[str]:
+        """The condition whose replies represent each run, e.g. enhance/audio; "" for a run without replies."""
+        if self._conditions is None:
+            self._conditions = talk_condition(self.readings, self.settings.prompt, self.settings.input)
+        return self._conditions

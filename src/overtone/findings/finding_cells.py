@@ -1,0 +1,137 @@
+"""Helpers for the tables of findings: cells with keys, breakdowns, and the way that measures are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Protocol, TypeVar
+
+import msgspec
+
+from overtone.display.table import BASES, Cell, PartTable, without_column, without_unmarked_cues
+from overtone.findings.finding import FindingResult, Settings
+from overtone.results.measure_names import about, is_percent, short
+from overtone.results.measures import Estimate
+from overtone.results.significance import p_number
+from overtone.results.summary import LABELS
+from overtone.text import NONE, number
+
+Kind = Literal["percent", "number", "points", "text"]
+ALL = "all"
+DEFAULT = Settings()
+HOLM = (
+    "p by sign flips of scripts, corrected by Holm’s method over all overall rows, and over the rows of a breakdown "
+    "for each measure. Significant: at most 0.05 after correction. Intervals apply to each row alone."
+)
+FIRST = ("enhance", "basic", "zero")  # the first of these that a run has represents it
+
+
+class _Row(Protocol):
+    @property
+    def by(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def basis(self) -> str: ...
+
+
+Row = TypeVar("Row", bound=_Row)
+
+
+def chosen(rows: Sequence[Row], by: str) -> list[Row]:
+    """Return the rows of a breakdown, overall rows included."""
+    return [row for row in rows if by == ALL or row.by in ("overall", by)]
+
+
+def representing(conditions: Iterable[str], by: str, settings: Settings) -> set[str]:
+    """Return the conditions that represent a run: questions, and replies under one prompt, with the chosen input.
+
+    With `by="all"`, or if no condition has this input, every condition is returned.
+    """
+    asked = set(conditions)
+    given = {c for c in asked if c.partition("/")[2] == settings.input}
+    if by == ALL or not given:
+        return asked
+    questions = given & {f"task/{settings.input}"}
+    order = (settings.prompt,) if settings.prompt else FIRST
+    replies = [c for prompt in order if (c := f"{prompt}/{settings.input}") in given]
+    return questions | (set(replies[:1]) or given)
+
+
+def over(row: _Row) -> str:
+    """Return the name of the selection that a row is over."""
+    if row.by == "overall" or not row.name:
+        return ALL
+    if row.by == "category":
+        return LABELS.get(row.name, row.name)
+    return row.name
+
+
+def basis(name: str) -> str:
+    """Return the name of the cues that a number is over."""
+    return BASES.get(name, name)
+
+
+def named(table: PartTable) -> PartTable:
+    """Drop the columns "Over" and "Cues" if they are the same in every row."""
+    table = without_column(table, "Over", lambda names: names != {ALL})
+    return without_unmarked_cues(table)
+
+
+def cell(
+    result: FindingResult[Any] | None,
+    e: Estimate | None,
+    key: str,
+    kind: Kind = "percent",
+    *,
+    digits: int = 2,
+    small: str = "",
+) -> Cell:
+    """Make the cell of a number with its full key; an empty cell for None."""
+    if e is None:
+        return Cell()
+    bare = msgspec.structs.replace(e, best=None, worst=None)  # missing replies are often missing on purpose here
+    return Cell(bare, kind, small=small, digits=digits, key=_full(result, key))
+
+
+def text(result: FindingResult[Any] | None, words: str, key: str = "", small: str = "") -> Cell:
+    """Make a cell of text, such as a count."""
+    return Cell(kind="text", text=words, small=small, key=_full(result, key) if key else "")
+
+
+def chance(rate: float | None) -> str:
+    """Return the note on chance below a rate."""
+    return "" if rate is None else f"chance {number(100 * rate, 0)}"
+
+
+def p_cell(result: FindingResult[Any], p: float | None, of: Estimate, key: str) -> Cell:
+    """Make the cell of a p-value, with the number of cases of the tested difference."""
+    if p is None:
+        return Cell(kind="text", text=NONE, key=_full(result, key))
+    return Cell(Estimate(p, None, None, of.scored, of.asked), "text", p_number(p), key=_full(result, key))
+
+
+def _full(result: FindingResult[Any] | None, key: str) -> str:
+    return "" if result is None else result.prefix + key  # a published number has no cases
+
+
+# ── measures ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def kind_of(measure: str, *, difference: bool = False) -> Kind:
+    """Return how a measure is shown: shares in percent, their differences in points, others on their own scale."""
+    if not is_percent(measure):
+        return "number"
+    return "points" if difference else "percent"
+
+
+def digits_of(measure: str) -> int:
+    """Return the number of decimals of a measure."""
+    return about(measure).digits
+
+
+def head(measure: str) -> str:
+    """Return a measure's name as the head of a column."""
+    arrow = {"higher": " ↑", "lower": " ↓"}.get(about(measure).better, "")
+    return f"{short(measure)}{arrow}" + (" · %" if is_percent(measure) else "")

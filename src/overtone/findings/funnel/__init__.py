@@ -1,0 +1,56 @@
+"""Where between hearing and a fitting reply is the voice lost?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from overtone.findings.finding import Finding, Inputs
+from overtone.findings.funnel.compute import LABELS, Funnel, cases_by_key, funnel
+from overtone.findings.funnel.figure import draw
+from overtone.findings.funnel.funnel_sentences import sentences
+from overtone.findings.funnel.funnel_stages import DEFAULT, NAMES
+from overtone.findings.funnel.tables import BREAKDOWNS, make_tables
+from overtone.results.case_names import KeyedCases
+from overtone.stats.minimums import DIFFERENCE, LARGEST_LOSS, RATE
+
+JUDGE = "overtone score RUN --judge SPEC"
+MISSING = {
+    "words": "run with --levels 1, which asks for transcripts",
+    "cue": "run with --levels 1, which asks about the cue",
+    "reasoned": "run with --levels 2",
+    "used": f"run with --levels 3, and have the replies judged: {JUDGE}",
+    "sounded": f"have spoken replies judged by a model that hears: {JUDGE}",
+}
+
+
+def advice(data: Funnel) -> list[str]:
+    """Return what to run for each stage that no case has."""
+    measured = {row.stage for row in data.rows if row.by == "overall" and row.reached.scored}
+    return [f"to measure who {LABELS[stage]}: {how}" for stage, how in MISSING.items() if stage not in measured]
+
+
+def _compute(inputs: Inputs) -> Funnel:
+    return funnel(inputs.run, inputs.options)
+
+
+def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
+    return cases_by_key(inputs.run, inputs.options)
+
+
+FINDING = Finding(
+    title="The funnel",
+    question="Where between hearing and a fitting reply is the voice lost?",
+    order=10,
+    takes="run",
+    compute=_compute,
+    sentences=sentences,
+    cases=_cases,
+    tables=make_tables,
+    advice=advice,
+    minimums=(RATE, DIFFERENCE, LARGEST_LOSS),
+    breakdowns=BREAKDOWNS,
+    draw=draw,
+    figures=("cues",),
+    options=DEFAULT,
+    keys={name: {"cue": cue} for cue, name in NAMES.items()},
+)

@@ -1,0 +1,51 @@
+"""Where would this model rank among the models of EchoMind's paper?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from overtone.findings.finding import Finding, Inputs
+from overtone.findings.leaderboard.compute import Leaderboard, cases_by_key, leaderboard, sentences
+from overtone.findings.leaderboard.figure import draw
+from overtone.findings.leaderboard.tables import BREAKDOWNS, make_tables
+from overtone.results.case_names import KeyedCases
+from overtone.stats.minimums import RATE
+
+SUPPLIES = {"lb1": "run with --levels 1,2"}  # of boards that need no judge
+
+
+def advice(data: Leaderboard) -> list[str]:
+    """Return what to run for each board on which no run ranks."""
+    lines = []
+    has_runs = any(entrant.run is not None for entrant in data.entrants)
+    for board in data.boards if has_runs else ():
+        if all(place.entrant.run is None for place in board.places):
+            supply = SUPPLIES.get(board.key, "have the replies judged: overtone score RUN --judge SPEC")
+            lines.append(f"to rank on the board “{board.title}”: {supply}")
+    return lines
+
+
+def _compute(inputs: Inputs) -> Leaderboard:
+    return leaderboard(inputs.runs, prompt=inputs.settings.prompt, input=inputs.settings.input)
+
+
+def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
+    return cases_by_key(inputs.runs, prompt=inputs.settings.prompt, input=inputs.settings.input)
+
+
+FINDING = Finding(
+    title="Among published models",
+    question="Where would this model rank among the models of the paper?",
+    order=80,
+    takes="all",
+    compute=_compute,
+    sentences=sentences,
+    cases=_cases,
+    tables=make_tables,
+    advice=advice,
+    minimums=(RATE,),
+    breakdowns=BREAKDOWNS,
+    draw=draw,
+    figures=("radar",),
+    needs_runs=False,
+)

@@ -1,0 +1,34 @@
+"""All findings by name: built-in, installed, or loaded from a plug-in file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from overtone import registry
+from overtone.errors import UsageError
+from overtone.findings.finding import Finding
+from overtone.spec import suggest
+
+
+def known_findings() -> dict[str, Finding[Any]]:
+    """Return every finding by name, in the order in which they are shown."""
+    declared = {name: find(name) for name in registry.listing("findings")}
+    return dict(sorted(declared.items(), key=lambda entry: (entry[1].order, entry[0])))
+
+
+def find(name: str) -> Finding[Any]:
+    """Return a finding by name. An unknown name is a UsageError with the nearest known one."""
+    declared = registry.find("findings", name).FINDING
+    if not isinstance(declared, Finding):
+        raise UsageError(f"the finding {name!r}: FINDING must be an overtone.findings.finding.Finding")
+    return declared
+
+
+def check_names(names: Iterable[str]) -> list[str]:
+    """Return the named findings in the order in which they are shown; all if none is named."""
+    given, known = list(names), known_findings()
+    for name in given:
+        if name not in known:
+            raise UsageError(f"unknown finding {name!r}{suggest(name, known)}; known: {', '.join(known)}")
+    return [name for name in known if not given or name in given]

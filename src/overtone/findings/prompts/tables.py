@@ -1,0 +1,79 @@
+"""The tables of prompts: each fixed prompt, the best prompt chosen fairly, and instructions not followed."""
+
+from __future__ import annotations
+
+from overtone.display.table import Cell, Line, PartTable
+from overtone.findings.finding import FindingResult, Settings
+from overtone.findings.finding_cells import ALL, DEFAULT, basis, cell, digits_of, head, kind_of, named
+from overtone.findings.prompts.compute import KINDS, SHOWN, Prompts
+from overtone.results.measure_names import short
+
+BREAKDOWNS = ("overall",)
+HINTS = {
+    "prompts": "All replies under one prompt. Use this table to compare models. Shares are in percent.",
+    "choice": (
+        "The best prompt: each half of the scripts under the prompt that the other half chose (fair), all scripts "
+        "under the prompt that they chose themselves, as in the paper, and the optimism of the latter. Over replies "
+        "that every prompt has."
+    ),
+    "failures": "Instructions not followed, in percent of the requests. Problems that never occurred have no column.",
+}
+TASKS = {"converse": "replies", "choose": "answers to questions", "transcribe": "transcripts"}
+
+
+def make_tables(result: FindingResult[Prompts], by: str = "overall", settings: Settings = DEFAULT) -> list[PartTable]:
+    """Make the three tables."""
+    return [make(result, by == ALL) for make in (_fixed, _choices, _failures)]
+
+
+def _fixed(result: FindingResult[Prompts], everything: bool) -> PartTable:
+    found = result.data
+    measured = list(dict.fromkeys(name for row in found.rows for name, e in row.measures.items() if e.scored))
+    known = [name for name in SHOWN if name in measured]
+    order = [*known, *(name for name in measured if name not in known and (everything or not known))]
+    lines = [
+        Line(
+            result.runs[0], "", (basis(row.basis), row.prompt),
+            tuple(
+                cell(result, row.measures.get(name), f"{row.key}/{name}", kind_of(name), digits=digits_of(name))
+                for name in order
+            ),
+        )
+        for row in found.rows
+    ]  # fmt: skip
+    heads = tuple(map(head, order))
+    return named(PartTable("prompts", "Under each prompt", HINTS["prompts"], ("Cues", "Prompt"), heads, tuple(lines)))
+
+
+def _choices(result: FindingResult[Prompts], everything: bool) -> PartTable:
+    lines = []
+    for choice in result.data.choices:
+        first, second = choice.halves
+        picked = first if first == second else f"{first}, {second}"
+        for name in (n for n in choice.fair if everything or n in choice.by):
+            key, digits = f"{choice.key}/{name}", digits_of(name)
+            cells = (
+                cell(result, choice.fair[name], key, kind_of(name), digits=digits, small=picked),
+                cell(result, choice.in_sample[name], key, kind_of(name), digits=digits, small=choice.overall),
+                cell(result, choice.optimism[name], key, kind_of(name, difference=True), digits=digits),
+            )
+            by = " and ".join(map(short, choice.by))
+            lines.append(Line(result.runs[0], "", (basis(choice.basis), by, short(name)), cells))
+    heads = ("Chosen fairly", "Chosen in sample", "Optimism")
+    names = ("Cues", "Best by", "Measure")
+    return named(PartTable("choice", "The best prompt", HINTS["choice"], names, heads, tuple(lines)))
+
+
+def _failures(result: FindingResult[Prompts], everything: bool) -> PartTable:
+    found = result.data
+    happened = {kind for row in found.failures for kind, e in row.kinds.items() if e.value or everything}
+    kinds = [kind for kind in KINDS if kind in happened]
+    lines = []
+    for row in found.failures:
+        names = (basis(row.basis), row.prompt, TASKS.get(row.task, row.task))
+        cells: tuple[Cell, ...] = tuple(cell(result, row.kinds.get(kind), f"{row.key}/{kind}") for kind in kinds)
+        if kinds:
+            lines.append(Line(result.runs[0], "", names, cells))
+    heads = tuple(f"{KINDS[kind].capitalize()} ↓ · %" for kind in kinds)
+    names = ("Cues", "Prompt", "Task")
+    return named(PartTable("failures", "Instructions not followed", HINTS["failures"], names, heads, tuple(lines)))

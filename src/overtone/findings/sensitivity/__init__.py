@@ -1,0 +1,50 @@
+"""Does the answer move with the voice, and stay when nothing changed?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from overtone.findings.finding import Finding, Inputs
+from overtone.findings.sensitivity.compute import Counterfactual, cases_by_key, counterfactual, sentences
+from overtone.findings.sensitivity.figure import draw
+from overtone.findings.sensitivity.tables import BREAKDOWNS, make_tables
+from overtone.results.case_names import KeyedCases
+from overtone.stats.minimums import DIFFERENCE, RATE
+
+
+def advice(data: Counterfactual) -> list[str]:
+    """Return what to run for each of the four parts that has no data."""
+    lines = []
+    if not any(row.sensitivity.scored for row in data.sensitivity):
+        lines.append("to measure whether answers move: run --levels 1,2 with all styles")
+    if not any(row.stays.scored for row in data.specificity):
+        lines.append("to measure whether answers stay: run with --repeats 2, or with a benchmark’s control clips")
+    if not any(row.detection.hit.scored for row in data.false_cues):
+        lines.append("to measure detection of cues: run a benchmark with false-cue questions (--parts false-cue)")
+    if not any(row.style.squares for row in data.replies):
+        lines.append("to measure whether replies follow the voice: run --levels 3 with all styles")
+    return lines
+
+
+def _compute(inputs: Inputs) -> Counterfactual:
+    return counterfactual(inputs.run)
+
+
+def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
+    return cases_by_key(inputs.run)
+
+
+FINDING = Finding(
+    title="Same words, another voice",
+    question="Does the answer move with the voice, and stay when nothing changed?",
+    order=20,
+    takes="run",
+    compute=_compute,
+    sentences=sentences,
+    cases=_cases,
+    tables=make_tables,
+    advice=advice,
+    minimums=(RATE, DIFFERENCE),
+    breakdowns=BREAKDOWNS,
+    draw=draw,
+)

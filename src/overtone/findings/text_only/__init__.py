@@ -1,0 +1,45 @@
+"""What does the audio add to the words?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from overtone.findings.finding import Finding, Inputs
+from overtone.findings.text_only.compute import TextOnly, cases_by_key, sentences, text_only
+from overtone.findings.text_only.figure import draw
+from overtone.findings.text_only.tables import BREAKDOWNS, make_tables
+from overtone.results.case_names import KeyedCases
+from overtone.stats.minimums import DIFFERENCE, RATE
+
+
+def advice(data: TextOnly) -> list[str]:
+    """Return what to run if no run shows which questions the words give away."""
+    if data.unsolved:
+        return []
+    return ["to find the questions that the words give away: add a run that reads them, or a deaf run (--deaf RUN)"]
+
+
+def _compute(inputs: Inputs) -> TextOnly:
+    return text_only(inputs.run, inputs.others, deaf=inputs.deaf)
+
+
+def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
+    return cases_by_key(inputs.run, inputs.others, deaf=inputs.deaf)
+
+
+FINDING = Finding(
+    title="The words alone",
+    question="What does the audio add to the words?",
+    order=30,
+    takes="run",
+    compute=_compute,
+    sentences=sentences,
+    cases=_cases,
+    tables=make_tables,
+    advice=advice,
+    minimums=(DIFFERENCE, RATE),
+    breakdowns=BREAKDOWNS,
+    draw=draw,
+    clips="shared",
+    reads_other_runs=True,
+)

@@ -1,0 +1,47 @@
+"""What would perfect hearing give?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from overtone.findings.finding import Finding, Inputs
+from overtone.findings.upper.compute import RIGHT, WRONG, Upper, cases_by_key, sentences, upper
+from overtone.findings.upper.figure import draw
+from overtone.findings.upper.tables import BREAKDOWNS, make_tables
+from overtone.results.case_names import KeyedCases
+from overtone.stats.minimums import DIFFERENCE
+
+
+def advice(data: Upper) -> list[str]:
+    """Return what to run if no prompt stated the cue, or a wrong one."""
+    run = f"run with --prompt enhance,{RIGHT},{WRONG}"
+    if not data.rows:
+        return [f"to measure the effect of a stated cue: {run}"]
+    if all(row.wrong is None for row in data.rows):
+        return [f"to separate the effect of a correct cue from that of any cue: {run}"]
+    return []
+
+
+def _compute(inputs: Inputs) -> Upper:
+    return upper(inputs.runs, input=inputs.settings.input)
+
+
+def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
+    return cases_by_key(inputs.runs, input=inputs.settings.input)
+
+
+FINDING = Finding(
+    title="With the cue stated",
+    question="What would perfect hearing give?",
+    order=70,
+    takes="model",
+    compute=_compute,
+    sentences=sentences,
+    cases=_cases,
+    tables=make_tables,
+    advice=advice,
+    minimums=(DIFFERENCE,),
+    breakdowns=BREAKDOWNS,
+    draw=draw,
+    clips="shared",
+)

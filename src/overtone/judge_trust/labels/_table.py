@@ -1,0 +1,239 @@
+"""Our own layout: one row per rating (long) or per unit and rater with a column per dimension (wide); CSV or JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Collection
+from pathlib import Path
+
+import msgspec
+
+from overtone.errors import DataError
+from overtone.judge_trust.labels import Labels, Rating, Row, Unit, suffix
+from overtone.paths import inside, shown
+from overtone.spec import suggest
+
+SOUNDS = {"clip": "clip", "a": "a", "b": "b"}  # and NAME_sound for any of clip, reply, a, b
+SYSTEMS = {"system": "reply", "system_a": "a", "system_b": "b"}
+PLAIN = ("id", "group", "rater", "dimension", "value", "style", "condition", "repeat", *SYSTEMS)
+TEXTS = ("cue", "topic", "words", "context", "reply", "reply_a", "reply_b", "reference", "note")
+WORDS = {"a", "b", "tie", "yes", "no"}  # a wide column of nothing but these holds ratings
+
+
+def rows(path: Path, text: str) -> list[Row]:
+    """The rows of a file that is CSV, JSON Lines or a JSON list, told apart by its first character."""
+    start = text.lstrip()[:1]
+    if start == "[":
+        return _json_list(path, text)
+    if start == "{":
+        return _json_lines(path, text)
+    return _csv(path, text)
+
+
+def _json_list(path: Path, text: str) -> list[Row]:
+    try:
+        found = msgspec.json.decode(text, type=list[dict[str, object]])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DataError(f"{shown(str(path))}: is not a JSON list of objects: {error}") from None
+    return [Row(f"row {number}", cells) for number, cells in enumerate(found, 1)]
+
+
+def _json_lines(path: Path, text: str) -> list[Row]:
+    found = []
+    decoder = msgspec.json.Decoder(dict[str, object])
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            found.append(Row(f"line {number}", decoder.decode(line)))
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise DataError(f"{shown(str(path))}, line {number}: is not a JSON object: {error}") from None
+    return found
+
+
+def _csv(path: Path, text: str) -> list[Row]:
+    head = text.split("\n", 1)[0]
+    delimiter = max(",;\t", key=head.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True)
+    found: list[Row] = []
+    names: list[str] = []
+    started = 1
+    try:
+        for cells in reader:
+            where, started = started, reader.line_num + 1
+            if not any(cell.strip() for cell in cells):
+                continue
+            if not names:
+                names = [cell.strip() for cell in cells]
+                if len(set(names)) < len(names) or "" in names:
+                    raise DataError(f"{shown(str(path))}, line {where}: a column has no name or the name of another")
+                continue
+            if len(cells) != len(names):
+                raise DataError(
+                    f"{shown(str(path))}, line {where}: has {len(cells)} fields, the first line {len(names)}; "
+                    "put fields that hold a comma or a line break in quotes"
+                )
+            found.append(Row(f"line {where}", dict(zip(names, cells, strict=True))))
+    except csv.Error as error:
+        raise DataError(f"{shown(str(path))}, line {reader.line_num}: {error}") from None
+    return found
+
+
+def labels(path: Path, rows: list[Row], dimensions: Collection[str], repeated: bool) -> Labels:
+    """Units and ratings of our own layout."""
+    columns = list(dict.fromkeys(name for row in rows for name in row.cells))
+    if "id" not in columns:
+        near = suggest("id", columns)
+        raise DataError(
+            f"{shown(str(path))}: has no column 'id'{near}; it has {', '.join(map(shown, columns[:12]))}. "
+            "A label file has id, and dimension and value or one column per dimension"
+        )
+    if ("dimension" in columns) != ("value" in columns):
+        raise DataError(f"{shown(str(path))}: 'dimension' and 'value' go together; one of them is missing")
+    wide = [] if "dimension" in columns else _rating_columns(columns, rows, dimensions)
+    if "dimension" not in columns and not wide:
+        raise DataError(
+            f"{shown(str(path))}: no column holds ratings; give dimension and value, or one column of numbers each"
+        )
+    reader = _Reader(path, wide, repeated)
+    for row in rows:
+        reader.take(row)
+    notes = () if "group" in columns else ("no column 'group': every unit counts as its own cluster",)
+    return Labels(path, "long" if "dimension" in columns else "wide", reader.units, reader.ratings, notes=notes)
+
+
+def _rating_columns(columns: list[str], rows: list[Row], dimensions: Collection[str]) -> list[str]:
+    """Columns of a wide file that hold ratings: those asked for, and those of numbers or of A, B, tie, yes, no."""
+    found = []
+    for name in columns:
+        if name in dimensions and name not in ("id", "rater"):
+            found.append(name)
+        elif name not in PLAIN and name not in TEXTS and name not in SOUNDS and not name.endswith("_sound"):
+            given = [text for row in rows if (text := _text(row.cells.get(name)))]
+            if given and all(_is_number(text) or text.lower() in WORDS for text in given):
+                found.append(name)
+    return found
+
+
+class _Reader:
+    """Takes rows in one by one; remembers where each unit was first seen."""
+
+    def __init__(self, path: Path, wide: list[str], repeated: bool) -> None:
+        self.path, self.wide, self.repeated = path, wide, repeated
+        self.units: dict[str, Unit] = {}
+        self.ratings: list[Rating] = []
+        self._seen: dict[tuple[str, str, str], str] = {}
+
+    def fail(self, row: Row, text: str) -> DataError:
+        return DataError(f"{shown(str(self.path))}, {row.where}: {shown(text)}")
+
+    def take(self, row: Row) -> None:
+        unit = self._unit(row)
+        known = self.units.get(unit.id)
+        self.units[unit.id] = unit if known is None else self._merged(row, known, unit)
+        if self.wide:
+            given = [(name, row.cells.get(name)) for name in self.wide]
+        else:
+            name = _text(row.cells.get("dimension"))
+            if not name:
+                raise self.fail(row, "has no dimension")
+            given = [(name, row.cells.get("value"))]
+        rater = _text(row.cells.get("rater"))
+        for dimension, value in given:
+            if _text(value):
+                self._rate(row, unit.id, rater, dimension, self._value(row, dimension, value))
+
+    def _rate(self, row: Row, unit: str, rater: str, dimension: str, value: float | str) -> None:
+        name = rater or "1"
+        number = 1
+        while (unit, name, dimension) in self._seen:
+            if rater and not self.repeated:
+                before = self._seen[unit, name, dimension]
+                raise self.fail(row, f"{rater!r} rates {unit!r} in {dimension!r} again; the first time was {before}")
+            number += 1
+            name = f"{rater}#{number}" if rater else str(number)
+        self._seen[unit, name, dimension] = row.where
+        self.ratings.append(Rating(unit, name, dimension, value, row.where))
+
+    def _value(self, row: Row, dimension: str, value: object) -> float | str:
+        text = _text(value)
+        if not _is_number(text):
+            return text
+        number = float(text)
+        if not math.isfinite(number):
+            raise self.fail(row, f"{dimension!r} is {text}, which is no rating; leave a field without one empty")
+        return number
+
+    def _unit(self, row: Row) -> Unit:
+        name = _text(row.cells.get("id"))
+        if not name:
+            raise self.fail(row, "has no id")
+        texts: dict[str, str] = {}
+        sounds: dict[str, Path] = {}
+        for column, value in row.cells.items():
+            key = column.removesuffix("_sound") if column.endswith("_sound") else SOUNDS.get(column)
+            text = _text(value)
+            if not text or column in PLAIN or column in self.wide:
+                continue
+            if key is None:
+                texts[column] = text
+            else:
+                sounds[key] = self._sound(row, column, text)
+        repeat = _text(row.cells.get("repeat")) or "0"
+        if not repeat.isdecimal():
+            raise self.fail(row, f"repeat must be a whole number from 0, not {repeat!r}")
+        condition = _text(row.cells.get("condition"))
+        return Unit(
+            name + suffix(condition, int(repeat)),
+            _text(row.cells.get("group")) or name,
+            texts,
+            sounds,
+            {key: text for column, key in SYSTEMS.items() if (text := _text(row.cells.get(column)))},
+            _text(row.cells.get("style")),
+            condition,
+            int(repeat),
+            row.where,
+        )
+
+    def _sound(self, row: Row, column: str, text: str) -> Path:
+        try:
+            found = inside(self.path.parent, text)
+        except DataError as error:
+            raise self.fail(row, f"{column}: {error}") from None
+        if not found.is_file():
+            raise self.fail(row, f"{column}: there is no file {text!r} beside the label file")
+        return found
+
+    def _merged(self, row: Row, known: Unit, unit: Unit) -> Unit:
+        """The same unit in another row: it may leave texts out, and must not say something else."""
+        changed = {}
+        for field in ("texts", "sounds", "systems"):
+            old, new = getattr(known, field), getattr(unit, field)
+            for key in old.keys() & new.keys():
+                if old[key] != new[key]:
+                    raise self.fail(row, f"{key!r} of {unit.id!r} is not what {known.where} says; use another id")
+            if new.keys() - old.keys():
+                changed[field] = {**new, **old}
+        for field in ("group", "style"):
+            said = field != "group" or _text(row.cells.get("group"))
+            if said and getattr(unit, field) not in ("", getattr(known, field)):
+                raise self.fail(row, f"{field} of {unit.id!r} is not what {known.where} says; use another id")
+        return msgspec.structs.replace(known, **changed) if changed else known
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value.strip() if isinstance(value, str) else str(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text

@@ -1,0 +1,34 @@
+"""An exclusive lock on an open file that lasts until the file is closed: `flock`, or `locking` on Windows."""
+
+from __future__ import annotations
+
+import os
+from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    import msvcrt
+
+    _BYTE = 1 << 30  # Windows locks bytes, which no other process can then read: take one behind the file's content
+
+    def _take(file: int) -> None:
+        place = os.lseek(file, 0, os.SEEK_CUR)
+        try:
+            os.lseek(file, _BYTE, os.SEEK_SET)
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        finally:
+            os.lseek(file, place, os.SEEK_SET)
+else:
+
+    def _take(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def lock(file: IO[str]) -> bool:
+    """Lock an open file for this process. Return False at once if another process holds the lock."""
+    try:
+        _take(file.fileno())
+    except OSError:
+        return False
+    return True

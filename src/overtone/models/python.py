@@ -1,0 +1,98 @@
+"""A Python function or object of this process: `overtone.run(…, model=my_function)`, or `python:NAME` once registered.
+
+A function takes a `Request` and returns a text, a pair of text and WAV bytes, or a `Reply`; it may be asynchronous. An
+object with the methods of `Model` (`ask`, and if it needs them `open`, `close` and `describe`) works the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from overtone.errors import ModelFailure, UsageError
+from overtone.schema import Reply, Request
+from overtone.spec import Spec, suggest
+
+KEYS: dict[str, type] = {}
+_objects: dict[str, Any] = {}
+
+
+def add(name: str, model: Any) -> Spec:
+    """Make an object known as `python:NAME` in this process and return that SPEC. The last one of a name counts."""
+    _objects[name] = model
+    return Spec("python", name, {})
+
+
+def load(spec: Spec) -> PythonModel:
+    """Return the model that `python:NAME` names. Raises UsageError where this process has no such object."""
+    spec.typed(KEYS)
+    if spec.name not in _objects:
+        known = f"{suggest(spec.name, _objects)}; registered: {', '.join(_objects)}" if _objects else ""
+        raise UsageError(
+            f"{spec}: no Python object of this name is registered in this process{known}; pass it as model= to "
+            "overtone.run, or register it with overtone.register"
+        )
+    return PythonModel(spec, _objects[spec.name])
+
+
+class PythonModel:
+    """A function or object behind the interface of `Model`. A function that is not asynchronous runs in a thread."""
+
+    def __init__(self, spec: Spec, target: Any) -> None:
+        self.spec = spec
+        self._target = target
+        self._ask: Callable[[Request], Any] = target.ask if hasattr(target, "ask") else target
+        self._asynchronous = inspect.iscoroutinefunction(self._ask) or inspect.iscoroutinefunction(
+            getattr(self._ask, "__call__", None)  # noqa: B004 - an object whose __call__ is a coroutine function
+        )
+        # Code that is not asynchronous is seldom safe to call from several threads at once.
+        self.slots: int | None = getattr(target, "slots", None if self._asynchronous else 1)
+
+    async def open(self) -> None:
+        await self._optional("open")
+
+    async def close(self) -> None:
+        await self._optional("close")
+
+    async def ask(self, request: Request) -> Reply:
+        if self._asynchronous:
+            return _reply(await self._ask(request))
+        return _reply(await asyncio.to_thread(self._ask, request))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the object's own description, else its name and the hash of its source where that can be read."""
+        if hasattr(self._target, "describe"):
+            return {"kind": "python", **self._target.describe()}
+        return {"kind": "python", "name": self.spec.name, "sha256": source_hash(self._target)}
+
+    async def _optional(self, name: str) -> None:
+        method = getattr(self._target, name, None)
+        if callable(method):
+            result = method()
+            if inspect.isawaitable(result):
+                await result
+
+
+def _reply(said: Any) -> Reply:
+    if isinstance(said, Reply):
+        return said
+    if isinstance(said, str):
+        return Reply(said)
+    if isinstance(said, tuple) and len(said) == 2 and isinstance(said[0], str) and isinstance(said[1], bytes):
+        return Reply(said[0], said[1])
+    raise ModelFailure(
+        "malformed",
+        f"the function returned {type(said).__name__}; return a text, a pair of text and WAV bytes, or a Reply",
+    )
+
+
+def source_hash(target: Any) -> str:
+    """Return the SHA-256 of an object's source, or "" where Python does not have it (a shell, a C function)."""
+    try:
+        text = inspect.getsource(target if inspect.isroutine(target) or inspect.isclass(target) else type(target))
+    except (OSError, TypeError):
+        return ""
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,82 @@
+"""Start programs in new sessions, end them together with their children, and say in words how they ended.
+
+`workers/host.py` adds the workers' wire; `command:` models speak JSON lines; a voice's program is run once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from typing import Any
+
+from overtone.paths import shown_lines
+from overtone.safety import without_secrets
+
+TERMINATE = signal.SIGTERM
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has one way to end a process, and it is not gentle
+_LAST_WORDS = 2000
+
+
+def signal_group(pid: int, number: signal.Signals = KILL) -> None:
+    """Send a signal to a process started with `start_new_session=True` and to its children; do nothing if all ended.
+
+    Windows has no process groups: only the process itself gets the signal.
+    """
+    send = getattr(os, "killpg", os.kill)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        send(pid, number)
+
+
+async def start(command: Sequence[str], **options: Any) -> asyncio.subprocess.Process:
+    """Start a program in a new session: a kill reaches its children, and Ctrl-C does not reach it."""
+    return await asyncio.create_subprocess_exec(*command, start_new_session=True, **options)
+
+
+async def end(process: asyncio.subprocess.Process, grace: float, signals: Sequence[signal.Signals] = (KILL,)) -> int:
+    """Wait `grace` seconds for a program to end by itself and after each signal; return its exit status.
+
+    The children it left behind are killed too: a process group outlives its leader.
+    """
+    for number in (None, *signals):
+        if number is not None:
+            signal_group(process.pid, number)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), grace)
+            break
+    signal_group(process.pid)
+    return await process.wait()
+
+
+def run(command: Sequence[str], feed: bytes | None, timeout: float) -> tuple[int, bytes, bytes]:
+    """Run a program to its end; return its exit status, stdout and stderr.
+
+    Raises OSError when it cannot be started and TimeoutError when it takes longer; its children end with it.
+    """
+    pipe = subprocess.PIPE
+    stdin = subprocess.DEVNULL if feed is None else pipe
+    with subprocess.Popen(command, stdin=stdin, stdout=pipe, stderr=pipe, start_new_session=True) as process:
+        try:
+            out, err = process.communicate(feed, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
+        finally:
+            signal_group(process.pid)
+    return process.returncode, out, err
+
+
+def ended_with(status: int) -> str:
+    """Return the exit status of a process in words."""
+    if status >= 0:
+        return f"exit status {status}"
+    name = signal.Signals(-status).name
+    return f"{name} (out of memory?)" if name == "SIGKILL" else name
+
+
+def last_words(stderr: str, stdout: str = "") -> str:
+    """The end of what a program wrote, ready to follow a sentence, without secrets of the environment it inherited."""
+    text = without_secrets(stderr.strip() or stdout.strip())
+    return f"; its last words:\n{shown_lines(text[-_LAST_WORDS:])}" if text else "; it wrote no error message"

@@ -1,0 +1,144 @@
+"""The standings of an arena as tables: for the terminal, and as plain values for a page."""
+
+from __future__ import annotations
+
+from typing import IO
+
+import msgspec
+
+from overtone.arena.electorate_agreement import Agreement
+from overtone.arena.standing_sentences import sentences
+from overtone.arena.standings import Habit, Place, Standing, Standings
+from overtone.display import numbers as fmt
+from overtone.display.table import Cell, Line, PartTable
+from overtone.report.table_formats import make_console, safe, to_terminal
+from overtone.results.measures import Estimate
+
+SHOWN = 12  # raters in a table; standings.json has all
+HINTS = {
+    "places": (
+        "400 points are odds of 10 to 1, 1000 is the average run; in brackets the 95 % interval by script. Places are "
+        "those the intervals leave open. Level field: sides, and lengths where known, held equal. Wins: wins ÷ own "
+        "comparisons, in percent. Elo depends on the order of the votes."
+    ),
+    "effects": "Change in the log-odds of being preferred, the runs held equal; in brackets the 95 % interval.",
+    "raters": (
+        "Sharpness 1 follows the ratings as all raters do, 0 votes at random, below 0 against them. Leanings towards "
+        "side A and towards ties are in log-odds, 0 is everybody’s. Each ± its standard error."
+    ),
+    "beside": "The place of each run by each group of voters, and the places its interval leaves open.",
+    "agreement": (
+        "τ is 1 where both rank the runs alike and −1 where in opposite order. Picked alike: of the pairs on which the "
+        "majorities of both prefer a reply, how often it is the same one."
+    ),
+}
+EFFECTS = {"side": "being shown first", "words": "one word more", "seconds": "one second more"}
+
+
+def tables(found: Standings) -> list[PartTable]:
+    """Every table there is data for: the standings and leanings of each electorate, then the electorates compared."""
+    made = []
+    for one in found.electorates:
+        made += [_places(found, one), _effects(one), _raters(one)]
+    made += [_beside(found), _agreements(found)]
+    return [table for table in made if table.lines]
+
+
+def print_standings(found: Standings, file: IO[str] | None = None) -> None:
+    console = make_console(file)
+    for table in tables(found):
+        to_terminal(console, [_brief(table)])
+        if (more := len(table.lines) - len(_brief(table).lines)) > 0:
+            console.print(f"and {more} raters more in standings.json")
+    if not found.electorates:
+        console.print("No votes yet: name a --judge, or export pairs for people and take their votes in with --votes.")
+    for sentence in sentences(found):
+        console.print(safe(sentence))
+    for one in found.electorates:
+        for note in one.notes:
+            console.print(f"note: {safe(one.name)}: {safe(note)}")
+    for note in found.notes:
+        console.print(f"note: {safe(note)}")
+
+
+def _brief(table: PartTable) -> PartTable:
+    return msgspec.structs.replace(table, lines=table.lines[:SHOWN]) if table.key.startswith("raters") else table
+
+
+def _places(found: Standings, one: Standing) -> PartTable:
+    title = f"{one.name}: {one.votes:,} votes on {one.pairs:,} pairs of {one.scripts:,} scripts; raters: {one.raters:,}"
+    heads = ("place", "rating", "level field", "Elo", "wins", "ties", "wins + ½ ties", "n")
+    lines = tuple(Line(found.runs.index(p.run), one.name, (p.run,), _cells(p)) for p in one.places)
+    return PartTable(f"places/{one.key}", title, HINTS["places"], ("run",), heads, lines)
+
+
+def _cells(p: Place) -> tuple[Cell, ...]:
+    return (
+        _text(fmt.NONE if p.places is None else _span(p.places)),
+        _cell(p.rating, "number", 0),
+        _cell(p.level_field, "number", 0),
+        _text(f"{p.elo:,.0f}"),
+        _cell(p.won, "percent"),
+        _cell(p.tied, "percent"),
+        _cell(p.halved, "percent"),
+        _text(f"{p.comparisons:,}"),
+    )
+
+
+def _effects(one: Standing) -> PartTable:
+    lines = tuple(Line(0, one.name, (EFFECTS[name],), (_cell(e, "number", 3),)) for name, e in one.effects.items())
+    title = f"{one.name}: what else is preferred"
+    return PartTable(f"effects/{one.key}", title, HINTS["effects"], ("for",), ("log-odds",), lines)
+
+
+def _raters(one: Standing) -> PartTable:
+    ordered = sorted(one.habits, key=lambda habit: -habit.votes) if len(one.habits) > 1 else []
+    heads = ("votes", "sharpness", "side A", "ties")
+    lines = tuple(Line(0, one.name, (habit.rater,), _habit(habit)) for habit in ordered)
+    title = f"{one.name}: raters, ± standard error"
+    return PartTable(f"raters/{one.key}", title, HINTS["raters"], ("rater",), heads, lines)
+
+
+def _habit(habit: Habit) -> tuple[Cell, ...]:
+    def told(x: tuple[float, float] | None) -> Cell:
+        return _text(fmt.NONE if x is None else f"{fmt.signed(x[0])} ± {fmt.signed(x[1])}")
+
+    return (_text(f"{habit.votes:,}"), told(habit.sharpness), told(habit.side), told(habit.ties))
+
+
+def _beside(found: Standings) -> PartTable:
+    whole = [one for one in found.electorates if not one.problem]
+    by = [{p.run: p for p in one.places} for one in whole]
+    runs = dict.fromkeys(p.run for one in whole for p in one.places) if len(whole) > 1 else {}
+    lines = tuple(Line(found.runs.index(run), "", (run,), tuple(_rank(held.get(run)) for held in by)) for run in runs)
+    heads = tuple(one.name for one in whole)
+    return PartTable("beside", "rankings side by side", HINTS["beside"], ("run",), heads, lines)
+
+
+def _rank(p: Place | None) -> Cell:
+    return _text(fmt.NONE if p is None or p.places is None else f"{p.place} ({_span(p.places)})")
+
+
+def _agreements(found: Standings) -> PartTable:
+    lines = tuple(Line(0, "", (f"{a.first} and {a.second}",), _agreed(a)) for a in found.agreements)
+    heads = ("Kendall’s τ", "runs", "picked alike", "pairs decided by both")
+    return PartTable("agreement", "how alike they rank", HINTS["agreement"], ("who",), heads, lines)
+
+
+def _agreed(a: Agreement) -> tuple[Cell, ...]:
+    decided = f"{a.same.scored:,} of {a.same.asked:,}"
+    return (_cell(a.tau, "number", 2), _text(f"{a.runs}"), _cell(a.same, "percent"), _text(decided))
+
+
+def _span(places: tuple[int, int]) -> str:
+    return str(places[0]) if places[0] == places[1] else f"{places[0]} to {places[1]}"
+
+
+def _text(text: str) -> Cell:
+    return Cell(kind="text", text=text)
+
+
+def _cell(e: Estimate | None, kind: str, digits: int = 2) -> Cell:
+    ends = fmt.between(e, kind, digits)
+    text = fmt.written(e, kind, digits) + (f" [{ends}]" if ends else "")
+    return Cell(e, "percent" if kind == "percent" else "number", text, digits=digits)

@@ -1,0 +1,218 @@
+"""The case browser's data: an index small enough to filter at every key stroke, and chunks of cases read on demand."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import msgspec
+from markupsafe import Markup
+
+from overtone.display.numbers import cut
+from overtone.report.media import Media
+from overtone.results.cases import Asked, CaseView, Said, asks_by_case, views
+from overtone.results.judge_scores import Dimension, read_dimensions
+from overtone.results.load import Reading
+from overtone.results.measure_names import declared_in
+from overtone.results.summary import LABELS
+from overtone.scores import undeclared
+
+MOST_TEXT = 20_000  # characters of one reply: a reply may have a million, which no reader wants in a page
+CHUNK = 40  # cases to a block: one is read in a few milliseconds
+
+VOICE_RIGHT, VOICE_WRONG, REASONING_RIGHT, REASONING_WRONG = 1, 2, 4, 8
+HEARD, MISHEARD, FAILED, UNREAD, SPOKE, ASKED = 16, 32, 64, 128, 256, 512
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def to_json(value: Any) -> str:
+    """JSON that can stand inside a script element: nothing in it can end the element or open a comment."""
+    text = msgspec.json.encode(value).decode()
+    for found, written in _ESCAPES.items():
+        text = text.replace(found, written)
+    return text
+
+
+class Names:
+    """Strings that come again and again, as numbers."""
+
+    def __init__(self) -> None:
+        self.list: list[str] = []
+        self._known: dict[str, int] = {}
+
+    def __call__(self, name: str) -> int:
+        if name not in self._known:
+            self._known[name] = len(self.list)
+            self.list.append(name)
+        return self._known[name]
+
+
+class Chunks:
+    """Blocks of cases as JSON, kept in a file until the page is written: all of them need not fit into memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._sizes: list[int] = []  # in bytes, of each block
+        self._cases = 0
+
+    def add(self, case: dict[str, Any]) -> None:
+        if self._cases % CHUNK == 0:
+            self._sizes.append(0)
+        opening = "," if self._cases % CHUNK else "["
+        self._sizes[-1] += self._file.write(f"{opening}{to_json(case)}".encode())
+        self._cases += 1
+
+    def __iter__(self) -> Iterator[Markup]:
+        self._file.seek(0)
+        for size in self._sizes:
+            yield Markup(self._file.read(size).decode() + "]")
+
+
+def pack(readings: list[Reading], labels: list[str], media: Media, chunks: Chunks) -> dict[str, Any]:
+    """The index of the cases of several runs; the cases themselves are added to `chunks`. Runs of one benchmark share
+    their cases."""
+    benchmarks = {r.benchmark for r in readings}
+    cases: dict[str, list[tuple[int, list[int]]]] = {}  # its key → the runs that have it, each with its asks
+    for number, reading in enumerate(readings):
+        for name, asks in asks_by_case(reading).items():
+            key = name if len(benchmarks) == 1 else f"{reading.benchmark}/{name}"
+            cases.setdefault(key, []).append((number, asks))
+    names = {n: Names() for n in ("styles", "dimensions", "cues", "categories", "conditions", "metrics", "topics")}
+    rows: list[list[Any]] = []
+    with contextlib.ExitStack() as stack:
+        streams = [
+            stack.enter_context(contextlib.closing(views(reading, _asks_of(number, cases.values()))))
+            for number, reading in enumerate(readings)
+        ]
+        for key, runs in cases.items():
+            viewed = [(number, next(streams[number])) for number, _ in runs]
+            rows.append(_row(key, viewed, len(readings), names))
+            chunks.add(_case(viewed, readings, names, media))
+    index = {"runs": labels, "chunk": CHUNK, "cases": rows, **{name: known.list for name, known in names.items()}}
+    index["about"] = [_about(name, readings) for name in names["metrics"].list]
+    index["categories"] = [LABELS.get(category, category) for category in names["categories"].list]
+    return index
+
+
+def _asks_of(run: int, cases: Iterable[list[tuple[int, list[int]]]]) -> Iterator[list[int]]:
+    return (asks for runs in cases for number, asks in runs if number == run)
+
+
+def _row(key: str, viewed: list[tuple[int, CaseView]], runs: int, names: dict[str, Names]) -> list[Any]:
+    """A case's line of the index."""
+    first = viewed[0][1]
+    flags = [0] * runs
+    categories: set[int] = set()
+    for number, view in viewed:
+        flags[number] = _flags(view)
+        categories |= {names["categories"](a.item.category) for a in view.all()}
+    return [
+        key,
+        first.words,
+        names["styles"](first.style),
+        names["dimensions"](first.dimension),
+        names["cues"](first.cue),
+        sorted(categories),
+        names["topics"](first.topic),
+        flags,
+    ]
+
+
+def _about(name: str, readings: list[Reading]) -> list[Any]:
+    """How a score is shown: its label, whether in percent, the judge behind it, and each run's signature of it."""
+    key, at, judge = name.partition("@")
+    signatures = [reading.signatures.get(name, "") for reading in readings]
+    if at:
+        found = [read_dimensions(r.meta, [name])[key] for r in readings if name in r.signatures]
+        dimension = found[0] if found else Dimension(key, key)
+        return [dimension.label, int(dimension.share), judge, signatures]
+    about = declared_in(readings).get(name) or undeclared(name)
+    return [about.label, int(about.scale == "percent"), "", signatures]
+
+
+def _flags(view: CaseView) -> int:
+    """What a filter asks of a case under one run, as bits."""
+    bits = ASKED
+    levels = ((view.voice, VOICE_RIGHT, VOICE_WRONG), (view.reasoning, REASONING_RIGHT, REASONING_WRONG))
+    for asked, right, wrong in levels:
+        for said in (s for a in asked for s in a.said):
+            if said.right is not None:
+                bits |= right if said.right else wrong
+    for said in (s for a in view.transcripts for s in a.said):
+        if said.wer is not None:
+            bits |= HEARD if said.wer == 0 else MISHEARD
+    for said in (s for a in view.all() for s in a.said):
+        bits |= FAILED if said.state != "answered" else 0
+        bits |= UNREAD if said.refused or said.status not in ("", "parsed") else 0
+        bits |= SPOKE if any(said.audio) else 0
+    return bits
+
+
+def _case(
+    views: list[tuple[int, CaseView]], readings: list[Reading], names: dict[str, Names], media: Media
+) -> dict[str, Any]:
+    """One case with its items once, and what each run said to each. An item that differs between runs stands twice."""
+    items: dict[bytes, dict[str, Any]] = {}
+    for number, view in views:
+        for asked in view.all():
+            body = msgspec.json.encode(asked.item)
+            if body not in items:
+                items[body] = _item(asked, readings[number], names, media)
+            items[body]["a"].extend(_said(s, number, readings[number], names, media) for s in asked.said)
+    return {"items": list(items.values())}
+
+
+def _item(asked: Asked, reading: Reading, names: dict[str, Names], media: Media) -> dict[str, Any]:
+    item = asked.item
+    clips = [[media.clip(reading, t.clip.path) if t.clip else "", t.words] for t in item.turns]
+    packed: dict[str, Any] = {"id": item.id, "k": item.task, "l": item.level, "c": names["categories"](item.category)}
+    optional = {
+        "x": item.context,
+        "q": item.question,
+        "o": [
+            [o.letter, o.text, o.provenance, *([media.clip(reading, o.clip.path)] if o.clip else [])]
+            for o in item.options
+        ],
+        "g": item.gold,
+        "r": list(item.references),
+        "ra": media.clip(reading, item.reference_audio) if item.reference_audio else "",
+        "p": item.part,
+        "u": int(item.status == "unvalidated"),
+    }
+    if any(turn.reference for turn in item.turns):
+        packed["tr"] = [
+            [turn.reference, media.clip(reading, turn.reference_audio) if turn.reference_audio else ""]
+            for turn in item.turns
+        ]
+    if any(turn.given or turn.heard for turn in item.turns):  # what is given is no reply of the model's
+        packed["gi"] = [[turn.given, turn.heard] for turn in item.turns]
+    return {**packed, "t": clips, **{k: v for k, v in optional.items() if v}, "a": []}
+
+
+def _said(said: Said, run: int, reading: Reading, names: dict[str, Names], media: Media) -> dict[str, Any]:
+    packed: dict[str, Any] = {"r": run, "c": names["conditions"](said.condition)}
+    turns = [
+        [[names["metrics"](m), round(v, 4)] for m, v in scores.items() if v is not None]
+        for scores in (*said.earlier, said.scores)
+    ]
+    optional = {
+        "y": [[names["metrics"](name), cut(why, MOST_TEXT)] for name, why in said.why.items() if why],
+        "n": said.repeat,
+        "s": {"answered": "", "failed": "failed"}.get(said.state, "pending"),
+        "t": [cut(text, MOST_TEXT, "; 'overtone export' has them all") for text in said.texts],
+        "au": [media.reply(reading, name) if name else "" for name in said.audio] if any(said.audio) else [],
+        "st": "" if said.status == "parsed" else said.status,
+        "ch": said.choice,
+        "m": turns if any(turns) else [],
+        "la": round(said.latency, 3),
+        "rf": said.refused,
+        "no": list(said.notes),
+        "f": said.failure,
+    }
+    if said.right is not None:
+        packed["ok"] = int(said.right)
+    if said.wer is not None:
+        packed["w"] = round(said.wer, 4)
+        optional["wn"] = "" if said.rate == "WER" else said.rate
+    return {**packed, **{k: v for k, v in optional.items() if v}}

@@ -1,0 +1,71 @@
+"""Sets of cases, each packed once: what a link of the page opens. Small sets as steps, large ones as bits.
+
+A page asks for the set of a number while it is written; numbers over the same cases share one.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from overtone.results.load import Reading
+
+
+class Sets:
+    """The sets of a report. `place` says which number a case of a benchmark has in the index."""
+
+    def __init__(self, ids: Sequence[str], readings: Sequence[Reading]) -> None:
+        self._numbers = {name: number for number, name in enumerate(ids)}
+        self._several = len({r.benchmark for r in readings}) > 1
+        self._benchmarks = [r.benchmark for r in readings]
+        self._known: dict[tuple[int, ...], int] = {}
+        self._resolved: dict[str, int | None] = {}
+        self.packed: list[str] = []
+        self.sizes: list[int] = []
+        self.behind: dict[str, int] = {}  # full key of a finding → set
+
+    def place(self, cases: Iterable[str], runs: Iterable[int]) -> list[int]:
+        """Cases of some runs as numbers of the index, in order; a case the report does not show has none."""
+        if self._several:
+            names = dict.fromkeys(self._benchmarks[n] for n in runs)
+            cases = [f"{benchmark}/{case}" for case in cases for benchmark in names]
+        return sorted({self._numbers[case] for case in cases if case in self._numbers})
+
+    def add(self, numbers: Sequence[int]) -> int:
+        """The number of a set of cases; the same cases are the same set."""
+        known = tuple(numbers)
+        if known not in self._known:
+            self._known[known] = len(self.packed)
+            self.packed.append(packed(known, len(self._numbers)))
+            self.sizes.append(len(known))
+        return self._known[known]
+
+    def once(self, key: str, cases: Callable[[], Sequence[int]]) -> int | None:
+        """The set of a named number, None where no case stands under it."""
+        if key not in self._resolved:
+            found = cases()
+            self._resolved[key] = self.add(found) if found else None
+        return self._resolved[key]
+
+    def json(self) -> dict[str, Any]:
+        return {"sets": self.packed, "behind": self.behind}
+
+
+def packed(numbers: Sequence[int], total: int) -> str:
+    """Ascending numbers below `total`: steps between them, seven bits to a byte, or one bit for each; the shorter."""
+    steps = bytearray()
+    last = -1
+    for number in numbers:
+        step = number - last - 1
+        last = number
+        while step > 127:
+            steps.append(step & 127 | 128)
+            step >>= 7
+        steps.append(step)
+    if len(steps) <= (total + 7) // 8:
+        return "s" + base64.b64encode(steps).decode()
+    bits = bytearray((total + 7) // 8)
+    for number in numbers:
+        bits[number // 8] |= 1 << number % 8
+    return "b" + base64.b64encode(bits).decode()

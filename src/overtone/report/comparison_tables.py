@@ -1,0 +1,147 @@
+"""A comparison of two runs as tables: for the terminal, as Markdown, and as plain values for a page."""
+
+from __future__ import annotations
+
+from typing import IO
+
+from overtone.display.numbers import NONE, one
+from overtone.display.table import BASES, Cell, Line, PartTable
+from overtone.report.table_formats import make_console, markdown_rows, plain, safe, to_terminal
+from overtone.report.table_formats import markdown as written
+from overtone.results.comparison import Change, Comparison, Flip, Flips
+from overtone.results.comparison_text import change, sentences
+from overtone.results.significance import p_number
+
+SHOWN = 10  # flipped cases in a table; --format json has all
+HINT = (
+    "The mean difference, second less first, over items that both runs have a score for; in brackets its 95 % interval "
+    "for the row alone. p: two-sided paired test clustered by script. p, Holm: corrected for all headline measures and "
+    "conditions, or for all cues of a measure; cues not validated are corrected apart. No p: too few scripts to test. "
+    "Run-to-run ±x: the difference is smaller than the spread between repeats of the same run."
+)
+
+
+def tables(found: Comparison) -> list[PartTable]:
+    """The tables of a comparison: all items first, then each measure by cue."""
+    made = []
+    for table in found.tables:
+        by_cue = any(row.cue for row in table.rows)
+        names = ("cue",) if by_cue else ("measure", "level", "over")
+        heads = (found.first, found.second, "difference", "p", "p, Holm", "pairs", "worse", "better", "")
+        lines = tuple(Line(0, row.condition, _names(row, by_cue), _cells(row)) for row in table.rows)
+        made.append(PartTable(table.key, table.title, HINT, names, heads, lines))
+    return made
+
+
+def _names(row: Change, by_cue: bool) -> tuple[str, ...]:
+    if by_cue:
+        return (row.cue + (" (not validated)" if row.basis == "unvalidated" else ""),)
+    return (row.label, str(row.level), BASES.get(row.basis, row.basis))
+
+
+def _cells(row: Change) -> tuple[Cell, ...]:
+    both = f"{row.by.scored:,} of {row.by.asked:,}"
+    once = row.only_first + row.only_second
+    return (
+        _text(one(row.first, row.shown, row.digits)),
+        _text(one(row.second, row.shown, row.digits)),
+        Cell(
+            row.by,
+            "points" if row.shown == "percent" else "number",
+            difference(row),
+            f"run-to-run ±{change(row.noise, row).lstrip('+')}" if row.within_noise else "",
+            row.digits,
+        ),
+        _text(_p(row, row.p)),
+        _text(_p(row, row.adjusted)),
+        _text(both, f"{once:,} scored once" if once else ""),
+        _text(f"{row.worse:,}"),
+        _text(f"{row.improved:,}"),
+        _text(row.verdict),
+    )
+
+
+def _p(row: Change, p: float | None) -> str:
+    """A p-value, or none where the sentences say that the difference cannot be tested."""
+    return NONE if row.short_of else p_number(p)
+
+
+def difference(row: Change) -> str:
+    """`+4.2 [1.0 to 7.4]`, in points or on the measure's own scale."""
+    if row.by.value is None:
+        return NONE
+    between = f" [{change(row.by.low, row)} to {change(row.by.high, row)}]" if row.by.low is not None else ""
+    return change(row.by.value, row) + (between or f" ({row.by.note})")
+
+
+def _text(text: str, small: str = "") -> Cell:
+    return Cell(kind="text", text=text, small=small)
+
+
+def facts(found: Comparison) -> list[str]:
+    """What was compared, what could not be paired, what differs, and what else to know."""
+    lines = [
+        f"first: {found.first} ({found.first_model or 'model not named'})",
+        f"second: {found.second} ({found.second_model or 'model not named'})",
+        f"{found.shared:,} asks in both, {found.only_first:,} in the first alone, {found.only_second:,} in the second",
+    ]
+    if found.conditions_apart:
+        lines.append(f"not in both: {', '.join(found.conditions_apart)}")
+    lines += [f"THESE RUNS DO NOT COMPARE: {one}" for one in found.unlike]
+    return [*lines, *(f"note: {note}" for note in found.notes)]
+
+
+def listed(flips: Flips) -> list[tuple[str, tuple[Flip, ...], int]]:
+    """Both lists of flipped cases, each with its heading and its total; empty ones are left out."""
+    heads = ("right → wrong", "wrong → right") if flips.right_or_wrong else ("largest losses", "largest gains")
+    both = ((heads[0], flips.worse, flips.worse_total), (heads[1], flips.improved, flips.improved_total))
+    return [(head, found, total) for head, found, total in both if total]
+
+
+def _of(flips: Flips) -> str:
+    over = f", {BASES[flips.basis]}" if flips.basis in BASES and flips.basis else ""
+    return f"{flips.label}, {flips.condition}{over}"
+
+
+def _moved(flip: Flip) -> str:
+    if flip.was or flip.now:
+        return f"{flip.was or 'unread'} → {flip.now or 'unread'}"
+    return f"{flip.first:.3g} → {flip.second:.3g}"
+
+
+# ── the terminal ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def print_comparison(found: Comparison, file: IO[str] | None = None, *, width: int | None = None) -> None:
+    console = make_console(file, width)
+    for text in (*facts(found), *(sentence.text for sentence in sentences(found))):
+        console.print(safe(text), soft_wrap=True)
+    to_terminal(console, tables(found))
+    if found.tables:
+        console.print("percent and percentage points, or the measure's own scale; 95 % intervals by script")
+    for flips in found.flips:
+        for head, cases, total in listed(flips):
+            console.print(f"[bold]{safe(_of(flips))}: {head}[/bold] ({total:,})")
+            for flip in cases[:SHOWN]:
+                console.print(
+                    f"  {safe(flip.item)}  {safe(flip.cue or 'neutral')}  {safe(_moved(flip))}", soft_wrap=True
+                )
+            if total > len(cases[:SHOWN]):
+                console.print(f"  … and {total - len(cases[:SHOWN]):,} more")
+
+
+# ── Markdown ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def markdown(found: Comparison) -> str:
+    lines = [f"# {plain(found.second)} against {plain(found.first)}", ""]
+    lines += [f"- {plain(line)}" for line in facts(found)]
+    lines += ["", *(f"- {plain(sentence.text)}" for sentence in sentences(found))]
+    lines += ["", *written(tables(found), hints=False).splitlines()]
+    for flips in found.flips:
+        for head, cases, total in listed(flips):
+            lines += ["", f"## {plain(_of(flips))}: {head} ({total:,})", ""]
+            lines += markdown_rows(
+                ["item", "cue", ""], [[f.item, f.cue or "neutral", _moved(f)] for f in cases[:SHOWN]]
+            )
+    return "\n".join(lines) + "\n"

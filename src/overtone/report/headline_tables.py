@@ -1,0 +1,97 @@
+"""A benchmark's own tables beside a run, and the results its authors published, for terminal and page alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from overtone import registry
+from overtone.display.numbers import NONE
+from overtone.display.table import Cell, Line, PartTable
+from overtone.report.reply_tables import ARROWS
+from overtone.results.headline import SuiteTable, suite_of, suite_tables, under
+from overtone.results.load import Reading
+from overtone.results.measures import Estimate
+from overtone.suite import Column, Published
+
+
+def headlines(readings: Sequence[Reading]) -> list[PartTable]:
+    """The headline tables of every benchmark among the runs; runs of one benchmark share theirs."""
+    found: dict[tuple[str, str], list[tuple[int, SuiteTable]]] = {}
+    for number, reading in enumerate(readings):
+        for table in suite_tables(reading):
+            found.setdefault((reading.benchmark, table.headline.key), []).append((number, table))
+    return [_table(benchmark, key, tables) for (benchmark, key), tables in found.items()]
+
+
+def first_screen(reading: Reading) -> tuple[list[PartTable], list[str]]:
+    """Of a run's headline tables the first, and the titles of the others: a table stands on the first screen
+    unless all it tells of is told of by those before it, as in a breakdown or on another scale."""
+    cases = dict(under(reading))
+    seen: set[str] = set()
+    first, others = [], []
+    for table in suite_tables(reading):
+        columns = table.headline.columns
+        here = {case for row in table.rows for c in columns for case in cases.get(f"{row.key}/{c.key}", ())}
+        if seen and here <= seen:
+            others.append(table.headline.title)
+        else:
+            first.append(_table(reading.benchmark, table.headline.key, [(0, table)]))
+        seen |= here
+    return first, others
+
+
+def wants_judge(reading: Reading, own: Sequence[PartTable]) -> bool:
+    """Whether a run's own tables are empty because nobody has judged its replies."""
+    suite = suite_of(reading.benchmark) if reading.benchmark else None
+    if suite is None or not suite.rubrics or any("@" in name for name in reading.signatures):
+        return False
+    cells = [cell.estimate for table in own for line in table.lines for cell in line.cells]
+    return bool(own) and not any(found is not None and found.scored for found in cells)
+
+
+def _table(benchmark: str, key: str, tables: Sequence[tuple[int, SuiteTable]]) -> PartTable:
+    headline = tables[0][1].headline
+    lines = []
+    for number, table in tables:
+        for row in table.rows:
+            cells = [
+                _cell(column, cell, f"{number + 1}:{row.key}/{column.key}")
+                for column, cell in zip(headline.columns, row.cells, strict=True)
+            ]
+            lines.append(Line(number, row.condition, (row.name,) if headline.rows else (), tuple(cells)))
+    heads = tuple(column.label + ARROWS.get(column.better, "") for column in headline.columns)
+    names = (headline.rows.capitalize(),) if headline.rows else ()
+    return PartTable(f"suite-{benchmark}-{key}", headline.title, headline.hint, names, heads, tuple(lines))
+
+
+def _cell(column: Column, found: Estimate | None, key: str) -> Cell:
+    if found is None:
+        return Cell(None, column.kind)
+    shown = key if found.scored else ""
+    return Cell(found, column.kind, digits=column.digits, title=column.help, key=shown)
+
+
+def published(benchmarks: Sequence[str] = ()) -> list[PartTable]:
+    """What was published of these benchmarks, or of all where none is named, as printed."""
+    made = []
+    for name in dict.fromkeys(benchmarks or registry.listing("benchmarks")):
+        suite = suite_of(name)
+        for number, one in enumerate(suite.published if suite is not None else ()):
+            made.append(_published(f"published-{name}-{number}", one))
+    return made
+
+
+def _published(key: str, one: Published) -> PartTable:
+    hint = f"{one.source}." + (f" Not comparable: {one.comparable}." if one.comparable else "")
+    digits = [one.digits.get(column) for column in one.columns]
+    lines = []
+    for model, values in one.rows:
+        cells = [Cell(kind="text", text=_printed(x, n)) for x, n in zip(values, digits, strict=True)]
+        lines.append(Line(None, "", (model,), tuple(cells)))
+    return PartTable(key, one.title, hint, ("Model",), tuple(one.columns.values()), tuple(lines))
+
+
+def _printed(x: float | None, digits: int | None) -> str:
+    if x is None:
+        return NONE
+    return f"{x:g}" if digits is None else f"{x:.{digits}f}"

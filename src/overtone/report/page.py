@@ -1,0 +1,317 @@
+"""One self-contained HTML file for one or several runs: works from disk, needs no network, believes no text.
+
+Text of models, data and file names is hostile. The server side escapes it (Jinja2 autoescape, JSON that cannot end its
+element), the page only ever sets textContent, and a Content-Security-Policy lets nothing run but our own script.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import datetime as dt
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import IO, Any
+
+import jinja2
+from markupsafe import Markup
+
+from overtone.display import numbers as fmt
+from overtone.display.table import PartTable
+from overtone.errors import StoreError, UsageError
+from overtone.findings.figure_source import FigureSource
+from overtone.judge_trust.calibration import Calibrated, calibrated_means
+from overtone.report import reply_tables, template_tables
+from overtone.report.arena_page import ladder, read_standings
+from overtone.report.case_data import Chunks, pack, to_json
+from overtone.report.case_links import where
+from overtone.report.extreme_cards import ends
+from overtone.report.findings_page import sections
+from overtone.report.flips import comparisons
+from overtone.report.headline_tables import headlines
+from overtone.report.links import Links, visible
+from overtone.report.media import Media
+from overtone.results import style_following
+from overtone.results.headline import has_own_tables, under
+from overtone.results.headline_condition import check_source, of_source
+from overtone.results.load import Reading, open_run, signature_differences
+from overtone.results.measures import Estimate
+from overtone.results.summary import Summary, summarise_reading
+from overtone.runs import audio_probe
+from overtone.version import __version__
+
+GENERATOR = b'<meta name="generator" content="Overtone '
+SCRIPTS = ("page.js", "list.js", "case.js", "links.js")  # one after the other, in one scope
+
+
+def write_report(
+    runs: list[Path],
+    out: Path,
+    embed_audio: bool = False,
+    calibrated: Path | None = None,
+    arena: Path | None = None,
+    missing: Sequence[str] = (),
+    source: str = "",
+    data: Sequence[Path] = (),
+    warn: Callable[[str], None] = lambda text: None,
+) -> Path:
+    """Write the report of `runs` to `out` and return it. Nothing is left behind when it fails.
+
+    `calibrated` is a file of people's labels; judges' means corrected by them are shown beside the judges' own. `arena`
+    is a folder of `overtone arena`, whose standings are shown too. `missing` says which runs are not in it, and why.
+    `source` narrows the report to the clips of one source, or pools those of all sources with "all".
+    Clips are embedded from data folders in the working directory or in `data`; `warn` is told which runs' are not.
+    """
+    if not runs:
+        raise UsageError("name at least one run folder")
+    check_not_folder(out)
+    with _beside(out) as file:
+        _write(runs, out, embed_audio, calibrated, arena, missing, source, data, warn, Chunks(file))
+    return out
+
+
+@contextlib.contextmanager
+def _beside(out: Path) -> Iterator[IO[bytes]]:
+    """A temporary file on the disk that the report goes to. What that disk refuses is a StoreError."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out.parent) as file:
+            yield file
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {error.strerror}; choose another file with -o") from None
+
+
+def _write(
+    runs: list[Path],
+    out: Path,
+    embed_audio: bool,
+    calibrated: Path | None,
+    arena: Path | None,
+    missing: Sequence[str],
+    source: str,
+    data: Sequence[Path],
+    warn: Callable[[str], None],
+    chunks: Chunks,
+) -> None:
+    standings = read_standings(arena) if arena else None
+    readings = sorted((open_run(folder, light=True) for folder in runs), key=lambda r: has_own_tables(r.benchmark))
+    check_source(readings, source)
+    readings = [of_source(reading, source) for reading in readings]
+    media = Media(out, embed_audio, data)
+    labels = run_labels(readings)
+    corrected = [calibrated_means(reading, calibrated) for reading in readings] if calibrated else []
+    index = pack(readings, labels, media, chunks)
+    links = Links(readings, [row[0] for row in index["cases"]], corrected)
+    context = _context(readings, labels, corrected)
+    context["warnings"] = [*missing, *media.notes(), *context["warnings"]]
+    for note in media.notes():
+        warn(note)
+    linked = [reading for reading in readings if not has_own_tables(reading.benchmark)]  # their levels share scripts
+    pictured = FigureSource(linked, labels[: len(linked)], arena=standings)
+    context["findings"] = sections(pictured, links) if linked else []
+    context["told"] = labels[: len(linked)] if len(linked) < len(labels) else []
+    context["suites"] = _own_tables(readings, links)
+    everybody = FigureSource(readings, labels, arena=standings)
+    context["arena"] = ladder(arena, standings, everybody, links) if arena and standings else None
+    shown = zip(context["runs"], (run["summary"] for run in context["runs"]), readings, strict=True)
+    context["ends"], index["ends"] = ends(shown, media)
+    context["compared"] = comparisons(readings, labels, links, media, index["ends"])
+    media.check_size()
+    page = (
+        _environment(links)
+        .get_template("report.html.j2")
+        .generate(
+            **context,
+            index=Markup(to_json(index)),
+            chunks=chunks,
+            sounds=(media.block(number) for number in range(len(media.blocks))),
+            embedded=embed_audio,
+        )
+    )
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=out.parent, suffix=".part", delete=False) as file:
+        try:
+            file.writelines(page)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+    Path(file.name).chmod(0o666 & ~_umask())
+    Path(file.name).replace(out)
+
+
+def check_not_folder(out: Path) -> None:
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder; give the report a file name, e.g. {out}/report.html")
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4096)
+
+
+def check_writable(out: Path) -> None:
+    """An error now where no report could be written later: nobody waits hours to learn that. What is no report of ours
+    is not replaced: a run file from elsewhere may name anything."""
+    check_not_folder(out)
+    try:
+        if out.exists() and GENERATOR not in _beginning(out):
+            raise UsageError(f"{out} is there and is no report of Overtone's; choose another file")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=out.parent).close()
+    except OSError as error:
+        raise UsageError(f"the report {out} could not be written: {error.strerror}; choose another file") from None
+
+
+def _own_tables(readings: list[Reading], links: Links) -> list[PartTable]:
+    """The headline tables of the runs' benchmarks, their numbers linked."""
+    made = headlines(readings)
+    keys = {cell.key for table in made for line in table.lines for cell in line.cells}
+    for number, reading in enumerate(readings):
+        links.take(((f"{number + 1}:{key}", cases) for key, cases in under(reading)), keys, [number])
+    return made
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def run_labels(readings: list[Reading]) -> list[str]:
+    """A short name for each run: its model; where two runs share it with the benchmark's name, else the folder's."""
+    models = [_model_name(r.meta.get("model", "")) or r.name for r in readings]
+    asked = [(m, r.benchmark) for m, r in zip(models, readings, strict=True)]
+    more = [r.benchmark if asked.count(pair) == 1 else r.name for pair, r in zip(asked, readings, strict=True)]
+    labels = [m if models.count(m) == 1 else f"{m} ({x})" for m, x in zip(models, more, strict=True)]
+    return [x if labels.count(x) == 1 else f"{x} #{n}" for n, x in enumerate(labels, 1)]
+
+
+def _model_name(spec: str) -> str:
+    """The SPEC without its options; of a path only the last part."""
+    kind, colon, name = spec.partition("?")[0].partition(":")
+    return f"{kind}{colon}{Path(name).name if name.startswith(('/', '.', '~')) else name}"
+
+
+def _environment(links: Links) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("overtone.report", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    environment.globals.update(
+        percent=fmt.percent,
+        interval=fmt.interval,
+        bounds=fmt.bounds,
+        counted=fmt.counted,
+        seconds=fmt.seconds,
+        number=fmt.number,
+        between=fmt.between,
+        value_of=fmt.written,
+        whisker=whisker,
+        where=where,
+        linked=links.linked,
+        cases=links.cases,
+        picture=links.picture,
+        sets=links.json,
+        footnotes=footnotes,
+    )
+    return environment
+
+
+def _asset(name: str) -> str:
+    return resources.files("overtone.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def policy(css: str, js: str) -> str:
+    """Nothing loads and nothing runs, but this style, this script and sounds."""
+
+    def sha(text: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    return (
+        f"default-src 'none'; script-src {sha(js)}; style-src {sha(css)}; media-src 'self' file: blob: data:; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _context(readings: list[Reading], labels: list[str], corrected: list[list[Calibrated]]) -> dict[str, Any]:
+    css, js = _asset("app.css"), f'"use strict";\n(function () {{\n{"".join(map(_asset, SCRIPTS))}}})();\n'
+    summaries = [summarise_reading(reading) for reading in readings]
+    several = len({s.benchmark for s in summaries}) > 1
+    runs = [_run(n, s, label, several) for n, (s, label) in enumerate(zip(summaries, labels, strict=True))]
+    names = ", ".join(dict.fromkeys(s.benchmark for s in summaries if s.benchmark)) or "run"
+    title = f"{names}: {labels[0]}" if len(runs) == 1 else f"{names}: {len(runs)} runs"
+    return {
+        "title": title,
+        "lead": _lead(summaries),
+        "warnings": _warnings(summaries),
+        "differences": signature_differences(readings),
+        "runs": runs,
+        "css": Markup(css),
+        "js": Markup(js),
+        "csp": policy(css, js),
+        "version": __version__,
+        "written": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "calibrated": reply_tables.calibrated(corrected, summaries),
+        "signed_following": lambda line: summaries[line.run].signatures.get(style_following.METRIC, ""),
+        **template_tables.tables(runs),
+    }
+
+
+def _lead(summaries: list[Summary]) -> str:
+    most: dict[str, int] = {}
+    for s in summaries:
+        most[s.benchmark] = max(s.cases, most.get(s.benchmark, 0))
+    cases = sum(most.values())
+    asked = sum(s.asked for s in summaries)
+    answered = sum(s.answered for s in summaries)
+    return (
+        f"{cases:,} cases, {asked:,} questions put, {answered:,} answered. "
+        "Does the model hear how something is said, does it understand what that means, and does its reply show it?"
+    )
+
+
+def _warnings(summaries: list[Summary]) -> list[str]:
+    lines = []
+    for summary in summaries:
+        probe = audio_probe.read(summary.meta.get(audio_probe.META))
+        if probe is not None and probe.warning:
+            lines.append(f"{summary.name}: {probe.warning}")
+        missing = summary.failed + summary.pending
+        if summary.asked and missing / summary.asked > 0.05:
+            share = 100 * missing / summary.asked
+            lines.append(f"{share:.0f} % of {summary.name}’s replies are missing; read its numbers with their bounds")
+    return lines
+
+
+def _run(number: int, summary: Summary, label: str, several: bool) -> dict[str, Any]:
+    asked = max(1, summary.asked)
+    return {
+        "number": number,
+        "label": label,
+        "summary": summary,
+        "bar": [round(100 * summary.answered / asked, 2), round(100 * summary.failed / asked, 2)],
+        "facts": template_tables.facts(summary),
+        "notes": summary.notes,
+        "prefix": f"{summary.benchmark}/" if several else "",
+    }
+
+
+def footnotes(table: PartTable) -> list[str]:
+    """What a reader must know beside the numbers of a table, each once."""
+    return list(dict.fromkeys(note for line in table.lines for cell in line.cells for note in cell.told))
+
+
+def whisker(e: Estimate, chance: float | None) -> Markup:
+    """A small picture of an interval between 0 and 100: a line, a dot, and a dashed tick at chance."""
+    x = [round(2 + 96 * min(1.0, max(0.0, v or 0.0)), 1) for v in (e.low, e.high, e.value, chance)]
+    tick = Markup('<path class="w-chance" d="M{0} 1v8"/>').format(x[3]) if chance is not None else ""
+    return Markup(
+        '<svg class="whisker" width="100" height="10" viewBox="0 0 100 10" aria-hidden="true">'
+        '<path class="w-axis" d="M2 5h96"/>{4}<path class="w-line" d="M{0} 5H{1}"/>'
+        '<circle class="w-dot" cx="{2}" cy="5" r="3"/></svg>'
+    ).format(x[0], x[1], x[2], x[3], tick)

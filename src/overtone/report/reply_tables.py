@@ -1,0 +1,340 @@
+"""The tables of replies: judged, spoken, following the voice, and how far judges agree. For terminal and page alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from overtone.display.numbers import NONE, declared_in
+from overtone.display.table import BASES, Cell, Line, PartTable
+from overtone.judge_trust.calibration import Calibrated
+from overtone.report.case_links import where
+from overtone.report.side_tables import Pairs
+from overtone.results.emotion_alignment import Aligned
+from overtone.results.judge_agreement import AgreementRow
+from overtone.results.judge_scores import PANEL, Dimension, JudgedRow, Trouble
+from overtone.results.measures import Estimate, from_interval, within
+from overtone.results.style_following import StyleRow
+from overtone.results.summary import ConditionSummary, Summary
+from overtone.results.voice_scores import Measured, VoiceRow, voice_columns
+
+ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓"}  # no line ends before an arrow
+UNVALIDATED = "unvalidated"
+HINTS = {
+    "judged": (
+        "What judge models said of the replies, on each rubric’s own scale. Dimensions about the cue are over target "
+        "and alternative clips, with target clips alone beside them; a false cue is a claim to have heard something on "
+        "a neutral clip, in percent. The panel is the mean over judges, of replies that all of them scored. A judge is "
+        "marked unvalidated until it has agreed with people or passed the test with known answers."
+    ),
+    "judged-styles": "The same by the style of the clip that was answered.",
+    "differences": (
+        "Two ways of judging the same replies, reply by reply: what counting quiet use of the cue adds to speech "
+        "relevance, and what a judge that hears the sound says beyond the same judge reading a measured description."
+    ),
+    "agreement": (
+        "Over all conditions. Krippendorff’s α for ordinal data: 1 is full agreement, 0 what chance gives; its "
+        "interval by drawing scripts anew; n counts replies that at least two judges (or draws) rated. The shares and "
+        "Spearman’s ρ are means over pairs of judges, or of draws."
+    ),
+    "troubles": (
+        "Replies to which a judge gave no value. Unread: a verdict came and could not be read as the rubric asks. "
+        "Missing: no verdict came, because the judge failed or was stopped. Not asked: there was nothing to judge, "
+        "such as a reply without audio."
+    ),
+    "following": (
+        "Told offline from meaning alone: each script’s replies against the references of its styles, by sentence "
+        "embeddings. Style sensitivity is how much nearer replies are to their own style’s reference than to the "
+        "others, once what is common to all is taken off; the true pairing is found where no other pairing of "
+        "replies and references is more alike. A model that does not listen is at 0 and at chance. "
+        "Not comparable with a judge’s speech relevance."
+    ),
+    "spoken": (
+        "Measured on the sound of the replies. Pitch, pace, pauses and level describe a delivery and are not better "
+        "one way or the other. A reply is called flat when its pitch, level and rhythm together move less than 0.7 "
+        "times as much as in neutral acting."
+    ),
+    "quality": "What listening tests would say of the sound, as predicted by models, on their scale of 1 to 5.",
+    "emoalign": (
+        "How often the emotion a model hears in the reply’s voice is the one wanted: that of the reference’s voice, or "
+        "of the style’s profile. Chance is what the two sides’ habits alone give; κ is 0 there and 1 at full "
+        "agreement. Other and unknown match nothing."
+    ),
+    "calibrated": (
+        "Judges’ means corrected by replies that people labelled (prediction-powered inference): the judge’s mean over "
+        "all replies, moved by its error where people spoke."
+    ),
+}
+
+
+def judged_tables(pairs: Pairs) -> list[PartTable]:
+    """Headline, styles and differences."""
+    made = (_headline(pairs), _styles(pairs), _differences(pairs))
+    return [table for table in made if table.lines]
+
+
+def _dimensions(rows: Iterable[JudgedRow]) -> dict[str, Dimension]:
+    return {row.dimension.key: row.dimension for row in rows}
+
+
+def _head(d: Dimension) -> str:
+    scale = "%" if d.share else "" if d.low is None or d.high is None else f"{d.low:g}–{d.high:g}"
+    return f"{d.label}{ARROWS.get(d.better, '')}" + (f" · {scale}" if scale else "")
+
+
+def _cell(d: Dimension, e: Estimate | None, small: str = "", title: str = "", key: str = "") -> Cell:
+    return Cell(e, "percent" if d.share else "number", small=small, title=title, key=key)
+
+
+def _judge(label: str, rows: Sequence[JudgedRow]) -> str:
+    return label or f"panel of {max(len({r.judge for r in rows if r.judge}), 2)}"
+
+
+def _basis(basis: str) -> str:
+    return BASES[basis]
+
+
+def _grouped(rows: Sequence[JudgedRow]) -> dict[tuple[str, str], dict[str, JudgedRow]]:
+    """(basis, judge) → dimension → row; the panel first."""
+    found: dict[tuple[str, str], dict[str, JudgedRow]] = {}
+    for row in sorted(rows, key=lambda r: (r.basis == "unvalidated", r.judge != PANEL, r.judge)):
+        found.setdefault((row.basis, row.judge), {})[row.dimension.key] = row
+    return found
+
+
+def _headline(pairs: Pairs) -> PartTable:
+    dimensions = _dimensions(row for _, c in pairs for row in c.judged)
+    lines = []
+    for run, c in pairs:
+        for (basis, judge), found in _grouped(c.judged).items():
+            cells = []
+            for key, d in dimensions.items():
+                row = found.get(key)
+                if row is None:
+                    cells.append(Cell())
+                    continue
+                small = []
+                if row.target is not None and row.target.value is not None:
+                    small.append(f"target alone {row.target.value:.2f}")
+                if row.unvalidated:
+                    small.append(UNVALIDATED)
+                about = {"condition": c.condition, "over": basis, "rubric": key, "judge": judge}
+                cells.append(_cell(d, row.headline, " · ".join(small), row.signature, where(run, "judged", **about)))
+            lines.append(Line(run, c.condition, (_basis(basis), _judge(judge, c.judged)), tuple(cells)))
+    return PartTable(
+        "judged", "Replies: judged", HINTS["judged"], ("Cues", "Judge"), tuple(map(_head, dimensions.values())),
+        tuple(lines),
+    )  # fmt: skip
+
+
+def _styles(pairs: Pairs) -> PartTable:
+    dimensions = _dimensions(row for _, c in pairs for row in c.judged)
+    lines = []
+    for run, c in pairs:
+        groups = _grouped(c.judged)
+        shown = {key: found for key, found in groups.items() if key[1] == PANEL} or groups
+        for (basis, judge), found in shown.items():
+            styles = dict.fromkeys(style for row in found.values() for style in row.styles)
+            for style in styles:
+                about = {"condition": c.condition, "over": basis, "judge": judge, "style": style}
+                cells = tuple(
+                    _cell(d, found[key].styles.get(style), key=where(run, "judged", rubric=key, **about))
+                    if key in found
+                    else Cell()
+                    for key, d in dimensions.items()
+                )
+                lines.append(Line(run, c.condition, (_basis(basis), _judge(judge, c.judged), style), cells))
+    return PartTable(
+        "judged-styles", "Judged, by style", HINTS["judged-styles"], ("Cues", "Judge", "Clips"),
+        tuple(map(_head, dimensions.values())), tuple(lines) if len({line.names[2] for line in lines}) > 1 else (),
+    )  # fmt: skip
+
+
+def _differences(pairs: Pairs) -> PartTable:
+    lines = [
+        Line(
+            run, c.condition, (_basis(d.basis), d.dimension.label, f"{d.first} − {d.second}", d.judge or "panel"),
+            (Cell(d.by, "points" if d.dimension.share else "number", key=where(
+                run, "differences", condition=c.condition, over=d.basis, kind=d.kind, rubric=d.dimension.key,
+                judge=d.judge,
+            )),),
+        )
+        for run, c in pairs
+        for d in c.differences
+    ]  # fmt: skip
+    return PartTable(
+        "differences", "Two ways of judging", HINTS["differences"], ("Cues", "Dimension", "Compared", "Judge"),
+        ("Difference",), tuple(lines),
+    )  # fmt: skip
+
+
+def following(pairs: Pairs) -> PartTable:
+    """Style sensitivity and assignment, told offline."""
+    lines = [
+        Line(
+            run, c.condition, (BASES[row.basis], str(row.styles)),
+            (
+                Cell(row.sensitivity, "number", digits=3, key=_square(run, c, row)),
+                Cell(row.assignment, small=f"chance {100 * row.chance:.1f}", key=_square(run, c, row)),
+                Cell(kind="text", text=f"{row.left_out:,}", key=_square(run, c, row, "left-out")),
+            ),
+        )
+        for run, c in pairs
+        for row in c.following
+    ]  # fmt: skip
+    return PartTable(
+        "following", "Does the reply follow the voice?", HINTS["following"], ("Cues", "Styles"),
+        ("Style sensitivity ↑", "True pairing found ↑ · %", "Scripts left out"), tuple(lines),
+    )  # fmt: skip
+
+
+def _square(run: int, c: ConditionSummary, row: StyleRow, read: str = "") -> str:
+    about = {"condition": c.condition, "over": row.basis, "styles": str(row.styles), "read": read}
+    return where(run, "following", **about)
+
+
+def spoken(pairs: Pairs, *, brief: bool = False) -> list[PartTable]:
+    """How replies sound: delivery, then predicted quality. `brief` leaves out single styles and empty columns."""
+    rows: list[tuple[int, ConditionSummary, VoiceRow]] = [
+        (run, c, row) for run, c in pairs for row in c.spoken if not brief or not row.style
+    ]
+    found = {key for *_, row in rows for key, e in row.measures.items() if not brief or e.value is not None}
+
+    def head(m: Measured) -> str:
+        return f"{m.label}{ARROWS.get(m.better, '')}" + (f" · {m.unit}" if m.unit else "")
+
+    def table(key: str, title: str, columns: Sequence[Measured]) -> PartTable:
+        used = [m for m in columns if m.key in found]
+        lines = []
+        for run, c, row in rows:
+            about = {"condition": c.condition, "over": row.basis, "style": row.style}
+            cells = tuple(
+                Cell(
+                    row.measures.get(m.key), m.kind, digits=m.digits,
+                    key=where(run, "voice", **about, score=m.key),
+                )
+                for m in used
+            )  # fmt: skip
+            if any(cell.estimate for cell in cells):
+                lines.append(Line(run, c.condition, (BASES[row.basis], row.style or "all"), cells))
+        return PartTable(key, title, HINTS[key], ("Cues", "Clips"), tuple(map(head, used)), tuple(lines))
+
+    columns = voice_columns(declared_in(c for _, c in pairs))
+    made = (
+        table("spoken", "Replies: voice", columns["delivery"]),
+        table("quality", "Predicted quality", columns["quality"]),
+    )
+    return [t for t in made if t.lines]
+
+
+def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
+    """How far judges agree, and what they left open."""
+
+    def cells(run: int, row: AgreementRow) -> tuple[Cell, ...]:
+        judge = row.who[0] if row.kind == "repeats" else ""
+        key = where(run, "agreement", rubric=row.dimension.key, judge=judge)
+        shares = (NONE if x is None else f"{100 * x:.1f}" for x in (row.exact, row.within_one))
+        rho = NONE if row.spearman is None else f"{row.spearman:.2f}".replace("-", "−")
+        return (Cell(row.alpha, "number", key=key), *(Cell(kind="text", text=x, key=key) for x in (*shares, rho)))
+
+    def trouble(run: int, t: Trouble, read: str) -> str:
+        return where(run, "troubles", rubric=t.dimension.key, judge=t.judge, read=read)
+
+    agreed = [
+        Line(
+            run,
+            "",
+            (row.dimension.label, " and ".join(row.who) + (", again" if row.kind == "repeats" else "")),
+            cells(run, row),
+        )
+        for run, summary in enumerate(summaries)
+        for row in summary.agreement
+    ]
+    left = [
+        Line(
+            run, "", (t.dimension.label, t.judge),
+            (
+                Cell(kind="text", text=f"{t.unscored:,}", small=f"of {t.asked:,}", key=trouble(run, t, "unscored")),
+                Cell(kind="text", text=f"{t.unread:,}", key=trouble(run, t, "unread")),
+                Cell(kind="text", text=f"{t.missing:,}", key=trouble(run, t, "missing")),
+                Cell(kind="text", text=f"{t.skipped:,}", key=trouble(run, t, "skipped")),
+                Cell(kind="text", text="", small="; ".join(f"{n} × {why}" for why, n in t.reasons.items())),
+            ),
+        )
+        for run, summary in enumerate(summaries)
+        for t in summary.troubles
+    ]  # fmt: skip
+    heads = ("Krippendorff’s α ↑", "The same · %", "Within one · %", "Spearman’s ρ ↑")
+    tables = (
+        PartTable("agreement", "How far judges agree", HINTS["agreement"], ("Dimension", "Who"), heads, tuple(agreed)),
+        PartTable(
+            "troubles", "What judges left open", HINTS["troubles"], ("Dimension", "Judge"),
+            ("No value", "Unread verdicts", "Missing verdicts", "Not asked", "Most often"), tuple(left),
+        ),
+    )  # fmt: skip
+    return [table for table in tables if table.lines]
+
+
+def alignment(summaries: Sequence[Summary], *, brief: bool = False) -> list[PartTable]:
+    """EmoAlign with chance, κ and the unknowns; `brief` leaves single styles out."""
+
+    def cells(run: int, metric: str, row: Aligned) -> tuple[Cell, ...]:
+        key = where(run, "emoalign", condition=row.condition, style=row.style, score=metric)
+        kinds: tuple[Literal["percent", "number"], ...] = ("percent", "percent", "number", "percent", "percent")
+        told = (row.rate, row.chance, row.kappa, row.reply_unknown, row.wanted_unknown)
+        asked = row.rate.rows + row.unscored
+        return tuple(
+            Cell(from_interval(found, found.low, found.high, asked), kind, key=key)
+            for found, kind in zip(told, kinds, strict=True)
+        )
+
+    lines = [
+        Line(
+            run,
+            row.condition,
+            (summary.declared[told.metric].label.removeprefix("EmoAlign "), row.style or "all"),
+            cells(run, told.metric, row),
+        )
+        for run, summary in enumerate(summaries)
+        for told in summary.alignment
+        for row in told.rows
+        if not brief or not row.style
+    ]
+    heads = ("Agreement\u00a0↑ · %", "Chance · %", "κ\u00a0↑", "Unknown in replies · %", "Unknown wanted · %")
+    table = PartTable("emoalign", "EmoAlign", HINTS["emoalign"], ("Compared", "Clips"), heads, tuple(lines))
+    return [table] if lines else []
+
+
+def calibrated(found: Sequence[Sequence[Calibrated]], summaries: Sequence[Summary]) -> PartTable:
+    """Judges' means corrected by people's labels, for each run."""
+    lines = []
+    for run, rows in enumerate(found):
+        known = {r.dimension.key: r.dimension for c in summaries[run].conditions for r in c.judged}
+        for row in rows:
+            d = known.get(row.dimension, Dimension(row.dimension, row.dimension))
+            c = row.corrected
+            about = {"condition": row.condition, "score": row.metric}
+            scale = (-math.inf if d.low is None else d.low, math.inf if d.high is None else d.high)
+            ends = (min(scale[0], c.value), max(scale[1], c.value))  # a corrected mean may lie beyond its scale
+            corrected = within(Estimate(c.value, c.low, c.high, c.labelled, c.rows), *ends)
+            judge, people = (
+                within(from_interval(part, part.low, part.high, part.rows), *ends)
+                for part in (c.judge_only, c.human_only)
+            )
+            lines.append(
+                Line(
+                    run,
+                    row.condition,
+                    (d.label, row.judge),
+                    (
+                        _cell(d, corrected, row.note, key=where(run, "calibrated", **about)),
+                        _cell(d, judge, key=where(run, "calibrated", **about, read="judge")),
+                        _cell(d, people, key=where(run, "calibrated", **about)),
+                    ),
+                )
+            )
+    return PartTable(
+        "calibrated", "Calibrated by people", HINTS["calibrated"], ("Dimension", "Judge"),
+        ("Corrected", "Judge alone", "People alone"), tuple(lines),
+    )  # fmt: skip

@@ -1,0 +1,244 @@
+"""The tables of what runs scored, by name: headline, replies, sub-tasks, cues, and the paper's own results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overtone.display import numbers as fmt
+from overtone.display.table import NOT_VALIDATED, Cell, Line, PartTable, without_column, without_unmarked_cues
+from overtone.report.case_links import read as read_where
+from overtone.report.case_links import where
+from overtone.report.headline_tables import headlines, published
+from overtone.report.reply_tables import agreement, alignment, following, judged_tables, spoken
+from overtone.report.side_tables import Pairs, apart, wrong_answers
+from overtone.report.template_tables import TalkColumn, conversations, hearing, talk_columns
+from overtone.results.headline_condition import source_note
+from overtone.results.load import Reading
+from overtone.results.measures import Estimate, choice_measure
+from overtone.results.reader_share import reader_shares, sentences
+from overtone.results.summary import ConditionSummary, Conversation, Summary, TaskRow, summarise_reading
+from overtone.scores import CHOICE, Declared, score_of
+
+HINTS = {
+    "hearing": "Percent; in brackets the 95 % interval by script; n scored of n asked; bounds if any is missing.",
+    "conversation": (
+        "The words of the replies against the references, in percent; words and characters are counts per reply; how "
+        "long replies took."
+    ),
+    "tasks": (
+        "Multiple choice by sub-task: right ÷ answered, the same by the strict reader of answers, and less what blind "
+        "guessing gets."
+    ),
+    "cues": "Every measure by the cue of the clip, cues that are not validated too.",
+}
+LEVELS = {1: "understanding", 2: "reasoning"}
+
+
+def hearing_table(pairs: Pairs) -> PartTable:
+    """The headline of hearing and reasoning."""
+    columns = fmt.hearing_columns([c for _, c in pairs])
+    lines = [
+        Line(run, c.condition, (over,), _measured(run, c, measures, columns, over=_basis(over)))
+        for run, c in pairs
+        for over, measures in hearing(c)
+    ]
+    heads = tuple(column.head for column in columns)
+    title = "Hearing and reasoning"
+    return _over(PartTable("hearing", title, HINTS["hearing"], ("Cues",), heads, tuple(lines)))
+
+
+def conversation_table(pairs: Pairs, *, brief: bool = False) -> PartTable:
+    """The words of the replies; `brief` leaves out what stands in a report's second table."""
+    rows = [(run, c, over, t) for run, c in pairs for over, t in conversations(c)]
+    measured = [
+        m for m in talk_columns((t for *_, t in rows), fmt.declared_in(c for _, c in pairs)) if not brief or not m.more
+    ]
+    counted = not any(m.unit == "words" for m in measured)  # else the metric's column has them
+    words = ("Words",) if counted else ()
+    heads = ("Replies", *(m.label for m in measured), *words, "Spoken", "Latency, median", "95 %")
+    lines = []
+    for run, c, over, t in rows:
+        key = partial(where, run, "replies", condition=c.condition, over=_basis(over))
+        lines.append(Line(run, c.condition, (over,), _talk(t, measured, key, counted)))
+    return _over(PartTable("conversation", "Conversation", HINTS["conversation"], ("Cues",), heads, tuple(lines)))
+
+
+def _talk(t: Conversation, measured: Sequence[TalkColumn], key: Callable[..., str], counted: bool) -> tuple[Cell, ...]:
+    return (
+        _text(f"{t.replies:,} of {t.asked:,}", key()),
+        *(Cell(t.measures.get(m.name), m.kind, digits=m.digits, key=key(score=m.name)) for m in measured),
+        *((_text(_mean_words(t), key()),) if counted else ()),
+        _text(f"{t.with_audio:,}", key(read="spoken")),
+        _text(fmt.seconds(t.latency_median), key()),
+        _text(fmt.seconds(t.latency_p95), key()),
+    )
+
+
+def _mean_words(t: Conversation) -> str:
+    """The mean, and of how many replies it is where some are in a language without spaces between words."""
+    if t.words is None:
+        return fmt.NONE
+    return f"{t.words:.1f}" + (f" (of {t.counted:,} replies)" if t.counted < t.texts else "")
+
+
+def _basis(over: str) -> str:
+    return "unvalidated" if over else ""
+
+
+def _over(table: PartTable) -> PartTable:
+    return without_column(table, "Cues", lambda bases: NOT_VALIDATED in bases)
+
+
+def _results(pairs: Pairs) -> list[PartTable]:
+    return [hearing_table(pairs), conversation_table(pairs)]
+
+
+def _voice(pairs: Pairs) -> list[PartTable]:
+    return [without_unmarked_cues(table) for table in spoken(pairs)]
+
+
+def _tasks(pairs: Pairs) -> list[PartTable]:
+    def cells(run: int, c: ConditionSummary, t: TaskRow) -> tuple[Cell, ...]:
+        found = t.accuracy
+        key = partial(where, run, choice_measure(c.declared, t.level), condition=c.condition, category=t.key)
+        read = (Cell(found.questions, key=key()), Cell(found.strict, key=key(read="strict")))
+        return (*read, Cell(found.corrected, key=key()), _text(fmt.percent(found.chance), key()))
+
+    lines = [
+        Line(run, c.condition, (LEVELS.get(t.level, str(t.level)), t.label), cells(run, c, t))
+        for run, c in pairs
+        for t in c.tasks
+    ]
+    heads = ("Right ↑ · %", "Strict reading ↑ · %", "Less guessing ↑ · %", "Chance · %")
+    return [PartTable("tasks", "Sub-tasks", HINTS["tasks"], ("Level", "Task"), heads, tuple(lines))]
+
+
+def _cues(pairs: Pairs) -> list[PartTable]:
+    columns = fmt.heat_columns([c for _, c in pairs])
+    used = [m for m in columns if any(row.measures.get(m.measure) for _, c in pairs for row in c.cues)]
+
+    def name(c: ConditionSummary, key: str, label: str) -> str:
+        return f"{label} (not validated)" if key in c.unvalidated_cues else label
+
+    lines = [
+        Line(
+            run, c.condition, (row.parent, name(c, row.key, row.label)),
+            _measured(run, c, row.measures, used, over="core", cue=row.key),
+        )
+        for run, c in pairs
+        for row in c.cues
+    ]  # fmt: skip
+    heads = tuple(column.head for column in used)
+    return [PartTable("cues", "Cues", HINTS["cues"], ("Category", "Cue"), heads, tuple(lines))]
+
+
+def _measured(
+    run: int, c: ConditionSummary, measures: dict[str, Estimate], used: Sequence[fmt.Column], **more: str
+) -> tuple[Cell, ...]:
+    return tuple(
+        _cell(e, column, where(run, column.measure, condition=c.condition, **more))
+        for column in used
+        for e in [measures.get(column.measure)]
+    )
+
+
+def _cell(e: Estimate | None, column: fmt.Column, key: str) -> Cell:
+    return Cell() if e is None else Cell(e, column.kind, digits=column.digits, key=key)
+
+
+def _text(text: str, key: str = "") -> Cell:
+    return Cell(kind="text", text=text, key=key)
+
+
+class Results(Struct, frozen=True):
+    """Some tables by one name: what they show, and how they are made of runs' summaries, or of the runs themselves."""
+
+    about: str
+    make: Callable[[Sequence[Summary]], list[PartTable]] = lambda summaries: []
+    of_runs: Callable[[Sequence[Reading]], list[PartTable]] | None = None
+    needs_runs: bool = True
+
+
+def _of_pairs(make: Callable[[Pairs], list[PartTable]]) -> Callable[[Sequence[Summary]], list[PartTable]]:
+    def made(summaries: Sequence[Summary]) -> list[PartTable]:
+        return make([(number, c) for number, summary in enumerate(summaries) for c in summary.conditions])
+
+    return made
+
+
+RESULTS = {
+    "headline": Results("A benchmark's own table, as its authors would print it.", of_runs=headlines),
+    "results": Results("The headline: hearing, reasoning, and the words of the replies.", _of_pairs(_results)),
+    "judged": Results(
+        "What judges said of the replies.",
+        _of_pairs(lambda pairs: [without_unmarked_cues(t) for t in judged_tables(pairs)]),
+    ),
+    "voice": Results(
+        "How spoken replies sound: delivery, predicted quality, emotion.",
+        lambda summaries: [*_of_pairs(_voice)(summaries), *alignment(summaries)],
+    ),
+    "following": Results(
+        "Whether replies follow the voice, told offline.",
+        _of_pairs(lambda pairs: [without_unmarked_cues(following(pairs))]),
+    ),
+    "tasks": Results("Multiple choice by sub-task.", _of_pairs(_tasks)),
+    "cues": Results("Every measure by cue.", _of_pairs(_cues)),
+    "wrong": Results("What the wrong answers were.", _of_pairs(lambda pairs: [wrong_answers(pairs)])),
+    "apart": Results("What a benchmark keeps apart: false cues, conflicts, dialogues, controls.", _of_pairs(apart)),
+    "agreement": Results("How far judges agree, and what they left open.", agreement),
+    "published": Results(
+        "The results that benchmarks' authors published: of the runs' benchmarks, or of all.",
+        lambda summaries: published([summary.benchmark for summary in summaries]),
+        needs_runs=False,
+    ),
+}
+
+
+def result_tables(name: str, readings: Sequence[Reading]) -> list[PartTable]:
+    """The tables of one name that there is data for. A footnote says which measurement of a metric is shown, where the
+    run holds several."""
+    found = RESULTS[name]
+    made = found.make([summarise_reading(r) for r in readings]) if found.of_runs is None else found.of_runs(readings)
+    notes = list(dict.fromkeys(note for reading in readings if (note := source_note(reading))))
+    return [_annotated(_with_hint(table, notes), readings) for table in made if table.lines]
+
+
+def _with_hint(table: PartTable, notes: Sequence[str]) -> PartTable:
+    return replace(table, hint=" ".join([table.hint, *notes])) if notes and table.of_runs else table
+
+
+def _annotated(table: PartTable, readings: Sequence[Reading]) -> PartTable:
+    if not any(reading.measured_twice or reading.language_note for reading in readings):
+        return table
+    read = [" ".join(sentences(reader_shares(reading))) for reading in readings]  # what a model read, by run
+    if table.key.startswith("suite-"):  # a benchmark's own columns do not say which metric they read
+        runs = dict.fromkeys(line.run for line in table.lines if line.run is not None)
+        told = dict.fromkeys(note for run in runs for note in (read[run], readings[run].language_note))
+        return replace(table, hint=" ".join(filter(None, (table.hint, *told))))
+    lines = []
+    for line in table.lines:
+        notes = dict(readings[line.run].measured_twice) if line.run is not None else {}
+        if line.run is not None and (languages := readings[line.run].language_note):
+            counted = [name for name, info in readings[line.run].declared.items() if info.characters]
+            notes |= {name: f"{languages} {notes.get(name, '')}".strip() for name in counted}
+        if line.run is not None and read[line.run]:
+            notes[CHOICE] = f"{read[line.run]} {notes.get(CHOICE, '')}".strip()
+        declared = readings[line.run].declared if line.run is not None else {}
+        cells = tuple(replace(c, notes=(*c.notes, *_measurement_notes(c, notes, declared))) for c in line.cells)
+        lines.append(replace(line, cells=cells))
+    return replace(table, lines=tuple(lines))
+
+
+def _measurement_notes(cell: Cell, notes: Mapping[str, str], declared: Declared) -> list[str]:
+    """The notes on the metrics behind a cell: those its key names, or the judges' scores of its dimension."""
+    if cell.estimate is None or not cell.key.startswith("where="):
+        return []
+    told = read_where(cell.key)
+    metric = told.get("score") or score_of(declared, told["measure"])
+    rubric, judge = told.get("rubric", ""), told.get("judge", "")
+    judged = [n for n in notes if rubric and n.partition("@")[0] == rubric and judge in ("", n.partition("@")[2])]
+    return [notes[name] for name in (metric, *judged) if name in notes]

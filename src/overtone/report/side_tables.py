@@ -1,0 +1,265 @@
+"""The tables of what a benchmark keeps apart from its headline, as plain values for the terminal and the page alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Literal, TypeVar
+
+from overtone.display.numbers import ARROWS, declared_in, error_rate_of
+from overtone.display.table import BASES, Cell, Line, PartTable
+from overtone.report.case_links import NONE, where
+from overtone.results.side_measures import CONFLICT_CLIPS, READINGS, UNREAD, ConflictRow, Detection
+from overtone.results.summary import ConditionSummary
+from overtone.scores import undeclared
+
+R = TypeVar("R")
+HINTS = {
+    "wrong": (
+        "Wrong answers to reasoning questions, in percent of the wrong ones: under which reading the chosen "
+        "option would have been right. On a target clip the reading under the target’s cue is right, on a neutral "
+        "clip that of the words alone."
+    ),
+    "false-cue": (
+        "The same question with the same options about a clip with a cue and about a neutral one. A hit names "
+        "any cue on a cued clip, a false alarm names one on a neutral clip. d′ is how well the two are told "
+        "apart (0 is guessing), the criterion how readily a cue is named (below 0: readily). A reply that "
+        "cannot be read is wrong on both."
+    ),
+    "conflict": (
+        "Clips whose words say one thing and whose voice says another, beside congruent twins in which both "
+        "say the same. Text-dominance is the share of questions about the voice that were answered with what "
+        "the words state."
+    ),
+    "dialogue": (
+        "Two turns of one speaker. In a changed dialogue the second turn carries another cue than the first, "
+        "in a steady one the same; the words are the same in both. Each reply is measured against the "
+        "reference reply to its turn. The last line is the mean difference, dialogue by dialogue, in "
+        "percentage points."
+    ),
+    "control": (
+        "How often one question got the same answer on two clips of a script: on a clip and on its second "
+        "rendering in another voice of the same sex, where the answer should stay; and on that clip and one "
+        "that carries another cue, where it should move."
+    ),
+    "fixed": (
+        "Reasoning questions with the same right answer in every style. A reader of the words may get all of "
+        "them right, so they count in no headline."
+    ),
+}
+
+
+Pairs = list[tuple[int, ConditionSummary]]
+
+
+def apart(pairs: Pairs) -> list[PartTable]:
+    """Every table there is data for."""
+    made = (_false_cues(pairs), _conflicts(pairs), _dialogues(pairs), _controls(pairs), _fixed(pairs))
+    return [table for table in made if table.lines]
+
+
+def bases(pairs: list[tuple[str, ConditionSummary]]) -> list[str]:
+    """Over which cues the headline is: one sentence where it is the same for all, else one for each run's."""
+    told: dict[str, list[str]] = {}
+    for name, c in pairs:
+        if c.basis:
+            told.setdefault(c.basis, []).append(name)
+    if len(told) < 2:
+        return list(told)
+    return [f"{', '.join(dict.fromkeys(names))}: {sentence}" for sentence, names in told.items()]
+
+
+def wrong_answers(pairs: Pairs) -> PartTable:
+    """What the wrong answers to reasoning questions were, by the reading under which they would be right."""
+    used = [r for r in READINGS if any(r in row.readings for _, c in pairs for row in c.wrong)]
+    labels = {
+        "target": "Target’s cue",
+        "alternative": "Alternative’s cue",
+        "words": "Words alone",
+        "harmful": "Harmful",
+        "nothing": "Nothing there",
+        "": "Other",
+        UNREAD: "Not readable",
+    }
+    lines = []
+    for run, c in pairs:
+        for row in c.wrong:
+            key = partial(where, run, "wrong", condition=c.condition, style=row.style)
+            told = f"{row.wrong:,} of {row.answered:,}"
+            shares = [Cell(kind="text", text=_percent(row.wrong, row.answered), small=told, key=key())]
+            for reading in used:
+                n = row.readings.get(reading, 0)
+                share = _percent(n, row.wrong)
+                shares.append(Cell(kind="text", text=share, small=f"{n:,}", key=key(reading=reading or NONE)))
+            lines.append(Line(run, c.condition, (row.style,), tuple(shares)))
+    return PartTable(
+        "wrong",
+        "What the wrong answers were",
+        HINTS["wrong"],
+        ("Clips",),
+        ("Wrong", *(labels.get(r, r) for r in used)),
+        tuple(lines) if used else (),
+    )
+
+
+def _percent(n: int, of: int) -> str:
+    return f"{100 * n / of:.1f}" if of else "–"
+
+
+def _rows(pairs: Pairs, read: Callable[[ConditionSummary], list[R]]) -> Iterator[tuple[int, ConditionSummary, R]]:
+    for run, c in pairs:
+        for row in read(c):
+            yield run, c, row
+
+
+def _false_cues(pairs: Pairs) -> PartTable:
+    def cells(run: int, c: ConditionSummary, d: Detection) -> tuple[Cell, ...]:
+        key = partial(where, run, "false-cue", condition=c.condition, over=d.basis)
+        chance = "" if d.chance is None else f"chance {100 * d.chance:.0f}"
+        return (
+            Cell(d.hit, key=key(clips="cued")),
+            Cell(d.false_alarm, key=key(clips="neutral")),
+            Cell(d.d_prime, "number", key=key()),
+            Cell(d.criterion, "number", key=key()),
+            Cell(d.identification, small=chance, key=key(clips="cued")),
+            Cell(kind="text", text=f"{d.unread:,}", key=key(read="unparsed")),
+        )
+
+    return PartTable(
+        "false-cue",
+        "False cues",
+        HINTS["false-cue"],
+        ("Cues",),
+        ("Hits ↑", "False alarms ↓", "d′ ↑", "Criterion", "Right cue named ↑", "Not readable"),
+        tuple(
+            Line(run, c.condition, (BASES[d.basis],), cells(run, c, d))
+            for run, c, d in _rows(pairs, lambda c: c.detection)
+        ),
+    )
+
+
+def _conflicts(pairs: Pairs) -> PartTable:
+    columns = {
+        "words": "About the words ↑",
+        "voice": "About the voice ↑",
+        "agreement": "Do they agree ↑",
+        "dominance": "Text-dominance ↓",
+        **_usual_columns([c for _, c in pairs]),
+    }
+    rows = list(_rows(pairs, lambda c: c.conflict))
+    used = [m for m in columns if any(m in row.measures for _, _, row in rows)]
+
+    styles = {clip: style for style, clip in CONFLICT_CLIPS.items()}
+
+    def cell(run: int, c: ConditionSummary, row: ConflictRow, measure: str) -> Cell:
+        if row.clip == "congruent" and measure == "dominance":
+            return Cell()  # on a congruent twin the words' answer is the right one: no dominance to speak of
+        about = {"condition": c.condition, "over": row.basis, "style": styles[row.clip], "score": measure}
+        return Cell(row.measures.get(measure), key=where(run, "conflict", **about))
+
+    return PartTable(
+        "conflict",
+        "Words against voice",
+        HINTS["conflict"],
+        ("Cues", "Clips"),
+        tuple(columns[m] for m in used),
+        tuple(
+            Line(
+                run, c.condition, (BASES[row.basis], row.clip),
+                tuple(cell(run, c, row, m) for m in used),
+            )
+            for run, c, row in rows
+        ),
+    )  # fmt: skip
+
+
+def _usual_columns(conditions: Sequence[ConditionSummary]) -> dict[str, str]:
+    """Measure → its head, of those that are read on conflicting clips as on any other."""
+    found = [(m, i) for s, i in declared_in(conditions).items() for m in i.read_as(s) if m.conflict]
+    found.sort(key=lambda row: row[0].order)
+    rate = error_rate_of(conditions)
+    return {m.name: f"{m.conflict.replace('WER', rate)} {ARROWS.get(i.better, '')}".strip() for m, i in found}
+
+
+def _dialogues(pairs: Pairs) -> PartTable:
+    rows = list(_rows(pairs, lambda c: c.dialogue))
+    measured = {m for _, _, row in rows for m in row.measures}
+    declared = declared_in(c for _, c in pairs)
+    infos = {m: declared.get(m) or undeclared(m) for m in measured}
+    metrics = sorted((m for m, info in infos.items() if info.dialogue), key=lambda m: (infos[m].order, m))
+    columns = [(m, turn) for m in metrics for turn in sorted({row.turn for _, _, row in rows})]
+    lines: dict[tuple[int, str, str, str], dict[tuple[str, int], Cell]] = {}
+    for run, c, row in rows:
+        cells = lines.setdefault((run, c.condition, BASES[row.basis], row.variant), {})
+        for metric, found in row.measures.items():
+            kind: Literal["percent", "number", "points"] = infos[metric].shown
+            if kind == "percent" and "−" in row.variant:
+                kind = "points"
+            about = {"condition": c.condition, "over": row.basis, "score": metric, "turn": str(row.turn)}
+            key = where(run, "dialogue", **about, style="" if "−" in row.variant else row.variant)
+            cells[metric, row.turn] = Cell(found, kind, key=key)
+    labels = {
+        m: next((read.label for read in info.measures if read.task == "converse"), info.label)
+        for m, info in infos.items()
+    }
+    return PartTable(
+        "dialogue",
+        "Dialogues",
+        HINTS["dialogue"],
+        ("Cues", "Dialogue"),
+        tuple(f"{labels[m]}, turn {turn}" for m, turn in columns),
+        tuple(
+            Line(run, condition, (basis, variant), tuple(cells.get(column, Cell()) for column in columns))
+            for (run, condition, basis, variant), cells in lines.items()
+        ),
+    )
+
+
+def _controls(pairs: Pairs) -> PartTable:
+    return PartTable(
+        "control",
+        "Controls",
+        HINTS["control"],
+        (),
+        ("Same answer, other voice ↑", "Same answer, other cue ↓"),
+        tuple(
+            Line(
+                run,
+                c.condition,
+                (),
+                tuple(
+                    Cell(e, key=where(run, "control", condition=c.condition, read=how))
+                    for how, e in (("same", c.control.same), ("moved", c.control.moved))
+                ),
+            )
+            for run, c in pairs
+            if c.control is not None
+        ),
+    )
+
+
+def _fixed(pairs: Pairs) -> PartTable:
+    return PartTable(
+        "fixed",
+        "Fixed answers",
+        HINTS["fixed"],
+        (),
+        ("Right ÷ answered ↑", "Chance"),
+        tuple(
+            Line(
+                run,
+                c.condition,
+                (),
+                (
+                    Cell(c.fixed.questions, key=(key := where(run, "fixed", condition=c.condition))),
+                    Cell(kind="text", text=_chance(c.fixed.chance), key=key),
+                ),
+            )
+            for run, c in pairs
+            if c.fixed is not None
+        ),
+    )
+
+
+def _chance(chance: float | None) -> str:
+    return "–" if chance is None else f"{100 * chance:.1f}"

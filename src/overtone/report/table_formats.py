@@ -1,0 +1,323 @@
+"""Tables written for a terminal, as Markdown, as LaTeX and as CSV: the one place that does each.
+
+Names of runs, judges and cues are other people's text: each writer makes it harmless in its own way.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import IO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from overtone.display.grid import Grid, Words, grid
+from overtone.display.table import Cell, PartTable
+from overtone.paths import shown
+from overtone.runs.export_rows import cell as harmless
+
+GAP = 2  # between columns
+WIDE = 160  # of a log
+WIDEST = 44  # a column of text; longer ones fold
+ENDS = str.maketrans({"\u00a0": " "})
+
+
+# ── the terminal ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def make_console(file: IO[str] | None = None, width: int | None = None) -> Console:
+    """A console that writes no escape codes unless a terminal reads them; a log gets wide, unfolded lines, or as many
+    columns as COLUMNS says."""
+    console = Console(file=file, highlight=False, emoji=False, width=width)
+    if not console.is_terminal and width is None:
+        told = os.environ.get("COLUMNS", "")
+        width = int(told) if told.isascii() and told.isdigit() and int(told) > 0 else WIDE
+        console = Console(file=file, highlight=False, emoji=False, width=width, color_system=None)
+    return console
+
+
+def safe(text: str) -> str:
+    """Text of others, on one line, without control characters and without markup."""
+    return escape(shown(text.translate(ENDS)))
+
+
+def to_terminal(
+    console: Console, tables: Iterable[PartTable], labels: Sequence[str] = (), *, hints: bool = False
+) -> None:
+    """Print tables as wide as the console is: intervals move below their values where they do not fit beside them, and
+    columns that still do not fit stand further down. `hints` are how to read each."""
+    for table in (t for t in tables if t.lines):
+        console.print()
+        _draw(console, grid(table, labels))
+        if hints and table.hint:
+            console.print(safe(table.hint), style="dim")
+
+
+def _draw(console: Console, g: Grid) -> None:
+    title, g = _hoisted(g)
+    headings = 0  # so many of the columns that name a row stand above their rows, for want of room beside them
+    left, widths, room = _measured(g, 0, console.width, below=False)
+    if _span(widths) > room:
+        headings = _repeating(g)
+        left, widths, room = _measured(g, headings, console.width, below=False)
+    if below := _span(widths) > room:
+        left, widths, room = _measured(g, headings, console.width, below=True)
+    console.print(safe(title), style="bold")
+    for number, part in enumerate(_pieces(widths, room)):
+        if number:
+            console.print()
+        heads = [*zip(g.left[headings:], left, strict=True)]
+        numbers = [(g.heads[at], widths[at]) for at in part]
+        group: list[str] | None = None
+        table = _rich(heads, numbers, header=True)
+        previous: list[str] = []
+        for names, cells in g.rows:
+            if headings and names[:headings] != group:
+                console.print(table)
+                if group is not None:
+                    console.print()
+                console.print(safe(_heading(names[:headings])), style="italic")
+                group, previous = names[:headings], []
+                table = _rich(heads, numbers, header=False)
+            own = names[headings:]
+            new = [n for n in range(len(own)) if n == len(own) - 1 or own[: n + 1] != previous[: n + 1]]
+            kept = [safe(name) if n in new else "" for n, name in enumerate(own)]
+            table.add_row(*kept, *("\n".join(map(safe, _lines(cells[at], below))) for at in part))
+            previous = own
+        console.print(table)
+    for number, note in enumerate(g.notes, 1):
+        console.print(f"{Words('', notes=(number,)).mark} {safe(note)}")
+
+
+def _rich(left: Sequence[tuple[str, int]], numbers: Sequence[tuple[str, int]], *, header: bool) -> RichTable:
+    table = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=header)
+    for head, width in left:
+        table.add_column(_wrapped(head, width), width=width, overflow="fold")
+    for head, width in numbers:
+        table.add_column(_wrapped(head, width), width=width, overflow="fold", justify="right")
+    return table
+
+
+def _hoisted(g: Grid) -> tuple[str, Grid]:
+    """What is the same in every row stands in the title instead; the last name stays."""
+    last = len(g.left) - (0 if g.left[-1:] in (["run"], ["condition"]) else 1)
+    same = [at for at in range(last) if len({names[at] for names, _ in g.rows}) == 1]
+    kept = [at for at in range(len(g.left)) if at not in same]
+    title = _heading([g.title, *(g.rows[0][0][at] for at in same)])
+    rows = [([names[at] for at in kept], cells) for names, cells in g.rows]
+    return title, Grid(title, g.hint, [g.left[at] for at in kept], g.heads, rows, g.notes)
+
+
+def _heading(parts: Iterable[str]) -> str:
+    """The parts there are, each once: a condition may name both a run's row and what is compared in it."""
+    return " · ".join(dict.fromkeys(filter(None, parts)))
+
+
+def _repeating(g: Grid) -> int:
+    """How many of the first columns, but not the last, name several rows at a time."""
+    for count in range(len(g.left) - 1, 0, -1):
+        if 2 * len({tuple(names[:count]) for names, _ in g.rows}) <= len(g.rows):
+            return count
+    return 0
+
+
+def _measured(g: Grid, headings: int, width: int, *, below: bool) -> tuple[list[int], list[int], int]:
+    """The widths of the columns of names and of cells, and the room that there is for the cells."""
+    left = _left_widths(g, headings, width)
+    room = width - sum(left) - GAP * len(left) + GAP  # the last column needs no gap behind it
+    return left, _cell_widths(g, below, room), room
+
+
+def _span(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * len(widths)
+
+
+def _lines(words: Words, below: bool) -> list[str]:
+    """A cell's lines; `below`: what is in brackets under what it is of."""
+    if not below:
+        return [words.line, *words.below]
+    first = [words.value + words.mark, *([words.between] if words.between else [])]
+    if not words.between:  # a text may hold its interval itself
+        first = re.split(r" (?=[\[(])", words.line)
+    return [*first, *words.below]
+
+
+def _left_widths(g: Grid, headings: int, width: int) -> list[int]:
+    """Columns of names: as wide as their longest, and together at most 45 of 100 columns."""
+    wanted = [
+        max(_longest_word(g.left[n]), *(cell_len(shown(names[n])) for names, _ in g.rows))
+        for n in range(headings, len(g.left))
+    ]
+    most = max(45 * width // 100, 12 * len(wanted))
+    while wanted and sum(wanted) + GAP * len(wanted) > most and max(wanted) > 12:
+        wanted[wanted.index(max(wanted))] -= 1
+    return wanted
+
+
+def _cell_widths(g: Grid, below: bool, room: int) -> list[int]:
+    found = []
+    for at, head in enumerate(g.heads):
+        lines = [cell_len(shown(line)) for _, cells in g.rows for line in _lines(cells[at], below)]
+        found.append(min(max(_longest_word(head), *lines, 1), max(min(WIDEST, room), 8)))
+    return found
+
+
+def _pieces(widths: Sequence[int], room: int) -> list[list[int]]:
+    """The columns, as many side by side as fit."""
+    pieces: list[list[int]] = [[]]
+    used = 0
+    for at, width in enumerate(widths):
+        if pieces[-1] and used + width + GAP > room:
+            pieces.append([])
+            used = 0
+        pieces[-1].append(at)
+        used += width + GAP
+    return pieces
+
+
+def _glued(head: str) -> list[str]:
+    """The words of a head; an arrow or a unit stays with the word before it."""
+    return re.sub(r"[ \u00a0](?=[↑↓%·])", "\u00a0", head).split(" ")
+
+
+def _longest_word(head: str) -> int:
+    return max(cell_len(word) for word in _glued(head))
+
+
+def _wrapped(head: str, width: int) -> str:
+    lines = [""]
+    for word in _glued(head):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if cell_len(longer) <= width or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return "\n".join(map(safe, lines))
+
+
+# ── Markdown ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def markdown(tables: Iterable[PartTable], labels: Sequence[str] = (), *, level: int = 2, hints: bool = True) -> str:
+    """Tables with their headings, what they say and their footnotes."""
+    lines: list[str] = []
+    for table in tables:
+        g = grid(table, labels)
+        lines += [f"{'#' * level} {plain(g.title)}", ""]
+        lines += [plain(g.hint), ""] if hints and g.hint else []
+        lines += [*markdown_rows([*g.left, *g.heads], [[*names, *(c.all for c in cells)] for names, cells in g.rows])]
+        if g.notes:
+            lines += ["", *(f"{n}. {plain(note)}" for n, note in enumerate(g.notes, 1))]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def markdown_rows(heads: Sequence[str], found: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of one table; what strangers wrote stays text."""
+    lines = ["| " + " | ".join(map(plain, heads)) + " |", "|" + "---|" * len(heads)]
+    return [*lines, *("| " + " | ".join(map(plain, row)) + " |" for row in found)]
+
+
+def plain(text: str) -> str:
+    """Text of others in Markdown: on one line, without markup."""
+    return re.sub(r"([\\`*_{}\[\]<>|#!~&])", r"\\\1", shown(text.translate(ENDS))) if text else ""
+
+
+# ── LaTeX ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}", "*": "{*}", "[": "{[}", "]": "{]}",
+    "↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", "▸": r"$\triangleright$", "−": r"$-$",
+    "–": "--", "—": "---", "’": "'", "‘": "`", "“": "``", "”": "''", "…": r"\dots{}", "·": r"$\cdot$", "′": r"$'$",
+    "±": r"$\pm$", "×": r"$\times$", "÷": r"$\div$", "≥": r"$\geq$", "≤": r"$\leq$", "½": r"$\frac{1}{2}$",
+    "α": r"$\alpha$", "κ": r"$\kappa$", "ρ": r"$\rho$", "τ": r"$\tau$", "Δ": r"$\Delta$",
+    "✓": r"$\checkmark$",
+}  # fmt: skip
+_LATEX_CHARACTERS = re.compile("[" + re.escape("".join(_LATEX)) + "]")
+
+
+def latex(tables: Iterable[PartTable], labels: Sequence[str] = ()) -> str:
+    """Tables for a paper that loads booktabs (and amssymb). The caption says how to read each."""
+    made = ["% \\usepackage{booktabs,amssymb}\n"]
+    for table in tables:
+        g = grid(table, labels)
+        notes = [rf"\textsuperscript{{{n}}}~{escaped(note)}" for n, note in enumerate(g.notes, 1)]
+        rows = [[*map(escaped, names), *map(_latex_cell, cells)] for names, cells in g.rows]
+        lines = [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{escaped(_stop(g.title))} {escaped(g.hint)}}}",
+            rf"\label{{tab:{re.sub('[^A-Za-z0-9]+', '-', table.key).strip('-')}}}",
+            rf"\begin{{tabular}}{{{'l' * len(g.left)}{'r' * len(g.heads)}}}",
+            r"\toprule",
+            " & ".join(map(escaped, [*g.left, *g.heads])) + r" \\",
+            r"\midrule",
+            *(" & ".join(row) + r" \\" for row in rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            *([r"\par\smallskip\footnotesize " + " ".join(notes)] if notes else []),
+            r"\end{table}",
+        ]
+        made.append("\n".join(lines) + "\n")
+    return "\n".join(made)
+
+
+def _latex_cell(words: Words) -> str:
+    small = " ".join(filter(None, (words.between, ", ".join(words.below))))
+    mark = rf"\textsuperscript{{{','.join(map(str, words.notes))}}}" if words.notes else ""
+    return escaped(words.value) + mark + (rf" {{\scriptsize {escaped(small)}}}" if small else "")
+
+
+def _stop(title: str) -> str:
+    return title if title.endswith((".", "?", "!")) else f"{title}."
+
+
+def escaped(text: str) -> str:
+    """Text of others in LaTeX: no character of it does anything."""
+    return _LATEX_CHARACTERS.sub(lambda found: _LATEX[found[0]], shown(text.translate(ENDS)))
+
+
+# ── CSV ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def csv_text(tables: Iterable[PartTable], labels: Sequence[str] = ()) -> str:
+    """One row for each number, on the scale it is shown on but not rounded; the columns that name rows by their heads.
+
+    A text cell has its text as value. No spreadsheet takes a cell for a formula.
+    """
+    made = list(tables)
+    named = list(dict.fromkeys(name for table in made for name in table.names))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+
+    def write(*cells: str | float | None) -> None:
+        writer.writerow([harmless(shown(x.translate(ENDS))) if isinstance(x, str) else x for x in cells])
+
+    write("table", "run", "condition", *named, "column", "value", "low", "high", "scored", "asked", "note", "key")
+    for table in made:
+        for line in table.lines:
+            run = labels[line.run] if line.run is not None and line.run < len(labels) else ""
+            names = dict(zip(table.names, line.names, strict=True))
+            for head, cell in zip(table.heads, line.cells, strict=True):
+                if cell.estimate is not None or cell.text:
+                    where = (table.key, run, line.condition, *(names.get(name, "") for name in named), head)
+                    write(*where, *_numbers(cell), "; ".join(cell.told), cell.key)
+    return out.getvalue()
+
+
+def _numbers(cell: Cell) -> tuple[str | float | None, ...]:
+    """Value, low, high, scored, asked."""
+    e = cell.estimate
+    if e is None:
+        return cell.text, None, None, None, None
+    scale = 100.0 if cell.kind in ("percent", "points") else 1.0
+    value, low, high = (None if x is None else round(scale * x, 10) + 0.0 for x in (e.value, e.low, e.high))
+    return value, low, high, e.scored, e.asked

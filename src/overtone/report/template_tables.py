@@ -1,0 +1,229 @@
+"""The tables of a report as plain values, ready for a template: what stands in which row and column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from overtone.display.numbers import declared_in, hearing_columns, heat_columns
+from overtone.display.table import NOT_VALIDATED, without_unmarked_cues
+from overtone.report.headline_tables import published
+from overtone.report.reply_tables import ARROWS, agreement, alignment, following, judged_tables, spoken
+from overtone.report.side_tables import apart, bases, wrong_answers
+from overtone.results.measures import Estimate, choice_measure
+from overtone.results.reader_share import sentences
+from overtone.results.summary import CUES, ConditionSummary, Conversation, Row, Summary
+from overtone.scores import Declared, undeclared
+
+_FACTS = (
+    ("model", "Model"),
+    ("benchmark", "Benchmark"),
+    ("root", "Data"),
+    ("clips", "Clips"),
+    ("created", "Date"),
+    ("command", "Command"),
+    ("seed", "Seed"),
+)
+
+Run = dict[str, Any]
+
+
+class TalkColumn(msgspec.Struct, frozen=True):
+    """A measure of the words of replies. `more`: it stands in the second table."""
+
+    name: str
+    label: str
+    kind: Literal["percent", "number"]
+    digits: int
+    more: bool
+    unit: str
+
+
+def tables(runs: list[Run]) -> dict[str, Any]:
+    pairs: list[tuple[Run, ConditionSummary]] = [(run, c) for run in runs for c in run["summary"].conditions]
+    numbered = [(number, c) for number, run in enumerate(runs) for c in run["summary"].conditions]
+    talk = [(run, c.condition, over, t) for run, c in pairs for over, t in conversations(c)]
+    summaries: list[Summary] = [run["summary"] for run in runs]
+    return {
+        "columns": hearing_columns([c for _, c in pairs]),
+        "hearing": [(run, c.condition, over, measures) for run, c in pairs for over, measures in hearing(c)],
+        "bases": [
+            *_source_notes(summaries),
+            *bases([(run["label"], c) for run, c in pairs]),
+            *_read_by_model(runs),
+        ],
+        "apart": apart(numbered),
+        "wrong": wrong_answers(numbered),
+        "talk": talk,
+        "talk_metrics": talk_columns((t for *_, t in talk), declared_in(c for _, c in pairs)),
+        "judged": [without_unmarked_cues(t) for t in judged_tables(numbered)],
+        "following": without_unmarked_cues(following(numbered)),
+        "spoken": [*(without_unmarked_cues(t) for t in spoken(numbered)), *alignment(summaries)],
+        "agreement": agreement(summaries),
+        "signatures": [(run, _signatures(summary)) for run, summary in zip(runs, summaries, strict=True)],
+        "readings_of_accuracy": [
+            (run, c.condition, what, choice_measure(c.declared, level), found)
+            for run, c in pairs
+            for level, what, found in ((1, "voice", c.voice), (2, "reasoning", c.reasoning))
+            if found is not None
+        ],
+        "breakdowns": _breakdowns(pairs),
+        "wide_columns": heat_columns([c for _, c in pairs]),
+        "published": published([summary.benchmark for summary in summaries]),
+        **_tasks(pairs),
+        "maps": [m for run, c in pairs if (m := _map(run, c)) is not None],
+    }
+
+
+def _source_notes(summaries: list[Summary]) -> list[str]:
+    return list(dict.fromkeys(summary.source_note for summary in summaries if summary.source_note))
+
+
+def _read_by_model(runs: list[Run]) -> list[str]:
+    """The share of answers that a model read, for every run that has some; named where there are several runs."""
+    told = [(run["label"], sentence) for run in runs for sentence in sentences(run["summary"].readers)]
+    return [f"{label}: {sentence}" if len(runs) > 1 else sentence for label, sentence in told]
+
+
+def talk_columns(found: Iterable[Conversation], declared: Declared) -> list[TalkColumn]:
+    """The columns of the table of replies in the order that is declared; those without an order by name."""
+    measured = {m: declared.get(m) or undeclared(m) for t in found for m in t.measures if "@" not in m}
+    columns = [
+        TalkColumn(
+            name,
+            info.label + ARROWS.get(info.better, ""),
+            info.shown,
+            1 if info.scale == "words" else 2,
+            info.table == "more",
+            info.unit,
+        )
+        for name, info in measured.items()
+        if info.table in ("main", "more")
+    ]
+    return sorted(columns, key=lambda c: (c.more, measured[c.name].order, c.name))
+
+
+def _signatures(summary: Summary) -> list[tuple[str, str, str]]:
+    """Every score of a run: its name, what it is called, and how it was made."""
+    dimensions = {r.dimension.key: r.dimension.label for c in summary.conditions for r in c.judged}
+    rows = []
+    for name, signature in sorted(summary.signatures.items()):
+        key, at, judge = name.partition("@")
+        label = (
+            f"{dimensions.get(key, key)}, by {judge}" if at else (summary.declared.get(name) or undeclared(name)).label
+        )
+        rows.append((name, label, signature))
+    return rows
+
+
+def hearing(c: ConditionSummary) -> list[tuple[str, dict[str, Estimate]]]:
+    """The rows of the headline table: over what, and the measures."""
+    names = {column.measure for column in hearing_columns([c])}
+    both = (("", c.measures), (NOT_VALIDATED, c.unvalidated))
+    return [(over, measures) for over, measures in both if names & measures.keys()]
+
+
+def conversations(c: ConditionSummary) -> list[tuple[str, Conversation]]:
+    """The rows of the table of replies."""
+    both = (("", c.conversation), (NOT_VALIDATED, c.unvalidated_conversation))
+    return [(over, found) for over, found in both if found is not None]
+
+
+def facts(summary: Summary) -> list[tuple[str, str]]:
+    """What was run, in the order a reader asks."""
+    meta = summary.meta
+    found = [(name, meta[key]) for key, name in _FACTS if meta.get(key) not in (None, "", "None")]
+    found = [(name, value[:16].replace("T", " ") if name == "Date" else value) for name, value in found]
+    versions = _object(meta.get("versions", ""))
+    made_with = ", ".join(f"{name} {versions[name]}" for name in ("overtone", "python") if name in versions)
+    answers = ", ".join(f"{k} {_short(v)}" for k, v in _object(meta.get("answers", "")).items() if v not in (None, ""))
+    more = [("Made with", made_with), ("Parameters", answers), ("Prompts", meta.get("prompts", "")[:12])]
+    return [
+        *found,
+        *((name, value) for name, value in more if value),
+        ("Folder", summary.folder),
+        ("Items", f"{summary.items:,} in {summary.cases:,} cases"),
+    ]
+
+
+def _object(text: str) -> dict[str, Any]:
+    """A JSON object kept as text; a stranger's run may hold anything there."""
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b", r"\1…", text)
+
+
+def _breakdowns(pairs: list[tuple[Run, ConditionSummary]]) -> list[tuple[str, str, list[tuple[Run, str, Row]]]]:
+    by_dimension = [(run, c.condition, row) for run, c in pairs for row in c.dimensions]
+    by_style = [(run, c.condition, row) for run, c in pairs for row in c.styles]
+    both = [("By the dimension of the script’s cue", "dimension", by_dimension), ("By style", "style", by_style)]
+    return [found for found in both if found[2]]
+
+
+def _tasks(pairs: list[tuple[Run, ConditionSummary]]) -> dict[str, Any]:
+    with_tasks = [(run, c) for run, c in pairs if c.tasks]
+    bands = []
+    for level, name in ((1, "Voice understanding"), (2, "Reasoning")):
+        labels = dict.fromkeys((t.key, t.label) for _, c in with_tasks for t in c.tasks if t.level == level)
+        rows = []
+        for key, label in labels:
+            found = [
+                next((t.accuracy for t in c.tasks if (t.level, t.key) == (level, key)), None) for _, c in with_tasks
+            ]
+            measure = next((choice_measure(c.declared, level) for _, c in with_tasks), "")
+            rows.append((label, measure, key, next((a.chance for a in found if a is not None), None), found))
+        if rows:
+            bands.append((name, rows))
+    return {"task_rows": bands, "task_columns": [(run, c.condition) for run, c in with_tasks]}
+
+
+def shade(colours: tuple[float, float], value: float) -> int:
+    """0 (poor) to 8 (good) on a measure's colour scale."""
+    poor, good = colours
+    return round(8 * min(1.0, max(0.0, (value - poor) / (good - poor))))
+
+
+def _map(run: Run, c: ConditionSummary) -> dict[str, Any] | None:
+    """The heat map of one condition: all the cues there are, those without data too."""
+    columns = [col for col in heat_columns([c]) if any(row.measures.get(col.measure) for row in c.cues)]
+    if not columns or not c.cues:
+        return None
+    by_cue = {row.key: row for row in c.cues}
+    colours = {m.name: m.colours for score, info in c.declared.items() for m in info.read_as(score) if m.colours}
+
+    def cells(row: Row | None) -> dict[str, tuple[int, Estimate]]:
+        found = row.measures if row is not None else {}
+        return {
+            col.measure: (shade(colours[col.measure], e.value), e)
+            for col in columns
+            if (e := found.get(col.measure)) is not None and e.value is not None
+        }
+
+    groups: dict[str, list[tuple[str, str, dict[str, tuple[int, Estimate]]]]] = {}
+    for cue in CUES:
+        name = f"{cue.category} ({cue.dimension})"
+        groups.setdefault(name, []).append((cue.slug, cue.phrase, cells(by_cue.get(cue.slug))))
+    covered = sum(bool(found) for rows in groups.values() for _, _, found in rows)
+    known = {cue.slug for cue in CUES}
+    others = [(row.key, row.label, cells(row)) for row in c.cues if row.key not in known]
+    if others:
+        groups["beside the 39"] = others
+    return {
+        "run": run,
+        "condition": c.condition,
+        "columns": columns,
+        "groups": list(groups.items()),
+        "covered": covered,
+        "total": len(CUES),
+        "unvalidated": c.unvalidated_cues,
+    }

@@ -1,0 +1,182 @@
+"""One case across the levels: what was heard, what was answered, what was said. The linked view behind the browser.
+
+A case is a script in one style. Its transcript, its voice questions, its reasoning questions and its conversation carry
+the same clip, so a wrong reply can be followed back to where the chain broke.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+
+from msgspec import Struct
+
+from overtone.errors import UsageError
+from overtone.languages import error_rate
+from overtone.results.corpus_scores import TRANSCRIPTS
+from overtone.results.load import Answer, Reading, read
+from overtone.results.measures import chosen, picked, status
+from overtone.runs.store import Part, Store
+from overtone.schema import Item, Score
+from overtone.scores import CHOICE
+
+BATCH = 1_000  # asks that are read whole at a time; a case is never divided
+
+
+class Said(Struct, frozen=True, omit_defaults=True):
+    """What a model said to one item once. `choice` is the letter it was read as; `picked` that option's provenance."""
+
+    ask: int
+    condition: str
+    repeat: int
+    state: str  # answered, failed, pending
+    texts: tuple[str, ...] = ()  # one per turn
+    audio: tuple[str, ...] = ()  # names of stored sounds, one per turn, "" where there is none
+    right: bool | None = None  # of a question
+    status: str = ""  # how the choice was read
+    choice: str = ""
+    picked: str = ""
+    wer: float | None = None  # of normalised words
+    rate: str = "WER"  # what `wer` is: "CER" where characters are counted
+    scores: dict[str, float | None] = {}  # of the last reply
+    earlier: tuple[dict[str, float | None], ...] = ()  # of the replies to earlier turns, in their order
+    why: dict[str, str] = {}  # a judge's reason for its score of the last reply, or why it gave none
+    latency: float = 0.0
+    refused: bool = False
+    notes: tuple[str, ...] = ()
+    failure: str = ""  # reason and detail
+
+
+class Asked(Struct, frozen=True):
+    """An item of the case, with everything that was said to it."""
+
+    item: Item
+    said: list[Said]
+
+
+class CaseView(Struct, frozen=True):
+    """One case, its items by level."""
+
+    case: str
+    group: str
+    style: str
+    cue: str
+    dimension: str
+    topic: str
+    words: str
+    transcripts: list[Asked]
+    voice: list[Asked]
+    reasoning: list[Asked]
+    replies: list[Asked]
+
+    def all(self) -> list[Asked]:
+        return [*self.transcripts, *self.voice, *self.reasoning, *self.replies]
+
+
+def case(store: Store, case_id: str) -> CaseView:
+    """Return the linked view of one case of a run, by its name or the id of one of its items.
+
+    Raises UsageError when the run has neither.
+    """
+    views = views_of(read(store, Part(case=case_id)).answers)
+    if case_id not in views and (of_item := store.case_of(case_id)) is not None:
+        case_id, views = of_item, views_of(read(store, Part(case=of_item)).answers)
+    if case_id not in views:
+        raise UsageError(
+            f"{store.folder} has no case and no item {case_id!r}; 'overtone case RUN' lists the cases, "
+            "which are named like 'synthesis/id_854/target'"
+        )
+    return views[case_id]
+
+
+def asks_by_case(reading: Reading) -> dict[str, list[int]]:
+    """The asks of every case, cases and asks in the run's order."""
+    asks: dict[str, list[int]] = {}
+    for answer in reading.answers:
+        asks.setdefault(answer.item.case, []).append(answer.ask)
+    return asks
+
+
+def views(reading: Reading, asks: Iterable[list[int]]) -> Generator[CaseView, None, None]:
+    """The view of each case whose asks are given, one after the other. They are read from the run's store a few at a
+    time, so that a run of any length can be shown."""
+    with Store.read(reading.folder) as store:
+        batch: list[list[int]] = []
+        for case_asks in asks:
+            if batch and sum(map(len, batch)) + len(case_asks) > BATCH:
+                yield from _whole_views(store, batch)
+                batch = []
+            batch.append(case_asks)
+        yield from _whole_views(store, batch)
+
+
+def _whole_views(store: Store, batch: list[list[int]]) -> Iterator[CaseView]:
+    answers = {a.ask: a for a in read(store, Part(asks=[ask for asks in batch for ask in asks])).answers}
+    for asks in batch:
+        yield from views_of(answers[ask] for ask in asks).values()
+
+
+def views_of(answers: Iterable[Answer]) -> dict[str, CaseView]:
+    """Every case of a run, in the run's order."""
+    by_case: dict[str, dict[str, tuple[Item, list[Said]]]] = {}
+    for answer in answers:
+        items = by_case.setdefault(answer.item.case, {})
+        items.setdefault(answer.item.id, (answer.item, []))[1].append(said(answer))
+    return {name: _view(name, [Asked(item, told) for item, told in items.values()]) for name, items in by_case.items()}
+
+
+def _view(name: str, asked: list[Asked]) -> CaseView:
+    first = asked[0].item
+    by_task = {
+        "transcripts": [a for a in asked if a.item.task == "transcribe"],
+        "voice": [a for a in asked if a.item.task == "choose" and a.item.level == 1],
+        "reasoning": [a for a in asked if a.item.task == "choose" and a.item.level != 1],
+        "replies": [a for a in asked if a.item.task not in ("transcribe", "choose")],
+    }
+    return CaseView(
+        case=name,
+        group=first.group,
+        style=first.style,
+        cue=first.cue,
+        dimension=first.dimension,
+        topic=next((a.item.topic for a in asked if a.item.topic), ""),
+        words=next((t.words for a in asked for t in a.item.turns if t.words), ""),
+        **by_task,
+    )
+
+
+def said(answer: Answer) -> Said:
+    state = "answered" if answer.answered else "failed" if answer.failed else "pending"
+    replies = answer.replies
+    value = answer.value(CHOICE) if answer.item.task == "choose" and answer.item.gold else None
+    failure = answer.failure
+    return Said(
+        ask=answer.ask,
+        condition=answer.condition,
+        repeat=answer.repeat,
+        state=state,
+        texts=tuple(reply.text for reply in replies),
+        audio=tuple(reply.audio for reply in replies),
+        right=None if value is None else value == 1,
+        status=status(answer) if answer.item.task == "choose" else "",
+        choice=chosen(answer),
+        picked=picked(answer),
+        wer=answer.value(TRANSCRIPTS),
+        rate=error_rate([answer.language]),
+        scores={name: score.value for name, score in answer.scores.items()},
+        earlier=tuple(
+            {name: score.value for name, score in answer.earlier.get(turn, {}).items()}
+            for turn in range(len(answer.item.turns) - 1)
+        ),
+        why={name: _why(score) for name, score in answer.scores.items() if "@" in name or "reader" in score.detail},
+        latency=sum(reply.latency for reply in replies),
+        refused=any(reply.refused for reply in replies),
+        notes=tuple(dict.fromkeys(note for reply in replies for note in reply.notes)),
+        failure=f"{failure.reason}: {failure.detail}" if failure and not answer.answered else "",
+    )
+
+
+def _why(score: Score) -> str:
+    """What a judge gave as its reason, or what a reader made of an answer that the rules could not read."""
+    if "reader" in score.detail:
+        return ": ".join(str(part) for part in ("reader", score.detail["reader"], score.detail.get("why")) if part)
+    return str(score.detail.get("why") or "") if score.value is not None else score.reason

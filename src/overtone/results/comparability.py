@@ -1,0 +1,141 @@
+"""What differs between two runs, beside their models, so that their numbers do not compare.
+
+Only what matters is named: the signatures of the scores compared, the benchmark, the items and clips both asked, and
+the prompts of the conditions both asked under. A prompt that Overtone changed because one of the models needs to be
+asked differently belongs to asking that model; it is a note, no obstacle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from overtone.errors import UsageError
+from overtone.results.load import Answer, Reading, signature_differences
+from overtone.results.measures import Measure
+from overtone.runs.measurement_choice import same_signature
+from overtone.runs.store import Store
+from overtone.schema import Condition
+
+CHANGED_FOR_MODEL = "changed for this model"  # in the origin of a prompt that a model needs
+ASK_AGAIN = "ask one of the models again with the same benchmark data and prompts as the other"
+SCORE_ALIKE = "score both runs in the same way with 'overtone score'"
+_OF_PROMPT = {p: (f"{p}.",) for p in ("zero", "basic", "enhance", "warm", "plain")} | {"task": ()}
+
+
+class Unlike(Struct, frozen=True):
+    """One thing that differs. `first` and `second` are what it is in each run. `remedy` makes the runs comparable."""
+
+    what: str
+    first: str
+    second: str
+    remedy: str = ASK_AGAIN
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.first} against {self.second}"
+
+
+def unlike(
+    first: Reading, second: Reading, measures: Iterable[Measure], shared: Sequence[tuple[Answer, Answer]]
+) -> tuple[list[Unlike], list[str]]:
+    """What makes the runs incomparable, and what a reader should know all the same. `shared` are the asks of both."""
+    found: list[Unlike] = []
+    notes: list[str] = []
+    if first.benchmark != second.benchmark:
+        found.append(Unlike("benchmark", first.benchmark or "not named", second.benchmark or "not named"))
+    changed = {a.item_id for a, b in shared if a.content != b.content}
+    if changed:
+        what = f"{len(changed)} of {len({a.item_id for a, _ in shared})} shared items"
+        found.append(Unlike(f"{what}, {min(changed)} among them", "asked in one way", "in another"))
+    found += _clips(first, second)
+    found += signatures_apart(first, second, {score for m in measures for score in m.scores})
+    prompts, told = _prompts(first, second, shared)
+    return [*found, *prompts], [*notes, *told]
+
+
+def refuse(found: Sequence[Unlike], of_scores: str = "", always: str = "") -> None:
+    """Raise UsageError with every difference and what to do about it, where there is any.
+
+    `of_scores` is another way out where only the scores were computed differently, `always` one that is open anyway.
+    """
+    if found:
+        lines = "".join(f"\n  {one}" for one in found)
+        remedies = dict.fromkeys(one.remedy for one in found)
+        others = [of_scores if set(remedies) == {SCORE_ALIKE} else "", always]
+        raise UsageError(
+            f"these runs do not compare:{lines}\n{', or '.join(['; '.join(remedies), *filter(None, others)])}"
+        )
+
+
+def signatures_apart(first: Reading, second: Reading, scores: set[str]) -> list[Unlike]:
+    """Return the scores among `scores` that the two runs computed in different ways."""
+    return [
+        Unlike(f"signature of {metric}", first.signatures[metric], second.signatures[metric], SCORE_ALIKE)
+        for metric, _ in signature_differences([first, second])
+        if metric in scores and not same_signature(first.signatures[metric], second.signatures[metric])
+    ]
+
+
+def _clips(first: Reading, second: Reading) -> list[Unlike]:
+    """Clips of one path whose bytes differ."""
+    with Store.read(first.folder) as one, Store.read(second.folder) as other:
+        here, there = one.clips(), other.clips()
+    changed = sorted(path for path in here.keys() & there.keys() if here[path][0] != there[path][0])
+    if not changed:
+        return []
+    what = f"{len(changed)} of {len(here.keys() & there.keys())} shared clips, {changed[0]} among them"
+    return [Unlike(what, f"SHA-256 {here[changed[0]][0][:12]}", there[changed[0]][0][:12])]
+
+
+def _prompts(
+    first: Reading, second: Reading, shared: Sequence[tuple[Answer, Answer]]
+) -> tuple[list[Unlike], list[str]]:
+    here, there = _told(first), _told(second)
+    if here is None or there is None:
+        hashes = first.meta.get("prompts", ""), second.meta.get("prompts", "")
+        if all(hashes) and hashes[0] != hashes[1]:
+            return [Unlike("prompts", *hashes)], []
+        return [], []
+    used = _prefixes(shared)
+    keys = [k for k in {**here[0], **there[0]} if k.startswith(used) and here[0].get(k) != there[0].get(k)]
+    found, notes = [], []
+    for key in sorted(keys):
+        if any(CHANGED_FOR_MODEL in origins.get(key, "") for _, origins in (here, there)):
+            notes.append(f"the prompt {key} was changed for one of the models, which needs to be asked differently")
+        else:
+            found.append(Unlike(f"prompt {key}", _short(here[0].get(key)), _short(there[0].get(key))))
+    return found, notes
+
+
+def _prefixes(shared: Sequence[tuple[Answer, Answer]]) -> tuple[str, ...]:
+    """How the keys begin of the prompts that the shared asks were made with."""
+    used: set[str] = set()
+    for task, name in {(a.item.task, a.condition) for a, _ in shared}:
+        used.add(f"{task}.")
+        if task == "transcribe":
+            used.add("choose.words")
+        try:
+            condition = Condition.parse(name)
+        except ValueError:  # a stranger's condition: nothing is known of its prompts
+            continue
+        if task == "converse":
+            used |= set(_OF_PROMPT[condition.prompt])
+            if condition.oracle != "none":
+                used.add("oracle.")
+    return tuple(used)
+
+
+def _told(reading: Reading) -> tuple[dict[str, str], dict[str, str]] | None:
+    """The prompts' texts and their origins, as far as the run recorded them."""
+    try:
+        told: Any = msgspec.json.decode(reading.meta.get("prompt_texts", ""))
+        return msgspec.convert((told["texts"], told.get("origins", {})), tuple[dict[str, str], dict[str, str]])
+    except (msgspec.MsgspecError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _short(text: str | None) -> str:
+    return "none" if text is None else repr(text if len(text) <= 60 else f"{text[:57]}…")

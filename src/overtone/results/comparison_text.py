@@ -1,0 +1,87 @@
+"""Comparisons in words: each difference, whether it is significant, and whether it exceeds the run-to-run spread."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from overtone.results import significance
+from overtone.results.comparison import Change, Comparison
+from overtone.results.wording import Sentence
+
+
+def sentences(found: Comparison) -> list[Sentence]:
+    """Return one sentence for each row over all cues."""
+    rows = found.tables[0].rows if found.tables else ()
+    made = [Sentence(_sentence(found, row), row.key) for row in rows]
+    return made or [Sentence("The runs share no item that both have scores for.")]
+
+
+def _sentence(found: Comparison, row: Change) -> str:
+    over = {"unvalidated": ", cues not validated", "validated": ", validated cues"}.get(row.basis, "")
+    what = f"{row.label} ({row.condition}{over})"
+    if row.by.value is None:
+        return f"{what}: not enough data, no item has a score in both runs."
+    return f"{what}: {outcome(row, found.first, found.second)}."
+
+
+def outcome(row: Change, first: str, second: str, of: int | None = None, *, brief: bool = False) -> str:
+    """The difference of a row with a value, whether it is significant and by which test, as a clause. `of` is how many
+    asks of the first run could have been paired. Where the clause is `brief`, the test is not named."""
+    by = f"{change(row.by.value, row)} {unit(row)}".strip()
+    if row.verdict:
+        word = "higher" if (row.by.value or 0) > 0 else "lower"
+        side = {"better": ", which is better", "worse": ", which is worse"}.get(row.verdict, "")
+        much = by.lstrip("+−")
+        text = f"{second} is {much} {word} than {first}{side}; the difference is statistically significant"
+    elif row.short_of:
+        return f"the difference of {by} cannot be tested, not enough data: {too_few(row)}"
+    else:
+        text = f"the difference of {by} is not statistically significant"
+    test = significance.p_value(row.adjusted) if brief else significance.tested_by(row.adjusted, row.tests, row.family)
+    spread = _spread(row).replace(" of this row alone", "") if brief else _spread(row)
+    whole = "" if of is None else f" of {first}'s {of:,} asks"
+    text = f"{text} ({test}); {spread}, {row.by.scored:,} pairs{whole} from {row.by.scripts:,} scripts"
+    return f"{text}; {noise_note(row)}" if row.within_noise else text
+
+
+def noise_note(row: Change) -> str:
+    """Say that a difference is smaller than the run-to-run spread."""
+    return f"smaller than the run-to-run spread of ±{change(row.noise, row).lstrip('+')} {unit(row)}".strip()
+
+
+def too_few(row: Change) -> str:
+    """Why the test of a row can find nothing."""
+    return significance.too_few(row.by.scripts, row.tests, row.family)
+
+
+def _spread(row: Change) -> str:
+    low, high = row.by.low, row.by.high
+    if low is None or high is None:
+        return row.by.note
+    text = f"95 % interval of this row alone {change(low, row)} to {change(high, row)}"
+    if not row.verdict and not low <= 0 <= high:
+        text += " (uncorrected, so it can exclude 0 where the corrected test finds nothing)"
+    return text
+
+
+class Scale(Protocol):
+    """How values are shown: a row of a comparison, or what is known about a measure."""
+
+    @property
+    def shown(self) -> str: ...
+
+    @property
+    def digits(self) -> int: ...
+
+
+def change(x: float | None, row: Scale) -> str:
+    """A difference with its sign, on the measure's scale: percentage points, or its own unit."""
+    if x is None:
+        return "–"
+    text = f"{100 * x:+,.1f}" if row.shown == "percent" else f"{x:+,.{row.digits}f}"
+    return text.lstrip("+-") if not text.strip("+-0.,") else text.replace("-", "−")
+
+
+def unit(row: Scale) -> str:
+    """The unit of a difference."""
+    return "points" if row.shown == "percent" else ""

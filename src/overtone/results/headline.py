@@ -1,0 +1,311 @@
+"""A benchmark's own headline tables over a run: what its authors would print, each number with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from overtone import registry
+from overtone.errors import UsageError
+from overtone.results.headline_condition import by_condition
+from overtone.results.judge_scores import PANEL, judges_of, read_dimensions, value
+from overtone.results.load import Answer, Reading
+from overtone.results.measures import Estimate, estimate, on_scale, within
+from overtone.schema import Item
+from overtone.stats import bootstrap, corpus_sums
+from overtone.suite import Column, Headline, Scored, Suite
+
+SEED = 13
+DRAWS = 1000
+UNNAMED = "not named"  # the line of items whose files do not say what the lines are about
+Scales = Mapping[str, tuple[float, float]]  # a score's name → its ends
+
+
+class SuiteRow(Struct, frozen=True):
+    """One line of a headline. `cells` has a number for each of its columns, None where no item counts."""
+
+    key: str
+    condition: str
+    name: str  # the value of the headline's `rows`
+    cells: tuple[Estimate | None, ...]
+
+
+class SuiteTable(Struct, frozen=True):
+    headline: Headline
+    rows: tuple[SuiteRow, ...]
+
+
+def suite_of(benchmark: str) -> Suite | None:
+    """What a benchmark says of itself; None where it says nothing, or is a plug-in that is not here."""
+    try:
+        module = registry.find("benchmarks", benchmark)
+    except UsageError:
+        return None
+    found = getattr(module, "SUITE", None)
+    return found if isinstance(found, Suite) else None
+
+
+def has_own_tables(benchmark: str) -> bool:
+    """Whether a benchmark is known by tables of its own, rather than by levels that share their scripts."""
+    suite = suite_of(benchmark) if benchmark else None
+    return suite is not None and bool(suite.headlines)
+
+
+def suite_tables(reading: Reading) -> list[SuiteTable]:
+    """The headline tables of the run's benchmark; none where it has none or nothing of them was asked. A table without
+    a single score, such as that of a judge nobody asked, is left out beside those that have some."""
+    suite = suite_of(reading.benchmark) if reading.benchmark else None
+    if suite is None or not suite.headlines:
+        return []
+    scored, scales = read_scored(reading), _scales(reading)
+    tables = []
+    for headline in suite.headlines:
+        tables.append(SuiteTable(headline, tuple(_rows(headline, scored, scales))))
+        if headline.differences:
+            tables.append(_differences(headline, scored, scales))
+    asked = [table for table in tables if table.rows]
+    known = [table for table in asked if any(cell and cell.scored for row in table.rows for cell in row.cells)]
+    return known or asked
+
+
+def _scales(reading: Reading) -> Scales:
+    """The ends of every score whose rubric or metric tells them."""
+    judged = read_dimensions(reading.meta, reading.signatures).values()
+    told = [(name, info.low, info.high) for name, info in reading.declared.items()]
+    told += [(dimension.key, dimension.low, dimension.high) for dimension in judged]
+    return {name: (low, high) for name, low, high in told if low is not None and high is not None}
+
+
+def read_scored(reading: Reading) -> list[Scored]:
+    """Every ask of a run as a headline reads it; one without a reply has no values."""
+    judges = {name.partition("@")[0]: [""] for name in reading.signatures if "@" in name}
+    judges = {key: judges_of(key, reading.signatures) for key in judges}
+    suite = suite_of(reading.benchmark) if reading.benchmark else None
+    columns = [column for headline in suite.headlines for column in headline.columns] if suite is not None else []
+    parts = sorted({column.score for column in columns if "." in column.score})
+    read: dict[tuple[int, int], tuple[dict[str, float | None], dict[str, str]]] = {}  # answers may share their scores
+    scored = []
+    for condition, answers in by_condition(reading).items():
+        for answer in answers:
+            known = (id(answer.scores), answer.state)
+            if known not in read:
+                read[known] = _values(answer, judges, parts)
+            scored.append(Scored(answer.item, condition, answer.repeat, *read[known], answer.item_id))
+    return scored
+
+
+def _values(
+    answer: Answer, judges: dict[str, list[str]], parts: Sequence[str]
+) -> tuple[dict[str, float | None], dict[str, str]]:
+    """The values of a reply's scores by name, and what their details say in words."""
+    values = {name: answer.value(name) for name in answer.scores}
+    for part in parts:
+        metric, _, key = part.partition(".")
+        score = answer.scores.get(metric)
+        found = score.detail.get(key) if score is not None and answer.answered else None
+        values[part] = float(found) if isinstance(found, int | float) else None
+    for key, labels in judges.items():
+        values[key] = value(answer, key, PANEL if len(labels) > 1 else labels[0], labels)
+    told = {
+        f"{name}.{key}": note
+        for name, score in answer.scores.items()
+        for key, note in score.detail.items()
+        if isinstance(note, str) and answer.answered
+    }
+    return values, told
+
+
+def under(reading: Reading) -> Iterator[tuple[str, list[str]]]:
+    """Every number of the headline tables by its key, ROW/COLUMN, with the cases of the replies that count for it."""
+    suite = suite_of(reading.benchmark) if reading.benchmark else None
+    if suite is None or not suite.headlines:
+        return
+    scored = read_scored(reading)
+    for headline in suite.headlines:
+        for key, _, _, rows in _parts(headline, scored):
+            for column in headline.columns:
+                counted = column.counted(rows)
+                every = not column.score and not column.balance
+                known = [r for r in counted if every or column.value(r) is not None]
+                yield f"{key}/{column.key}", list(dict.fromkeys(r.item.case for r in known))
+        if headline.differences:
+            for key, _, _, pairs in _paired(headline, scored):
+                for column in _means(headline):
+                    both = [a for a, b in pairs if column.counts(a.item) and _apart(column, a, b) is not None]
+                    yield f"{key}/{column.key}", list(dict.fromkeys(a.item.case for a in both))
+
+
+def _parts(headline: Headline, scored: Sequence[Scored]) -> Iterator[tuple[str, str, str, list[Scored]]]:
+    """(key, condition, name, replies) of every line."""
+    parts: dict[tuple[str, str], list[Scored]] = {}
+    for one in scored:
+        name = _row_name(one.item, headline.rows) if headline.rows else ""
+        parts.setdefault((one.condition, name), []).append(one)
+    for (condition, name), rows in parts.items():
+        yield f"suite/{headline.key}/{condition}" + (f"/{name}" if headline.rows else ""), condition, name, rows
+
+
+def _row_name(item: Item, field: str) -> str:
+    """What a line is called. What is heard has the benchmark's own words where it is none of our cues."""
+    name = str(getattr(item, field)) or (item.cue_text if field == "cue" else "")
+    return name or UNNAMED
+
+
+def _rows(headline: Headline, scored: Sequence[Scored], scales: Scales) -> Iterator[SuiteRow]:
+    for key, condition, name, rows in _parts(headline, scored):
+        cells = tuple(number(column, column.counted(rows), scales) for column in headline.columns)
+        if any(cell is not None for cell in cells):
+            yield SuiteRow(key, condition, name, cells)
+
+
+def number(column: Column, replies: Sequence[Scored], scales: Scales | None = None) -> Estimate | None:
+    """One column over the replies that count for it, with an interval by group that does not leave its scale; None
+    where there are none."""
+    if not replies:
+        return None
+    reduce, scale, offset = column.reduce, column.scale, column.offset
+    if column.balance:
+        return _bounded(_balanced(column, replies), column, scales or {})
+    if reduce is None:
+        counted = _once(column, replies)
+        values = [None if (v := column.value(reply)) is None else scale * (v + offset) for reply in counted]
+        yes_or_no = (scale, offset) == (1, 0) and all(v is None or v in (0.0, 1.0) for v in values)
+        rows = [(v, r.item.group) for v, r in zip(values, counted, strict=True)]
+        return _bounded(estimate(rows, kind="proportion" if yes_or_no else "mean"), column, scales or {})
+    groups: dict[str, list[Scored]] = {}
+    for reply in replies:
+        groups.setdefault(reply.item.group, []).append(reply)
+    whole = list(groups.values())
+
+    def statistic(places: Iterable[int]) -> float:
+        found = reduce([whole[int(place)] for place in places])
+        return math.nan if found is None else scale * (found + offset)
+
+    found = bootstrap.clustered(statistic, range(len(whole)), seed=SEED, draws=DRAWS)
+    known = sum(reply.values.get(column.score) is not None for reply in replies) if column.score else len(replies)
+    value, low, high = (None if math.isnan(x) else x for x in (found.value, found.low, found.high))
+    return _uncertain(Estimate(value, low, high, known, len(replies), scripts=len(whole)))
+
+
+def _uncertain(made: Estimate) -> Estimate:
+    """The number without an interval of no width: groups that are all alike do not show how much others differ."""
+    if made.low is None or made.low != made.high:
+        return made
+    return msgspec.structs.replace(made, low=None, high=None, note="no interval: all groups have the same value")
+
+
+def _ends(column: Column, scales: Scales) -> tuple[float, float]:
+    """What an interval of a column may not leave."""
+    if column.ends is not None:
+        return column.ends
+    told = list(column.balance.values()) or [(column.score, 1.0)]
+    if column.read is not None or any(score not in scales for score, _ in told):
+        return -math.inf, math.inf
+    ends = [column.scale * (times * end + column.offset) for score, times in told for end in scales[score]]
+    return min(ends), max(ends)
+
+
+def _bounded(made: Estimate, column: Column, scales: Scales) -> Estimate:
+    low, high = _ends(column, scales)
+    seen = low if made.value is None else made.value  # a reply without a word may count less than the least rating
+    return on_scale(made, min(low, seen), max(high, seen))
+
+
+def _balanced(column: Column, replies: Sequence[Scored]) -> Estimate:
+    """The mean of the categories' means, with an interval by leaving groups out."""
+    places = {name: place for place, name in enumerate(column.balance)}
+    valued = [(places[r.item.category], v, r.item.group) for r in replies if (v := column.value(r)) is not None]
+    rows = np.zeros((len(valued), 2 * len(places)))
+    for row, (place, counted, _) in zip(rows, valued, strict=True):
+        row[place], row[len(places) + place] = column.scale * counted, 1.0
+
+    def score(sums: corpus_sums.Sums) -> float:
+        totals, counts = sums[: len(places)], sums[len(places) :]
+        there = counts > 0.5  # a count, less one that was left out
+        return float((totals[there] / counts[there]).mean()) if there.any() else math.nan
+
+    found = corpus_sums.jackknife(rows, [group for _, _, group in valued], score)
+    ends = tuple(None if math.isnan(x) else x for x in (found.value, found.low, found.high))
+    scripts = len({reply.item.group for reply in replies})
+    return _uncertain(Estimate(ends[0], ends[1], ends[2], len(valued), len(replies), scripts=scripts))
+
+
+def _once(column: Column, replies: Sequence[Scored]) -> Sequence[Scored]:
+    """The replies, or where a score is of whole groups one for each group and repeat."""
+    if column.each == "reply":
+        return replies
+    found: dict[tuple[str, str, int], Scored] = {}
+    for reply in replies:
+        key = reply.item.group, reply.condition, reply.repeat
+        if key not in found or column.value(found[key]) is None:
+            found[key] = reply
+    return list(found.values())
+
+
+# ── differences between conditions ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _differences(headline: Headline, scored: Sequence[Scored], scales: Scales) -> SuiteTable:
+    """The means of a headline, one condition less another, over what both have."""
+    columns = tuple(
+        msgspec.structs.replace(c, kind="points" if c.kind == "percent" else c.kind) for c in _means(headline)
+    )
+    hint = "The first less the second, reply by reply (group by group), over what both have; 0 is no difference."
+    made = msgspec.structs.replace(
+        headline, key=f"{headline.key}-differences", title=headline.differences, hint=hint, columns=columns
+    )
+    rows = []
+    for key, named, name, pairs in _paired(headline, scored):
+        cells = [_gap(column, [(a, b) for a, b in pairs if column.counts(a.item)], scales) for column in columns]
+        if any(cell is not None for cell in cells):
+            rows.append(SuiteRow(key, named, name, tuple(cells)))
+    return SuiteTable(made, tuple(rows))
+
+
+def _means(headline: Headline) -> list[Column]:
+    return [c for c in headline.columns if c.reduce is None and c.among is None and not c.balance]
+
+
+def _paired(
+    headline: Headline, scored: Sequence[Scored]
+) -> Iterator[tuple[str, str, str, list[tuple[Scored, Scored]]]]:
+    """(key, conditions, name, replies to one item under both) of every two conditions that differ in one thing."""
+    parts = {(condition, name): rows for _, condition, name, rows in _parts(headline, scored)}
+    conditions = list(dict.fromkeys(condition for condition, _ in parts))
+    for first, second in _apart_by_one(conditions):
+        for name in dict.fromkeys(name for condition, name in parts if condition == first):
+            others = {(r.item_id, r.repeat): r for r in parts.get((second, name), [])}
+            mine = parts[first, name]
+            pairs = [(r, others[r.item_id, r.repeat]) for r in mine if (r.item_id, r.repeat) in others]
+            named = f"{first} − {second}"
+            key = f"suite/{headline.key}-differences/{named}" + (f"/{name}" if headline.rows else "")
+            if pairs:
+                yield key, named, name, pairs
+
+
+def _apart_by_one(conditions: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Every two conditions with the same prompt or the same input; the sound stands before what takes its place."""
+    ordered = sorted(conditions, key=lambda c: c.partition("/")[2] != "audio")
+    for place, first in enumerate(ordered):
+        for second in ordered[place + 1 :]:
+            if sum(a != b for a, b in zip(first.split("/"), second.split("/"), strict=False)) == 1:
+                yield first, second
+
+
+def _apart(column: Column, first: Scored, second: Scored) -> float | None:
+    a, b = column.value(first), column.value(second)
+    return None if a is None or b is None else column.scale * (a - b)
+
+
+def _gap(column: Column, pairs: Sequence[tuple[Scored, Scored]], scales: Scales) -> Estimate | None:
+    if not pairs:
+        return None
+    others = {id(a): b for a, b in pairs}
+    counted = _once(column, [a for a, b in pairs if _apart(column, a, b) is not None] or [a for a, _ in pairs])
+    low, high = _ends(column, scales)
+    gap = estimate([(_apart(column, a, others[id(a)]), a.item.group) for a in counted])
+    return within(gap, low - high, high - low)

@@ -1,0 +1,134 @@
+"""Which replies stand for a run where one number is asked for: under which prompt, over which cues, on whose clips.
+
+A benchmark can hold the same scripts as synthesised and as human speech. Their numbers are never pooled unless the user
+asks for it: the headline is of the synthesised clips, as in EchoMind's paper, and the others have rows of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from overtone.errors import UsageError
+from overtone.results.load import Answer, Reading
+from overtone.spec import suggest
+
+SYNTHESIS, HUMAN = "synthesis", "human"
+ALL = "all"  # in place of a source: the clips of all sources together
+
+
+def talk_condition(readings: Sequence[Reading], prompt: str = "", input: str = "audio") -> list[str]:
+    """The condition whose replies stand for each run: the prompt asked for, else the first all runs have in common.
+
+    Where they have none in common each has its own first; "" for a run without replies. Oracles are never chosen.
+    """
+    order = ("enhance", "basic", "zero")
+    if prompt and prompt not in order:
+        raise UsageError(f"no prompt is called {prompt!r}; known: {', '.join(reversed(order))}")
+    sets = []
+    for reading in readings:
+        sets.append({a.condition for a in reading.answers if a.item.task == "converse" and not a.item.part})
+    wanted = [f"{p}/{input}" for p in ((prompt,) if prompt else order)]
+    talking = [found for found in sets if found & set(wanted)]
+    common = [c for c in wanted if all(c in found for found in talking)]
+    return [next((c for c in (common or wanted) if c in found), "") for found in sets]
+
+
+def prompt_notes(readings: Sequence[Reading], conditions: Sequence[str]) -> list[str]:
+    """What has to be said where `talk_condition` found no prompt in common."""
+    if len({c for c in conditions if c}) < 2:
+        return []
+    each = ", ".join(f"{r.name}: {c}" for r, c in zip(readings, conditions, strict=True) if c)
+    return [f"The runs have no prompt in common; replies are of {each}."]
+
+
+def headline(answers: Iterable[Answer]) -> list[Answer]:
+    """The core, less clips whose cue is not validated; all of the core where no cue is validated."""
+    core = [a for a in answers if not a.item.part]
+    sure = [a for a in core if a.item.status != "unvalidated"]
+    return sure if len(sure) == len(core) or any(a.item.status == "validated" for a in sure) else core
+
+
+# ── whose clips ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def headline_sources(sources: Iterable[str]) -> frozenset[str]:
+    """Return which of these sources the headline is of: synthesis; without it, all but human recordings."""
+    known = frozenset(sources) - {""}
+    return frozenset({SYNTHESIS}) if SYNTHESIS in known else (known - {HUMAN}) or known
+
+
+def sources_of(reading: Reading) -> list[str]:
+    """Return the sources of a run's clips, those of the headline first; a benchmark need not name any."""
+    known = {a.item.source for a in reading.answers} - {""}
+    return sorted(known, key=lambda source: (source not in headline_sources(known), source))
+
+
+def check_source(readings: Iterable[Reading], source: str) -> None:
+    """Raise UsageError where a run has no clips of the source that was asked for."""
+    for reading in readings:
+        known = sources_of(reading)
+        if source and source != ALL and source not in known:
+            has = f"it has {', '.join(known)}" if known else "its benchmark does not name the sources of its clips"
+            raise UsageError(f"--source {source}: {reading.folder} has no such clips{suggest(source, known)}; {has}")
+
+
+def of_source(reading: Reading, source: str) -> Reading:
+    """Narrow a run to the clips of one source, with those that name none. With "all" every clip stays and nothing is
+    kept apart; with "" the run stays as it is."""
+    if not source:
+        return reading
+    kept = reading.answers if source == ALL else [a for a in reading.answers if a.item.source in ("", source)]
+    return msgspec.structs.replace(reading, answers=kept, source=source)
+
+
+def over_headline(readings: Sequence[Reading], source: str = "") -> list[Reading]:
+    """Narrow runs to the clips that one number is over: of the source that was asked for, else of the headline's. Where
+    the runs have sources in common, the headline is chosen among those, so that all runs stand on the same clips."""
+    if source:
+        return [of_source(reading, source) for reading in readings]
+    held = [set(sources_of(reading)) for reading in readings]
+    named = [sources for sources in held if sources]
+    common = set.intersection(*named) if named else set()
+    return [
+        _narrowed(r, headline_sources(common or sources)) if r.source != ALL and len(sources) > 1 else r
+        for r, sources in zip(readings, held, strict=True)
+    ]
+
+
+def _narrowed(reading: Reading, sources: frozenset[str]) -> Reading:
+    kept = [a for a in reading.answers if not a.item.source or a.item.source in sources]
+    others = [source for source in sources_of(reading) if source not in sources]
+    if not others:
+        return reading
+    note = f"Over the clips of {', '.join(sorted(sources))}; --source chooses those of {', '.join(others)}, or all."
+    return msgspec.structs.replace(reading, answers=kept, notes=[*reading.notes, note])
+
+
+def by_condition(reading: Reading) -> dict[str, list[Answer]]:
+    """Split a run's answers into the rows of its tables: by condition, and the clips of other sources than the
+    headline's apart, as `task/audio (human)`."""
+    apart = frozenset(sources_of(reading)) - headline_sources(sources_of(reading)) if reading.source != ALL else ()
+    rows: dict[str, list[Answer]] = {}
+    for answer in reading.answers:
+        source = answer.item.source
+        rows.setdefault(f"{answer.condition} ({source})" if source in apart else answer.condition, []).append(answer)
+    return rows
+
+
+def source_note(reading: Reading) -> str:
+    """Say on whose clips the headline is, where the run has several sources; "" elsewhere."""
+    known = sources_of(reading)
+    if len(known) < 2:
+        return ""
+    if reading.source == ALL:
+        return f"Over the clips of all sources together: {', '.join(known)}."
+    own = headline_sources(known)
+    others = ", ".join(source for source in known if source not in own)
+    if not others:
+        return ""
+    return (
+        f"The headline is over the clips of {', '.join(s for s in known if s in own)}. Clips of {others} have rows of "
+        "their own; --source NAME shows one source alone, --source all pools them."
+    )

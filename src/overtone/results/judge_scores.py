@@ -1,0 +1,328 @@
+"""What judges said of the replies: per dimension, judge, panel and style, with what stands behind each number.
+
+A judge's scores are named DIMENSION@LABEL. What a dimension is called, its scale and which clips it is asked about
+stands in the run's meta under "rubrics", written when the run was judged; where it is missing, the scores alone speak.
+The panel is the mean over judges, of replies that every judge gave a value. A judge without a single value for a
+dimension is left out of it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from overtone.results.load import Answer
+from overtone.results.measures import Estimate, estimate, within
+from overtone.results.side_measures import by_basis
+from overtone.schema import STYLES, Score
+
+PANEL = ""  # in place of a judge's label
+SPEECH, IMPLICIT, FALSE_CUE = "cspeechrel", "cspeechrel_implicit", "false_cue"
+ORDER = ("cctxfit", "crespnat", "ccolloqdeg", SPEECH, IMPLICIT, "ves", FALSE_CUE)
+_DID_NOT_COME = ("not judged:", "the judge did not answer:")
+_NOT_ASKED = ("the reply has no audio", "there is no sound for", "the benchmark's files do not say")
+_HEARS = re.compile(r"\|hears:([a-z]+)")
+_JUDGE = re.compile(r"\|judge:(.*?)(?:\|temperature:|\|seed:|\|repeats:|\|calls:|\|hears:|$)")
+
+
+class Dimension(Struct, frozen=True):
+    """One thing judges are asked about. `styles` are the clips it is asked about, all where it is empty."""
+
+    key: str
+    label: str
+    low: float | None = None
+    high: float | None = None
+    better: str = "higher"
+    styles: tuple[str, ...] = ()
+    only: dict[str, tuple[str, ...]] = {}  # field of an item → the values of items it is asked about, all where empty
+    rubric: str = ""
+    unvalidated: dict[str, bool] = {}  # judge's label → whether it has still to prove itself
+
+    @property
+    def share(self) -> bool:
+        """Whether its values are yes or no, so that their mean is a rate."""
+        return (self.low, self.high) == (0, 1)
+
+    @property
+    def cued(self) -> bool:
+        """Whether it is asked about clips with a cue only."""
+        return bool(self.styles) and "neutral" not in self.styles and len(self.styles) > 1
+
+
+class JudgedRow(Struct, frozen=True):
+    """One dimension by one judge, or by the panel, over one basis of clips."""
+
+    basis: str
+    dimension: Dimension
+    judge: str  # "" is the panel
+    headline: Estimate  # over all clips the dimension is asked about
+    target: Estimate | None  # of a dimension that is asked about cued clips: target clips alone
+    styles: dict[str, Estimate]
+    unvalidated: bool
+    signature: str = ""  # of a judge
+
+
+class Difference(Struct, frozen=True):
+    """Two numbers for the same replies, and their difference, reply by reply."""
+
+    basis: str
+    kind: str  # implicit, hears
+    dimension: Dimension
+    judge: str
+    first: str  # what is compared, in words
+    second: str
+    by: Estimate
+
+
+class Trouble(Struct, frozen=True):
+    """What one judge left unanswered in one dimension."""
+
+    dimension: Dimension
+    judge: str
+    asked: int  # replies with a score of it, valued or not
+    unscored: int
+    unread: int  # verdicts that came and could not be read, of replies scored all the same too
+    missing: int  # verdicts that did not come
+    skipped: int  # verdicts that were not asked for: there was nothing to put before the judge
+    reasons: dict[str, int]  # why a reply has no value → how often
+
+
+def read_dimensions(meta: Mapping[str, str], names: Iterable[str]) -> dict[str, Dimension]:
+    """The dimensions that score names speak of, described as far as the run's meta does."""
+    try:
+        told: Any = msgspec.json.decode(meta.get("rubrics", "") or "{}")
+    except (msgspec.MsgspecError, RecursionError):  # a stranger's run may hold anything there
+        told = {}
+    keys = {name.partition("@")[0] for name in names if "@" in name}
+    found = {}
+    for key in sorted(keys, key=lambda k: (ORDER.index(k) if k in ORDER else len(ORDER), k)):
+        about = told.get(key) if isinstance(told, dict) else None
+        try:
+            found[key] = msgspec.convert({"key": key, "label": key, **(about or {})}, Dimension, strict=False)
+        except (msgspec.ValidationError, TypeError):
+            found[key] = Dimension(key, key)
+    return found
+
+
+def judges_of(key: str, names: Iterable[str]) -> list[str]:
+    """The labels of the judges that scored a dimension."""
+    return sorted(label for name in names for found, at, label in [name.partition("@")] if at and found == key)
+
+
+def judge_names(answers: Iterable[Answer], signatures: Collection[str]) -> set[str]:
+    """The names of judges' scores that these replies have, as far as they are among the run's `signatures`: a judge
+    that gave no value in the whole run is not."""
+    return {name for a in answers for name in a.scores if "@" in name and name in signatures}
+
+
+def scored_names(answers: Iterable[Answer]) -> set[str]:
+    """The names of judges' scores that have a value for at least one of these replies."""
+    return {name for a in answers for name, score in a.scores.items() if "@" in name and score.value is not None}
+
+
+def value(answer: Answer, key: str, judge: str, judges: Sequence[str]) -> float | None:
+    """A judge's value of a reply, or the panel's: the mean of all judges, None where one of them has none."""
+    if judge:
+        return answer.value(f"{key}@{judge}")
+    found = [answer.value(f"{key}@{label}") for label in judges]
+    known = [x for x in found if x is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(found) else None
+
+
+def replies_of(answers: Iterable[Answer]) -> list[Answer]:
+    """The replies judges are asked about: conversations of the benchmark's core."""
+    return [a for a in answers if a.item.task == "converse" and not a.item.part]
+
+
+def by_status(asked: list[Answer]) -> list[tuple[str, list[Answer]]]:
+    """The replies about validated or unmarked cues, neutral clips with them, then those about cues not validated.
+
+    Where no cue is validated the neutral clips do not stand alone: all are one."""
+    found = by_basis(asked, lambda a: a.item.status)
+    if len(found) > 1 and not found[0][0]:
+        return [("unvalidated", asked)]
+    return found
+
+
+def scope_of(dimension: Dimension, judges: Sequence[str], answers: Sequence[Answer]) -> list[Answer]:
+    """The replies a dimension is asked about: by its styles, or where these are not known those with a score."""
+    for field, allowed in dimension.only.items():
+        answers = [a for a in answers if getattr(a.item, field, None) in allowed]
+    if dimension.styles:
+        return [a for a in answers if a.item.style in dimension.styles]
+    names = {f"{dimension.key}@{label}" for label in judges}
+    scored = {a.item.style for a in answers if names & a.scores.keys()}
+    return [a for a in answers if a.item.style in scored]
+
+
+def judged(
+    answers: Iterable[Answer], dimensions: Mapping[str, Dimension], signatures: Mapping[str, str]
+) -> list[JudgedRow]:
+    """Every dimension by the panel, where several judges gave it, and by each judge."""
+    asked = replies_of(answers)
+    names = judge_names(asked, signatures)
+    rows = []
+    for basis, found in by_status(asked):
+        for key, dimension in dimensions.items():
+            judges = judges_of(key, names)
+            scope = scope_of(dimension, judges, found)
+            for judge in ([PANEL] if len(judges) > 1 else []) + judges:
+                if scope:
+                    rows.append(_row(basis, dimension, judge, judges, scope, signatures))
+    return rows
+
+
+def _row(
+    basis: str,
+    dimension: Dimension,
+    judge: str,
+    judges: Sequence[str],
+    scope: Sequence[Answer],
+    signatures: Mapping[str, str],
+) -> JudgedRow:
+    parts: dict[str, list[tuple[float | None, str]]] = {}  # style → (value, script)
+    rows = []
+    for answer in scope:
+        row = value(answer, dimension.key, judge, judges), answer.item.group
+        rows.append(row)
+        parts.setdefault(answer.item.style, []).append(row)
+    styles: dict[str, Estimate] = {style: mean(dimension, parts[style]) for style in STYLES if style in parts}
+    of = judges if judge == PANEL else [judge]
+    return JudgedRow(
+        basis=basis,
+        dimension=dimension,
+        judge=judge,
+        headline=mean(dimension, rows),
+        target=(styles.get("target") or mean(dimension, [])) if dimension.cued else None,
+        styles=styles,
+        unvalidated=any(dimension.unvalidated.get(label, True) for label in of),
+        signature=signatures.get(f"{dimension.key}@{judge}", ""),
+    )
+
+
+def mean(dimension: Dimension, rows: Sequence[tuple[float | None, str]]) -> Estimate:
+    """The mean on the dimension's scale, with the bounds its ends leave open."""
+    ends = (dimension.high, dimension.low) if dimension.better != "lower" else (dimension.low, dimension.high)
+    return estimate(rows, kind="proportion" if dimension.share else "mean", good=ends[0], bad=ends[1])
+
+
+# ── differences ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def differences(
+    answers: Iterable[Answer], dimensions: Mapping[str, Dimension], signatures: Mapping[str, str]
+) -> list[Difference]:
+    """What counting quiet use of the cue adds, and what a judge that hears says beyond one that reads a description."""
+    asked = replies_of(answers)
+    names = judge_names(asked, signatures)
+    rows = []
+    for basis, found in by_status(asked):
+        rows += _implicit(basis, found, dimensions, names)
+        rows += _hearing(basis, found, dimensions, names, signatures)
+    return rows
+
+
+def _implicit(
+    basis: str, found: Sequence[Answer], dimensions: Mapping[str, Dimension], names: Iterable[str]
+) -> list[Difference]:
+    if not {SPEECH, IMPLICIT} <= dimensions.keys():
+        return []
+    plain, quiet = dimensions[SPEECH], dimensions[IMPLICIT]
+    both = [j for j in judges_of(SPEECH, names) if j in judges_of(IMPLICIT, names)]
+    scope = scope_of(quiet, both, found)
+    rows = []
+    for judge in ([PANEL] if len(both) > 1 else []) + both:
+        by = _paired(quiet, scope, lambda a: value(a, IMPLICIT, judge, both), lambda a: value(a, SPEECH, judge, both))  # noqa: B023
+        rows.append(Difference(basis, "implicit", quiet, judge, quiet.label, plain.label, by))
+    return rows
+
+
+def _hearing(
+    basis: str,
+    found: Sequence[Answer],
+    dimensions: Mapping[str, Dimension],
+    names: Iterable[str],
+    signatures: Mapping[str, str],
+) -> list[Difference]:
+    rows = []
+    for key, dimension in dimensions.items():
+        for model, labels in ways_of_hearing(key, names, signatures).items():
+            ear, eye = f"{key}@{labels['audio']}", f"{key}@{labels['description']}"
+            scope = scope_of(dimension, list(labels.values()), found)
+            by = _paired(dimension, scope, lambda a: a.value(ear), lambda a: a.value(eye))  # noqa: B023
+            rows.append(Difference(basis, "hears", dimension, model, "hears the sound", "reads a description", by))
+    return rows
+
+
+def ways_of_hearing(key: str, names: Iterable[str], signatures: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The judge models that gave a dimension both by ear and from a description: model → hears → label."""
+    ways: dict[str, dict[str, str]] = {}
+    for label in judges_of(key, names):
+        signature = signatures.get(f"{key}@{label}", "")
+        way, who = _HEARS.search(signature), _JUDGE.search(signature)
+        if way and who:
+            ways.setdefault(who[1], {})[way[1]] = label
+    return {model: labels for model, labels in ways.items() if {"audio", "description"} <= labels.keys()}
+
+
+def _paired(
+    dimension: Dimension,
+    scope: Iterable[Answer],
+    first: Callable[[Answer], float | None],
+    second: Callable[[Answer], float | None],
+) -> Estimate:
+    rows: list[tuple[float | None, str]] = []
+    for answer in scope:
+        a, b = first(answer), second(answer)
+        rows.append((None if a is None or b is None else a - b, answer.item.group))
+    if dimension.low is None or dimension.high is None:
+        return estimate(rows)
+    return within(estimate(rows), dimension.low - dimension.high, dimension.high - dimension.low)
+
+
+# ── what was left unanswered ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def troubles(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -> list[Trouble]:
+    """Per dimension and judge what could not be read, asked or scored; those without any trouble are left out."""
+    asked = replies_of(answers)
+    names = {name for a in asked for name in a.scores if "@" in name}
+    rows = []
+    for key, dimension in dimensions.items():
+        for judge in judges_of(key, names):
+            found = [s for a in asked if (s := a.scores.get(f"{key}@{judge}")) is not None]
+            reasons: dict[str, int] = {}
+            for score in found:
+                if score.value is None:
+                    reasons[score.reason] = reasons.get(score.reason, 0) + 1
+            counts = [absent(s) for s in found]
+            unread, missing, skipped = (sum(one[place] for one in counts) for place in range(3))
+            if reasons or unread or missing:
+                most = dict(sorted(reasons.items(), key=lambda kv: (-kv[1], kv[0]))[:3])
+                row = Trouble(dimension, judge, len(found), sum(reasons.values()), unread, missing, skipped, most)
+                rows.append(row)
+    return rows
+
+
+def absent(score: Score) -> tuple[int, int, int]:
+    """How many verdicts behind a judge's score could not be read, did not come, and were not asked for.
+
+    Earlier runs count all three as unread; there the reason decides where a reply has no value at all."""
+    unread, missing, skipped = (_count(score.detail.get(name)) for name in ("unread", "missing", "skipped"))
+    if "missing" in score.detail:
+        return unread, missing, skipped
+    unread = max(0, unread - skipped)
+    if score.value is None and score.reason.startswith(_DID_NOT_COME):
+        return 0, unread, skipped
+    if score.value is None and score.reason.startswith(_NOT_ASKED):
+        return 0, 0, skipped + unread
+    return unread, 0, skipped
+
+
+def _count(value: object) -> int:
+    return max(0, value) if isinstance(value, int) else 0

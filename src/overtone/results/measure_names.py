@@ -1,0 +1,283 @@
+"""Measures by their names: those a run has, those a user types, and how each is called and shown.
+
+Everything that compares, checks, plans or finds reads the same name in the same way, over the benchmark's core. A
+judged dimension is read off the judges that all runs in question have: their mean where there are several.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from overtone.errors import UsageError
+from overtone.results import operations, wording
+from overtone.results.corpus_scores import TRANSCRIPTS, WER_CORPUS
+from overtone.results.judge_scores import FALSE_CUE, IMPLICIT, ORDER, SPEECH, Dimension, judges_of, read_dimensions
+from overtone.results.load import Answer, Reading, reader
+from overtone.results.measures import Estimate, Measure, declared_measures
+from overtone.runs.measurement_choice import same_signature
+from overtone.schema import Item
+from overtone.scores import LEVELS, Declared, ScoreInfo, built_in, rating, score_of, with_tasks
+from overtone.scores import known as known_scores
+from overtone.spec import suggest
+
+C1, C2, C3, C4, VES = "cctxfit", "crespnat", "ccolloqdeg", SPEECH, "ves"
+TYPED = {"c1": C1, "c2": C2, "c3": C3, "c4": C4, "ves": VES}  # what a user may type → the dimension
+CUED = ("target", "alternative")  # clips that C4 and VES are asked about, where a run does not say
+DIMENSIONS = {  # the judged dimensions of EchoMind, as sentences call them; a run describes its own
+    C1: rating("C1"),
+    C2: rating("C2"),
+    C3: rating("C3"),
+    C4: rating("C4"),
+    IMPLICIT: rating("C4, implicit use counted"),
+    VES: rating("VES"),
+    FALSE_CUE: ScoreInfo("False cue", better="lower"),
+}
+
+
+# ── what a name stands for ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def about(name: str) -> ScoreInfo:
+    """How a measure is shown, where its name is all that is known."""
+    return _by_name(name)[0]
+
+
+def short(name: str) -> str:
+    """What a measure is called in a sentence."""
+    return _by_name(name)[1]
+
+
+def _by_name(name: str) -> tuple[ScoreInfo, str]:
+    if name in DIMENSIONS:
+        return DIMENSIONS[name], DIMENSIONS[name].label
+    if (measure := _built_in_measures().get(name)) is not None:
+        return measure.about, measure.label if measure.about.measures else measure.about.name
+    found = built_in().get(name) or ScoreInfo(name, "mos", "higher", None, None)
+    return found, found.name
+
+
+def questions() -> list[Measure]:
+    """The headline's measures of questions: one for each level."""
+    return [m for m in _built_in_measures().values() if m.headline and m.task == "choose"]
+
+
+@functools.cache
+def _built_in_measures() -> dict[str, Measure]:
+    return {m.name: m for m in declared_measures(built_in())}
+
+
+def is_percent(name: str) -> bool:
+    """Whether a measure is shown times 100."""
+    return about(name).scale == "percent"
+
+
+def told(name: str, e: Estimate, *, difference: bool = False) -> str:
+    """An estimate of a measure as it stands in a sentence; a difference of rates is in points."""
+    if not is_percent(name):
+        return wording.plain(e)
+    return wording.points(e) if difference else wording.percent(e)
+
+
+# ── what runs have ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def declared_in(readings: Sequence[Reading]) -> dict[str, ScoreInfo]:
+    """What runs say of their scores, the first of them where several do; without a run what the metrics here say."""
+    found: dict[str, ScoreInfo] = {} if readings else known_scores()
+    for reading in reversed(readings):
+        found |= reading.declared
+    return found
+
+
+def measures_of(readings: Sequence[Reading], only: Collection[str] | None = None) -> dict[str, Measure]:
+    """Name → measure: the headline's, then the metrics of replies that were scored in the core of all these runs and
+    that findings speak of.
+
+    `only` are the scores that judges and metrics may be read off, all where it is None.
+    """
+    runs = [_looked_at(reading, only) for reading in readings]
+    declared = declared_in(readings)
+    found = {m.name: m for m in _headline(runs, declared)}
+    replies = [m for m in declared_measures(declared) if m.about.finding]
+    return found | {m.name: m for m in replies if runs and all(m.name in run.styles for run in runs)}
+
+
+def headline(readings: Sequence[Reading]) -> list[Measure]:
+    """The measures a run is known by: those that metrics declare so, then every judged dimension that all readings
+    have."""
+    return _headline([_looked_at(reading) for reading in readings], declared_in(readings))
+
+
+def _headline(runs: Sequence[_Run], declared: Declared) -> list[Measure]:
+    found = [m for m in declared_measures(declared) if m.headline]
+    if runs:  # what was said of replies belongs to the headline where replies were scored
+        found = [m for m in found if m.task != "converse" or any(m.scores[0] in run.styles for run in runs)]
+    judged = [_dimension(key, key, "", runs) for key in dict.fromkeys(k for run in runs for k in run.dimensions)]
+    return [*found, *(m for m in judged if m.scores)]
+
+
+def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
+    """What a name stands for: one measure, or two for a metric of two levels. A wrong name gets the nearest one.
+
+    A judge's dimension is DIM@LABEL, or DIM alone for the mean of the judges that all the readings have.
+    """
+    declared = declared_in(readings)
+    if name not in declared and "@" not in name:
+        declared = {**known_scores(), **declared}
+    if name in declared:
+        declared[name] = with_tasks(declared[name], LEVELS)
+    known = {m.name: m for m in declared_measures(declared)} | operations.MEASURES
+    if name in known:
+        return [known[name]]
+    parts = {score: [m for m in known.values() if m.scores == (score,)] for score in declared}
+    if parts.get(name):  # of two levels, whose mean would say nothing
+        return parts[name]
+    operations.refuse_pairing(name)
+    if name == WER_CORPUS or (name in declared and declared[name].corpus):
+        instead = TRANSCRIPTS if name == WER_CORPUS else declared[name].instead
+        hint = f"; use {instead}" if instead else ""
+        raise UsageError(f"{name} is a score of many replies together: it has no value for one reply to compare{hint}")
+    key, at, label = name.partition("@")
+    keys = {k for r in readings for k in read_dimensions(r.meta, r.signatures)}
+    if key in TYPED or key in keys or key in TYPED.values():
+        if at and not label:
+            raise UsageError(f"{name!r} names no judge; write {key}@LABEL, or {key} for all judges together")
+        return [_dimension(name, TYPED.get(key, key), label, [_looked_at(r) for r in readings])]
+    names = {*known, *(score for score, of in parts.items() if of), *TYPED, *keys, *operations.TOTALS, WER_CORPUS}
+    raise UsageError(f"no measure is called {key!r}{suggest(key, sorted(names))}; known: {', '.join(sorted(names))}")
+
+
+def find_one(name: str, readings: Sequence[Reading]) -> Measure:
+    """`find` where one number is asked for."""
+    found = find(name, readings)
+    if len(found) > 1:
+        raise UsageError(f"{name} stands for {' and '.join(f.name for f in found)}; name one of them")
+    return found[0]
+
+
+def judges_left_out(measure: Measure, readings: Sequence[Reading]) -> list[str]:
+    """The judges of a dimension that only some of the readings have; their word is not used."""
+    if measure.scores and "@" not in measure.scores[0]:
+        return []
+    key = measure.scores[0].partition("@")[0] if measure.scores else TYPED.get(measure.name, measure.name)
+    used = {score.partition("@")[2] for score in measure.scores}
+    found = {label for r in readings for label in judges_of(key, r.signatures)}
+    return [] if "@" in measure.name else sorted(found - used)
+
+
+# ── judges ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Run(NamedTuple):
+    """What was scored in the replies of a run's core: score → styles of the replies that have it."""
+
+    styles: dict[str, set[str]]
+    dimensions: dict[str, Dimension]
+
+
+def _looked_at(reading: Reading, only: Collection[str] | None = None) -> _Run:
+    by_style: dict[str, set[str]] = {}
+    for answer in reading.answers:
+        if answer.scores and answer.item.task == "converse" and not answer.item.part:
+            by_style.setdefault(answer.item.style, set()).update(answer.scores.keys() - reading.silent)
+    styles: dict[str, set[str]] = {}
+    for style, names in by_style.items():
+        for name in names if only is None else names & set(only):
+            styles.setdefault(name, set()).add(style)
+    return _Run(styles, read_dimensions(reading.meta, styles))
+
+
+def _dimension(name: str, key: str, judge: str, runs: Sequence[_Run]) -> Measure:
+    """A dimension by one judge, or by the mean of those judges that all runs have; without scores if none."""
+    described = [run.dimensions[key] for run in runs if key in run.dimensions]
+    dimension = described[0] if described else Dimension(key, key, 1.0, 5.0, styles=_usual(key))
+    labels = [set(judges_of(key, run.styles)) for run in runs]
+    common = sorted(set.intersection(*labels)) if labels else []
+    judges = ([judge] if judge in common else []) if judge else common
+    scores = tuple(f"{key}@{label}" for label in judges)
+    label = (short(key) if dimension.label == key else dimension.label) + (f", {judge}" if judge else "")
+    better = dimension.better if dimension.better in ("lower", "neither") else "higher"
+    return Measure(
+        name,
+        label,
+        "converse",
+        3,
+        _asked(dimension, {style for run in runs for score in scores for style in run.styles[score]}),
+        reader(scores),
+        scores,
+        ScoreInfo(label, "percent" if dimension.share else "mos", better, dimension.low, dimension.high),  # type: ignore[arg-type]
+        "proportion" if dimension.share else "mean",
+    )
+
+
+def _asked(dimension: Dimension, scored: Collection[str]) -> Callable[[Item], bool]:
+    """Whether a dimension is asked about an item: by what the run says, or where it does not by what has a score."""
+    styles = frozenset(dimension.styles or scored)
+    if not dimension.only:
+        return lambda item: item.task == "converse" and item.style in styles
+    only = tuple((field, frozenset(allowed)) for field, allowed in dimension.only.items())
+
+    def belongs(item: Item) -> bool:
+        fits = all(getattr(item, field, None) in allowed for field, allowed in only)
+        return fits and item.task == "converse" and item.style in styles
+
+    return belongs
+
+
+def _usual(key: str) -> tuple[str, ...]:
+    return CUED if key in (C4, VES) else ()
+
+
+# ── several runs ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def measured_by(reading: Reading, name: str) -> tuple[str, ...]:
+    """The signatures behind a measure of a run: one, or one for each judge of a panel; none where it was not scored."""
+    score = score_of(reading.declared, name) or name
+    if score in reading.signatures:
+        return (reading.signatures[score],)
+    return tuple(reading.signatures[f"{name}@{judge}"] for judge in judges_of(name, reading.signatures))
+
+
+def comparable(readings: Sequence[Reading], name: str) -> tuple[list[int], list[int]]:
+    """Which runs measure something in the same way, the way of most runs; and which measure it in another."""
+    ways: list[tuple[tuple[str, ...], list[int]]] = []
+    for number, reading in enumerate(readings):
+        signatures = measured_by(reading, name)
+        if not signatures:
+            continue
+        for known, numbers in ways:
+            if len(known) == len(signatures) and all(map(same_signature, known, signatures)):
+                numbers.append(number)
+                break
+        else:
+            ways.append((signatures, [number]))
+    ways.sort(key=lambda way: (-len(way[1]), way[1][0]))
+    return (ways[0][1] if ways else []), [n for _, numbers in ways[1:] for n in numbers]
+
+
+def pooled(readings: Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure], list[str]]:
+    """Several runs read as one, such as one model asked twice: the answers, the measures that all of them took in the
+    same way, and what was left out."""
+    answers = [a for reading in readings for a in reading.answers]
+    found: dict[str, Measure] = {}
+    notes = []
+    for reading in reversed(readings):  # where a name is in several, the first run's reading of it counts
+        found |= measures_of([reading])
+    for name in list(found):
+        if comparable(readings, name)[1]:
+            del found[name]
+            notes.append(f"{short(name)} was measured in different ways in the runs: left out.")
+    models = sorted({reading.meta.get("model", "") or reading.name for reading in readings})
+    if len(models) > 1:
+        notes.append(f"The runs are of different models ({', '.join(models)}): differences are theirs too.")
+    return answers, {name: found[name] for name in sorted(found, key=lambda n: _order(found[n]))}, notes
+
+
+def _order(measure: Measure) -> tuple[int, int, str]:
+    """Hearing, reasoning, what judges said, then what was measured."""
+    if measure.declared is not None:
+        return 0 if measure.headline else 2, measure.order, measure.name
+    return (1, ORDER.index(measure.name), "") if measure.name in ORDER else (3, 0, measure.name)

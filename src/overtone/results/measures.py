@@ -1,0 +1,381 @@
+"""The measures a run is known by: which replies count for each, how they add up, and what missing ones could do.
+
+Whose failure it is decides: a reply that cannot be read as a choice is the model's and is wrong; a reply that never
+came (a failure, or still pending) or could not be scored is missing, and moves only the best and worst bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from overtone.results.load import Answer, reader
+from overtone.schema import Item
+from overtone.scores import CHOICE, CHOICE_STRICT, UNORDERED, Declared, MeasureInfo, ScoreInfo
+from overtone.stats import cluster, paired
+from overtone.stats.minimums import DIFFERENCE
+
+NO_SPREAD = "so few scripts, which all agree, do not show their spread"
+FROM_SCALE = "all scripts agree: the interval is what the scale leaves open for so few"
+_FLAT = 1e-12  # an interval narrower than this is rounding noise
+TIE = 1e-6  # of a scale: smaller differences are none, for embeddings of one text differ by less from batch to batch
+
+
+class Estimate(Struct, frozen=True):
+    """A number with what stands behind it: its 95 % interval clustered by script, n scored of n asked, its bounds.
+
+    `best` and `worst` are the values if every missing reply had been as good, or as bad, as can be. `note` is what a
+    reader must know beside the number.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    scored: int
+    asked: int
+    best: float | None = None
+    worst: float | None = None
+    scripts: int = 0
+    note: str = ""
+
+    @property
+    def missing(self) -> int:
+        return self.asked - self.scored
+
+
+def estimate(
+    rows: Sequence[tuple[float | None, str]],
+    *,
+    kind: Literal["mean", "proportion"] = "mean",
+    good: float | None = None,
+    bad: float | None = None,
+    ends: tuple[float, float] | None = None,
+) -> Estimate:
+    """The mean of the scored rows (value, script), with the bounds the unscored ones (None) leave open.
+
+    `good` and `bad` are what an unscored row could be at best and at worst. The interval is cut at `ends`, else there.
+    """
+    values = [value for value, _ in rows if value is not None]
+    groups = [group for value, group in rows if value is not None]
+    shares = kind == "proportion" and (not values or (min(values) >= 0 and max(values) <= 1))  # a stranger's may not be
+    found = (cluster.proportion if shares else cluster.mean)(values, groups)
+    missing = len(rows) - len(values)
+    best, worst = _bound(values, missing, good, rows), _bound(values, missing, bad, rows)
+    made = from_interval(found, found.low, found.high, len(rows), best, worst)
+    ends = ends or _ends(values, good, bad)
+    return within(made if good is None or bad is None else from_scale(made, good, bad), *ends)
+
+
+def _ends(values: Sequence[float], good: float | None, bad: float | None) -> tuple[float, float]:
+    """What is possible: the scale, and what was seen, for a likeness can fall below zero."""
+    if good is None or bad is None:
+        return -math.inf, math.inf
+    return min(good, bad, *values), max(good, bad, *values)
+
+
+def from_scale(e: Estimate, one: float, other: float) -> Estimate:
+    """Give a number on whose value all scripts agree an interval between the two ends of its scale.
+
+    Its spread cannot be seen, so each script counts as one yes-or-no row: at most Wilson's share of all scripts, as in
+    a proportion of 0, may differ, and those may lie at either end. Other numbers stay as they are. This is not for
+    differences: the same difference on every script is a finding."""
+    if e.value is None or e.scripts < 2 or not (e.note == NO_SPREAD or _flat(e.low, e.high, e.value)):
+        return e
+    z = cluster.student_quantile(0.975, e.scripts - 1)
+    share = z**2 / (e.scripts + z**2)
+    low, high = min(one, other, e.value), max(one, other, e.value)
+    ends = (e.value - share * (e.value - low), e.value + share * (high - e.value))
+    return msgspec.structs.replace(e, low=ends[0], high=ends[1], note=FROM_SCALE)
+
+
+def _flat(low: float | None, high: float | None, value: float) -> bool:
+    """Whether an interval is as wide as rounding noise."""
+    return low is not None and high is not None and high - low <= _FLAT * max(1.0, abs(value))
+
+
+def on_scale(e: Estimate, low: float, high: float) -> Estimate:
+    """A value, not a difference, between the ends of its scale: `from_scale` where both are closed, and `within`."""
+    return within(from_scale(e, low, high) if math.isfinite(low) and math.isfinite(high) else e, low, high)
+
+
+def within(e: Estimate, low: float, high: float) -> Estimate:
+    """Cut the interval at the ends of what is possible. The true value lies within them, so the cut interval covers it
+    as often as the whole one does."""
+    if e.low is None or e.high is None or (low <= e.low and e.high <= high):
+        return e
+    return msgspec.structs.replace(e, low=max(e.low, low), high=min(e.high, high))
+
+
+def _bound(values: list[float], missing: int, filled: float | None, rows: Sequence[object]) -> float | None:
+    return None if filled is None or not rows else (math.fsum(values) + missing * filled) / len(rows)
+
+
+def from_interval(
+    found: cluster.Interval, low: float, high: float, asked: int, best: float | None = None, worst: float | None = None
+) -> Estimate:
+    """An interval of `stats` as an estimate, with the ends to be shown. One without width from fewer scripts than a
+    difference needs says nothing: it is none, and the note says why."""
+    value, low_, high_ = _or_none(found.value), _or_none(low), _or_none(high)
+    if found.clusters < DIFFERENCE.least and _flat(low_, high_, found.value):
+        return Estimate(value, None, None, found.rows, asked, best, worst, found.clusters, NO_SPREAD)
+    return Estimate(value, low_, high_, found.rows, asked, best, worst, found.clusters)
+
+
+def from_comparison(found: paired.Comparison, asked: int) -> tuple[Estimate, float | None]:
+    """A paired test as an estimate and its p-value. An end that nothing bounds is none, and the note says why."""
+    low, high = (x if math.isfinite(x) else math.nan for x in (found.low, found.high))
+    open_ended = found.rows > 0 and math.isnan(low + high)
+    note = f"{found.clusters} scripts are too few for an interval" if open_ended else ""
+    made = Estimate(
+        _or_none(found.value), _or_none(low), _or_none(high), found.rows, asked, scripts=found.clusters, note=note
+    )
+    return made, _or_none(found.p)
+
+
+def _or_none(x: float) -> float | None:
+    return None if math.isnan(x) else x
+
+
+# ── the measures ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure that one number per reply stands behind: of which items, and how it is read. `scores` are the names of
+    the scores it reads. Whoever uses it leaves out the parts that a benchmark keeps apart."""
+
+    name: str
+    label: str
+    task: str
+    level: int
+    belongs: Callable[[Item], bool]
+    read: Callable[[Answer], float | None]
+    scores: tuple[str, ...]
+    about: ScoreInfo
+    kind: Literal["mean", "proportion"] = "mean"
+    every: bool = False  # over every ask of a run, with the parts kept apart and the cues that are not validated
+    declared: MeasureInfo | None = None  # by a metric; None of what a judge says, or how the run went
+
+    @property
+    def headline(self) -> bool:
+        """Whether its metric makes it one of the measures that a run is known by."""
+        return self.declared is not None and self.declared.headline
+
+    @property
+    def order(self) -> int:
+        return self.declared.order if self.declared else UNORDERED
+
+    @property
+    def right_or_wrong(self) -> bool:
+        """Whether a reply is right or wrong in it; a judge's yes or no may be the mean of several draws."""
+        yes_is_right = self.kind == "proportion" and self.about.better == "higher" and bool(self.scores)
+        return yes_is_right and not any("@" in score for score in self.scores)
+
+    @property
+    def good(self) -> float | None:
+        """The best that a missing reply could have scored, None where nothing bounds it."""
+        return self.about.low if self.about.better == "lower" else self.about.high
+
+    @property
+    def bad(self) -> float | None:
+        """The worst. Errors have no highest rate, but a transcript that is missing is all wrong at worst."""
+        if self.about.better != "lower":
+            return self.about.low
+        return 1.0 if self.about.high is None and self.about.scale == "percent" else self.about.high
+
+    def ends(self, values: Sequence[float]) -> tuple[float, float]:
+        """What an interval of these values may not leave."""
+        return self.about.ends(values)
+
+    def estimate(self, answers: Iterable[Answer]) -> Estimate:
+        rows = [(self.read(a), a.item.group) for a in answers if self.belongs(a.item)]
+        ends = self.ends([value for value, _ in rows if value is not None])
+        return estimate(rows, kind=self.kind, good=self.good, bad=self.bad, ends=ends)
+
+    def side(self, rows: Sequence[tuple[float | None, str]], kind: Literal["mean", "proportion"] = "mean") -> Estimate:
+        """One side of a comparison over rows (value, script). What is missing there is missing on purpose, so that it
+        could not have moved anything."""
+        known = [value for value, _ in rows if value is not None]
+        made = estimate(rows, kind=kind)
+        if self.good is not None and self.bad is not None:
+            made = from_scale(made, self.good, self.bad)
+        return within(made, *self.ends(known))
+
+    def gap(self, rows: Iterable[tuple[float | None, float | None, str]]) -> Estimate:
+        """The mean of here − there over rows (here, there, script), where both are known."""
+        rows = list(rows)
+        apart = [(None if a is None or b is None else a - b, group) for a, b, group in rows]
+        return self.bounded(estimate(apart), [x for a, b, _ in rows for x in (a, b) if x is not None])
+
+    def tested(
+        self, rows: Iterable[tuple[float | None, float | None, str]], *, seed: int, draws: int
+    ) -> tuple[Estimate, float | None]:
+        """The same by flipping the signs of whole scripts, and the p-value of that test."""
+        rows = list(rows)
+        both = [(a, b, group) for a, b, group in rows if a is not None and b is not None]
+        first, second = [a for a, *_ in both], [b for _, b, _ in both]
+        found = paired.permutation(first, second, [group for *_, group in both], seed=seed, draws=draws)
+        gap, p = from_comparison(found, len(rows))
+        return self.bounded(gap, [*first, *second]), p
+
+    def bounded(self, gap: Estimate, values: Sequence[float]) -> Estimate:
+        """A difference of these values with an interval of at most the scale's length either way."""
+        low, high = self.ends(values)
+        return within(gap, low - high, high - low)
+
+
+def is_choice(level: int) -> Callable[[Item], bool]:
+    """Whether an item is a question of this level that has a right answer."""
+    return lambda item: item.task == "choose" and item.level == level and bool(item.gold)
+
+
+def measure_of(score: str, info: ScoreInfo, read_as: MeasureInfo) -> Measure:
+    """The measure that one declaration of a score describes."""
+    return Measure(
+        name=read_as.name,
+        label=read_as.label,
+        task=read_as.task,
+        level=read_as.level,
+        belongs=info.rule(read_as),
+        read=reader([score]),
+        scores=(score,),
+        about=info,
+        kind="proportion" if info.reduce == "share" else "mean",
+        declared=read_as,
+    )
+
+
+def declared_measures(declared: Declared) -> list[Measure]:
+    """Every measure with a value for one reply, the headline's first."""
+    found = [
+        measure_of(score, info, read_as)
+        for score, info in declared.items()
+        for read_as in info.read_as(score)
+        if not read_as.corpus
+    ]
+    return sorted(found, key=lambda m: (not m.headline, m.order))
+
+
+def table_measures(declared: Declared) -> list[Measure]:
+    """The measures that tables of hearing, cues and styles show."""
+    return [m for m in declared_measures(declared) if m.headline or (m.declared and m.declared.column)]
+
+
+def choice_measure(declared: Declared, level: int) -> str:
+    """The name of the measure that is the accuracy on questions of a level; "" where there is none."""
+    found = declared[CHOICE].measures if CHOICE in declared else ()
+    return next((m.name for m in found if m.level == level), "")
+
+
+# ── accuracy in full ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Accuracy(Struct, frozen=True):
+    """Multiple choice, read every way that is asked for. `questions` is the headline: right ÷ answered."""
+
+    questions: Estimate
+    tasks: Estimate  # each task counts the same
+    strict: Estimate  # by the strict extractor
+    of_parsed: Estimate  # right ÷ parsed
+    corrected: Estimate  # (accuracy − chance) ÷ (1 − chance)
+    chance: float | None
+    right: int
+    parsed: int
+    statuses: dict[str, int]  # how an answer was, or was not, read → count
+
+    @property
+    def extraction_failures(self) -> float | None:
+        """The share of answered questions whose reply could not be read as one of the options."""
+        return None if not self.questions.scored else 1 - self.parsed / self.questions.scored
+
+
+def status(answer: Answer) -> str:
+    """How the reply was read as a choice: parsed, or why not. Empty where there is no score."""
+    score = answer.scores.get(CHOICE)
+    if score is None or score.value is None:
+        return ""
+    return str(score.detail.get("status") or ("parsed" if score.value else "unknown"))
+
+
+def chosen(answer: Answer) -> str:
+    """The letter a reply was read as by the lenient extractor, where it was one of the options'."""
+    score = answer.scores.get(CHOICE)
+    if score is None or not answer.answered:
+        return ""
+    letter = score.detail.get("answer")
+    return letter if isinstance(letter, str) and any(o.letter == letter for o in answer.item.options) else ""
+
+
+def picked(answer: Answer) -> str:
+    """Under which reading the chosen option would be right; "" where none was chosen or the benchmark does not say."""
+    letter = chosen(answer)
+    return next((o.provenance for o in answer.item.options if o.letter == letter), "") if letter else ""
+
+
+def meant(answer: Answer) -> str:
+    """What was chosen, to be compared between clips whose options stand in another order: the reading under which it
+    would be right, else the option's own words; "" where none was chosen."""
+    letter = chosen(answer)
+    option = next((o for o in answer.item.options if o.letter == letter), None) if letter else None
+    return "" if option is None else option.provenance or option.text or answer.choice or letter
+
+
+def accuracy(answers: Iterable[Answer], belongs: Callable[[Item], bool]) -> Accuracy | None:
+    """The accuracy of the questions that belong, or None where there are none."""
+    chosen = [a for a in answers if belongs(a.item)]
+    if not chosen:
+        return None
+    headline, strict = (
+        estimate([(a.value(metric), a.item.group) for a in chosen], kind="proportion", good=1.0, bad=0.0)
+        for metric in (CHOICE, CHOICE_STRICT)
+    )
+    scored = [a for a in chosen if a.value(CHOICE) is not None]
+    parsed = [(a.value(CHOICE), a.item.group) for a in scored if status(a) == "parsed"]
+    statuses = Counter(map(status, scored))
+    shares = [1 / len(a.item.options) for a in scored if a.item.options]
+    chance = math.fsum(shares) / len(shares) if shares else None
+    return Accuracy(
+        questions=headline,
+        tasks=_over_tasks(chosen, scored),
+        strict=strict,
+        of_parsed=estimate(parsed, kind="proportion"),
+        corrected=correct(headline, chance),
+        chance=chance,
+        right=sum(a.value(CHOICE) == 1 for a in scored),
+        parsed=len(parsed),
+        statuses=dict(sorted(statuses.items(), key=lambda kv: -kv[1])),
+    )
+
+
+def _over_tasks(chosen: list[Answer], scored: list[Answer]) -> Estimate:
+    found = cluster.mean_of_means(
+        [a.value(CHOICE) or 0.0 for a in scored],
+        [a.item.category for a in scored],
+        [a.item.group for a in scored],
+    )
+    by_task: dict[str, list[float]] = {}
+    for a in scored:
+        by_task.setdefault(a.item.category, []).append(a.value(CHOICE) or 0.0)
+    asked = Counter(a.item.category for a in chosen)
+    right = {task: math.fsum(by_task.get(task, ())) for task in asked}
+    missing = {task: count - len(by_task.get(task, ())) for task, count in asked.items()}
+    bounds = [
+        math.fsum((right[task] + fill * missing[task]) / count for task, count in asked.items()) / len(asked)
+        for fill in (1.0, 0.0)
+    ]
+    return from_interval(found, max(found.low, 0.0), min(found.high, 1.0), len(chosen), bounds[0], bounds[1])
+
+
+def correct(e: Estimate, chance: float | None) -> Estimate:
+    """A rate less what blind guessing gets: (rate − chance) ÷ (1 − chance); nothing where chance is not known."""
+
+    def move(x: float | None) -> float | None:
+        return None if x is None or chance is None or chance >= 1 else (x - chance) / (1 - chance)
+
+    return Estimate(move(e.value), move(e.low), move(e.high), e.scored, e.asked, move(e.best), move(e.worst), e.scripts)

@@ -1,0 +1,177 @@
+"""How a run went, as numbers that can be required: replies that came, failures, retries, latency and cost.
+
+`answered` and `failures` are measures like any other and can be compared. Retries, latency percentiles and the cost are
+read from the stored replies: they can be required, and have no paired test. All of them count every ask of the run,
+also those outside the headline, wherever they are used.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from overtone.errors import UsageError
+from overtone.results.load import Answer, Reading
+from overtone.results.measures import Estimate, Measure, estimate
+from overtone.runs.prices import Price, price_of
+from overtone.runs.store import Store
+from overtone.schema import Usage
+from overtone.scores import ScoreInfo
+from overtone.spec import parse_spec
+
+Z = 1.959964  # of a two-sided 95 % interval
+COST = "cost_usd"
+
+
+def _failed(answer: Answer) -> float | None:
+    """1 for a failure, 0 for a reply; an ask that is still open may become either."""
+    return 1.0 if answer.failed else 0.0 if answer.answered else None
+
+
+def _measure(about: ScoreInfo, read: Callable[[Answer], float | None]) -> Measure:
+    return Measure(
+        about.label.lower(), about.label, "", 0, lambda item: True, read, (), about, "proportion", every=True
+    )
+
+
+MEASURES = {
+    "answered": _measure(ScoreInfo("Answered"), lambda answer: float(answer.answered)),
+    "failures": _measure(ScoreInfo("Failures", better="lower"), _failed),
+}
+
+
+class Spent(NamedTuple):
+    """What the stored replies of a run took: seconds and tokens, one after the other; and which asks were retried."""
+
+    asks: list[int]
+    latencies: list[float]
+    usages: list[Usage]
+    retried: set[int]
+
+
+class Total(NamedTuple):
+    """A number of many replies together. `estimate` takes the run, what its replies took, and the asks that count;
+    `note` says what a reader of the number must know."""
+
+    about: ScoreInfo
+    estimate: Callable[[Reading, Spent, Sequence[Answer]], Estimate]
+    note: str = ""
+
+
+def read_spent(run: Reading) -> Spent:
+    """Read latency and tokens of every stored reply; a light reading holds those of conversations only."""
+    found = Spent([], [], [], set())
+    with Store.read(run.folder) as store:
+        for reply in store.replies():
+            found.asks.append(reply.ask)
+            found.latencies.append(reply.latency)
+            found.usages.append(reply.usage)
+            if reply.attempts > 1:
+                found.retried.add(reply.ask)
+        found.retried.update(failure.ask for failure in store.failures() if failure.attempts > 1)
+    return found
+
+
+# ── retries ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _retries(run: Reading, spent: Spent, answers: Sequence[Answer]) -> Estimate:
+    """The share of asks that needed more than one request. An ask that is still open may become either."""
+    done = ((float(a.ask in spent.retried) if a.answered or a.failed else None, a.item.group) for a in answers)
+    return estimate(list(done), kind="proportion", good=0.0, bad=1.0)
+
+
+# ── latency ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _latency(share: float) -> Total:
+    def over(run: Reading, spent: Spent, answers: Sequence[Answer]) -> Estimate:
+        asks = {a.ask for a in answers}
+        seconds = np.sort([s for ask, s in zip(spent.asks, spent.latencies, strict=True) if ask in asks])
+        return percentile(seconds.tolist(), share, sum(not a.answered for a in answers))
+
+    note = "of the successful requests alone, without waiting and retries"
+    return Total(ScoreInfo(f"Latency, {100 * share:g} % within", "seconds", "lower", 0.0, None), over, note)
+
+
+def percentile(ordered: Sequence[float], share: float, missing: int) -> Estimate:
+    """Return the time within which this share of the replies came, with the interval of its rank (binomial).
+
+    A missing reply could have been immediate, or could have taken any time: `worst` is infinite where the missing ones
+    alone can fill the slowest share.
+    """
+    n, asked = len(ordered), len(ordered) + missing
+    if not n:
+        return Estimate(None, None, None, 0, asked)
+    half = Z * math.sqrt(n * share * (1 - share))
+    low, high = math.floor(n * share - half), math.ceil(n * share + half)
+    worst = math.ceil(share * (asked - 1))
+    best = math.floor(share * (asked - 1)) - missing
+    return Estimate(
+        value=float(np.quantile(ordered, share)),
+        low=ordered[low] if low >= 0 else None,
+        high=ordered[high] if high < n else None,
+        scored=n,
+        asked=asked,
+        best=ordered[best] if best >= 0 else 0.0,
+        worst=ordered[worst] if worst < n else math.inf,
+    )
+
+
+# ── cost ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _cost(run: Reading, spent: Spent, answers: Sequence[Answer]) -> Estimate:
+    """Dollars of the stored replies at today's price table. An ask without a reply could have cost as much as the
+    dearest one; so could a reply whose tokens the endpoint did not report."""
+    price = run_price(run)
+    missing = sum(not a.answered for a in answers)
+    asks = {a.ask for a in answers}
+    usages = [usage for ask, usage in zip(spent.asks, spent.usages, strict=True) if ask in asks]
+    counted = usages if price is not None and price.date == "free" else [u for u in usages if u != Usage()]
+    asked = len(usages) + missing
+    if price is None or (usages and not counted):
+        return Estimate(None, None, None, 0, asked)
+    costs = [price.of(usage) for usage in counted]
+    total = math.fsum(costs)
+    worst = total + (asked - len(counted)) * max(costs, default=0.0)
+    return Estimate(total, None, None, len(counted), asked, total, worst)
+
+
+def run_price(run: Reading) -> Price | None:
+    """The price of the run's model, None where it is not known. Its SPEC says whether it is a server of one's own."""
+    try:
+        spec = parse_spec(tomllib.loads(run.meta.get("settings", ""))["model"][0]["spec"])
+    except (tomllib.TOMLDecodeError, KeyError, IndexError, TypeError, UsageError):  # a run that another program wrote
+        return None
+    return price_of(spec)
+
+
+TOTALS = {
+    "retries": Total(ScoreInfo("Retries", better="lower"), _retries),
+    "latency_p50": _latency(0.5),
+    "latency_p95": _latency(0.95),
+    COST: Total(ScoreInfo("Cost", "usd", "lower", 0.0, None), _cost),
+}
+
+
+def why_not(name: str, run: Reading) -> str:
+    """Why one of TOTALS has no value in this run."""
+    if name != COST:
+        return "the run has no reply"
+    if run_price(run) is None:
+        return f"the price of {run.meta.get('model') or 'the model'} is not known; name a price file in OVERTONE_PRICES"
+    return "the endpoint reported no token counts"
+
+
+def refuse_pairing(name: str) -> None:
+    """Raise UsageError for a number of many replies together."""
+    if name in TOTALS:
+        raise UsageError(
+            f"{name} has no value for one reply, so there is no paired test of it. It can be required of each run: "
+            f'overtone check RUN --require "{name} <= {"5%" if TOTALS[name].about.scale == "percent" else 2}"'
+        )

@@ -1,0 +1,91 @@
+"""How many answers to questions a model read that the rules could not (`--reader`), and what the rules alone give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from overtone.results.load import Answer, Reading
+from overtone.results.measures import Estimate, estimate
+from overtone.scores import CHOICE
+
+_READER = "|reader:"
+
+
+class ReaderShare(Struct, frozen=True):
+    """One condition's answers to questions: how many have a score, how many of them the reader read, in how many it
+    found no choice, and how many that the rules could not read it has no word on."""
+
+    condition: str
+    model: str
+    scored: int
+    read: int
+    none: int
+    left: int
+    accuracy: Estimate
+    rules: Estimate  # accuracy by the rules alone
+    check: str = ""  # how the reader did on replies of known meaning
+
+    @property
+    def sentence(self) -> str:
+        """The share and the accuracy with and without the reader, for a line beside the headline."""
+        verb = "was" if self.read == 1 else "were"
+        more = [f"in {self.none:,} it found no choice"] if self.none else []
+        more += [f"{self.left:,} that the rules cannot read it did not read"] if self.left else []
+        told = ["; ".join([f"{self.read:,} of {self.scored:,} answers {verb} read by {self.model}", *more])]
+        if self.accuracy.value is not None and self.rules.value is not None:
+            both = f"{100 * self.accuracy.value:.1f} %, by the rules alone {100 * self.rules.value:.1f} %"
+            told.append(f"Accuracy with the reader is {both}")
+        if self.check:
+            told.append(f"The reader's check: {self.check}")
+        return ". ".join(told) + "."
+
+
+def reader_shares(reading: Reading) -> list[ReaderShare]:
+    """The share of a run's reader under each condition; none where accuracy was measured by the rules alone."""
+    _, read, rest = reading.signatures.get(CHOICE, "").partition(_READER)
+    if not read:
+        return []
+    label = rest.partition("|")[0]
+    model = rest.partition("|model:")[2].partition("|rubric:")[0] or label
+    check = _check(reading, label)
+    by_condition: dict[str, list[Answer]] = {}
+    for answer in reading.answers:
+        if answer.value(CHOICE) is not None:
+            by_condition.setdefault(answer.condition, []).append(answer)
+    return [_share(condition, model, check, answers) for condition, answers in by_condition.items()]
+
+
+def _share(condition: str, model: str, check: str, answers: Sequence[Answer]) -> ReaderShare:
+    read = none = left = 0
+    by_rules: list[tuple[float | None, str]] = []
+    for answer in answers:
+        told = answer.scores[CHOICE].detail
+        value = answer.value(CHOICE)
+        if told.get("rule") == "reader":
+            read += 1
+            value = 0.0  # an answer that the rules cannot read is wrong by them
+        elif told.get("reader") == "none":
+            none += 1
+        elif told.get("reader"):
+            left += 1
+        by_rules.append((value, answer.item.group))
+    both = [(answer.value(CHOICE), answer.item.group) for answer in answers]
+    with_reader, rules = (estimate(rows, kind="proportion", good=1.0, bad=0.0) for rows in (both, by_rules))
+    return ReaderShare(condition, model, len(answers), read, none, left, with_reader, rules, check)
+
+
+def _check(reading: Reading, label: str) -> str:
+    try:
+        readers = msgspec.json.decode(reading.meta.get("readers", "") or "{}", type=dict[str, dict[str, str]])
+    except (msgspec.MsgspecError, RecursionError):  # a stranger's run may hold anything there
+        return ""
+    return readers.get(label, {}).get("check", "")
+
+
+def sentences(shares: Sequence[ReaderShare]) -> list[str]:
+    """One sentence for each condition, which it names where there are several."""
+    several = len(shares) > 1
+    return [f"{share.condition}: {share.sentence}" if several else share.sentence for share in shares]

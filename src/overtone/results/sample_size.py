@@ -1,0 +1,325 @@
+"""How many scripts does a difference need before two models asked the same items can be told apart?
+
+Two models share their items, so what counts is how often only one of them is right, or how far the differences of
+their scores spread; and items of one script are worth less than as many scripts. Two stored runs tell all of it, one
+tells the rate, the spread and how alike a script's items are; without a run the assumptions below stand in, and are
+said. A run is read under the one condition that has most scores, each item once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from overtone.errors import UsageError
+from overtone.results import measure_names
+from overtone.results.comparison import LEVEL, Pairs, share, values
+from overtone.results.headline_condition import headline_sources, over_headline
+from overtone.results.judge_scores import by_status
+from overtone.results.load import Answer, Reading
+from overtone.results.measures import Measure
+from overtone.schema import Item
+from overtone.stats import cluster, power
+
+RATE = 0.5  # of right answers: where they spread most
+AGREE = 0.5  # correlation of two models' scores over the same items
+ALIKE = 0.1  # correlation of the differences of one script's items
+POWER = 0.8  # the chance to find the difference
+SPREAD = 0.25  # standard deviation of a score in parts of its scale: 1 on 1 to 5
+SIGNATURE = f"sizing|v1|level:0.95|two-sided|rate:{RATE}|agree:{AGREE}|alike:{ALIKE}|spread:{SPREAD}"
+
+
+class Need(Struct, frozen=True):
+    """What one measure needs. `difference` and `finds` are on the measure's own scale; `shown` says which that is."""
+
+    key: str
+    measure: str
+    label: str
+    shown: str  # percent or number
+    digits: int
+    difference: float
+    scripts: int
+    items: int
+    power: float
+    per_script: float
+    have: int  # scripts there are, 0 where no benchmark or run was named
+    finds: float | None  # the smallest difference these find with the same power
+    basis: str  # measured or assumed, in words
+
+
+class _Known(Struct, frozen=True):
+    """What the sizes of one measure follow from."""
+
+    rate: float  # of right answers
+    either: float | None  # share of items that only one of two models gets right, where two runs told
+    spread: float  # of one model's scores
+    agree: float
+    spread_between: float | None  # of the differences, where two runs told
+    alike: float  # for a cluster of mean size
+    basis: str
+
+
+def needs(
+    difference: float, wanted: float, readings: Sequence[Reading] = (), items: Iterable[Item] | None = None
+) -> list[Need]:
+    """A row for each measure. `difference` is in parts of a measure's scale: 0.03 is 3 percentage points of accuracy,
+    and 0.12 on a scale from 1 to 5. `items` are those of a benchmark; without them the first reading's count."""
+    if not 0 < difference < 1:
+        raise UsageError(f"--detect takes a part of the scale between 0 and 1, like 0.03, not {difference:g}")
+    if not 0.05 < wanted < 1:
+        raise UsageError(f"--power lies between 0.05 (found by luck) and 1, not {wanted:g}")
+    if len(readings) > 2:
+        raise UsageError("--from takes one run, or two to see how far models differ")
+    readings = over_headline(readings)
+    measures = [m for m in measure_names.headline(readings) if _any(m, readings)] if readings else _usual()
+    asked = _sure(_items(readings[0]) if items is None and readings else list(items or ()))
+    rows = []
+    for measure in measures:
+        sizes = Counter(item.group for item in asked if measure.belongs(item))
+        if asked and not sizes:
+            continue
+        known = _measured(measure, readings, sizes) if readings else _assumed(measure, sizes)
+        if known is not None:
+            rows.append(_need(measure, difference, wanted, known, sizes))
+    if not rows:
+        raise UsageError(
+            "nothing to plan for: no such item, or no score in the run; 'overtone score RUN' computes them"
+        )
+    return rows
+
+
+def _usual() -> list[Measure]:
+    """The measures that are planned for where no run is named."""
+    judged = dataclasses.replace(measure_names.find_one("c4", ()), label="Judged replies, 1 to 5")
+    return [*measure_names.questions(), judged]
+
+
+def _any(measure: Measure, readings: Sequence[Reading]) -> bool:
+    return all(any(measure.belongs(a.item) and measure.read(a) is not None for a in r.answers) for r in readings)
+
+
+def _items(reading: Reading) -> list[Item]:
+    """Each item of a run once."""
+    return list({a.item_id: a.item for a in reading.answers}.values())
+
+
+def _sure(items: list[Item]) -> list[Item]:
+    """The items a headline stands over: the core, on its clips, on cues that are validated where any is."""
+    own = headline_sources(item.source for item in items)
+    core = [item for item in items if not item.part and (not item.source or item.source in own)]
+    sure = [item for item in core if item.status != "unvalidated"]
+    return sure if any(item.status == "validated" for item in core) else core
+
+
+# ── what is known ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _assumed(measure: Measure, sizes: Counter[str]) -> _Known:
+    mean = _mean_size(sizes)
+    weighted = sum(n * n for n in sizes.values()) / sum(sizes.values()) if sizes else 1.0
+    alike = min(1.0, ALIKE * (weighted - 1) / (mean - 1)) if mean > 1 else 0.0
+    what = f"rate {RATE:g}" if measure.right_or_wrong else f"spread {SPREAD * measure.about.length:g}"
+    basis = f"assumed: {what}, models agree by {AGREE:g}, items of a script by {ALIKE:g}"
+    return _Known(RATE, None, SPREAD * measure.about.length, AGREE, None, alike, basis)
+
+
+def _measured(measure: Measure, readings: Sequence[Reading], sizes: Counter[str]) -> _Known | None:
+    if len(readings) == 2:
+        return _of_two(measure, readings[0], readings[1], sizes)
+    rows = _head(a for a in readings[0].answers if not a.item.part and measure.belongs(a.item))
+    condition = _condition(measure, rows)
+    rows = [a for a in rows if a.condition == condition]
+    found = [(value, a.item.group) for a in rows if not a.repeat and (value := measure.read(a)) is not None]
+    numbers = np.array([value for value, _ in found])
+    if len(found) < 2 or (not measure.right_or_wrong and numbers.std() == 0):
+        return None
+    agree = _repeats(measure, rows)
+    alike = _alike(numbers, [group for _, group in found], sizes)
+    spread = float(numbers.std(ddof=1))
+    what = f"rate {numbers.mean():.2f}" if measure.right_or_wrong else f"spread {spread:.3g}"
+    told = "models agree by 0.5 (assumed)" if agree is None else f"models agree by {agree:.2f} (as its repeats do)"
+    basis = f"measured: {what}, items of a script agree by {alike:.2f}; {told}"
+    return _Known(float(numbers.mean()), None, spread, AGREE if agree is None else agree, None, alike, basis)
+
+
+def _of_two(measure: Measure, first: Reading, second: Reading, sizes: Counter[str]) -> _Known | None:
+    pairs = [(a, b) for a, b in share(first, second)[0] if measure.belongs(a.item) and not a.repeat]
+    condition = _condition(measure, [a for a, _ in pairs])
+    pairs = [(a, b) for a, b in pairs if a.condition == condition]
+    kept = {a.ask for a in _head(a for a, _ in pairs)}
+    return _of_pairs(measure, [(a, b) for a, b in pairs if a.ask in kept], sizes)
+
+
+def _of_pairs(measure: Measure, pairs: Pairs, sizes: Counter[str]) -> _Known | None:
+    """What pairs of one condition show; None where no pair differs."""
+    before, after, groups = values(measure, pairs)
+    a, b = np.array(before), np.array(after)
+    if len(before) < 2 or (b - a).std() == 0:
+        return None
+    alike = _alike(b - a, groups, sizes)
+    either = float((a != b).mean())
+    between = float((b - a).std(ddof=1))
+    if measure.right_or_wrong:
+        what = f"only one right on {100 * either:.1f} % of {len(before):,} pairs"
+    else:
+        what = f"differences spread {between:.3g} over {len(before):,} pairs"
+    basis = f"measured: {what}, items of a script agree by {alike:.2f}"
+    return _Known(float(a.mean()), either, float(a.std(ddof=1)), AGREE, between, alike, basis)
+
+
+def _condition(measure: Measure, answers: Sequence[Answer]) -> str:
+    """The condition with most scores of a measure; the first of several."""
+    found = Counter(a.condition for a in answers if measure.read(a) is not None)
+    return found.most_common(1)[0][0] if found else ""
+
+
+def _head(answers: Iterable[Answer]) -> list[Answer]:
+    parts = by_status(list(answers))
+    return parts[0][1] if parts else []
+
+
+def _alike(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], groups: list[str], sizes: Counter[str]) -> float:
+    """How alike the rows of a script are, told by the design effect of their own clusters; assumed where each script
+    has one row here and several in the set."""
+    count = len(set(groups))
+    naive = float(numbers.var(ddof=1)) / numbers.size if numbers.size > 1 else 0.0
+    if count < 2 or naive == 0 or count == numbers.size:
+        return 0.0 if naive == 0 or count < 2 or _mean_size(sizes) <= 1 else ALIKE
+    effect = cluster.mean(numbers, groups).error ** 2 / naive
+    size = numbers.size / count
+    return float(min(1.0, max(0.0, (effect - 1) / (size - 1))))
+
+
+def _repeats(measure: Measure, answers: Sequence[Answer]) -> float | None:
+    """How the scores of the first two repeats correlate; None where nothing was asked twice, or nothing varies."""
+    by_repeat: list[dict[tuple[str, str], float]] = [{}, {}]
+    for a in answers:
+        value = measure.read(a)
+        if a.repeat < 2 and value is not None:
+            by_repeat[a.repeat][a.item_id, a.condition] = value
+    both = sorted(by_repeat[0].keys() & by_repeat[1].keys())
+    one, other = (np.array([part[key] for key in both]) for part in by_repeat)
+    if len(both) < 3 or one.std() == 0 or other.std() == 0:
+        return None
+    return float(min(0.99, max(0.0, np.corrcoef(one, other)[0, 1])))
+
+
+def detectable(measure: Measure, pairs: Pairs, tests: int = 1, wanted: float = POWER) -> float | None:
+    """Return the smallest difference that the test of these pairs finds with power `wanted` after the correction for
+    `tests` tests, on the measure's own scale; None where it is larger than the scale.
+
+    Where no pair differs, the spread is the one that a plan without runs assumes.
+    """
+    sizes = Counter(values(measure, pairs)[2])
+    known = _of_pairs(measure, pairs, sizes) or _assumed(measure, sizes)
+    reached = _power_of(measure, known, _mean_size(sizes), 1 - (1 - LEVEL) / max(1, tests))
+    return _finds(reached, wanted, len(sizes), measure.about.length)
+
+
+# ── what follows ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _need(measure: Measure, part: float, wanted: float, known: _Known, sizes: Counter[str]) -> Need:
+    difference = part * measure.about.length
+    mean = _mean_size(sizes)
+    reached = _power_of(measure, known, mean)
+    have = len(sizes)
+    alike = known.alike
+    try:
+        if measure.right_or_wrong:
+            design = power.proportion_size(*_shares(known, difference), power=wanted, per_cluster=mean, alike=alike)
+        else:
+            design = power.mean_size(difference, _between(known), power=wanted, per_cluster=mean, alike=alike)
+    except ValueError as error:
+        raise UsageError(f"{measure.label}: {error}") from None
+    return Need(
+        key=f"plan/{measure.name}",
+        measure=measure.name,
+        label=measure.label,
+        shown=measure.about.shown,
+        digits=measure.about.digits,
+        difference=difference,
+        scripts=design.clusters,
+        items=design.rows,
+        power=design.power,
+        per_script=mean,
+        have=have,
+        finds=_finds(reached, wanted, have, measure.about.length),
+        basis=known.basis,
+    )
+
+
+def _power_of(measure: Measure, known: _Known, mean: float, level: float = LEVEL) -> Callable[[float, int], float]:
+    def reached(difference: float, scripts: int) -> float:
+        if measure.right_or_wrong:
+            shares = _shares(known, difference)
+            return power.proportion_power(*shares, scripts, per_cluster=mean, alike=known.alike, level=level)
+        return power.mean_power(difference, _between(known), scripts, per_cluster=mean, alike=known.alike, level=level)
+
+    return reached
+
+
+def _finds(reached: Callable[[float, int], float], wanted: float, have: int, scale: float) -> float | None:
+    """The smallest difference that `have` scripts find, None where they find none below the whole scale."""
+    low, high = 0.0, 0.999 * scale
+    if have < 2 or reached(high, have) < wanted:
+        return None
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if reached(middle, have) < wanted else (low, middle)
+    return high
+
+
+def _shares(known: _Known, difference: float) -> tuple[float, float]:
+    """The shares of items that only the better and only the worse model gets right."""
+    if known.either is not None:
+        either = max(known.either, difference)
+        return (either + difference) / 2, (either - difference) / 2
+    low = min(max(known.rate - difference / 2, 0.0), 1 - difference)
+    high = low + difference
+    room = math.sqrt(low * (1 - low) * high * (1 - high))
+    most = (low - low * high) / room if room else 0.0  # two rates that differ cannot agree fully
+    only_low, only_high = power.discordant(low, min(1.0, high), min(known.agree, most) if room else 0.0)
+    return only_high, only_low
+
+
+def _between(known: _Known) -> float:
+    if known.spread_between is not None:
+        return known.spread_between
+    return power.spread_of_difference(known.spread, known.spread, known.agree)
+
+
+def _mean_size(sizes: Counter[str]) -> float:
+    return sum(sizes.values()) / len(sizes) if sizes else 1.0
+
+
+# ── in words ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def sentences(found: Sequence[Need], wanted: float) -> list[str]:
+    return [_sentence(need, wanted) for need in found]
+
+
+def _sentence(need: Need, wanted: float) -> str:
+    text = (
+        f"{need.label}: {amount(need, need.difference)} is found with power {wanted:g} "
+        f"in {need.scripts:,} scripts ({need.items:,} items)"
+    )
+    if not need.have:
+        return f"{text}."
+    finds = "nothing smaller than the scale" if need.finds is None else amount(need, need.finds)
+    return f"{text}; the {need.have:,} scripts there are {_enough(need)} and find {finds}."
+
+
+def _enough(need: Need) -> str:
+    return "suffice" if need.have >= need.scripts else "are too few"
+
+
+def amount(need: Need, x: float) -> str:
+    """A difference on the measure's own scale."""
+    return f"{100 * x:.1f} points" if need.shown == "percent" else f"{x:.{need.digits}f}"

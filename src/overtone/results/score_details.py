@@ -1,0 +1,62 @@
+"""The detail fields of stored scores that the analysis computes from, and which of them a score lacks.
+
+A run that another program wrote can hold a score without them, or with something else in their place. Where the details
+are needed such a score counts as unscored, and the ledger of what went wrong says which fields are missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from overtone.schema import Score
+from overtone.scores import ScoreInfo
+
+ORDERS = (1, 2, 3, 4)
+BLEU = ("reply_tokens", "reference_tokens", *(f"correct_{n}" for n in ORDERS), *(f"total_{n}" for n in ORDERS))
+ERRORS = ("substitutions", "deletions", "insertions")
+COUNTS = ("hits", *ERRORS, "reference_words")
+_MOST = 2**53  # no text is longer, and sums of such counts stay finite
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+Value = float | int | str | None
+Usable = Callable[[Value], bool]
+
+
+def _count(value: Value) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= _MOST
+
+
+def _text(value: Value) -> bool:
+    return isinstance(value, str)
+
+
+def _packed(value: Value) -> bool:
+    return isinstance(value, str) and _BASE64.fullmatch(value) is not None
+
+
+Needed = dict[str, Usable]
+ALIGNMENT: Needed = dict.fromkeys(COUNTS, _count)
+LABELS: Needed = {"reply": _text, "wanted": _text}
+NEEDED: dict[str, Needed] = {  # by what a score's declaration says that it needs, or how it is reduced
+    "labels": LABELS,
+    "alignment": ALIGNMENT,
+    "errors": dict.fromkeys((*ERRORS, "reference_words"), _count),
+    "bleu": dict.fromkeys(BLEU, _count),
+    "distinct": {"different": _count, "total": _count, "hashes": _packed},
+}
+
+
+def needed_by(info: ScoreInfo) -> Needed:
+    """Return the detail fields that the analysis computes from, of scores that are declared so; empty for most."""
+    return NEEDED.get(info.needs or info.reduce, {})
+
+
+def lacking(score: Score, needed: Needed) -> list[str]:
+    """Return those of the needed detail fields that a score lacks, or that hold something unusable."""
+    return [name for name, usable in needed.items() if not usable(score.detail.get(name))]
+
+
+def complete(score: Score | None, needed: Needed) -> bool:
+    """Return whether a score has a value and the details that are needed."""
+    return score is not None and score.value is not None and not lacking(score, needed)

@@ -1,0 +1,114 @@
+"""The rule by which sentences call a difference significant. `docs/findings/significance.md` explains it.
+
+Where a table has p-values, a difference is significant if its p-value is at most 0.05 after Holm's correction over its
+family, and the sentence names p, test and number of tests. Where a table has intervals only, the sentence says whether
+the interval includes 0 and never speaks of significance. Sentence and table read the same field of the same row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+
+from overtone.results.measures import Estimate
+from overtone.stats import multiplicity
+
+LEVEL = 0.05
+_ROUNDING = 1e-12  # of products of p-values
+TEST = "two-sided paired test clustered by script"
+
+
+def holm_by_family(p_values: Sequence[float | None], families: Sequence[Hashable]) -> list[tuple[float | None, int]]:
+    """Return Holm's corrected p-value and the number of tests of its family for each p-value, in the order given.
+
+    A missing p-value is a test that was not made: it stays missing and does not count.
+    """
+    members: dict[Hashable, list[int]] = {}
+    for place, (p, family) in enumerate(zip(p_values, families, strict=True)):
+        if p is not None:
+            members.setdefault(family, []).append(place)
+    found: list[tuple[float | None, int]] = [(None, len(members.get(family, ()))) for family in families]
+    for places in members.values():
+        for place, p in zip(places, multiplicity.holm([p_values[i] or 0.0 for i in places]), strict=True):
+            found[place] = float(p), len(places)
+    return found
+
+
+def significant(adjusted: float | None) -> bool:
+    """Return whether a corrected p-value is significant; a missing one is not."""
+    return adjusted is not None and adjusted <= LEVEL + _ROUNDING
+
+
+def least_scripts(tests: int) -> int:
+    """Return how many scripts a test of a family of this size needs to find any difference.
+
+    With fewer, no pattern of signs is rare enough for the correction, unless the other tests are significant.
+    """
+    return 1 + math.ceil(math.log2(max(1, tests) / LEVEL))
+
+
+def p_number(p: float | None) -> str:
+    """Write a p-value as a table shows it, `0.012` or `< 0.001`, with as many digits as show that it is above LEVEL."""
+    if p is None:
+        return "–"
+    if p < 0.001:
+        return "< 0.001"
+    digits = 3
+    while p > LEVEL + _ROUNDING and float(f"{p:.{digits}f}") <= LEVEL:
+        digits += 1
+    return f"{p:.{digits}f}"
+
+
+def p_value(p: float | None) -> str:
+    """Write a p-value within a sentence: `p = 0.012`, `p < 0.001`."""
+    number = p_number(p)
+    return f"p {number}" if number.startswith("<") else f"p = {number}"
+
+
+def family_of(tests: int, family: str = "tests") -> str:
+    """Write how many tests a family has: `3 headline tests`."""
+    return f"{tests:,} {family if tests != 1 else family.replace('tests', 'test', 1)}"
+
+
+def tested_by(adjusted: float | None, tests: int, family: str = "tests") -> str:
+    """Say which test gave a p-value, and over how many tests it is corrected."""
+    return f"{p_value(adjusted)}, {method_of(tests, family)}"
+
+
+def method_of(tests: int, family: str = "tests") -> str:
+    """Name the test and its correction."""
+    return f"{TEST}, Holm correction over {family_of(tests, family)}"
+
+
+def by_test(e: Estimate, adjusted: float | None, tests: int) -> str:
+    """Say, behind a difference, whether it is significant, by which test and correction."""
+    if adjusted is None:
+        return ", which was not tested"
+    if significant(adjusted):
+        return f", which is statistically significant ({tested_by(adjusted, tests)})"
+    if e.scripts < least_scripts(tests):
+        return f", which cannot be tested, not enough data: {too_few(e.scripts, tests)}"
+    text = f", which is not statistically significant ({tested_by(adjusted, tests)})"
+    if excludes(e):
+        text += "; the 95 % interval applies to this row alone, so it can exclude 0 although the corrected test is not "
+        text += "significant"
+    return text
+
+
+def too_few(scripts: int, tests: int, family: str = "tests") -> str:
+    """Say why a test can find nothing where there are fewer than `least_scripts`."""
+    have = f"{scripts:,} script{'s are' if scripts != 1 else ' is'} too few"
+    need = f"need{'' if tests != 1 else 's'} at least {least_scripts(tests)}"
+    return f"{have}, {family_of(tests, family)} {need}"
+
+
+def excludes(e: Estimate, null: float = 0.0) -> bool:
+    """Return whether there is a 95 % interval and `null` lies outside it."""
+    return e.low is not None and e.high is not None and not e.low <= null <= e.high
+
+
+def by_interval(e: Estimate, of: str = "this row alone", null: str = "0") -> str:
+    """Say, behind a number of a table without p-values, whether its 95 % interval includes 0 (called `null`)."""
+    if e.low is None or e.high is None:
+        return ""
+    return f"; the 95 % interval of {of} {'excludes' if excludes(e) else 'includes'} {null}"

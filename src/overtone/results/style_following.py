@@ -1,0 +1,133 @@
+"""Does a reply follow the voice? Told from the replies to one script's styles and the references of those styles.
+
+Each script gives a square of similarities, replies by references. Taking row and column means off removes what a reply
+shares with every reference and what a reference shares with every reply, so that a model whose replies do not depend on
+the voice is at 0 and at chance whatever it says. Not comparable with a model's judgement of speech relevance.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from overtone.results.load import Answer
+from overtone.results.measures import TIE, Estimate, estimate
+from overtone.results.side_measures import by_basis, of_script
+
+METRIC = "style_margin"
+STYLES = ("target", "alternative", "neutral")
+
+Square = npt.NDArray[np.float64]  # (replies, references), styles in one order
+
+
+class StyleRow(Struct, frozen=True):
+    """All squares of one size. `scripts` that lack a reply, a score or a reference are left out and counted.
+
+    `squares` is how many squares stand behind it: scripts times repeats.
+    """
+
+    basis: str
+    styles: int  # 3 or 2
+    sensitivity: Estimate
+    assignment: Estimate
+    chance: float
+    squares: int
+    left_out: int
+
+
+def sensitivity(square: Square) -> float:
+    """Mean of the diagonal minus mean of the rest, after row and column means are taken off: 0 where rows are alike."""
+    return float(_sensitivities(square[None])[0])
+
+
+def _sensitivities(squares: Square) -> Square:
+    """Of many squares at once, (squares, replies, references)."""
+    rows, columns = squares.mean(1, keepdims=True), squares.mean(2, keepdims=True)
+    centred = squares - rows - columns + squares.mean((1, 2), keepdims=True)
+    own = np.eye(squares.shape[1], dtype=bool)
+    found: Square = centred[:, own].mean(1) - centred[:, ~own].mean(1)
+    return found
+
+
+def assigned(square: Square) -> float:
+    """1 where the true pairing of replies and references is the most similar of all, 0 where another is; where several
+    are, the share that a blind choice among them gives the true one."""
+    return float(_all_assigned(square[None])[0])
+
+
+def _all_assigned(squares: Square) -> Square:
+    """Of many squares at once."""
+    n = squares.shape[1]
+    orders = itertools.permutations(range(n))
+    sums = np.stack([squares[:, range(n), list(order)].sum(1) for order in orders], axis=1)
+    tied = sums > sums.max(1, keepdims=True) - TIE * n
+    found: Square = np.where(tied[:, 0], 1 / tied.sum(1), 0.0)  # the first permutation is the true one
+    return found
+
+
+def style_rows(answers: Iterable[Answer]) -> list[StyleRow]:
+    """One row for every basis and size of square; empty where no script was asked in two styles and scored so."""
+    return [
+        _row(basis, size, [(group, square_of(told)) for group, told in scripts])
+        for basis, size, scripts in by_size(answers)
+    ]
+
+
+def by_size(answers: Iterable[Answer]) -> list[tuple[str, int, list[tuple[str, dict[str, Answer]]]]]:
+    """For every basis and size of square its scripts, once for each repeat, with the reply to each style."""
+    asked = [a for a in answers if _belongs(a)]
+    if not any(METRIC in a.scores for a in asked):
+        return []
+    found = []
+    for basis, part in by_basis(asked, of_script(asked)):
+        scripts: dict[tuple[str, int], dict[str, Answer]] = {}
+        for answer in part:
+            scripts.setdefault((answer.item.group, answer.repeat), {})[answer.item.style] = answer
+        for size in (3, 2):
+            told = [(group, replies) for (group, _), replies in scripts.items() if len(replies) == size]
+            if told:
+                found.append((basis, size, told))
+    return found
+
+
+def _belongs(answer: Answer) -> bool:
+    item = answer.item
+    return item.task == "converse" and not item.part and item.style in STYLES and len(item.turns) <= 1
+
+
+def square_of(told: dict[str, Answer]) -> Square | None:
+    """The similarities of one script's replies to its references, or None where any of them is missing."""
+    styles = [s for s in STYLES if s in told]
+    rows: list[list[float]] = []
+    for style in styles:
+        score = told[style].scores.get(METRIC) if told[style].answered else None
+        row = [score.detail.get(f"sim_{other}") for other in styles] if score is not None else []
+        known = [float(x) for x in row if isinstance(x, int | float) and math.isfinite(x)]
+        if len(known) < len(styles):
+            return None
+        rows.append(known)
+    return np.array(rows)
+
+
+def _row(basis: str, size: int, squares: Sequence[tuple[str, Square | None]]) -> StyleRow:
+    known = [square for _, square in squares if square is not None]
+    stacked = np.stack(known) if known else np.empty((0, size, size))
+
+    def read(function: Callable[[Square], Square]) -> list[tuple[float | None, str]]:
+        values = iter(function(stacked).tolist())
+        return [(None if square is None else next(values), group) for group, square in squares]
+
+    return StyleRow(
+        basis=basis,
+        styles=size,
+        sensitivity=estimate(read(_sensitivities)),
+        assignment=estimate(read(_all_assigned), kind="proportion", good=1.0, bad=0.0),
+        chance=1 / math.factorial(size),
+        squares=sum(square is not None for _, square in squares),
+        left_out=sum(square is None for _, square in squares),
+    )

@@ -1,0 +1,173 @@
+"""A run held to thresholds, one row for each condition, and to the limit on missing replies.
+
+A threshold holds by the value; the interval is shown beside it. Quality is measured over the headline's items; replies,
+failures, retries, latency and cost over everything that was asked.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+
+from overtone.results import measure_names, operations
+from overtone.results.corpus_scores import TRANSCRIPTS, WER_CORPUS, corpus_wer
+from overtone.results.judge_scores import by_status, judges_of
+from overtone.results.load import Answer, Reading
+from overtone.results.measures import Estimate, Measure
+from overtone.results.requirements import Checked, Requirement, State, amount, limit, threshold_on
+from overtone.scores import ScoreInfo, built_in
+
+MISSING = 0.01  # share of the asks of a condition that may be without a reply
+NOTHING = Estimate(None, None, None, 0, 0)
+_TASKS = {"choose": "question", "transcribe": "transcription", "converse": "conversation"}
+_OPS: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+def asks(run: Reading, conditions: Sequence[str], *, core: bool = True) -> dict[str, list[Answer]]:
+    """Return the answers by condition: of the benchmark's core, or all."""
+    found: dict[str, list[Answer]] = {}
+    for answer in run.answers:
+        if not (core and answer.item.part) and (not conditions or answer.condition in conditions):
+            found.setdefault(answer.condition, []).append(answer)
+    return found
+
+
+def headline_asks(answers: list[Answer], measure: Measure | None = None) -> tuple[str, list[Answer]]:
+    """Return the answers about validated or unmarked cues; where there are none, all of them, with a remark. A measure
+    that counts every ask gets all of them."""
+    if measure is not None and measure.every:
+        return "", answers
+    parts = by_status(answers)
+    basis, found = parts[0] if parts else ("", [])
+    return " over cues that are not validated" if basis == "unvalidated" else "", found
+
+
+def missing(run: Reading, conditions: Sequence[str], most: float) -> Checked:
+    """Check that in every condition at most this share of the asks is without a reply."""
+    about = ScoreInfo("Missing replies", better="lower")
+    asked = asks(run, conditions, core=False)
+    every = [a for answers in asked.values() for a in answers]
+    lost = sum(not a.answered for a in every)
+    parts = [f"{lost:,} of {len(every):,} asks have no reply"]
+    for condition, answers in asked.items():
+        failed, without = sum(a.failed for a in answers), sum(not a.answered for a in answers)
+        if without > most * len(answers):
+            counts = f"{without:,} of {len(answers):,}: {failed:,} failed, {without - failed:,} not asked yet"
+            parts.append(f"{amount(without / len(answers), about)} under {condition} ({counts})")
+    state: State = "fails" if len(parts) > 1 else "holds"
+    if lost:
+        parts.append("the same 'overtone run' command asks for them again")
+    found = Estimate(lost / len(every) if every else None, None, None, len(every), len(every))
+    return Checked("check/missing", f"missing replies <= {limit(most, about)}", "", state, found, "; ".join(parts))
+
+
+def threshold_rows(run: Reading, required: Requirement, conditions: Sequence[str]) -> list[Checked]:
+    """Hold a run to one threshold under every condition. Raises UsageError for a wrong name or number."""
+    name = required.name
+    if name in operations.TOTALS:
+        return _totals(run, required, conditions)
+    measure = None if name == WER_CORPUS else measure_names.find_one(name, [run])
+    about = built_in()[TRANSCRIPTS] if measure is None else measure.about
+    number = threshold_on(required, about)
+    asked = asks(run, conditions, core=measure is None or not measure.every)
+    rows = []
+    for condition, answers in asked.items():
+        mine = [a for a in answers if (measure.belongs(a.item) if measure else a.item.task == "transcribe")]
+        if not mine:
+            continue
+        over, head = headline_asks(mine, measure)
+        found = measure.estimate(head) if measure else corpus_wer(head)
+        possible = _possible(measure, head) if measure else [found.best, found.worst]
+        why = why_unscored(run, measure, mine)
+        rows.append(_row(required, about, number, condition, found, possible, over, why))
+    every = [a for answers in asked.values() for a in answers]
+    return rows or [_row(required, about, number, "", NOTHING, [], "", why_unscored(run, measure, every))]
+
+
+def _totals(run: Reading, required: Requirement, conditions: Sequence[str]) -> list[Checked]:
+    """Latency under each condition; the cost of all of them together."""
+    total = operations.TOTALS[required.name]
+    number = threshold_on(required, total.about)
+    spent = operations.read_spent(run)
+    asked = asks(run, conditions, core=False)
+    if required.name == operations.COST:
+        asked = {"": [a for answers in asked.values() for a in answers]}
+    why = operations.why_not(required.name, run)
+    rows = []
+    for condition, answers in asked.items():
+        found = total.estimate(run, spent, answers)
+        over = f" ({total.note})" if total.note else ""
+        rows.append(_row(required, total.about, number, condition, found, [found.best, found.worst], over, why))
+    return rows
+
+
+def _possible(measure: Measure, answers: Sequence[Answer]) -> list[float | None]:
+    """The means that the missing values leave open at their extremes. An end that the scale does not have is taken from
+    the values seen."""
+    read = [measure.read(a) for a in answers if measure.belongs(a.item)]
+    seen = [x for x in read if x is not None]
+    if not seen:
+        return []
+    ends = [x for x in (measure.good, measure.bad) if x is not None]
+    fills = ends if len(ends) == 2 else [*ends, min(seen), max(seen)]
+    return [(math.fsum(seen) + (len(read) - len(seen)) * fill) / len(read) for fill in fills]
+
+
+def why_unscored(run: Reading, measure: Measure | None, answers: Sequence[Answer]) -> str:
+    """Why a measure has no value over these answers, and the command that supplies it. None is `wer_corpus`."""
+    key, at, label = measure.name.partition("@") if measure else ("", "", "")
+    scored = measure is None or measure.scores or measure.every
+    task = "transcribe" if measure is None else measure.task
+    level = 1 if measure is None else measure.level
+    mine = [a for a in answers if (a.item.task == task if measure is None or not scored else measure.belongs(a.item))]
+    if not mine:
+        if task not in _TASKS:
+            return "the run has no asks here"
+        asks_them = f"'overtone run' with --levels {level} among its options asks them"
+        return f"the run was not asked any {_TASKS[task]} of level {level} here; {asks_them}"
+    if not any(a.answered for a in mine):
+        return f"none of its {len(mine):,} asks has a reply; the same 'overtone run' command asks again"
+    if scored:
+        named_metric = f" --metric {measure.about.metric}" if measure and measure.about.metric else ""
+        return f"no reply has a score of it; 'overtone score RUN{named_metric}' computes it"
+    judges = judges_of(measure_names.TYPED.get(key, key), run.signatures)
+    if at and judges:
+        return f"no judge called {label} scored it; it was scored by {', '.join(judges)}"
+    return "no judge scored it; 'overtone score RUN --judge SPEC' asks one"
+
+
+def _row(
+    required: Requirement,
+    about: ScoreInfo,
+    number: float,
+    condition: str,
+    found: Estimate,
+    possible: Sequence[float | None],
+    over: str,
+    why: str,
+) -> Checked:
+    key = "/".join(filter(None, ("check", condition, required.name, f"{required.op}{number:g}")))
+    wanted = f"{required.name} {required.op} {limit(number, about)}"
+    if found.value is None:
+        return Checked(key, wanted, condition, "undecided", found, f"not enough data: {why}")
+    test = _OPS[required.op]
+    holds = test(found.value, number)
+    parts = [f"{required.name} is {amount(found.value, about, number)}{over}"]
+    if found.low is not None and found.high is not None:
+        ends = test(found.low, number), test(found.high, number)
+        word = "all of" if all(ends) else "only part of" if any(ends) else "no part of"
+        between = f"{amount(found.low, about)} to {amount(found.high, about)}"
+        parts.append(f"{word} its 95 % interval, {between}, meets the requirement")
+    state: State = "holds" if holds else "fails"
+    if found.missing:
+        parts.append(f"{found.scored:,} of {found.asked:,} have a value")
+        if any(x is not None and test(x, number) != holds for x in possible):
+            parts.append(f"the {found.missing:,} missing ones could turn the verdict")
+            state = "undecided"
+    return Checked(key, wanted, condition, state, found, "; ".join(parts))

@@ -1,0 +1,77 @@
+"""Numbers within sentences: a rate, a difference in points; `significance` says whether a difference is significant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+
+from overtone.results.measures import Estimate
+from overtone.stats import minimums
+from overtone.stats.minimums import Minimum
+
+
+class Sentence(Struct, frozen=True):
+    """A statement in plain words. `key` is that of its row, which leads to the cases behind it.
+
+    A sentence with a `condition` is about replies or questions under it alone: where one condition represents a run,
+    sentences on the others are not shown.
+    """
+
+    text: str
+    key: str = ""
+    condition: str = ""
+
+
+def shortfall(minimum: Minimum, lacking: Iterable[tuple[str, int]]) -> list[Sentence]:
+    """Return the sentence on subjects that have too little data, each as (subject, how much it has); none where there
+    are none. It speaks of no number, so it has no key."""
+    text = minimums.shortfall(minimum, lacking)
+    return [Sentence(text)] if text else []
+
+
+class _Row(Protocol):
+    @property
+    def by(self) -> str: ...
+
+    @property
+    def basis(self) -> str: ...
+
+
+Row = TypeVar("Row", bound=_Row)
+
+
+def headline(rows: Sequence[Row]) -> list[Row]:
+    """The overall rows: of validated or unmarked cues, and of the others only where there are no such."""
+    overall = [row for row in rows if row.by == "overall"]
+    sure = [row for row in overall if row.basis != "unvalidated"]
+    return sure or overall
+
+
+def percent(e: Estimate) -> str:
+    """`61 % (52 to 70)`."""
+    return _with_interval(e, " %")
+
+
+def points(e: Estimate) -> str:
+    """`−5 points (−12 to 3)`, of a difference of two rates."""
+    return _with_interval(e, " point" if e.value is not None and abs(round(100 * e.value)) == 1 else " points")
+
+
+def plain(e: Estimate, digits: int = 2) -> str:
+    """`0.31 (0.12 to 0.50)`, of a number that is no rate."""
+    return _with_interval(e, "", 1.0, digits)
+
+
+def _with_interval(e: Estimate, unit: str, scale: float = 100.0, digits: int = 0) -> str:
+    if e.value is None:
+        return "unknown"
+    value = f"{_number(e.value * scale, digits)}{unit}"
+    if e.low is None or e.high is None:
+        return f"{value} (no interval)"
+    return f"{value} ({_number(e.low * scale, digits)} to {_number(e.high * scale, digits)})"
+
+
+def _number(x: float, digits: int) -> str:
+    return f"{round(x, digits) + 0.0:.{digits}f}".replace("-", "−")  # no minus before a zero

@@ -1,0 +1,443 @@
+"""What a run holds, read from its store: typed records, and an error that says so where a row is no Overtone's."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from overtone.errors import StoreError
+from overtone.paths import inside
+from overtone.runs.folder_safety import MAX_TOKENS, Finite, Words, reading, select
+from overtone.runs.measurement_choice import Measurement, Selection, read_history, select_measurements
+from overtone.runs.spread_order import Place
+from overtone.runs.spread_order import spread as spread_order
+from overtone.schema import Item, Key, Score, Usage
+from overtone.scores import ScoreInfo, known, undeclared
+
+T = TypeVar("T")
+SHA = re.compile(r"[0-9a-f]{64}")
+_item_decoder = msgspec.json.Decoder(Item)
+_notes_decoder = msgspec.json.Decoder(tuple[str, ...])
+_usage_decoder = msgspec.json.Decoder(Usage)
+_info_decoder = msgspec.json.Decoder(ScoreInfo)
+_detail_decoder = msgspec.json.Decoder(dict[str, float | int | str | None])
+
+
+def _was_asked(body: bytes) -> bool:
+    """Whether the detail of a judge's score tells of a verdict that was asked for."""
+    detail = _detail_decoder.decode(body) if body else {}
+    draws, skipped = detail.get("draws"), detail.get("skipped", 0)
+    return isinstance(draws, int) and isinstance(skipped, int) and draws > skipped
+
+
+def decode_item(body: bytes) -> Item:
+    item = _item_decoder.decode(body)
+    if not item.turns:
+        raise ValueError(f"item {item.id!r} has no turn")
+    return item
+
+
+class Ask(Struct, frozen=True):
+    """An item under one condition, the repeat-th time, with the replies it has so far."""
+
+    id: int
+    item: Item
+    condition: str
+    repeat: int
+    replies: tuple[str, ...] = ()  # texts of the turns already answered
+
+    def key(self, turn: int = 0) -> Key:
+        return Key(self.item.id, self.condition, self.repeat, turn)
+
+
+class StoredReply(Struct, frozen=True):
+    """A reply as the store keeps it, under its key. `audio` is the hex name of its sound, or empty."""
+
+    ask: int
+    key: Key
+    text: str
+    audio: str
+    finish: str
+    refused: bool
+    model: str
+    notes: tuple[str, ...]
+    usage: Usage
+    latency: float
+    attempts: int
+
+
+class Failure(Struct, frozen=True):
+    ask: int
+    key: Key
+    reason: str
+    detail: str
+    attempts: int
+
+
+class Part(Struct, frozen=True):
+    """Some of a run's asks: those of a case, or those named by their ids."""
+
+    case: str | None = None
+    asks: Sequence[int] = ()
+
+
+def _of(part: Part | None, column: str) -> tuple[str, Sequence[Any]]:
+    """The condition that `column`, an ask's id, belongs to the part, and the values it is given."""
+    if part is None:
+        return "1", ()
+    if part.case is not None:
+        ids = "SELECT a.id FROM items i JOIN asks a ON a.item = i.seq WHERE i.case_id = ?"
+        return f"{column} IN ({ids})", (part.case,)
+    return f"{column} IN (SELECT value FROM json_each(?))", (msgspec.json.encode(part.asks).decode(),)
+
+
+class Beside(Generic[T]):
+    """Rows of a query beside that of the asks, taken ask by ask. All queries are in the order of asks, so that none of
+    them has to be held in memory. Rows of an ask that is not there are passed over."""
+
+    def __init__(self, rows: Iterable[tuple[int, T]]) -> None:
+        self._rows = iter(rows)
+        self._next = next(self._rows, None)
+
+    def of(self, ask: int) -> list[T]:
+        found = []
+        while self._next is not None and self._next[0] <= ask:
+            if self._next[0] == ask:
+                found.append(self._next[1])
+            self._next = next(self._rows, None)
+        return found
+
+
+class Rows:
+    """The reading half of a store."""
+
+    def __init__(self, folder: Path, db: sqlite3.Connection) -> None:
+        self.folder = folder
+        self._db = db
+        self._selected: tuple[tuple[int, ...], Selection] | None = None  # the state of the database it is true of
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        return self._db
+
+    def meta(self) -> dict[str, str]:
+        with reading(self.folder):
+            return dict(select(self.db, tuple[str, str], "SELECT key, value FROM meta"))
+
+    def declarations(self) -> dict[str, ScoreInfo]:
+        """What each score is, as the metrics declared when the run was scored; empty where they did not."""
+        with reading(self.folder):
+            rows = select(self.db, tuple[str, bytes], "SELECT score, body FROM declarations ORDER BY score")
+            return {score: _info_decoder.decode(body) for score, body in rows}
+
+    def declared(self) -> dict[str, ScoreInfo]:
+        """Return the declaration of each metric's score, as stored in the run.
+
+        Runs of store version 1 have none: they use those of the installed metrics, and defaults for other scores."""
+        found = self.declarations() or known(self.meta().get("benchmark", ""))
+        for score in self.selection().shown:
+            if "@" not in score and score not in found:
+                found[score] = undeclared(score)
+        return found
+
+    def events(self) -> list[tuple[float, str, str]]:
+        with reading(self.folder):
+            return list(select(self.db, tuple[Finite, str, str], "SELECT at, kind, detail FROM events ORDER BY at"))
+
+    def items(self) -> Iterator[Item]:
+        """Every item, in the benchmark's order."""
+        with reading(self.folder):
+            for (body,) in select(self.db, tuple[bytes], "SELECT body FROM items ORDER BY seq"):
+                yield decode_item(body)
+
+    def item_count(self, part: Part | None = None) -> int:
+        """How many items have asks."""
+        which, given = _of(part, "id")
+        with reading(self.folder):
+            ((count,),) = select(self.db, tuple[int], f"SELECT count(DISTINCT item) FROM asks WHERE {which}", given)
+        return count
+
+    def cases(self) -> list[tuple[str, str]]:
+        """Every case with its cue, in the benchmark's order."""
+        sql = "SELECT case_id, cue FROM items GROUP BY case_id ORDER BY min(seq)"
+        with reading(self.folder):
+            return list(select(self.db, tuple[str, str], sql))
+
+    def case_of(self, item: str) -> str | None:
+        """The case of an item by the item's id, or None."""
+        with reading(self.folder):
+            found = select(self.db, tuple[str], "SELECT case_id FROM items WHERE id = ?", (item,))
+            return next((case for (case,) in found), None)
+
+    def counts(self, *, wanted_only: bool = False) -> dict[str, int]:
+        """How many asks are pending, answered and failed."""
+        where = "WHERE wanted" if wanted_only else ""
+        with reading(self.folder):
+            found = dict(select(self.db, tuple[int, int], f"SELECT state, count(*) FROM asks {where} GROUP BY state"))
+        return {name: found.get(state, 0) for state, name in ((0, "pending"), (1, "answered"), (2, "failed"))}
+
+    def open_ids(self, *, spread: bool = False) -> array[int]:
+        """The ids of all wanted asks without a full reply: first those never tried, then those that failed, so that
+        items which always fail keep no other from being asked. Within these by id, or spread over the items."""
+        sql = "SELECT id, item, state FROM asks WHERE state <> 1 AND wanted ORDER BY state, id"
+        with reading(self.folder):
+            rows = select(self.db, tuple[int, int, int], sql)
+            if spread:
+                rank = self._spread()
+                rows = iter(sorted(rows, key=lambda row: (row[2], rank[row[1]])))
+            return array("q", (row[0] for row in rows))
+
+    def _spread(self) -> dict[int, int]:
+        """seq of every wanted item → its place in the spread order."""
+        sql = (
+            "SELECT seq, level, task, category, style, cue, group_id FROM items "
+            "WHERE seq IN (SELECT item FROM asks WHERE wanted) ORDER BY seq"
+        )
+        seqs = array("q")
+
+        def places() -> Iterator[Place]:
+            for row in select(self.db, tuple[int, int, str, str, str, str, str], sql):
+                seqs.append(row[0])
+                yield Place(*row[1:])
+
+        order = list(spread_order(places()))
+        return {seqs[index]: rank for rank, index in enumerate(order)}
+
+    def open_asks(self, after: int, count: int) -> list[Ask]:
+        """The next wanted asks without a full reply whose id is greater than `after`, in the order of their ids."""
+        return self.asks_with([ask for ask in sorted(self.open_ids()) if ask > after][:count])
+
+    def asks_with(self, ids: Sequence[int]) -> list[Ask]:
+        """The asks with these ids and the replies they have so far, in this order."""
+        found: dict[int, Ask] = {}
+        with reading(self.folder):
+            rows = select(
+                self.db,
+                tuple[int, bytes, str, int],
+                "SELECT a.id, i.body, a.condition, a.repeat FROM asks a JOIN items i ON i.seq = a.item "
+                f"WHERE a.id IN ({','.join('?' * len(ids))})",
+                ids,
+            )
+            for ask, body, condition, repeat in list(rows):
+                item = decode_item(body)
+                told: tuple[str, ...] = ()
+                if len(item.turns) > 1:
+                    texts = "SELECT text FROM replies WHERE ask = ? ORDER BY turn"
+                    told = tuple(row[0] for row in select(self.db, tuple[str], texts, (ask,)))
+                found[ask] = Ask(ask, item, condition, repeat, told)
+        return [found[ask] for ask in ids]
+
+    def replies(self, part: Part | None = None, *, light: bool = False) -> Iterator[StoredReply]:
+        """Every reply in the order of the asks; of a `light` reading those in conversations, refusals and such with
+        notes: of other replies nothing is needed beside their scores."""
+        which, given = _of(part, "r.ask")
+        if light:
+            which += " AND (i.task = 'converse' OR r.refused OR r.notes <> x'5b5d')"
+        return self._replies(f"WHERE {which} ORDER BY r.ask, r.turn", given)
+
+    def reply(self, key: Key) -> StoredReply | None:
+        """The reply under a key, or None."""
+        where = "WHERE i.id = ? AND a.condition = ? AND a.repeat = ? AND r.turn = ?"
+        return next(self._replies(where, (key.item, key.condition, key.repeat, key.turn)), None)
+
+    def _replies(self, which: str, given: Sequence[Any] = ()) -> Iterator[StoredReply]:
+        sql = (
+            "SELECT r.ask, i.id, a.condition, a.repeat, r.turn, r.text, r.audio, r.finish, r.refused, r.model, "
+            "r.latency, r.attempts, r.notes, r.usage FROM replies r "
+            f"JOIN asks a ON a.id = r.ask JOIN items i ON i.seq = a.item {which}"
+        )
+        with reading(self.folder):
+            for row in select(
+                self.db,
+                tuple[int, str, str, int, int, Words, str, str, int, str, Finite, int, bytes, bytes],
+                sql,
+                given,
+            ):
+                text, audio, finish, refused, model, latency, attempts, notes, usage = row[5:]
+                spent = _usage_decoder.decode(usage)
+                if max(msgspec.structs.astuple(spent)) > MAX_TOKENS:
+                    raise ValueError("more tokens than there can be")
+                said = _notes_decoder.decode(notes)
+                key = Key(*row[1:5])
+                yield StoredReply(
+                    row[0], key, text, audio, finish, bool(refused), model, said, spent, latency, attempts
+                )
+
+    def sent(self, ask: int, turn: int) -> list[dict[str, Any]]:
+        """The messages that were sent for a reply, with each sound as its SHA-256."""
+        with reading(self.folder):
+            row = self.db.execute("SELECT sent FROM replies WHERE ask = ? AND turn = ?", (ask, turn)).fetchone()
+            return msgspec.json.decode(row[0], type=list[dict[str, Any]]) if row else []
+
+    def failures(self, part: Part | None = None) -> Iterator[Failure]:
+        which, given = _of(part, "f.ask")
+        sql = (
+            "SELECT f.ask, i.id, a.condition, a.repeat, f.turn, f.reason, f.detail, f.attempts FROM failures f "
+            f"JOIN asks a ON a.id = f.ask JOIN items i ON i.seq = a.item WHERE {which} ORDER BY f.ask"
+        )
+        with reading(self.folder):
+            for row in select(self.db, tuple[int, str, str, int, int, str, str, int], sql, given):
+                yield Failure(row[0], Key(row[1], row[2], row[3], row[4]), row[5], row[6], row[7])
+
+    def asks(self, part: Part | None = None) -> Iterator[tuple[Ask, int]]:
+        """Every ask with its state, in the order of their ids."""
+        which, given = _of(part, "a.id")
+        sql = (
+            "SELECT a.id, i.body, a.condition, a.repeat, a.state FROM asks a JOIN items i ON i.seq = a.item "
+            f"WHERE {which} ORDER BY a.id"
+        )
+        body, item = b"", None
+        with reading(self.folder):
+            for row in select(self.db, tuple[int, bytes, str, int, int], sql, given):
+                if item is None or row[1] != body:  # the asks of one item stand together
+                    body, item = row[1], decode_item(row[1])
+                yield Ask(row[0], item, row[2], row[3]), row[4]
+
+    def answered(self) -> Iterator[tuple[Ask, int, str, str, str, bool]]:
+        """Every answered ask with the reply to each of its turns: turn, text, audio, finish, refused."""
+        sql = (
+            "SELECT a.id, i.body, a.condition, a.repeat, r.turn, r.text, r.audio, r.finish, r.refused FROM asks a "
+            "JOIN items i ON i.seq = a.item JOIN replies r ON r.ask = a.id "
+            "WHERE a.state = 1 ORDER BY a.id, r.turn"
+        )
+        with reading(self.folder):
+            for row in select(self.db, tuple[int, bytes, str, int, int, Words, str, str, int], sql):
+                ask = Ask(row[0], decode_item(row[1]), row[2], row[3])
+                yield ask, row[4], row[5], row[6], row[7], bool(row[8])
+
+    def audio_path(self, name: str) -> Path:
+        """Where a stored sound lies. A name that is not plain hex is refused, and so is a link that leads out of the
+        folder: a stranger's run may hold anything."""
+        if not SHA.fullmatch(name):
+            raise StoreError(f"{self.folder}: {name[:80]!r} is not the name of a stored sound")
+        return inside(self.folder / "audio", f"{name[:2]}/{name}.wav")
+
+    def clips(self) -> dict[str, tuple[str, int, int, float]]:
+        """path → (sha256, size, mtime in ns, seconds) of every clip the run has used."""
+        sql = "SELECT path, sha256, size, mtime_ns, seconds FROM clips"
+        with reading(self.folder):
+            return {row[0]: row[1:] for row in select(self.db, tuple[str, str, int, int, Finite], sql)}
+
+    def scored(self, metric_signature: str) -> set[int]:
+        """Asks that already hold a value with this signature."""
+        sql = (
+            "SELECT s.subject FROM scores s JOIN signatures t ON t.id = s.signature "
+            "WHERE t.text = ? AND s.kind = 'reply' AND s.value IS NOT NULL"
+        )
+        with reading(self.folder):
+            return {ask for (ask,) in select(self.db, tuple[int], sql, (metric_signature,))}
+
+    def silent_judges(self) -> dict[str, bool]:
+        """Return the judges' scores (QUESTION@LABEL) without a value for any reply, and whether the judge was asked
+        at all: where there was nothing to put before it, its silence says nothing about it."""
+        sql = (
+            "SELECT metric FROM scores WHERE kind = 'reply' AND instr(metric, '@') > 0 "
+            "GROUP BY metric HAVING count(value) = 0"
+        )
+        details = "SELECT DISTINCT detail FROM scores WHERE kind = 'reply' AND metric = ?"
+        with reading(self.folder):
+            return {
+                name: any(_was_asked(body) for (body,) in select(self.db, tuple[bytes], details, [name]))
+                for (name,) in list(select(self.db, tuple[str], sql))
+            }
+
+    def scored_metrics(self) -> list[str]:
+        """The names of all metrics that scored replies."""
+        with reading(self.folder):
+            sql = "SELECT DISTINCT metric FROM scores WHERE kind = 'reply' ORDER BY metric"
+            return [metric for (metric,) in select(self.db, tuple[str], sql)]
+
+    def selection(self) -> Selection:
+        """Return which measurement of each metric is shown. All readers of scores use it. It takes a look at every
+        score, so it is made again only after somebody has written to the store."""
+        with reading(self.folder):
+            state = (id(self.db), self.db.execute("PRAGMA data_version").fetchone()[0], self.db.total_changes)
+        if self._selected is None or self._selected[0] != state:
+            self._selected = state, self._select()
+        return self._selected[1]
+
+    def _select(self) -> Selection:
+        scored = "(kind = 'reply' OR kind LIKE 'turn %')"
+        with reading(self.folder):
+            texts = dict(select(self.db, tuple[int, str], "SELECT id, text FROM signatures"))
+            pairs = f"SELECT DISTINCT metric, signature FROM scores WHERE {scored}"
+            held = list(select(self.db, tuple[str, int], pairs))
+            several = [m for m, count in Counter(metric for metric, _ in held).items() if count > 1]
+            marks = ",".join("?" * len(several))
+            sql = f"SELECT metric, signature, count(value) FROM scores WHERE {scored} AND metric IN ({marks})"
+            counted = select(self.db, tuple[str, int, int], f"{sql} GROUP BY metric, signature", several)
+            values = {(metric, number): count for metric, number, count in counted}
+            if any(number not in texts for _, number in held):
+                raise ValueError("a score without a signature")
+        measurements = [Measurement(m, number, texts[number], values.get((m, number), 0)) for m, number in held]
+        return select_measurements(measurements, read_history(self.meta()))
+
+    def scores(self, part: Part | None = None, *, every: bool = False) -> Iterator[tuple[int, Score]]:
+        """Read the scores of every ask's last reply: of each metric the selected measurement, or with `every` all that
+        were stored. Equal scores are one object: most replies are scored in a few ways."""
+        return ((ask, score) for ask, _, score in self._scores("s.kind = 'reply'", part, every))
+
+    def turn_scores(self, part: Part | None = None, *, every: bool = False) -> Iterator[tuple[int, int, Score]]:
+        """Read the scores of replies to earlier turns than the last, each with its ask and its turn."""
+        with reading(self.folder):
+            for ask, kind, score in self._scores("s.kind LIKE 'turn %'", part, every):
+                yield ask, int(kind.removeprefix("turn ")), score
+
+    def _scores(self, kind: str, part: Part | None, every: bool) -> Iterator[tuple[int, str, Score]]:
+        ranks = None if every else self.selection().ranks
+        which, given = _of(part, "s.subject")
+        known: dict[tuple[Any, ...], Score] = {}
+        details: dict[bytes, dict[str, float | int | str | None]] = {}
+        sql = (
+            "SELECT s.subject, s.kind, s.metric, s.signature, s.value, s.reason, s.detail FROM scores s "
+            f"WHERE {kind} AND {which} ORDER BY s.kind, s.subject, s.metric, s.signature"
+        )
+        with reading(self.folder):
+            texts = dict(select(self.db, tuple[int, str], "SELECT id, text FROM signatures"))
+            rows = select(self.db, tuple[int, str, str, int, Finite | None, str, bytes], sql, given)
+            for row in rows if ranks is None else _selected(rows, ranks):
+                told = row[2:]
+                score = known.get(told)
+                if score is None:
+                    metric, signature, value, reason, body = told
+                    if (detail := details.get(body)) is None:
+                        detail = details[body] = _detail_decoder.decode(body)
+                    if signature not in texts:
+                        raise ValueError("a score without a signature")
+                    score = known[told] = Score(sys.intern(metric), texts[signature], value, reason, detail)
+                    if len(known) > 20_000:
+                        known.clear()
+                        details.clear()
+                yield row[0], row[1], score
+
+
+# subject, kind, metric, signature, value, reason, detail
+_ScoreRow = tuple[int, str, str, int, float | None, str, bytes]
+
+
+def _selected(rows: Iterable[_ScoreRow], ranks: Mapping[tuple[str, int], int]) -> Iterator[_ScoreRow]:
+    """Keep the rows that have a rank; of rows of one subject and metric, which stand together, the one with a value and
+    the highest rank."""
+    held: _ScoreRow | None = None
+    best = (False, -1)
+    for row in rows:
+        rank = ranks.get((row[2], row[3]))
+        if rank is None:
+            continue
+        mine = (row[4] is not None, rank)
+        if held is not None and held[:3] != row[:3]:
+            yield held
+            held = None
+        if held is None or mine > best:
+            held, best = row, mine
+    if held is not None:
+        yield held

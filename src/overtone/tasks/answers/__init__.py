@@ -1,0 +1,1 @@
+"""How a reply to a multiple-choice question is read as one of its options."""

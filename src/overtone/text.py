@@ -1,0 +1,104 @@
+"""How numbers are written for people. Sentences, tables, figures and messages use these functions and no others.
+
+A minus sign is a real one (−), a zero has no sign, thousands have commas, and a missing number is a dash. Numbers of a
+`kind` are written by it: "percent" and "points" (a difference of percentages) are shares times 100.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+NONE = "–"
+
+
+class Ranged(Protocol):
+    """A number with an interval, such as an Estimate."""
+
+    @property
+    def value(self) -> float | None: ...
+
+    @property
+    def low(self) -> float | None: ...
+
+    @property
+    def high(self) -> float | None: ...
+
+
+# ── bare numbers ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def number(x: float | None, digits: int = 2, *, sign: bool = False) -> str:
+    """Write `−0.31` with that many decimals; with `sign`, a positive number gets a plus."""
+    if x is None:
+        return NONE
+    rounded = round(x, digits)
+    mark = "−" if rounded < 0 else "+" if sign and rounded > 0 else ""
+    return f"{mark}{abs(rounded):,.{digits}f}"
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    """Write a share as `61 %`."""
+    return NONE if share is None else f"{number(100 * share, digits)} %"
+
+
+def by_kind(x: float | None, kind: str, digits: int = 2, *, sign: bool = False) -> str:
+    """Write a number of a table without its unit: percentages and points with one decimal."""
+    if kind == "number":
+        return number(x, digits, sign=sign)
+    return number(None if x is None else 100 * x, 1, sign=sign)
+
+
+def compact(x: float | None) -> str:
+    """Write a number on an unknown scale with three significant digits."""
+    return NONE if x is None else f"{x:.3g}" if abs(x) < 100 else f"{x:,.0f}"
+
+
+def seconds(x: float | None) -> str:
+    """Write `0.52 s`."""
+    return NONE if x is None else f"{x:.2f} s"
+
+
+def count(n: int, noun: str) -> str:
+    """Write `1 script` or `1,137 scripts`."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+# ── numbers with intervals ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def value_of(e: Ranged | None, kind: str, digits: int = 2) -> str:
+    """Write the value of an estimate."""
+    return NONE if e is None else by_kind(e.value, kind, digits)
+
+
+def interval(e: Ranged | None, kind: str = "percent", digits: int = 2) -> str:
+    """Write the interval of an estimate as `61.2 to 70.9`; "" if it has none."""
+    if e is None or e.low is None or e.high is None:
+        return ""
+    return f"{by_kind(e.low, kind, digits)} to {by_kind(e.high, kind, digits)}"
+
+
+def rate(e: Ranged) -> str:
+    """Write a rate within a sentence: `61 % (52 to 70)`."""
+    return with_interval(e, " %", 100.0, 0)
+
+
+def points(e: Ranged) -> str:
+    """Write a difference of two rates within a sentence: `−5 points (−12 to 3)`."""
+    unit = " point" if e.value is not None and abs(round(100 * e.value)) == 1 else " points"
+    return with_interval(e, unit, 100.0, 0)
+
+
+def plain(e: Ranged, digits: int = 2) -> str:
+    """Write a number that is not a rate within a sentence: `0.31 (0.12 to 0.50)`."""
+    return with_interval(e, "", 1.0, digits)
+
+
+def with_interval(e: Ranged, unit: str, scale: float, digits: int) -> str:
+    """Write a number times `scale` with its unit and its interval."""
+    if e.value is None:
+        return "unknown"
+    value = f"{number(e.value * scale, digits)}{unit}"
+    if e.low is None or e.high is None:
+        return f"{value} (no interval)"
+    return f"{value} ({number(e.low * scale, digits)} to {number(e.high * scale, digits)})"
