@@ -35,7 +35,8 @@ def test_a_crowd_and_a_judge_are_ranked_side_by_side(monkeypatch: pytest.MonkeyP
     cast = votes.votes([r["left"] for r in rows], [r["right"] for r in rows], [words[r["winner"]] for r in rows])
     direct = rank.bradley_terry(cast, clusters=[row["prompt"] for row in rows])
     for place in crowd.places:
-        assert place.rating and place.rating.value == pytest.approx(START + rank.POINTS * direct.of(place.run).rating.value)
+        expected = START + rank.POINTS * direct.of(place.run).rating.value
+        assert place.rating and place.rating.value == pytest.approx(expected)
     (agreement,) = found.agreements
     assert agreement.tau.value == pytest.approx(0.54, abs=0.005)
     assert agreement.tau.low is not None and 0.2 < agreement.tau.low < agreement.tau.value
