@@ -1,1 +1,1 @@
-"""What a run's stored scores say: a run is loaded, summed up, compared and checked. Reads runs, never writes them."""
+"""Results of a run: loaded, summarised, compared and checked. This room reads runs and never writes them."""

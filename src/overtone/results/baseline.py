@@ -1,8 +1,8 @@
-"""A run held against an earlier one: not significantly worse, or worse by less than a margin.
+"""Check a run against an earlier one: not significantly worse, or worse by less than a margin.
 
-Without a margin a measure fails where `compare` calls it significantly worse: the same rows, the same test, the same
-correction. A margin is another question with a one-sided test of its own: it holds where the paired difference is shown
-to be better than minus the margin, so that too few items make it fail.
+Without a margin, a measure fails if `compare` calls it significantly worse: the same rows, the same test, the same
+correction. A margin asks another question, with a one-sided test: it holds if the paired difference is shown to be
+better than minus the margin, so that too few items make it fail.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Sides = tuple[list[float], list[float], list[str]]  # of the baseline, of the ru
 
 
 class Baseline:
-    """What is asked of a run beside its baseline. Raises UsageError for a wrong name or margin."""
+    """The checks of a run against its baseline. Raises UsageError for a wrong name or margin."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Baseline:
         self.tested = changes(baseline, run, tuple(others), conditions)
 
     def _meant(self, name: str) -> str:
-        """One name for all names of a measure: `c4`, `cspeechrel`, and `c4@JUDGE` where there is one judge."""
+        """Return one name for all names of a measure: `c4`, `cspeechrel`, and `c4@JUDGE` if there is one judge."""
         meant = wanted(self.baseline, self.run, [measure_names.find_one(name, [self.run, self.baseline]).name])[0].name
         key, at, label = meant.partition("@")
         return measure_names.TYPED.get(key, key) + at + label
@@ -111,6 +111,7 @@ class Baseline:
         return made
 
     def notes(self) -> list[str]:
+        """Return notes on judges that were left out, and on asks that are only in the baseline."""
         found = []
         for measure in self.measures:
             if left := measure_names.judges_left_out(measure, [self.run, self.baseline]):
@@ -122,7 +123,7 @@ class Baseline:
         return found
 
     def _asked(self, measure: Measure, condition: str) -> int:
-        """How many asks of the baseline a row of this measure is about."""
+        """Return how many asks of the baseline a row of this measure is about."""
         return len(self._headline_asks(measure, condition)[1])
 
     def _headline_asks(self, measure: Measure, condition: str) -> tuple[str, list[Answer]]:
@@ -130,8 +131,8 @@ class Baseline:
         return headline_asks([a for a in every if measure.belongs(a.item)], measure)
 
     def _absent(self, name: str, measure: Measure, rows: list[Checked], margin: Limit | None = None) -> list[Checked]:
-        """Return a row for each condition in which only the baseline has the measure: without it, a run that was asked
-        less would pass."""
+        """Return a row for each condition in which only the baseline has the measure. Without these rows, a run that
+        was asked less would pass."""
         known = {row.condition for row in rows}
         found = []
         for condition, answers in asks(self.baseline, self.conditions, core=not measure.every).items():
@@ -142,7 +143,8 @@ class Baseline:
         return found
 
     def _unjudged(self) -> list[Checked]:
-        """Headline measures that only the baseline was judged by: without a row, a regression in them would pass."""
+        """Return a row for each headline measure that was judged only in the baseline. Without these rows, a regression
+        in them would pass."""
         known = {self._meant(name) for name in (*self.margins, *self.required)}
         found = []
         for measure in measure_names.headline([self.baseline]):
@@ -209,7 +211,8 @@ class Baseline:
         return Checked(key, _not_worse(name), found.condition, state, by, full, found.adjusted, brief, test)
 
     def _worse_with(self, row: Tested, filled: Sides) -> bool:
-        """Whether the row would be significantly worse with these values, beside the other tests of its family."""
+        """Return whether the row would be significantly worse with these values, among the other tests of its
+        family."""
         before, after, scripts = filled
         again = paired.permutation(after, before, scripts, seed=SEED, draws=DRAWS, level=LEVEL)
         family = [r.change for r in self.tested if r.change.family == row.change.family]
@@ -237,7 +240,7 @@ class Baseline:
 
 
 def _finds(row: Tested) -> str:
-    """The smallest difference that a row without a significant one could have shown."""
+    """Return the smallest difference that the test of a row without a significant difference could have found."""
     found = detectable(row.measure, row.pairs, row.change.tests)
     if found is not None and row.measure.right_or_wrong:  # that many scripts must differ, by an item each at least
         found = max(found, significance.least_scripts(row.change.tests) / row.change.by.scored)
@@ -268,10 +271,10 @@ def _could_turn(pairs: int) -> str:
 
 
 def _filled(measure: Measure, pairs: Pairs, *, worst: bool) -> Sides:
-    """Return `compare.values` with the missing ones filled in: the worst for the run, or the best for it.
+    """Return `comparison.values` with the missing values filled in: the worst for the run, or the best for it.
 
-    A pair is missing where a reply is, or where only one side has a value. Where both runs answered and neither has a
-    value, the measure does not apply. An end that the scale does not have is taken from the values seen.
+    A pair is missing if a reply is, or if only one side has a value. If both runs answered and neither has a value, the
+    measure does not apply. For an open end of the scale, the most extreme value seen is used.
     """
     read = [(measure.read(b), measure.read(r), b, r) for b, r in pairs]
     seen = [x for one, other, *_ in read for x in (one, other) if x is not None]
@@ -292,7 +295,7 @@ def _filled(measure: Measure, pairs: Pairs, *, worst: bool) -> Sides:
 
 
 def _margin_test(measure: Measure, margin: float, sides: Sides) -> tuple[paired.Comparison, bool]:
-    """Test gains: where less is better the sides are swapped. The lower end of the interval is the one-sided bound."""
+    """Test gains: if lower is better, the sides are swapped. The lower end of the interval is the one-sided bound."""
     before, after, scripts = sides
     gain, loss = (before, after) if measure.about.better == "lower" else (after, before)
     level = 2 * ONE_SIDED - 1

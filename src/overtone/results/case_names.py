@@ -1,4 +1,4 @@
-"""Names of cases picked by place: quickly, for the many overlapping selections of one table."""
+"""Look up the names of cases by position, fast enough for the many overlapping selections of one table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KeyedCases = tuple[str, list[str]]  # the key of a number, and the cases that we
 
 
 class Names:
-    """The case of each row of a table. A case may stand in several rows: it is named once."""
+    """The case of each row of a table. A case may be in several rows and is named once."""
 
     def __init__(self, cases: Sequence[str]) -> None:
         self._cases = np.empty(len(cases), dtype=object)
@@ -19,11 +19,11 @@ class Names:
         self._once = len(set(cases)) == len(cases)
 
     def of(self, rows: npt.NDArray[np.intp] | Sequence[int]) -> list[str]:
-        """Their cases, in the order of the rows."""
+        """Return the cases of these rows, in their order."""
         found: list[str] = self._cases[rows if len(rows) else np.empty(0, dtype=np.intp)].tolist()
         return found if self._once else unique(found)
 
 
 def unique(cases: Iterable[str]) -> list[str]:
-    """Each case once, in the order of its first naming."""
+    """Return each case once, in the order of its first occurrence."""
     return list(dict.fromkeys(cases))

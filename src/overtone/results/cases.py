@@ -1,7 +1,7 @@
-"""One case across the levels: what was heard, what was answered, what was said. The linked view behind the browser.
+"""One case across the levels: what was heard, what was answered, what was replied. The case browser shows it.
 
-A case is a script in one style. Its transcript, its voice questions, its reasoning questions and its conversation carry
-the same clip, so a wrong reply can be followed back to where the chain broke.
+A case is a script in one style. Its transcript, voice questions, reasoning questions and conversation share one clip,
+so a wrong reply can be traced to the level where it went wrong.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Said(Struct, frozen=True, omit_defaults=True):
 
 
 class Asked(Struct, frozen=True):
-    """An item of the case, with everything that was said to it."""
+    """An item of the case, with every answer to it."""
 
     item: Item
     said: list[Said]
 
 
 class CaseView(Struct, frozen=True):
-    """One case, its items by level."""
+    """One case, with its items by level."""
 
     case: str
     group: str
@@ -89,7 +89,7 @@ def case(store: Store, case_id: str) -> CaseView:
 
 
 def asks_by_case(reading: Reading) -> dict[str, list[int]]:
-    """The asks of every case, cases and asks in the run's order."""
+    """Return the asks of every case. Cases and asks are in the order of the run."""
     asks: dict[str, list[int]] = {}
     for answer in reading.answers:
         asks.setdefault(answer.item.case, []).append(answer.ask)
@@ -97,8 +97,8 @@ def asks_by_case(reading: Reading) -> dict[str, list[int]]:
 
 
 def views(reading: Reading, asks: Iterable[list[int]]) -> Generator[CaseView, None, None]:
-    """The view of each case whose asks are given, one after the other. They are read from the run's store a few at a
-    time, so that a run of any length can be shown."""
+    """Yield the view of each case whose asks are given. Views are read from the store in batches, so that a run of any
+    length can be shown."""
     with Store.read(reading.folder) as store:
         batch: list[list[int]] = []
         for case_asks in asks:
@@ -116,7 +116,7 @@ def _whole_views(store: Store, batch: list[list[int]]) -> Iterator[CaseView]:
 
 
 def views_of(answers: Iterable[Answer]) -> dict[str, CaseView]:
-    """Every case of a run, in the run's order."""
+    """Return the view of every case, in the order of the answers."""
     by_case: dict[str, dict[str, tuple[Item, list[Said]]]] = {}
     for answer in answers:
         items = by_case.setdefault(answer.item.case, {})
@@ -145,6 +145,7 @@ def _view(name: str, asked: list[Asked]) -> CaseView:
 
 
 def said(answer: Answer) -> Said:
+    """Return the view of one answer."""
     state = "answered" if answer.answered else "failed" if answer.failed else "pending"
     replies = answer.replies
     value = answer.value(CHOICE) if answer.item.task == "choose" and answer.item.gold else None
@@ -176,7 +177,7 @@ def said(answer: Answer) -> Said:
 
 
 def _why(score: Score) -> str:
-    """What a judge gave as its reason, or what a reader made of an answer that the rules could not read."""
+    """Return the reason that a judge gave, or what a reader made of an answer that the rules could not read."""
     if "reader" in score.detail:
         return ": ".join(str(part) for part in ("reader", score.detail["reader"], score.detail.get("why")) if part)
     return str(score.detail.get("why") or "") if score.value is not None else score.reason

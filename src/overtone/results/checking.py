@@ -1,7 +1,7 @@
-"""Does a run hold what is required of it? Thresholds, the comparison with a baseline, and missing replies.
+"""Check a run: thresholds, the comparison with a baseline, and missing replies.
 
-Replies that are missing count as neither good nor bad. Where they could turn a verdict, it is undecided; and the share
-of missing replies has a limit of its own.
+Missing replies count as neither good nor bad. If they could change a verdict, it is undecided. The share of missing
+replies has its own limit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ SIGNATURE = (
 
 
 class Check(Struct, frozen=True):
-    """All rows. Where `unlike` is not empty, run and baseline do not compare, and the rows against it mean nothing."""
+    """All rows of a check. If `unlike` is not empty, run and baseline are not comparable and the rows against the
+    baseline are meaningless."""
 
     run: str
     baseline: str
@@ -80,7 +81,7 @@ def sentences(found: Check) -> list[str]:
 
 
 def behind(run: Reading, key: str, baseline: Reading | None = None) -> list[str]:
-    """Return the cases under a row of a check, in the run's order; none for an unknown key."""
+    """Return the cases behind a row of a check, in the run's order; an empty list for an unknown key."""
     head, *parts = key.split("/")
     if head != "check" or len(parts) < 4:
         return []

@@ -1,8 +1,8 @@
-"""What differs between two runs, beside their models, so that their numbers do not compare.
+"""Find the differences between two runs, besides their models, that make their numbers incomparable.
 
-Only what matters is named: the signatures of the scores compared, the benchmark, the items and clips both asked, and
-the prompts of the conditions both asked under. A prompt that Overtone changed because one of the models needs to be
-asked differently belongs to asking that model; it is a note, no obstacle.
+Only relevant differences count: the signatures of the compared scores, the benchmark, the items and clips that both
+were asked, and the prompts of the conditions that both have. If Overtone changed a prompt because one of the models
+needs another form, the runs stay comparable, and a note says so.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OF_PROMPT = {p: (f"{p}.",) for p in ("zero", "basic", "enhance", "warm", "plain
 
 
 class Unlike(Struct, frozen=True):
-    """One thing that differs. `first` and `second` are what it is in each run. `remedy` makes the runs comparable."""
+    """One difference, with its value in each run. `remedy` makes the runs comparable."""
 
     what: str
     first: str
@@ -41,7 +41,7 @@ class Unlike(Struct, frozen=True):
 def unlike(
     first: Reading, second: Reading, measures: Iterable[Measure], shared: Sequence[tuple[Answer, Answer]]
 ) -> tuple[list[Unlike], list[str]]:
-    """What makes the runs incomparable, and what a reader should know all the same. `shared` are the asks of both."""
+    """Return the differences that make the runs incomparable, and notes. `shared` are the asks of both runs."""
     found: list[Unlike] = []
     notes: list[str] = []
     if first.benchmark != second.benchmark:
@@ -57,9 +57,9 @@ def unlike(
 
 
 def refuse(found: Sequence[Unlike], of_scores: str = "", always: str = "") -> None:
-    """Raise UsageError with every difference and what to do about it, where there is any.
+    """Raise UsageError with every difference and its remedy, if there is any.
 
-    `of_scores` is another way out where only the scores were computed differently, `always` one that is open anyway.
+    `of_scores` is an additional way out if only the scores were computed differently; `always` is one in any case.
     """
     if found:
         lines = "".join(f"\n  {one}" for one in found)
@@ -71,7 +71,7 @@ def refuse(found: Sequence[Unlike], of_scores: str = "", always: str = "") -> No
 
 
 def signatures_apart(first: Reading, second: Reading, scores: set[str]) -> list[Unlike]:
-    """Return the scores among `scores` that the two runs computed in different ways."""
+    """Return the scores among `scores` that the two runs computed differently."""
     return [
         Unlike(f"signature of {metric}", first.signatures[metric], second.signatures[metric], SCORE_ALIKE)
         for metric, _ in signature_differences([first, second])
@@ -80,7 +80,7 @@ def signatures_apart(first: Reading, second: Reading, scores: set[str]) -> list[
 
 
 def _clips(first: Reading, second: Reading) -> list[Unlike]:
-    """Clips of one path whose bytes differ."""
+    """Return the clips with the same path whose bytes differ."""
     with Store.read(first.folder) as one, Store.read(second.folder) as other:
         here, there = one.clips(), other.clips()
     changed = sorted(path for path in here.keys() & there.keys() if here[path][0] != there[path][0])
@@ -111,7 +111,7 @@ def _prompts(
 
 
 def _prefixes(shared: Sequence[tuple[Answer, Answer]]) -> tuple[str, ...]:
-    """How the keys begin of the prompts that the shared asks were made with."""
+    """Return the beginnings of the keys of the prompts that the shared asks used."""
     used: set[str] = set()
     for task, name in {(a.item.task, a.condition) for a, _ in shared}:
         used.add(f"{task}.")
@@ -129,7 +129,7 @@ def _prefixes(shared: Sequence[tuple[Answer, Answer]]) -> tuple[str, ...]:
 
 
 def _told(reading: Reading) -> tuple[dict[str, str], dict[str, str]] | None:
-    """The prompts' texts and their origins, as far as the run recorded them."""
+    """Return the texts of the prompts and their origins, or None if the run did not record them."""
     try:
         told: Any = msgspec.json.decode(reading.meta.get("prompt_texts", ""))
         return msgspec.convert((told["texts"], told.get("origins", {})), tuple[dict[str, str], dict[str, str]])

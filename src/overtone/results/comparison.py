@@ -1,10 +1,10 @@
-"""Is the second run better than the first? Paired differences on the items both were asked, and the cases that flipped.
+"""Compare two runs: paired differences on the items that both were asked, and the cases that changed.
 
 An ask is paired with that of the same item, condition and repeat. Intervals and p-values come from one test, which
-flips the signs of whole scripts (`stats.paired`). A difference is significant when its p-value is at most 0.05 after
+flips the signs of whole scripts (`stats.paired`). A difference is significant if its p-value is at most 0.05 after
 Holm's correction over its family. The family of a headline measure is every headline measure under every condition,
-whichever of them are shown; cues that are not validated, other measures named by the user, and the cues of one measure
-are families of their own. `overtone check` uses the same rows, so the two commands cannot disagree.
+whichever of them are shown. Cues that are not validated, other measures named by the user, and the cues of one measure
+are separate families. `overtone check` uses the same rows, so the two commands cannot disagree.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ Pairs = list[tuple[Answer, Answer]]
 
 class Change(Struct, frozen=True):
     """One measure in both runs over the same asks. `by` is the mean of second − first; its `asked` counts the pairs of
-    asks, its `scored` those with a value on both sides. `p` is two-sided; `adjusted` is corrected for all `tests`
-    tests of its family."""
+    asks, its `scored` those with a value on both sides. `p` is two-sided; `adjusted` is corrected for all `tests` tests
+    of its family."""
 
     key: str
     condition: str
@@ -72,7 +72,7 @@ class Change(Struct, frozen=True):
 
     @property
     def verdict(self) -> str:
-        """better, worse, other (where neither way is better) or "" where the difference is not significant."""
+        """better, worse, other (if neither direction is better), or "" if the difference is not significant."""
         if self.by.value is None or not significance.significant(self.adjusted):
             return ""
         if self.better == "neither":
@@ -81,12 +81,12 @@ class Change(Struct, frozen=True):
 
     @property
     def within_noise(self) -> bool:
-        """Whether the difference is smaller than the run-to-run spread; False where the spread is unknown."""
+        """Whether the difference is smaller than the run-to-run spread; False if the spread is unknown."""
         return self.by.value is not None and self.noise is not None and abs(self.by.value) < self.noise
 
     @property
     def short_of(self) -> int:
-        """How many scripts the test needs to find any difference, where there are fewer; 0 where there are enough."""
+        """The number of scripts that the test needs to find any difference, if there are fewer; otherwise 0."""
         least = significance.least_scripts(self.tests)
         return least if self.by.scripts < least and not self.verdict else 0
 
@@ -108,7 +108,7 @@ class Table(Struct, frozen=True):
 
 
 class Flip(Struct, frozen=True):
-    """An ask whose score changed. `was` and `now` are the letters chosen, of a question."""
+    """An ask whose score changed. For a question, `was` and `now` are the chosen letters."""
 
     item: str
     case: str
@@ -122,9 +122,10 @@ class Flip(Struct, frozen=True):
 
 
 class Flips(Struct, frozen=True):
-    """What changed under one row: right to wrong and back, or the largest changes of a score; the worst first.
+    """The changes behind one row: right to wrong and back, or the largest changes of a score; the largest first.
 
-    Where neither way is better, `worse` holds what fell and `improved` what rose. The totals count what is not listed.
+    If neither direction is better, `worse` holds the decreases and `improved` the increases. The totals include changes
+    that are not listed.
     """
 
     key: str
@@ -139,7 +140,7 @@ class Flips(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """Two runs on what they share. `unlike` is empty unless the comparison was forced."""
+    """Two runs, compared on what they share. `unlike` is empty unless the comparison was forced."""
 
     first: str
     second: str
@@ -159,7 +160,8 @@ class Comparison(Struct, frozen=True):
 def share(
     first: Reading, second: Reading, conditions: Sequence[str] = (), *, core: bool = True
 ) -> tuple[Pairs, int, int]:
-    """Return the asks that both runs hold, and how many only one of them holds: of the benchmark's core, or all."""
+    """Return the asks that both runs have, and how many only one of them has, in the benchmark's core or in all
+    of it."""
 
     def asks(reading: Reading) -> dict[tuple[str, str, int], Answer]:
         return {
@@ -174,20 +176,20 @@ def share(
 
 
 def share_for(first: Reading, second: Reading, measures: Iterable[Measure], conditions: Sequence[str] = ()) -> Pairs:
-    """Return the asks that these measures compare: those of the core, or all where one of them counts every ask."""
+    """Return the asks that these measures compare: those of the core, or all if one of them counts every ask."""
     return share(first, second, conditions, core=not any(m.every for m in measures))[0]
 
 
 def differences(
     first: Reading, second: Reading, names: Sequence[str] = (), conditions: Sequence[str] = ()
 ) -> tuple[list[Unlike], list[str]]:
-    """What makes the two runs incomparable in these measures, and what should be known all the same."""
+    """Return the differences that make the two runs incomparable in these measures, and notes."""
     measures = wanted(first, second, names)
     return unlike(first, second, measures, share_for(first, second, measures, conditions))
 
 
 def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditions: Sequence[str] = ()) -> Comparison:
-    """Compare two runs, also where they do not compare: look at `unlike` before you use the numbers."""
+    """Compare two runs, even if they are not comparable: check `unlike` before you use the numbers."""
     pairs, only_first, only_second = share(first, second, conditions)
     measures = wanted(first, second, names)
     compared = share_for(first, second, measures, conditions)
@@ -226,16 +228,16 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
 
 
 def left_out(measure: Measure, judges: Sequence[str]) -> str:
-    """The note on judges that only one of the runs has."""
+    """Write the note on judges that judged only one of the runs."""
     are = "is" if len(judges) == 1 else "are"
     return f"{measure.label}: {' and '.join(judges)} judged only one of the runs and {are} left out"
 
 
 def changes(first: Reading, second: Reading, names: Sequence[str] = (), conditions: Sequence[str] = ()) -> list[Tested]:
-    """Return the rows of the headline's measures and of those named beside them, by level, with corrected p-values.
+    """Return the rows of the headline measures and of the measures named, by level, with corrected p-values.
 
-    The headline's rows are there whatever is named, so that their correction does not depend on it. A headline measure
-    that the runs measured in different ways is left out unless it is named.
+    The headline rows are always included, so that their correction does not depend on the names. A headline measure
+    that the runs measured differently is left out unless it is named.
     """
     asked = {measure.name: measure for measure in wanted(first, second, names)}
     headline = [
@@ -266,7 +268,8 @@ def _scored_pairs(pairs: Pairs, measures: Sequence[Measure]) -> Iterator[tuple[s
 
 
 def wanted(first: Reading, second: Reading, names: Sequence[str]) -> list[Measure]:
-    """Return the measures that are named, or the headline's. One that reads a headline's judges is that headline's."""
+    """Return the named measures, or those of the headline. A measure that reads the same judges as a headline measure
+    is replaced by it."""
     readings = [first, second]
     headline = measure_names.headline(readings)
     judged = {m.scores: m for m in headline if "@" in "".join(m.scores)}
@@ -293,7 +296,7 @@ def _by_cue(pairs: Pairs) -> list[tuple[str, Pairs]]:
 
 
 def values(measure: Measure, pairs: Pairs) -> tuple[list[float], list[float], list[str]]:
-    """The values of both sides where both have one, and their scripts. What has not changed is equal."""
+    """Return the values of both sides if both have one, and their scripts. A difference below the tie is made 0."""
     read = ((measure.read(a), measure.read(b), a.item.group) for a, b in pairs)
     tie = tie_of(measure)
     found = [(x, x if abs(y - x) < tie else y, group) for x, y, group in read if x is not None and y is not None]
@@ -301,8 +304,8 @@ def values(measure: Measure, pairs: Pairs) -> tuple[list[float], list[float], li
 
 
 def noise_of(measure: Measure, pairs: Pairs) -> float | None:
-    """Return the run-to-run spread of the mean difference: 95 % of the differences of two runs on these items that
-    differ in nothing but chance are smaller. None unless enough scripts were asked again in both runs."""
+    """Return the run-to-run spread of the mean difference: 95 % of the differences between two runs on these items that
+    differ only by chance are smaller. None unless enough scripts were repeated in both runs."""
     rows = [(measure.read(a), measure.read(b), a) for a, b in pairs]
     known = [(y - x, a.item_id, a.item.group) for x, y, a in rows if x is not None and y is not None]
     variance = within_variance([d for d, _, _ in known], [item for _, item, _ in known], [group for *_, group in known])
@@ -312,7 +315,7 @@ def noise_of(measure: Measure, pairs: Pairs) -> float | None:
 
 
 def tie_of(measure: Measure) -> float:
-    """Differences below it are none."""
+    """Return the difference below which two values count as equal."""
     return TIE * measure.about.length
 
 
@@ -363,7 +366,7 @@ def _change(measure: Measure, condition: str, basis: str, cue: str, pairs: Pairs
 
 
 def _adjusted(rows: Sequence[Change]) -> list[Change]:
-    """Return the rows with Holm's correction of each family."""
+    """Return the rows with Holm's correction over each family."""
     families: dict[str, dict[str, float]] = {}
     for row in rows:
         if row.p is not None:
@@ -376,7 +379,7 @@ def _adjusted(rows: Sequence[Change]) -> list[Change]:
 
 
 def corrected(p_values: Mapping[str, float]) -> dict[str, float]:
-    """Return Holm's corrected p-values of one family under the same keys."""
+    """Return Holm's corrected p-values of one family, with the same keys."""
     return dict(zip(p_values, multiplicity.holm(list(p_values.values())).tolist(), strict=True))
 
 
@@ -407,7 +410,8 @@ def _flips(row: Change, measure: Measure, pairs: Pairs) -> Flips:
 
 
 def behind(first: Reading, second: Reading, key: str) -> list[str]:
-    """The cases under a row of a comparison of these two runs, in the order of the first; empty for an unknown key."""
+    """Return the cases behind a row of a comparison, in the order of the first run; an empty list for an unknown
+    key."""
     head, *parts = key.split("/")
     if head != "compare" or len(parts) < 4:
         return []

@@ -1,4 +1,5 @@
-"""Comparisons in words: each difference, whether it is significant, and whether it exceeds the run-to-run spread."""
+"""Comparisons in sentences: each difference, whether it is significant, and whether it exceeds the run-to-run
+spread."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ def _sentence(found: Comparison, row: Change) -> str:
 
 
 def outcome(row: Change, first: str, second: str, of: int | None = None, *, brief: bool = False) -> str:
-    """The difference of a row with a value, whether it is significant and by which test, as a clause. `of` is how many
-    asks of the first run could have been paired. Where the clause is `brief`, the test is not named."""
+    """Write the difference of a row as a clause: whether it is significant, and by which test. `of` is the number of
+    asks of the first run that could have been paired. A `brief` clause does not name the test."""
     by = f"{change(row.by.value, row)} {unit(row)}".strip()
     if row.verdict:
         word = "higher" if (row.by.value or 0) > 0 else "lower"
@@ -45,12 +46,12 @@ def outcome(row: Change, first: str, second: str, of: int | None = None, *, brie
 
 
 def noise_note(row: Change) -> str:
-    """Say that a difference is smaller than the run-to-run spread."""
+    """Write that a difference is smaller than the run-to-run spread."""
     return f"smaller than the run-to-run spread of ±{change(row.noise, row).lstrip('+')} {unit(row)}".strip()
 
 
 def too_few(row: Change) -> str:
-    """Why the test of a row can find nothing."""
+    """Write why the test of a row cannot find a difference."""
     return significance.too_few(row.by.scripts, row.tests, row.family)
 
 
@@ -65,7 +66,7 @@ def _spread(row: Change) -> str:
 
 
 class Scale(Protocol):
-    """How values are shown: a row of a comparison, or what is known about a measure."""
+    """How values are shown: a row of a comparison, or the description of a measure."""
 
     @property
     def shown(self) -> str: ...
@@ -75,7 +76,7 @@ class Scale(Protocol):
 
 
 def change(x: float | None, row: Scale) -> str:
-    """A difference with its sign, on the measure's scale: percentage points, or its own unit."""
+    """Write a difference with its sign, in percentage points or on the measure's own scale."""
     if x is None:
         return "–"
     text = f"{100 * x:+,.1f}" if row.shown == "percent" else f"{x:+,.{row.digits}f}"
@@ -83,5 +84,5 @@ def change(x: float | None, row: Scale) -> str:
 
 
 def unit(row: Scale) -> str:
-    """The unit of a difference."""
+    """Return the unit of a difference."""
     return "points" if row.shown == "percent" else ""

@@ -1,8 +1,7 @@
-"""Scores of many replies that are no mean of their scores: word error rates, corpus BLEU, distinctness.
+"""Scores over many replies that are not the mean of their scores: word error rates, corpus BLEU, distinctness.
 
-They are computed from the sufficient statistics that each score keeps as its detail; no text is read again. Intervals
-are clustered by script. What a missing reply could have done to them is not known, so they have no bounds, but for
-word error rates of transcripts.
+They are computed from the sufficient statistics in each score's detail; no text is read again. Intervals are clustered
+by script. The effect of a missing reply is unknown, so they have no bounds, except word error rates of transcripts.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ NO_INTERVAL = "falls as replies are added: compare equal numbers of replies only
 
 
 def over(metric: str, answers: Sequence[Answer], info: ScoreInfo, turn: int | None = None) -> Estimate:
-    """A metric over replies (the last ones, or those to one turn): its corpus score if it has one, else its mean."""
+    """Compute a metric over replies (the last ones, or those to one turn): its corpus score if it has one, else its
+    mean."""
     found = [(_score(a, metric, turn), a.item.group) for a in answers]
     if info.corpus:
         needed = needed_by(info)
@@ -50,7 +50,8 @@ def _score(answer: Answer, metric: str, turn: int | None) -> Score | None:
 
 
 def bleu(rows: Sequence[Row], asked: int) -> Estimate:
-    """sacreBLEU's corpus score (0 to 1), from the details' counts; its interval by leaving scripts out."""
+    """Compute sacreBLEU's corpus score (0 to 1) from the counts in the details, with a jackknife interval over
+    scripts."""
     if not rows:
         return Estimate(None, None, None, 0, asked)
     counts = [[_number(detail, name) for name in BLEU] for detail, _ in rows]
@@ -61,7 +62,7 @@ def bleu(rows: Sequence[Row], asked: int) -> Estimate:
 
 
 def distinct(rows: Sequence[Row], asked: int) -> Estimate:
-    """Different n-grams ÷ all n-grams of the replies together, from the hashes in the details."""
+    """Compute the share of different n-grams in all n-grams of the replies, from the hashes in the details."""
     different: set[bytes] = set()
     total = 0.0
     for detail, _ in rows:
@@ -75,7 +76,7 @@ def distinct(rows: Sequence[Row], asked: int) -> Estimate:
 
 
 def word_errors(rows: Sequence[Row], asked: int) -> Estimate:
-    """Σ errors ÷ Σ words of the replies' texts, from the counts in the details."""
+    """Compute Σ errors ÷ Σ words of the replies' texts, from the counts in the details."""
     errors = [math.fsum(_number(detail, name) for name in ERRORS) for detail, _ in rows]
     words = [_number(detail, "reference_words") for detail, _ in rows]
     found = cluster.ratio(errors, words, [group for _, group in rows])
@@ -102,7 +103,7 @@ def _within(x: float) -> float:
 
 
 def counts(answer: Answer) -> dict[str, float] | None:
-    """The alignment counts of a transcript's normalised words, or None where it has none."""
+    """Return the alignment counts of a transcript's normalised words, or None if it has none."""
     score = answer.scores.get(TRANSCRIPTS) if answer.answered else None
     if score is None or not complete(score, ALIGNMENT):
         return None
@@ -110,7 +111,7 @@ def counts(answer: Answer) -> dict[str, float] | None:
 
 
 def corpus_wer(answers: Iterable[Answer]) -> Estimate:
-    """Σ errors ÷ Σ reference words. A missing transcript counts its reference's words as all right or all wrong."""
+    """Compute Σ errors ÷ Σ reference words. In the bounds, a missing transcript counts as all right or all wrong."""
     errors: list[float] = []
     words: list[float] = []
     groups: list[str] = []

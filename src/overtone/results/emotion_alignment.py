@@ -1,8 +1,8 @@
-"""EmoAlign with what it is worth: the rate, what chance would give from the two sides' habits, κ, and the unknowns.
+"""EmoAlign with its context: the rate, the agreement expected by chance, κ, and the unknown emotions.
 
-A model that always answers in one tone agrees with its references as often as they have that tone. So the rate stands
-beside the agreement expected of two raters with the same label shares who do not look, and beside Cohen's κ. Other and
-unknown are categories of their own on each side: they never match, neither in the rate nor by chance.
+A model that always replies in one tone agrees with its references as often as they have that tone. So the rate is shown
+with the agreement of two independent raters with the same label shares, and with Cohen's κ. Other and unknown are
+separate categories on each side: they never match, neither in the rate nor by chance.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Codes = npt.NDArray[np.intp]
 
 
 class Aligned(Struct, frozen=True):
-    """One group of replies. Intervals are by script; they are NaN with fewer than two scripts, κ also where one side
-    leaves nothing to chance."""
+    """One group of replies. Intervals are clustered by script; they are NaN with fewer than two scripts. κ is NaN as
+    well if chance agreement is 1."""
 
     condition: str
     style: str  # "" is all styles together
@@ -43,15 +43,15 @@ class Aligned(Struct, frozen=True):
 
 
 class Alignment(Struct, frozen=True):
-    """A score of emotions over a run: per condition, first all styles and then each."""
+    """One emotion score over a run: per condition, first all styles and then each style."""
 
     metric: str
     rows: tuple[Aligned, ...]
 
 
 def alignment(by_condition: Mapping[str, Iterable[Answer]], metric: str) -> Alignment | None:
-    """The alignment of a run's replies, by condition, from the details of their scores; None where the metric was not
-    scored. A score without its details counts as unscored."""
+    """Return the alignment of a run's replies by condition, from the details of their scores; None if the metric was
+    not scored. A score without its details counts as unscored."""
     groups: dict[tuple[str, str], list[Answer]] = {}
     for condition, answers in by_condition.items():
         for answer in answers:
@@ -98,7 +98,7 @@ def _row(metric: str, condition: str, style: str, answers: list[Answer]) -> Alig
 
 
 def agreement(a: Codes, b: Codes, known: npt.NDArray[np.bool_]) -> tuple[float, float, float]:
-    """Rate, chance and κ of two sides' label codes; `known` says which codes can match at all."""
+    """Return rate, chance and κ of the label codes of two sides; `known` says which codes can match."""
     if not a.size:
         return math.nan, math.nan, math.nan
     rate = float(((a == b) & known[a]).mean())

@@ -1,7 +1,7 @@
-"""The worst and the best replies of a condition, with what the judges said of them: where to look first.
+"""The worst and the best replies of a condition, with the judges' reasons: where to look first.
 
-Ranked by the panel's word on the first dimension there is of FIRST, ties by the mean of all dimensions. Without judges
-the likeness to the reference reply ranks, which says so: it is no judgement.
+Replies are ranked by the panel's score in the first available dimension of FIRST, ties by the mean of all dimensions.
+Without judges, the similarity to the reference reply ranks them; the label says so, because that is not a judgement.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHOWN = 5
 
 
 class Word(Struct, frozen=True):
-    """What one judge said of a reply in one dimension."""
+    """The score and reason of one judge for a reply in one dimension."""
 
     dimension: str  # its label
     judge: str
@@ -37,7 +37,7 @@ class Word(Struct, frozen=True):
 
 
 class Extreme(Struct, frozen=True):
-    """A reply at one end. `ask` finds it in a reading."""
+    """A reply at one end of the ranking. `ask` identifies it in a reading."""
 
     ask: int
     case: str
@@ -48,7 +48,7 @@ class Extreme(Struct, frozen=True):
 
 
 class Extremes(Struct, frozen=True):
-    """Both ends of one condition, the most telling first."""
+    """Both ends of one condition, the most extreme first."""
 
     by: str  # in words
     key: str  # of the dimension, or the metric's name
@@ -60,7 +60,7 @@ class Extremes(Struct, frozen=True):
 def extremes(
     answers: Iterable[Answer], dimensions: Mapping[str, Dimension], declared: Declared, shown: int = SHOWN
 ) -> Extremes | None:
-    """None where fewer than two replies can be ranked, or all are alike."""
+    """Rank the replies and return both ends; None if fewer than two replies can be ranked, or all are equal."""
     bases = by_status(replies_of(answers))
     asked = [a for a in bases[0][1] if a.answered] if bases else []
     names = scored_names(asked)
@@ -105,7 +105,7 @@ def _by_judges(
 
 
 def _placed(dimension: Dimension, found: float) -> float:
-    """Where a value lies between the worst (0) and the best (1) end of its scale."""
+    """Return the position of a value between the worst (0) and the best (1) end of its scale."""
     low, high = dimension.low, dimension.high
     share = (found - low) / (high - low) if low is not None and high is not None and high > low else found
     return 1 - share if dimension.better == "lower" else share

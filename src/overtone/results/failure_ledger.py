@@ -1,6 +1,6 @@
-"""The ledger of what went wrong: failures, refusals, replies that could not be read, scores that could not be made.
+"""The ledger of problems: failures, refusals, unreadable replies and missing scores.
 
-Nothing is dropped in silence: each line has its count and points at some of the cases it happened to.
+No problem is dropped silently: each line has a count and names some of the affected cases.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SHOWN = 3
 
 
 class Place(Struct, frozen=True):
-    """Where it happened, and in whose words."""
+    """The case of a problem, and the detail that was stored with it."""
 
     case: str
     item: str
@@ -28,6 +28,8 @@ class Place(Struct, frozen=True):
 
 
 class LedgerRow(Struct, frozen=True):
+    """One kind of problem with one reason."""
+
     kind: str  # failure, refusal, extraction, unscored, note
     reason: str
     count: int
@@ -35,10 +37,13 @@ class LedgerRow(Struct, frozen=True):
 
 
 class Ledger(Struct, frozen=True):
+    """The problems of a run, and the number of asks without a reply yet."""
+
     rows: list[LedgerRow]
     pending: int
 
     def of(self, kind: str) -> list[LedgerRow]:
+        """Return the rows of one kind."""
         return [row for row in self.rows if row.kind == kind]
 
 
@@ -49,7 +54,7 @@ KINDS = ("failure", "refusal", "extraction", "unscored", "note")
 def make_ledger(
     answers: Iterable[Answer], declared: Declared, text_of: Callable[[Answer], str] = lambda answer: ""
 ) -> Ledger:
-    """Count what went wrong in these answers. `text_of` reads the reply of an answer that has it not in memory."""
+    """Count the problems of these answers. `text_of` reads the reply of an answer whose reply is not in memory."""
     counts: dict[tuple[str, str], int] = {}
     places: dict[tuple[str, str], list[Place]] = {}
     pending = 0
@@ -69,7 +74,7 @@ def make_ledger(
 
 
 def entries(answers: Iterable[Answer], declared: Declared) -> Iterator[tuple[Answer, str, str, str]]:
-    """Everything that went wrong, one by one: with what, its kind, its reason and its detail."""
+    """Yield every problem: the answer, its kind, its reason and its detail."""
     needed = {score: details for score, info in declared.items() if (details := needed_by(info))}
     for answer in answers:
         if answer.failed:

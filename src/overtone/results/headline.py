@@ -1,4 +1,4 @@
-"""A benchmark's own headline tables over a run: what its authors would print, each number with its interval."""
+"""A benchmark's own headline tables over a run, as its authors would print them, each number with its interval."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Scales = Mapping[str, tuple[float, float]]  # a score's name → its ends
 
 
 class SuiteRow(Struct, frozen=True):
-    """One line of a headline. `cells` has a number for each of its columns, None where no item counts."""
+    """One line of a headline. `cells` has a number for each column, None if no item counts."""
 
     key: str
     condition: str
@@ -56,8 +56,8 @@ def has_own_tables(benchmark: str) -> bool:
 
 
 def suite_tables(reading: Reading) -> list[SuiteTable]:
-    """The headline tables of the run's benchmark; none where it has none or nothing of them was asked. A table without
-    a single score, such as that of a judge nobody asked, is left out beside those that have some."""
+    """Return the headline tables of the run's benchmark; an empty list if it has none or none of their items were
+    asked. A table without any score, e.g. of a judge that was not asked, is left out if other tables have scores."""
     suite = suite_of(reading.benchmark) if reading.benchmark else None
     if suite is None or not suite.headlines:
         return []
@@ -73,7 +73,7 @@ def suite_tables(reading: Reading) -> list[SuiteTable]:
 
 
 def _scales(reading: Reading) -> Scales:
-    """The ends of every score whose rubric or metric tells them."""
+    """Return the ends of every score whose rubric or metric declares them."""
     judged = read_dimensions(reading.meta, reading.signatures).values()
     told = [(name, info.low, info.high) for name, info in reading.declared.items()]
     told += [(dimension.key, dimension.low, dimension.high) for dimension in judged]
@@ -81,7 +81,7 @@ def _scales(reading: Reading) -> Scales:
 
 
 def read_scored(reading: Reading) -> list[Scored]:
-    """Every ask of a run as a headline reads it; one without a reply has no values."""
+    """Return every ask of a run as headlines read it; an ask without a reply has no values."""
     judges = {name.partition("@")[0]: [""] for name in reading.signatures if "@" in name}
     judges = {key: judges_of(key, reading.signatures) for key in judges}
     suite = suite_of(reading.benchmark) if reading.benchmark else None
@@ -101,7 +101,7 @@ def read_scored(reading: Reading) -> list[Scored]:
 def _values(
     answer: Answer, judges: dict[str, list[str]], parts: Sequence[str]
 ) -> tuple[dict[str, float | None], dict[str, str]]:
-    """The values of a reply's scores by name, and what their details say in words."""
+    """Return the values of a reply's scores by name, and the texts in their details."""
     values = {name: answer.value(name) for name in answer.scores}
     for part in parts:
         metric, _, key = part.partition(".")
@@ -140,7 +140,7 @@ def under(reading: Reading) -> Iterator[tuple[str, list[str]]]:
 
 
 def _parts(headline: Headline, scored: Sequence[Scored]) -> Iterator[tuple[str, str, str, list[Scored]]]:
-    """(key, condition, name, replies) of every line."""
+    """Yield (key, condition, name, replies) of every line."""
     parts: dict[tuple[str, str], list[Scored]] = {}
     for one in scored:
         name = _row_name(one.item, headline.rows) if headline.rows else ""
@@ -150,7 +150,7 @@ def _parts(headline: Headline, scored: Sequence[Scored]) -> Iterator[tuple[str, 
 
 
 def _row_name(item: Item, field: str) -> str:
-    """What a line is called. What is heard has the benchmark's own words where it is none of our cues."""
+    """Return the name of a line. A cue that is not one of our cues has the benchmark's own words."""
     name = str(getattr(item, field)) or (item.cue_text if field == "cue" else "")
     return name or UNNAMED
 
@@ -163,8 +163,8 @@ def _rows(headline: Headline, scored: Sequence[Scored], scales: Scales) -> Itera
 
 
 def number(column: Column, replies: Sequence[Scored], scales: Scales | None = None) -> Estimate | None:
-    """One column over the replies that count for it, with an interval by group that does not leave its scale; None
-    where there are none."""
+    """Compute one column over the replies that count for it, with an interval by group within its scale; None without
+    replies."""
     if not replies:
         return None
     reduce, scale, offset = column.reduce, column.scale, column.offset
@@ -192,14 +192,14 @@ def number(column: Column, replies: Sequence[Scored], scales: Scales | None = No
 
 
 def _uncertain(made: Estimate) -> Estimate:
-    """The number without an interval of no width: groups that are all alike do not show how much others differ."""
+    """Return the number without an interval of width 0: equal groups do not show how much other groups vary."""
     if made.low is None or made.low != made.high:
         return made
     return msgspec.structs.replace(made, low=None, high=None, note="no interval: all groups have the same value")
 
 
 def _ends(column: Column, scales: Scales) -> tuple[float, float]:
-    """What an interval of a column may not leave."""
+    """Return the limits of a column's intervals."""
     if column.ends is not None:
         return column.ends
     told = list(column.balance.values()) or [(column.score, 1.0)]
@@ -216,7 +216,7 @@ def _bounded(made: Estimate, column: Column, scales: Scales) -> Estimate:
 
 
 def _balanced(column: Column, replies: Sequence[Scored]) -> Estimate:
-    """The mean of the categories' means, with an interval by leaving groups out."""
+    """Return the mean of the categories' means, with a jackknife interval over groups."""
     places = {name: place for place, name in enumerate(column.balance)}
     valued = [(places[r.item.category], v, r.item.group) for r in replies if (v := column.value(r)) is not None]
     rows = np.zeros((len(valued), 2 * len(places)))
@@ -235,7 +235,7 @@ def _balanced(column: Column, replies: Sequence[Scored]) -> Estimate:
 
 
 def _once(column: Column, replies: Sequence[Scored]) -> Sequence[Scored]:
-    """The replies, or where a score is of whole groups one for each group and repeat."""
+    """Return the replies or, if a score is about whole groups, one reply for each group and repeat."""
     if column.each == "reply":
         return replies
     found: dict[tuple[str, str, int], Scored] = {}
@@ -250,7 +250,7 @@ def _once(column: Column, replies: Sequence[Scored]) -> Sequence[Scored]:
 
 
 def _differences(headline: Headline, scored: Sequence[Scored], scales: Scales) -> SuiteTable:
-    """The means of a headline, one condition less another, over what both have."""
+    """Make the table of differences between conditions: each mean of a headline, over what both conditions have."""
     columns = tuple(
         msgspec.structs.replace(c, kind="points" if c.kind == "percent" else c.kind) for c in _means(headline)
     )
@@ -273,7 +273,7 @@ def _means(headline: Headline) -> list[Column]:
 def _paired(
     headline: Headline, scored: Sequence[Scored]
 ) -> Iterator[tuple[str, str, str, list[tuple[Scored, Scored]]]]:
-    """(key, conditions, name, replies to one item under both) of every two conditions that differ in one thing."""
+    """Yield (key, conditions, name, pairs of replies to one item) of every two conditions that differ in one thing."""
     parts = {(condition, name): rows for _, condition, name, rows in _parts(headline, scored)}
     conditions = list(dict.fromkeys(condition for condition, _ in parts))
     for first, second in _apart_by_one(conditions):
@@ -288,7 +288,7 @@ def _paired(
 
 
 def _apart_by_one(conditions: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Every two conditions with the same prompt or the same input; the sound stands before what takes its place."""
+    """Yield every two conditions with the same prompt or the same input; audio comes before its replacements."""
     ordered = sorted(conditions, key=lambda c: c.partition("/")[2] != "audio")
     for place, first in enumerate(ordered):
         for second in ordered[place + 1 :]:

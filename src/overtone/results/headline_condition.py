@@ -1,7 +1,7 @@
-"""Which replies stand for a run where one number is asked for: under which prompt, over which cues, on whose clips.
+"""Choose the replies that represent a run in a single number: by prompt, by validated cues, and by source of the clips.
 
-A benchmark can hold the same scripts as synthesised and as human speech. Their numbers are never pooled unless the user
-asks for it: the headline is of the synthesised clips, as in EchoMind's paper, and the others have rows of their own.
+A benchmark can hold the same scripts as synthesised and as human speech. Their numbers are pooled only if the user asks
+for it: the headline is over the synthesised clips, as in EchoMind's paper, and the others have separate rows.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ ALL = "all"  # in place of a source: the clips of all sources together
 
 
 def talk_condition(readings: Sequence[Reading], prompt: str = "", input: str = "audio") -> list[str]:
-    """The condition whose replies stand for each run: the prompt asked for, else the first all runs have in common.
+    """Return the condition whose replies represent each run: the requested prompt, else the first that all runs share.
 
-    Where they have none in common each has its own first; "" for a run without replies. Oracles are never chosen.
+    If they share none, each run gets its first; a run without replies gets "". Oracles are never chosen.
     """
     order = ("enhance", "basic", "zero")
     if prompt and prompt not in order:
@@ -36,7 +36,7 @@ def talk_condition(readings: Sequence[Reading], prompt: str = "", input: str = "
 
 
 def prompt_notes(readings: Sequence[Reading], conditions: Sequence[str]) -> list[str]:
-    """What has to be said where `talk_condition` found no prompt in common."""
+    """Return the note for runs in which `talk_condition` found no common prompt."""
     if len({c for c in conditions if c}) < 2:
         return []
     each = ", ".join(f"{r.name}: {c}" for r, c in zip(readings, conditions, strict=True) if c)
@@ -44,7 +44,7 @@ def prompt_notes(readings: Sequence[Reading], conditions: Sequence[str]) -> list
 
 
 def headline(answers: Iterable[Answer]) -> list[Answer]:
-    """The core, less clips whose cue is not validated; all of the core where no cue is validated."""
+    """Return the core without clips whose cue is not validated; all of the core if no cue is validated."""
     core = [a for a in answers if not a.item.part]
     sure = [a for a in core if a.item.status != "unvalidated"]
     return sure if len(sure) == len(core) or any(a.item.status == "validated" for a in sure) else core
@@ -54,7 +54,7 @@ def headline(answers: Iterable[Answer]) -> list[Answer]:
 
 
 def headline_sources(sources: Iterable[str]) -> frozenset[str]:
-    """Return which of these sources the headline is of: synthesis; without it, all but human recordings."""
+    """Return the sources of the headline: synthesis, or else all but human recordings."""
     known = frozenset(sources) - {""}
     return frozenset({SYNTHESIS}) if SYNTHESIS in known else (known - {HUMAN}) or known
 
@@ -66,7 +66,7 @@ def sources_of(reading: Reading) -> list[str]:
 
 
 def check_source(readings: Iterable[Reading], source: str) -> None:
-    """Raise UsageError where a run has no clips of the source that was asked for."""
+    """Raise UsageError if a run has no clips of the requested source."""
     for reading in readings:
         known = sources_of(reading)
         if source and source != ALL and source not in known:
@@ -75,8 +75,8 @@ def check_source(readings: Iterable[Reading], source: str) -> None:
 
 
 def of_source(reading: Reading, source: str) -> Reading:
-    """Narrow a run to the clips of one source, with those that name none. With "all" every clip stays and nothing is
-    kept apart; with "" the run stays as it is."""
+    """Narrow a run to the clips of one source and those without a source. With "all", every clip is kept and sources
+    are pooled; with "", the run is returned unchanged."""
     if not source:
         return reading
     kept = reading.answers if source == ALL else [a for a in reading.answers if a.item.source in ("", source)]
@@ -84,8 +84,8 @@ def of_source(reading: Reading, source: str) -> Reading:
 
 
 def over_headline(readings: Sequence[Reading], source: str = "") -> list[Reading]:
-    """Narrow runs to the clips that one number is over: of the source that was asked for, else of the headline's. Where
-    the runs have sources in common, the headline is chosen among those, so that all runs stand on the same clips."""
+    """Narrow runs to the clips of a single number: of the requested source, else of the headline. If the runs share
+    sources, the headline is chosen among those, so that all runs use the same clips."""
     if source:
         return [of_source(reading, source) for reading in readings]
     held = [set(sources_of(reading)) for reading in readings]
@@ -107,8 +107,8 @@ def _narrowed(reading: Reading, sources: frozenset[str]) -> Reading:
 
 
 def by_condition(reading: Reading) -> dict[str, list[Answer]]:
-    """Split a run's answers into the rows of its tables: by condition, and the clips of other sources than the
-    headline's apart, as `task/audio (human)`."""
+    """Group a run's answers into the rows of its tables: by condition, with separate rows for sources outside the
+    headline, as `task/audio (human)`."""
     apart = frozenset(sources_of(reading)) - headline_sources(sources_of(reading)) if reading.source != ALL else ()
     rows: dict[str, list[Answer]] = {}
     for answer in reading.answers:
@@ -118,7 +118,7 @@ def by_condition(reading: Reading) -> dict[str, list[Answer]]:
 
 
 def source_note(reading: Reading) -> str:
-    """Say on whose clips the headline is, where the run has several sources; "" elsewhere."""
+    """Write which clips the headline is over if the run has several sources; otherwise ""."""
     known = sources_of(reading)
     if len(known) < 2:
         return ""

@@ -1,4 +1,4 @@
-"""How far judges agree: with one another on the same replies, and each with itself when it is asked again."""
+"""Agreement of judges: between judges on the same replies, and of each judge with itself when asked again."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SEED = 20_251
 
 
 class AgreementRow(Struct, frozen=True):
-    """One dimension, by all judges that gave it (`judges`) or by the draws of one judge (`repeats`).
+    """One dimension, rated by several judges (`judges`) or repeatedly by one judge (`repeats`).
 
-    `alpha` is Krippendorff's for ordinal data, its interval by drawing scripts anew. `exact`, `within_one` and
-    `spearman` are means over pairs of judges, or of draws. None where nothing can be said: no variation, no pair.
+    `alpha` is Krippendorff's for ordinal data, with a bootstrap interval over scripts. `exact`, `within_one` and
+    `spearman` are means over pairs of judges, or of repeats. They are None if undefined: no variation, no pair.
     """
 
     kind: str  # judges, repeats
@@ -37,7 +37,7 @@ class AgreementRow(Struct, frozen=True):
 
 
 def agreements(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -> list[AgreementRow]:
-    """Over all of a run's conditions together."""
+    """Compute the agreement over all conditions of a run together."""
     asked = replies_of(answers)
     names = scored_names(asked)
     rows = []
@@ -57,7 +57,7 @@ def agreements(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -
 
 
 def draws_of(answer: Answer, name: str) -> list[float | None]:
-    """The single answers behind a score, as far as they are numbers."""
+    """Return the single verdicts behind a score that are numbers."""
     score = answer.scores.get(name)
     told = str(score.detail.get("values") or "") if score is not None and answer.answered else ""
     return [_number(text) for text in told.split(",")] if told else []
@@ -99,7 +99,7 @@ def _row(
 
 
 def _coverage(judges: Sequence[str], units: Sequence[Sequence[float | None]]) -> str:
-    """How many replies each judge rated, where that differs: n counts replies that at least two of them rated."""
+    """Return how many replies each judge rated, if that differs: n counts replies that at least two of them rated."""
     counts = [sum(values[place] is not None for values in units) for place in range(len(judges))]
     if len(set(counts)) < 2:
         return ""

@@ -1,9 +1,8 @@
-"""What judges said of the replies: per dimension, judge, panel and style, with what stands behind each number.
+"""The judges' scores of replies: per dimension, judge, panel and style, with counts and intervals.
 
-A judge's scores are named DIMENSION@LABEL. What a dimension is called, its scale and which clips it is asked about
-stands in the run's meta under "rubrics", written when the run was judged; where it is missing, the scores alone speak.
-The panel is the mean over judges, of replies that every judge gave a value. A judge without a single value for a
-dimension is left out of it.
+A judge's scores are named DIMENSION@LABEL. The label, scale and clips of a dimension are in the run's meta under
+"rubrics", written when the run was judged; without it, only the scores are known. The panel is the mean over judges,
+over replies that every judge scored. A judge without any value for a dimension is left out of it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _JUDGE = re.compile(r"\|judge:(.*?)(?:\|temperature:|\|seed:|\|repeats:|\|calls:
 
 
 class Dimension(Struct, frozen=True):
-    """One thing judges are asked about. `styles` are the clips it is asked about, all where it is empty."""
+    """One dimension of a rubric. `styles` are the clips that it is asked about, empty for all."""
 
     key: str
     label: str
@@ -50,7 +49,7 @@ class Dimension(Struct, frozen=True):
 
     @property
     def cued(self) -> bool:
-        """Whether it is asked about clips with a cue only."""
+        """Whether it is only asked about clips with a cue."""
         return bool(self.styles) and "neutral" not in self.styles and len(self.styles) > 1
 
 
@@ -68,7 +67,7 @@ class JudgedRow(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """Two numbers for the same replies, and their difference, reply by reply."""
+    """Two scores of the same replies, and their mean difference."""
 
     basis: str
     kind: str  # implicit, hears
@@ -80,7 +79,7 @@ class Difference(Struct, frozen=True):
 
 
 class Trouble(Struct, frozen=True):
-    """What one judge left unanswered in one dimension."""
+    """The verdicts of one judge in one dimension that are missing or unreadable."""
 
     dimension: Dimension
     judge: str
@@ -93,7 +92,7 @@ class Trouble(Struct, frozen=True):
 
 
 def read_dimensions(meta: Mapping[str, str], names: Iterable[str]) -> dict[str, Dimension]:
-    """The dimensions that score names speak of, described as far as the run's meta does."""
+    """Return the dimensions that score names belong to, described as far as the run's meta does."""
     try:
         told: Any = msgspec.json.decode(meta.get("rubrics", "") or "{}")
     except (msgspec.MsgspecError, RecursionError):  # a stranger's run may hold anything there
@@ -110,23 +109,23 @@ def read_dimensions(meta: Mapping[str, str], names: Iterable[str]) -> dict[str, 
 
 
 def judges_of(key: str, names: Iterable[str]) -> list[str]:
-    """The labels of the judges that scored a dimension."""
+    """Return the labels of the judges that scored a dimension."""
     return sorted(label for name in names for found, at, label in [name.partition("@")] if at and found == key)
 
 
 def judge_names(answers: Iterable[Answer], signatures: Collection[str]) -> set[str]:
-    """The names of judges' scores that these replies have, as far as they are among the run's `signatures`: a judge
-    that gave no value in the whole run is not."""
+    """Return the judges' scores of these replies that are among the run's `signatures`; a judge without any value in
+    the run is not."""
     return {name for a in answers for name in a.scores if "@" in name and name in signatures}
 
 
 def scored_names(answers: Iterable[Answer]) -> set[str]:
-    """The names of judges' scores that have a value for at least one of these replies."""
+    """Return the judges' scores that have a value for at least one of these replies."""
     return {name for a in answers for name, score in a.scores.items() if "@" in name and score.value is not None}
 
 
 def value(answer: Answer, key: str, judge: str, judges: Sequence[str]) -> float | None:
-    """A judge's value of a reply, or the panel's: the mean of all judges, None where one of them has none."""
+    """Return a judge's value of a reply, or the panel's: the mean of all judges, None if one of them has none."""
     if judge:
         return answer.value(f"{key}@{judge}")
     found = [answer.value(f"{key}@{label}") for label in judges]
@@ -135,14 +134,15 @@ def value(answer: Answer, key: str, judge: str, judges: Sequence[str]) -> float 
 
 
 def replies_of(answers: Iterable[Answer]) -> list[Answer]:
-    """The replies judges are asked about: conversations of the benchmark's core."""
+    """Return the replies that judges rate: conversations of the benchmark's core."""
     return [a for a in answers if a.item.task == "converse" and not a.item.part]
 
 
 def by_status(asked: list[Answer]) -> list[tuple[str, list[Answer]]]:
-    """The replies about validated or unmarked cues, neutral clips with them, then those about cues not validated.
+    """Split replies by basis: validated or unmarked cues together with neutral clips, then cues that are not validated.
 
-    Where no cue is validated the neutral clips do not stand alone: all are one."""
+    If no cue is validated, the neutral clips are not a basis alone: all replies are one basis.
+    """
     found = by_basis(asked, lambda a: a.item.status)
     if len(found) > 1 and not found[0][0]:
         return [("unvalidated", asked)]
@@ -150,7 +150,8 @@ def by_status(asked: list[Answer]) -> list[tuple[str, list[Answer]]]:
 
 
 def scope_of(dimension: Dimension, judges: Sequence[str], answers: Sequence[Answer]) -> list[Answer]:
-    """The replies a dimension is asked about: by its styles, or where these are not known those with a score."""
+    """Return the replies that a dimension is asked about: by its styles or, if these are unknown, those with a
+    score."""
     for field, allowed in dimension.only.items():
         answers = [a for a in answers if getattr(a.item, field, None) in allowed]
     if dimension.styles:
@@ -163,7 +164,7 @@ def scope_of(dimension: Dimension, judges: Sequence[str], answers: Sequence[Answ
 def judged(
     answers: Iterable[Answer], dimensions: Mapping[str, Dimension], signatures: Mapping[str, str]
 ) -> list[JudgedRow]:
-    """Every dimension by the panel, where several judges gave it, and by each judge."""
+    """Return every dimension by the panel, if it has several judges, and by each judge."""
     asked = replies_of(answers)
     names = judge_names(asked, signatures)
     rows = []
@@ -206,7 +207,7 @@ def _row(
 
 
 def mean(dimension: Dimension, rows: Sequence[tuple[float | None, str]]) -> Estimate:
-    """The mean on the dimension's scale, with the bounds its ends leave open."""
+    """Compute the mean on the dimension's scale, with the bounds that its ends leave open."""
     ends = (dimension.high, dimension.low) if dimension.better != "lower" else (dimension.low, dimension.high)
     return estimate(rows, kind="proportion" if dimension.share else "mean", good=ends[0], bad=ends[1])
 
@@ -217,7 +218,7 @@ def mean(dimension: Dimension, rows: Sequence[tuple[float | None, str]]) -> Esti
 def differences(
     answers: Iterable[Answer], dimensions: Mapping[str, Dimension], signatures: Mapping[str, str]
 ) -> list[Difference]:
-    """What counting quiet use of the cue adds, and what a judge that hears says beyond one that reads a description."""
+    """Return the effect of counting implicit use of the cue, and of judging by ear instead of by a description."""
     asked = replies_of(answers)
     names = judge_names(asked, signatures)
     rows = []
@@ -260,7 +261,7 @@ def _hearing(
 
 
 def ways_of_hearing(key: str, names: Iterable[str], signatures: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The judge models that gave a dimension both by ear and from a description: model → hears → label."""
+    """Return the judge models that scored a dimension both by ear and by a description: model → hears → label."""
     ways: dict[str, dict[str, str]] = {}
     for label in judges_of(key, names):
         signature = signatures.get(f"{key}@{label}", "")
@@ -289,7 +290,8 @@ def _paired(
 
 
 def troubles(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -> list[Trouble]:
-    """Per dimension and judge what could not be read, asked or scored; those without any trouble are left out."""
+    """Count per dimension and judge the verdicts that could not be read, asked or scored; rows without any are left
+    out."""
     asked = replies_of(answers)
     names = {name for a in asked for name in a.scores if "@" in name}
     rows = []
@@ -310,9 +312,10 @@ def troubles(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -> 
 
 
 def absent(score: Score) -> tuple[int, int, int]:
-    """How many verdicts behind a judge's score could not be read, did not come, and were not asked for.
+    """Return how many verdicts behind a judge's score were unreadable, did not come, and were not asked for.
 
-    Earlier runs count all three as unread; there the reason decides where a reply has no value at all."""
+    Older runs count all three as unread; there the reason decides if a reply has no value at all.
+    """
     unread, missing, skipped = (_count(score.detail.get(name)) for name in ("unread", "missing", "skipped"))
     if "missing" in score.detail:
         return unread, missing, skipped

@@ -1,7 +1,7 @@
-"""Measures by their names: those a run has, those a user types, and how each is called and shown.
+"""Measures by name: those of a run, those that a user types, and how each is called and shown.
 
-Everything that compares, checks, plans or finds reads the same name in the same way, over the benchmark's core. A
-judged dimension is read off the judges that all runs in question have: their mean where there are several.
+Comparisons, checks, plans and findings read the same name in the same way, over the benchmark's core. A judged
+dimension is read from the judges that all runs in question have: their mean if there are several.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ DIMENSIONS = {  # the judged dimensions of EchoMind, as sentences call them; a r
 
 
 def about(name: str) -> ScoreInfo:
-    """How a measure is shown, where its name is all that is known."""
+    """Return how a measure is shown, if only its name is known."""
     return _by_name(name)[0]
 
 
 def short(name: str) -> str:
-    """What a measure is called in a sentence."""
+    """Return the name of a measure within a sentence."""
     return _by_name(name)[1]
 
 
@@ -59,7 +59,7 @@ def _by_name(name: str) -> tuple[ScoreInfo, str]:
 
 
 def questions() -> list[Measure]:
-    """The headline's measures of questions: one for each level."""
+    """Return the headline measures of questions: one for each level."""
     return [m for m in _built_in_measures().values() if m.headline and m.task == "choose"]
 
 
@@ -69,7 +69,7 @@ def _built_in_measures() -> dict[str, Measure]:
 
 
 def is_percent(name: str) -> bool:
-    """Whether a measure is shown times 100."""
+    """Return whether a measure is shown times 100."""
     return about(name).scale == "percent"
 
 
@@ -84,7 +84,8 @@ def told(name: str, e: Estimate, *, difference: bool = False) -> str:
 
 
 def declared_in(readings: Sequence[Reading]) -> dict[str, ScoreInfo]:
-    """What runs say of their scores, the first of them where several do; without a run what the metrics here say."""
+    """Return the declarations of the runs' scores, the first run's if several have one; without runs, those of the
+    installed metrics."""
     found: dict[str, ScoreInfo] = {} if readings else known_scores()
     for reading in reversed(readings):
         found |= reading.declared
@@ -92,10 +93,10 @@ def declared_in(readings: Sequence[Reading]) -> dict[str, ScoreInfo]:
 
 
 def measures_of(readings: Sequence[Reading], only: Collection[str] | None = None) -> dict[str, Measure]:
-    """Name → measure: the headline's, then the metrics of replies that were scored in the core of all these runs and
-    that findings speak of.
+    """Return measures by name: those of the headline, then the metrics of replies that were scored in the core of all
+    these runs and that findings use.
 
-    `only` are the scores that judges and metrics may be read off, all where it is None.
+    `only` restricts the scores that judges and metrics are read from (default: all).
     """
     runs = [_looked_at(reading, only) for reading in readings]
     declared = declared_in(readings)
@@ -105,7 +106,7 @@ def measures_of(readings: Sequence[Reading], only: Collection[str] | None = None
 
 
 def headline(readings: Sequence[Reading]) -> list[Measure]:
-    """The measures a run is known by: those that metrics declare so, then every judged dimension that all readings
+    """Return the headline measures: those that metrics declare as such, then every judged dimension that all readings
     have."""
     return _headline([_looked_at(reading) for reading in readings], declared_in(readings))
 
@@ -119,7 +120,8 @@ def _headline(runs: Sequence[_Run], declared: Declared) -> list[Measure]:
 
 
 def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
-    """What a name stands for: one measure, or two for a metric of two levels. A wrong name gets the nearest one.
+    """Return the measures of a name: one, or two for a metric of two levels. Raises UsageError with the nearest known
+    name.
 
     A judge's dimension is DIM@LABEL, or DIM alone for the mean of the judges that all the readings have.
     """
@@ -150,7 +152,7 @@ def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
 
 
 def find_one(name: str, readings: Sequence[Reading]) -> Measure:
-    """`find` where one number is asked for."""
+    """Return the only measure of a name. Raises UsageError if it has two."""
     found = find(name, readings)
     if len(found) > 1:
         raise UsageError(f"{name} stands for {' and '.join(f.name for f in found)}; name one of them")
@@ -158,7 +160,7 @@ def find_one(name: str, readings: Sequence[Reading]) -> Measure:
 
 
 def judges_left_out(measure: Measure, readings: Sequence[Reading]) -> list[str]:
-    """The judges of a dimension that only some of the readings have; their word is not used."""
+    """Return the judges of a dimension that only some of the readings have; their scores are not used."""
     if measure.scores and "@" not in measure.scores[0]:
         return []
     key = measure.scores[0].partition("@")[0] if measure.scores else TYPED.get(measure.name, measure.name)
@@ -171,7 +173,7 @@ def judges_left_out(measure: Measure, readings: Sequence[Reading]) -> list[str]:
 
 
 class _Run(NamedTuple):
-    """What was scored in the replies of a run's core: score → styles of the replies that have it."""
+    """The scores of the replies in a run's core: score → styles of the replies that have it."""
 
     styles: dict[str, set[str]]
     dimensions: dict[str, Dimension]
@@ -190,7 +192,8 @@ def _looked_at(reading: Reading, only: Collection[str] | None = None) -> _Run:
 
 
 def _dimension(name: str, key: str, judge: str, runs: Sequence[_Run]) -> Measure:
-    """A dimension by one judge, or by the mean of those judges that all runs have; without scores if none."""
+    """Return a dimension by one judge, or by the mean of the judges that all runs have; without scores if there is
+    none."""
     described = [run.dimensions[key] for run in runs if key in run.dimensions]
     dimension = described[0] if described else Dimension(key, key, 1.0, 5.0, styles=_usual(key))
     labels = [set(judges_of(key, run.styles)) for run in runs]
@@ -213,7 +216,7 @@ def _dimension(name: str, key: str, judge: str, runs: Sequence[_Run]) -> Measure
 
 
 def _asked(dimension: Dimension, scored: Collection[str]) -> Callable[[Item], bool]:
-    """Whether a dimension is asked about an item: by what the run says, or where it does not by what has a score."""
+    """Return whether a dimension is asked about an item: by the run's description or, without one, by the scores."""
     styles = frozenset(dimension.styles or scored)
     if not dimension.only:
         return lambda item: item.task == "converse" and item.style in styles
@@ -234,7 +237,8 @@ def _usual(key: str) -> tuple[str, ...]:
 
 
 def measured_by(reading: Reading, name: str) -> tuple[str, ...]:
-    """The signatures behind a measure of a run: one, or one for each judge of a panel; none where it was not scored."""
+    """Return the signatures behind a measure of a run: one, or one for each judge of a panel; empty if it was not
+    scored."""
     score = score_of(reading.declared, name) or name
     if score in reading.signatures:
         return (reading.signatures[score],)
@@ -242,7 +246,7 @@ def measured_by(reading: Reading, name: str) -> tuple[str, ...]:
 
 
 def comparable(readings: Sequence[Reading], name: str) -> tuple[list[int], list[int]]:
-    """Which runs measure something in the same way, the way of most runs; and which measure it in another."""
+    """Return the positions of the runs that measure something in the same way, as most runs do, and of the others."""
     ways: list[tuple[tuple[str, ...], list[int]]] = []
     for number, reading in enumerate(readings):
         signatures = measured_by(reading, name)
@@ -259,8 +263,8 @@ def comparable(readings: Sequence[Reading], name: str) -> tuple[list[int], list[
 
 
 def pooled(readings: Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure], list[str]]:
-    """Several runs read as one, such as one model asked twice: the answers, the measures that all of them took in the
-    same way, and what was left out."""
+    """Read several runs as one, e.g. one model asked twice. Return the answers, the measures that all runs took in the
+    same way, and notes on those left out."""
     answers = [a for reading in readings for a in reading.answers]
     found: dict[str, Measure] = {}
     notes = []
@@ -277,7 +281,7 @@ def pooled(readings: Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure
 
 
 def _order(measure: Measure) -> tuple[int, int, str]:
-    """Hearing, reasoning, what judges said, then what was measured."""
+    """Order hearing, reasoning, judges' scores, then other metrics."""
     if measure.declared is not None:
         return 0 if measure.headline else 2, measure.order, measure.name
     return (1, ORDER.index(measure.name), "") if measure.name in ORDER else (3, 0, measure.name)

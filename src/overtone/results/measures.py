@@ -1,7 +1,8 @@
-"""The measures a run is known by: which replies count for each, how they add up, and what missing ones could do.
+"""The measures of a run: which replies count for each, how they are averaged, and the effect of missing replies.
 
-Whose failure it is decides: a reply that cannot be read as a choice is the model's and is wrong; a reply that never
-came (a failure, or still pending) or could not be scored is missing, and moves only the best and worst bounds.
+The cause of a failure decides: a reply that cannot be read as a choice is the model's failure and is wrong. A reply
+that never came (a failed or pending request) or could not be scored is missing, and moves only the best and worst
+bounds.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ TIE = 1e-6  # of a scale: smaller differences are none, for embeddings of one te
 
 
 class Estimate(Struct, frozen=True):
-    """A number with what stands behind it: its 95 % interval clustered by script, n scored of n asked, its bounds.
+    """A number with its 95 % interval clustered by script, n scored of n asked, and its bounds.
 
-    `best` and `worst` are the values if every missing reply had been as good, or as bad, as can be. `note` is what a
+    `best` and `worst` are the values if every missing reply had been as good, or as bad, as possible. `note` is what a
     reader must know beside the number.
     """
 
@@ -57,9 +58,10 @@ def estimate(
     bad: float | None = None,
     ends: tuple[float, float] | None = None,
 ) -> Estimate:
-    """The mean of the scored rows (value, script), with the bounds the unscored ones (None) leave open.
+    """Compute the mean of the scored rows (value, script), with the bounds that the unscored ones (None) leave open.
 
-    `good` and `bad` are what an unscored row could be at best and at worst. The interval is cut at `ends`, else there.
+    `good` and `bad` are the best and worst possible values of an unscored row. The interval is cut at `ends`, else
+    there.
     """
     values = [value for value, _ in rows if value is not None]
     groups = [group for value, group in rows if value is not None]
@@ -73,7 +75,7 @@ def estimate(
 
 
 def _ends(values: Sequence[float], good: float | None, bad: float | None) -> tuple[float, float]:
-    """What is possible: the scale, and what was seen, for a likeness can fall below zero."""
+    """Return the possible range: the scale, extended to the values seen, because a similarity can be below zero."""
     if good is None or bad is None:
         return -math.inf, math.inf
     return min(good, bad, *values), max(good, bad, *values)
@@ -83,8 +85,9 @@ def from_scale(e: Estimate, one: float, other: float) -> Estimate:
     """Give a number on whose value all scripts agree an interval between the two ends of its scale.
 
     Its spread cannot be seen, so each script counts as one yes-or-no row: at most Wilson's share of all scripts, as in
-    a proportion of 0, may differ, and those may lie at either end. Other numbers stay as they are. This is not for
-    differences: the same difference on every script is a finding."""
+    a proportion of 0, may differ, and those may be at either end. Other numbers are returned unchanged. This is not for
+    differences: the same difference on every script is a finding.
+    """
     if e.value is None or e.scripts < 2 or not (e.note == NO_SPREAD or _flat(e.low, e.high, e.value)):
         return e
     z = cluster.student_quantile(0.975, e.scripts - 1)
@@ -95,18 +98,18 @@ def from_scale(e: Estimate, one: float, other: float) -> Estimate:
 
 
 def _flat(low: float | None, high: float | None, value: float) -> bool:
-    """Whether an interval is as wide as rounding noise."""
+    """Return whether an interval is no wider than rounding noise."""
     return low is not None and high is not None and high - low <= _FLAT * max(1.0, abs(value))
 
 
 def on_scale(e: Estimate, low: float, high: float) -> Estimate:
-    """A value, not a difference, between the ends of its scale: `from_scale` where both are closed, and `within`."""
+    """Limit a value, not a difference, to its scale: `from_scale` if both ends are closed, and `within`."""
     return within(from_scale(e, low, high) if math.isfinite(low) and math.isfinite(high) else e, low, high)
 
 
 def within(e: Estimate, low: float, high: float) -> Estimate:
-    """Cut the interval at the ends of what is possible. The true value lies within them, so the cut interval covers it
-    as often as the whole one does."""
+    """Cut the interval at the ends of the possible range. The true value lies within them, so the cut interval covers
+    it as often as the whole one does."""
     if e.low is None or e.high is None or (low <= e.low and e.high <= high):
         return e
     return msgspec.structs.replace(e, low=max(e.low, low), high=min(e.high, high))
@@ -119,8 +122,8 @@ def _bound(values: list[float], missing: int, filled: float | None, rows: Sequen
 def from_interval(
     found: cluster.Interval, low: float, high: float, asked: int, best: float | None = None, worst: float | None = None
 ) -> Estimate:
-    """An interval of `stats` as an estimate, with the ends to be shown. One without width from fewer scripts than a
-    difference needs says nothing: it is none, and the note says why."""
+    """Convert an interval of `stats` to an estimate with the given ends. An interval of width 0 from fewer scripts than
+    a difference needs is uninformative: it is dropped, and the note says why."""
     value, low_, high_ = _or_none(found.value), _or_none(low), _or_none(high)
     if found.clusters < DIFFERENCE.least and _flat(low_, high_, found.value):
         return Estimate(value, None, None, found.rows, asked, best, worst, found.clusters, NO_SPREAD)
@@ -128,7 +131,7 @@ def from_interval(
 
 
 def from_comparison(found: paired.Comparison, asked: int) -> tuple[Estimate, float | None]:
-    """A paired test as an estimate and its p-value. An end that nothing bounds is none, and the note says why."""
+    """Convert a paired test to an estimate and its p-value. An unbounded end is dropped, and the note says why."""
     low, high = (x if math.isfinite(x) else math.nan for x in (found.low, found.high))
     open_ended = found.rows > 0 and math.isnan(low + high)
     note = f"{found.clusters} scripts are too few for an interval" if open_ended else ""
@@ -147,8 +150,8 @@ def _or_none(x: float) -> float | None:
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure that one number per reply stands behind: of which items, and how it is read. `scores` are the names of
-    the scores it reads. Whoever uses it leaves out the parts that a benchmark keeps apart."""
+    """A measure with one number per reply: the items it belongs to, and how it is read. `scores` are the names of the
+    scores it reads. Callers leave out the parts that a benchmark keeps separate."""
 
     name: str
     label: str
@@ -164,7 +167,7 @@ class Measure:
 
     @property
     def headline(self) -> bool:
-        """Whether its metric makes it one of the measures that a run is known by."""
+        """Whether its metric declares it as a headline measure."""
         return self.declared is not None and self.declared.headline
 
     @property
@@ -173,24 +176,25 @@ class Measure:
 
     @property
     def right_or_wrong(self) -> bool:
-        """Whether a reply is right or wrong in it; a judge's yes or no may be the mean of several draws."""
+        """Whether a reply is right or wrong in it; a judge's yes or no may be the mean of several verdicts."""
         yes_is_right = self.kind == "proportion" and self.about.better == "higher" and bool(self.scores)
         return yes_is_right and not any("@" in score for score in self.scores)
 
     @property
     def good(self) -> float | None:
-        """The best that a missing reply could have scored, None where nothing bounds it."""
+        """The best possible score of a missing reply, None if it is unbounded."""
         return self.about.low if self.about.better == "lower" else self.about.high
 
     @property
     def bad(self) -> float | None:
-        """The worst. Errors have no highest rate, but a transcript that is missing is all wrong at worst."""
+        """The worst possible score of a missing reply. Error rates are unbounded, but a missing transcript is all wrong
+        at worst."""
         if self.about.better != "lower":
             return self.about.low
         return 1.0 if self.about.high is None and self.about.scale == "percent" else self.about.high
 
     def ends(self, values: Sequence[float]) -> tuple[float, float]:
-        """What an interval of these values may not leave."""
+        """Return the limits of an interval of these values."""
         return self.about.ends(values)
 
     def estimate(self, answers: Iterable[Answer]) -> Estimate:
@@ -199,8 +203,8 @@ class Measure:
         return estimate(rows, kind=self.kind, good=self.good, bad=self.bad, ends=ends)
 
     def side(self, rows: Sequence[tuple[float | None, str]], kind: Literal["mean", "proportion"] = "mean") -> Estimate:
-        """One side of a comparison over rows (value, script). What is missing there is missing on purpose, so that it
-        could not have moved anything."""
+        """Estimate one side of a comparison over rows (value, script). Values are missing there on purpose, so there
+        are no bounds."""
         known = [value for value, _ in rows if value is not None]
         made = estimate(rows, kind=kind)
         if self.good is not None and self.bad is not None:
@@ -208,7 +212,7 @@ class Measure:
         return within(made, *self.ends(known))
 
     def gap(self, rows: Iterable[tuple[float | None, float | None, str]]) -> Estimate:
-        """The mean of here − there over rows (here, there, script), where both are known."""
+        """Estimate the mean of here − there over rows (here, there, script) if both are known."""
         rows = list(rows)
         apart = [(None if a is None or b is None else a - b, group) for a, b, group in rows]
         return self.bounded(estimate(apart), [x for a, b, _ in rows for x in (a, b) if x is not None])
@@ -216,7 +220,7 @@ class Measure:
     def tested(
         self, rows: Iterable[tuple[float | None, float | None, str]], *, seed: int, draws: int
     ) -> tuple[Estimate, float | None]:
-        """The same by flipping the signs of whole scripts, and the p-value of that test."""
+        """Estimate the same by flipping the signs of whole scripts, and return it with the p-value of that test."""
         rows = list(rows)
         both = [(a, b, group) for a, b, group in rows if a is not None and b is not None]
         first, second = [a for a, *_ in both], [b for _, b, _ in both]
@@ -225,18 +229,18 @@ class Measure:
         return self.bounded(gap, [*first, *second]), p
 
     def bounded(self, gap: Estimate, values: Sequence[float]) -> Estimate:
-        """A difference of these values with an interval of at most the scale's length either way."""
+        """Limit the interval of a difference of these values to the length of the scale in both directions."""
         low, high = self.ends(values)
         return within(gap, low - high, high - low)
 
 
 def is_choice(level: int) -> Callable[[Item], bool]:
-    """Whether an item is a question of this level that has a right answer."""
+    """Return a function that tells whether an item is a question of this level with a right answer."""
     return lambda item: item.task == "choose" and item.level == level and bool(item.gold)
 
 
 def measure_of(score: str, info: ScoreInfo, read_as: MeasureInfo) -> Measure:
-    """The measure that one declaration of a score describes."""
+    """Return the measure that one declaration of a score describes."""
     return Measure(
         name=read_as.name,
         label=read_as.label,
@@ -252,7 +256,7 @@ def measure_of(score: str, info: ScoreInfo, read_as: MeasureInfo) -> Measure:
 
 
 def declared_measures(declared: Declared) -> list[Measure]:
-    """Every measure with a value for one reply, the headline's first."""
+    """Return every measure with a value for single replies, those of the headline first."""
     found = [
         measure_of(score, info, read_as)
         for score, info in declared.items()
@@ -263,12 +267,12 @@ def declared_measures(declared: Declared) -> list[Measure]:
 
 
 def table_measures(declared: Declared) -> list[Measure]:
-    """The measures that tables of hearing, cues and styles show."""
+    """Return the measures of the tables of hearing, cues and styles."""
     return [m for m in declared_measures(declared) if m.headline or (m.declared and m.declared.column)]
 
 
 def choice_measure(declared: Declared, level: int) -> str:
-    """The name of the measure that is the accuracy on questions of a level; "" where there is none."""
+    """Return the name of the measure that is the accuracy on questions of a level; "" if there is none."""
     found = declared[CHOICE].measures if CHOICE in declared else ()
     return next((m.name for m in found if m.level == level), "")
 
@@ -277,7 +281,7 @@ def choice_measure(declared: Declared, level: int) -> str:
 
 
 class Accuracy(Struct, frozen=True):
-    """Multiple choice, read every way that is asked for. `questions` is the headline: right ÷ answered."""
+    """Multiple-choice accuracy, computed in several ways. `questions` is the headline: right ÷ answered."""
 
     questions: Estimate
     tasks: Estimate  # each task counts the same
@@ -296,7 +300,7 @@ class Accuracy(Struct, frozen=True):
 
 
 def status(answer: Answer) -> str:
-    """How the reply was read as a choice: parsed, or why not. Empty where there is no score."""
+    """Return how the reply was read as a choice: parsed, or why not; "" without a score."""
     score = answer.scores.get(CHOICE)
     if score is None or score.value is None:
         return ""
@@ -304,7 +308,7 @@ def status(answer: Answer) -> str:
 
 
 def chosen(answer: Answer) -> str:
-    """The letter a reply was read as by the lenient extractor, where it was one of the options'."""
+    """Return the letter that the lenient extractor read from a reply; "" if it is not one of the options."""
     score = answer.scores.get(CHOICE)
     if score is None or not answer.answered:
         return ""
@@ -313,21 +317,22 @@ def chosen(answer: Answer) -> str:
 
 
 def picked(answer: Answer) -> str:
-    """Under which reading the chosen option would be right; "" where none was chosen or the benchmark does not say."""
+    """Return the reading under which the chosen option would be right; "" if none was chosen or the benchmark has no
+    readings."""
     letter = chosen(answer)
     return next((o.provenance for o in answer.item.options if o.letter == letter), "") if letter else ""
 
 
 def meant(answer: Answer) -> str:
-    """What was chosen, to be compared between clips whose options stand in another order: the reading under which it
-    would be right, else the option's own words; "" where none was chosen."""
+    """Return what was chosen, for comparison between clips whose options are in another order: the reading under which
+    it would be right, else the option's own words; "" if none was chosen."""
     letter = chosen(answer)
     option = next((o for o in answer.item.options if o.letter == letter), None) if letter else None
     return "" if option is None else option.provenance or option.text or answer.choice or letter
 
 
 def accuracy(answers: Iterable[Answer], belongs: Callable[[Item], bool]) -> Accuracy | None:
-    """The accuracy of the questions that belong, or None where there are none."""
+    """Compute the accuracy of the questions that belong; None if there are none."""
     chosen = [a for a in answers if belongs(a.item)]
     if not chosen:
         return None
@@ -373,7 +378,7 @@ def _over_tasks(chosen: list[Answer], scored: list[Answer]) -> Estimate:
 
 
 def correct(e: Estimate, chance: float | None) -> Estimate:
-    """A rate less what blind guessing gets: (rate − chance) ÷ (1 − chance); nothing where chance is not known."""
+    """Correct a rate for blind guessing: (rate − chance) ÷ (1 − chance); without values if chance is unknown."""
 
     def move(x: float | None) -> float | None:
         return None if x is None or chance is None or chance >= 1 else (x - chance) / (1 - chance)

@@ -1,8 +1,8 @@
-"""How a run went, as numbers that can be required: replies that came, failures, retries, latency and cost.
+"""How a run went, as numbers that can be required: replies, failures, retries, latency and cost.
 
 `answered` and `failures` are measures like any other and can be compared. Retries, latency percentiles and the cost are
-read from the stored replies: they can be required, and have no paired test. All of them count every ask of the run,
-also those outside the headline, wherever they are used.
+read from the stored replies: they can be required, but have no paired test. All of them count every ask of the run,
+also those outside the headline.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COST = "cost_usd"
 
 
 def _failed(answer: Answer) -> float | None:
-    """1 for a failure, 0 for a reply; an ask that is still open may become either."""
+    """Return 1 for a failure, 0 for a reply, and None for a pending ask, which may become either."""
     return 1.0 if answer.failed else 0.0 if answer.answered else None
 
 
@@ -45,7 +45,7 @@ MEASURES = {
 
 
 class Spent(NamedTuple):
-    """What the stored replies of a run took: seconds and tokens, one after the other; and which asks were retried."""
+    """Latency and tokens of the stored replies of a run, one entry for each, and the asks that were retried."""
 
     asks: list[int]
     latencies: list[float]
@@ -54,8 +54,8 @@ class Spent(NamedTuple):
 
 
 class Total(NamedTuple):
-    """A number of many replies together. `estimate` takes the run, what its replies took, and the asks that count;
-    `note` says what a reader of the number must know."""
+    """A number over many replies. `estimate` takes the run, the latency and tokens of its replies, and the asks that
+    count; `note` is what a reader of the number must know."""
 
     about: ScoreInfo
     estimate: Callable[[Reading, Spent, Sequence[Answer]], Estimate]
@@ -63,7 +63,7 @@ class Total(NamedTuple):
 
 
 def read_spent(run: Reading) -> Spent:
-    """Read latency and tokens of every stored reply; a light reading holds those of conversations only."""
+    """Read latency and tokens of every stored reply; a light reading only holds those of conversations."""
     found = Spent([], [], [], set())
     with Store.read(run.folder) as store:
         for reply in store.replies():
@@ -80,7 +80,7 @@ def read_spent(run: Reading) -> Spent:
 
 
 def _retries(run: Reading, spent: Spent, answers: Sequence[Answer]) -> Estimate:
-    """The share of asks that needed more than one request. An ask that is still open may become either."""
+    """Return the share of asks that needed more than one request. A pending ask may become either."""
     done = ((float(a.ask in spent.retried) if a.answered or a.failed else None, a.item.group) for a in answers)
     return estimate(list(done), kind="proportion", good=0.0, bad=1.0)
 
@@ -101,7 +101,7 @@ def _latency(share: float) -> Total:
 def percentile(ordered: Sequence[float], share: float, missing: int) -> Estimate:
     """Return the time within which this share of the replies came, with the interval of its rank (binomial).
 
-    A missing reply could have been immediate, or could have taken any time: `worst` is infinite where the missing ones
+    A missing reply could have been immediate, or could have taken any time: `worst` is infinite if the missing replies
     alone can fill the slowest share.
     """
     n, asked = len(ordered), len(ordered) + missing
@@ -126,8 +126,8 @@ def percentile(ordered: Sequence[float], share: float, missing: int) -> Estimate
 
 
 def _cost(run: Reading, spent: Spent, answers: Sequence[Answer]) -> Estimate:
-    """Dollars of the stored replies at today's price table. An ask without a reply could have cost as much as the
-    dearest one; so could a reply whose tokens the endpoint did not report."""
+    """Return the price of the stored replies in dollars by today's price table. At worst, an ask without a reply, or a
+    reply without reported tokens, costs as much as the most expensive reply."""
     price = run_price(run)
     missing = sum(not a.answered for a in answers)
     asks = {a.ask for a in answers}
@@ -143,7 +143,7 @@ def _cost(run: Reading, spent: Spent, answers: Sequence[Answer]) -> Estimate:
 
 
 def run_price(run: Reading) -> Price | None:
-    """The price of the run's model, None where it is not known. Its SPEC says whether it is a server of one's own."""
+    """Return the price of the run's model, None if it is unknown. Its SPEC says whether it is the user's own server."""
     try:
         spec = parse_spec(tomllib.loads(run.meta.get("settings", ""))["model"][0]["spec"])
     except (tomllib.TOMLDecodeError, KeyError, IndexError, TypeError, UsageError):  # a run that another program wrote
@@ -160,7 +160,7 @@ TOTALS = {
 
 
 def why_not(name: str, run: Reading) -> str:
-    """Why one of TOTALS has no value in this run."""
+    """Write why one of TOTALS has no value in this run."""
     if name != COST:
         return "the run has no reply"
     if run_price(run) is None:
@@ -169,7 +169,7 @@ def why_not(name: str, run: Reading) -> str:
 
 
 def refuse_pairing(name: str) -> None:
-    """Raise UsageError for a number of many replies together."""
+    """Raise UsageError for a number over many replies."""
     if name in TOTALS:
         raise UsageError(
             f"{name} has no value for one reply, so there is no paired test of it. It can be required of each run: "

@@ -1,6 +1,6 @@
-"""The results EchoMind's authors published, twelve models in fourteen rows, beside our own measures.
+"""The results that EchoMind's authors published, twelve models in fourteen rows, with our names of their measures.
 
-The benchmark's file holds what is printed, and which of its columns is which measure of ours.
+The benchmark's file holds the printed table and maps its columns to our measures.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ VARIANTS = ("Audio-Flamingo3+Think", "Audio-Flamingo3-chat")  # of a model that 
 
 
 def published() -> Published:
-    """The table as printed."""
+    """Return the table as printed."""
     found: Published = registry.find("benchmarks", "echomind").SUITE.published[0]
     return found
 
 
 def papers() -> dict[str, dict[str, float | None]]:
-    """Model → its values by the keys of COLUMNS; None where the paper prints a dash."""
+    """Return each model's values by the keys of COLUMNS; None if the paper prints a dash."""
     table = published()
     return {model: dict(zip(table.columns, values, strict=True)) for model, values in table.rows}
 
 
 class PublishedColumn(Struct, frozen=True):
-    """A column of the paper's tables. `measure` is our name of it."""
+    """A column of the paper's tables. `measure` is our name for it."""
 
     key: str
     measure: str
@@ -41,7 +41,7 @@ class PublishedColumn(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """As it heads the table, with an arrow to where it is better."""
+        """The head of the column, with an arrow in the better direction."""
         return published().columns[self.key]
 
     @property

@@ -1,4 +1,4 @@
-"""How many answers to questions a model read that the rules could not (`--reader`), and what the rules alone give."""
+"""The share of answers that a model read because the rules could not (`--reader`), and the accuracy by rules alone."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _READER = "|reader:"
 
 
 class ReaderShare(Struct, frozen=True):
-    """One condition's answers to questions: how many have a score, how many of them the reader read, in how many it
-    found no choice, and how many that the rules could not read it has no word on."""
+    """The answers to questions under one condition: how many are scored, how many of them the reader read, in how many
+    it found no choice, and how many unreadable ones it did not read."""
 
     condition: str
     model: str
@@ -30,7 +30,7 @@ class ReaderShare(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The share and the accuracy with and without the reader, for a line beside the headline."""
+        """The share, and the accuracy with and without the reader."""
         verb = "was" if self.read == 1 else "were"
         more = [f"in {self.none:,} it found no choice"] if self.none else []
         more += [f"{self.left:,} that the rules cannot read it did not read"] if self.left else []
@@ -44,7 +44,7 @@ class ReaderShare(Struct, frozen=True):
 
 
 def reader_shares(reading: Reading) -> list[ReaderShare]:
-    """The share of a run's reader under each condition; none where accuracy was measured by the rules alone."""
+    """Return the share of a run's reader under each condition; an empty list if only the rules read answers."""
     _, read, rest = reading.signatures.get(CHOICE, "").partition(_READER)
     if not read:
         return []
@@ -86,6 +86,6 @@ def _check(reading: Reading, label: str) -> str:
 
 
 def sentences(shares: Sequence[ReaderShare]) -> list[str]:
-    """One sentence for each condition, which it names where there are several."""
+    """Return one sentence for each condition, which is named if there are several."""
     several = len(shares) > 1
     return [f"{share.condition}: {share.sentence}" if several else share.sentence for share in shares]

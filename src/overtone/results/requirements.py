@@ -1,7 +1,7 @@
-"""What can be required of a run: thresholds and margins as they are typed, checked against a measure's scale.
+"""Requirements of a run as they are typed: thresholds and margins, validated against a measure's scale.
 
-A number is typed in the measure's own unit. Shares and likenesses run from 0 to 1 and are shown in percent: `60%` and
-`0.6` mean the same, and `60` is refused because it would mean 6,000 %. Times are in seconds: `0.8`, `0.8s` or `800ms`.
+A number is typed in the measure's own unit. Shares and similarities run from 0 to 1 and are shown in percent: `60%` and
+`0.6` mean the same, and `60` is rejected because it would mean 6,000 %. Times are in seconds: `0.8`, `0.8s` or `800ms`.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Margin(Struct, frozen=True):
 
 
 class Checked(Struct, frozen=True):
-    """What became of one requirement under one condition. `value` is the number that was held against it: a value, or
-    the difference to the baseline (run − baseline). `text` is the whole in words; `brief`, where there is one, is the
-    same without the name of the `test`."""
+    """The outcome of one requirement under one condition. `value` is the number that was checked: a value, or the
+    difference to the baseline (run − baseline). `text` explains the outcome; `brief`, if it is set, is the same without
+    the name of the `test`."""
 
     key: str
     required: str
@@ -99,7 +99,7 @@ def parse_share(text: str, flag: str) -> float:
 
 
 def parse_most(text: str, flag: str) -> float:
-    """Read the largest share that may be missing. Raises UsageError for 100 %, which nothing could exceed."""
+    """Read the largest share that may be missing. Raises UsageError for 100 %, which could never fail."""
     share = parse_share(text, flag)
     if share >= 1:
         hint = "" if "%" in text else "; for 1 percent write 1%"
@@ -118,8 +118,8 @@ def _finite(text: str, number: str) -> float:
 
 
 def threshold_on(required: Requirement, about: ScoreInfo) -> float:
-    """Return a threshold in the measure's own unit. Raises UsageError where it lies outside the scale, and where every
-    value of the scale would meet it."""
+    """Return a threshold in the measure's own unit. Raises UsageError if it is outside the scale, and if every value of
+    the scale would meet it."""
     value = _in_unit(required, about)
     low, high = about.low, about.high
     if (low is not None and value < low) or (high is not None and value > high):
@@ -133,7 +133,7 @@ def threshold_on(required: Requirement, about: ScoreInfo) -> float:
 
 
 def margin_on(required: Margin, about: ScoreInfo) -> float:
-    """Return a margin in the measure's own unit. Raises UsageError where it covers the whole scale."""
+    """Return a margin in the measure's own unit. Raises UsageError if it covers the whole scale."""
     value = _in_unit(required, about)
     closed = about.low is not None and about.high is not None
     if (closed or about.scale == "percent") and value >= about.length:
@@ -177,14 +177,14 @@ def _between(about: ScoreInfo) -> str:
 
 
 def limit(x: float, about: ScoreInfo) -> str:
-    """A threshold or a margin with its unit, with the digits it was typed with: `62.5 %`, `3.4`, `2 s`."""
+    """Write a threshold or a margin with its unit, with the digits it was typed with: `62.5 %`, `3.4`, `2 s`."""
     return _with_unit(f"{100 * x:.10g}" if about.scale == "percent" else f"{x:.10g}", about)
 
 
 def amount(x: float, about: ScoreInfo, beside: float | None = None) -> str:
-    """A value with its unit, with the digits of the tables: `61.2 %`, `3.41`, `1.20 s`, `$0.0312`.
+    """Write a value with its unit, with the digits of the tables: `61.2 %`, `3.41`, `1.20 s`, `$0.0312`.
 
-    Where it differs from `beside`, it has as many more digits as it takes to show that.
+    If it differs from `beside`, it gets as many more digits as needed to show that.
     """
     parts = 100 if about.scale == "percent" else 1
     digits = {"percent": 1, "seconds": 2, "usd": 2 if x >= 1 else 4}.get(about.scale, about.digits)

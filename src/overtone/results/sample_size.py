@@ -1,9 +1,9 @@
-"""How many scripts does a difference need before two models asked the same items can be told apart?
+"""How many scripts does a test need to detect a difference between two models that were asked the same items?
 
-Two models share their items, so what counts is how often only one of them is right, or how far the differences of
-their scores spread; and items of one script are worth less than as many scripts. Two stored runs tell all of it, one
-tells the rate, the spread and how alike a script's items are; without a run the assumptions below stand in, and are
-said. A run is read under the one condition that has most scores, each item once.
+Two models share their items, so the test depends on how often only one of them is right, or on the spread of their
+differences; and items of one script count less than as many scripts. Two stored runs give all of this; one gives the
+rate, the spread and the correlation within a script. Without a run, the assumptions below are used and stated. A run is
+read under the condition with the most scores, each item once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SIGNATURE = f"sizing|v1|level:0.95|two-sided|rate:{RATE}|agree:{AGREE}|alike:{AL
 
 
 class Need(Struct, frozen=True):
-    """What one measure needs. `difference` and `finds` are on the measure's own scale; `shown` says which that is."""
+    """The sample size of one measure. `difference` and `finds` are on the measure's own scale, which `shown` names."""
 
     key: str
     measure: str
@@ -53,7 +53,7 @@ class Need(Struct, frozen=True):
 
 
 class _Known(Struct, frozen=True):
-    """What the sizes of one measure follow from."""
+    """The values that the sample size of one measure is computed from."""
 
     rate: float  # of right answers
     either: float | None  # share of items that only one of two models gets right, where two runs told
@@ -67,8 +67,9 @@ class _Known(Struct, frozen=True):
 def needs(
     difference: float, wanted: float, readings: Sequence[Reading] = (), items: Iterable[Item] | None = None
 ) -> list[Need]:
-    """A row for each measure. `difference` is in parts of a measure's scale: 0.03 is 3 percentage points of accuracy,
-    and 0.12 on a scale from 1 to 5. `items` are those of a benchmark; without them the first reading's count."""
+    """Return a row for each measure. `difference` is a share of a measure's scale: 0.03 is 3 percentage points of
+    accuracy, and 0.12 on a scale from 1 to 5. `items` are those of a benchmark; without them, those of the first
+    reading count."""
     if not 0 < difference < 1:
         raise UsageError(f"--detect takes a part of the scale between 0 and 1, like 0.03, not {difference:g}")
     if not 0.05 < wanted < 1:
@@ -94,7 +95,7 @@ def needs(
 
 
 def _usual() -> list[Measure]:
-    """The measures that are planned for where no run is named."""
+    """Return the measures that are planned for if no run is named."""
     judged = dataclasses.replace(measure_names.find_one("c4", ()), label="Judged replies, 1 to 5")
     return [*measure_names.questions(), judged]
 
@@ -104,12 +105,12 @@ def _any(measure: Measure, readings: Sequence[Reading]) -> bool:
 
 
 def _items(reading: Reading) -> list[Item]:
-    """Each item of a run once."""
+    """Return each item of a run once."""
     return list({a.item_id: a.item for a in reading.answers}.values())
 
 
 def _sure(items: list[Item]) -> list[Item]:
-    """The items a headline stands over: the core, on its clips, on cues that are validated where any is."""
+    """Return the items of a headline: the core, on its clips, with validated cues if there are any."""
     own = headline_sources(item.source for item in items)
     core = [item for item in items if not item.part and (not item.source or item.source in own)]
     sure = [item for item in core if item.status != "unvalidated"]
@@ -156,7 +157,7 @@ def _of_two(measure: Measure, first: Reading, second: Reading, sizes: Counter[st
 
 
 def _of_pairs(measure: Measure, pairs: Pairs, sizes: Counter[str]) -> _Known | None:
-    """What pairs of one condition show; None where no pair differs."""
+    """Return the values from pairs of one condition; None if no pair differs."""
     before, after, groups = values(measure, pairs)
     a, b = np.array(before), np.array(after)
     if len(before) < 2 or (b - a).std() == 0:
@@ -173,7 +174,7 @@ def _of_pairs(measure: Measure, pairs: Pairs, sizes: Counter[str]) -> _Known | N
 
 
 def _condition(measure: Measure, answers: Sequence[Answer]) -> str:
-    """The condition with most scores of a measure; the first of several."""
+    """Return the condition with the most scores of a measure; the first of several."""
     found = Counter(a.condition for a in answers if measure.read(a) is not None)
     return found.most_common(1)[0][0] if found else ""
 
@@ -184,8 +185,8 @@ def _head(answers: Iterable[Answer]) -> list[Answer]:
 
 
 def _alike(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], groups: list[str], sizes: Counter[str]) -> float:
-    """How alike the rows of a script are, told by the design effect of their own clusters; assumed where each script
-    has one row here and several in the set."""
+    """Return the correlation of the rows of one script, from the design effect of their clusters; assumed if each
+    script has one row here and several in the set."""
     count = len(set(groups))
     naive = float(numbers.var(ddof=1)) / numbers.size if numbers.size > 1 else 0.0
     if count < 2 or naive == 0 or count == numbers.size:
@@ -196,7 +197,8 @@ def _alike(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], groups: list[s
 
 
 def _repeats(measure: Measure, answers: Sequence[Answer]) -> float | None:
-    """How the scores of the first two repeats correlate; None where nothing was asked twice, or nothing varies."""
+    """Return the correlation of the scores of the first two repeats; None if nothing was asked twice, or nothing
+    varies."""
     by_repeat: list[dict[tuple[str, str], float]] = [{}, {}]
     for a in answers:
         value = measure.read(a)
@@ -211,9 +213,9 @@ def _repeats(measure: Measure, answers: Sequence[Answer]) -> float | None:
 
 def detectable(measure: Measure, pairs: Pairs, tests: int = 1, wanted: float = POWER) -> float | None:
     """Return the smallest difference that the test of these pairs finds with power `wanted` after the correction for
-    `tests` tests, on the measure's own scale; None where it is larger than the scale.
+    `tests` tests, on the measure's own scale; None if it is larger than the scale.
 
-    Where no pair differs, the spread is the one that a plan without runs assumes.
+    If no pair differs, the assumed spread is used.
     """
     sizes = Counter(values(measure, pairs)[2])
     known = _of_pairs(measure, pairs, sizes) or _assumed(measure, sizes)
@@ -265,7 +267,7 @@ def _power_of(measure: Measure, known: _Known, mean: float, level: float = LEVEL
 
 
 def _finds(reached: Callable[[float, int], float], wanted: float, have: int, scale: float) -> float | None:
-    """The smallest difference that `have` scripts find, None where they find none below the whole scale."""
+    """Return the smallest difference that `have` scripts detect, None if they detect none below the whole scale."""
     low, high = 0.0, 0.999 * scale
     if have < 2 or reached(high, have) < wanted:
         return None
@@ -276,7 +278,7 @@ def _finds(reached: Callable[[float, int], float], wanted: float, have: int, sca
 
 
 def _shares(known: _Known, difference: float) -> tuple[float, float]:
-    """The shares of items that only the better and only the worse model gets right."""
+    """Return the shares of items that only the better and only the worse model gets right."""
     if known.either is not None:
         either = max(known.either, difference)
         return (either + difference) / 2, (either - difference) / 2
@@ -302,6 +304,7 @@ def _mean_size(sizes: Counter[str]) -> float:
 
 
 def sentences(found: Sequence[Need], wanted: float) -> list[str]:
+    """Return one sentence for each measure."""
     return [_sentence(need, wanted) for need in found]
 
 
@@ -321,5 +324,5 @@ def _enough(need: Need) -> str:
 
 
 def amount(need: Need, x: float) -> str:
-    """A difference on the measure's own scale."""
+    """Write a difference on the measure's own scale."""
     return f"{100 * x:.1f} points" if need.shown == "percent" else f"{x:.{need.digits}f}"

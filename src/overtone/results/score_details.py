@@ -1,7 +1,7 @@
-"""The detail fields of stored scores that the analysis computes from, and which of them a score lacks.
+"""The detail fields of stored scores that results are computed from, and which of them a score lacks.
 
-A run that another program wrote can hold a score without them, or with something else in their place. Where the details
-are needed such a score counts as unscored, and the ledger of what went wrong says which fields are missing.
+A run that another program wrote can hold a score without them, or with unusable values. If the details are needed, such
+a score counts as unscored, and the ledger of problems names the missing fields.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ NEEDED: dict[str, Needed] = {  # by what a score's declaration says that it need
 
 
 def needed_by(info: ScoreInfo) -> Needed:
-    """Return the detail fields that the analysis computes from, of scores that are declared so; empty for most."""
+    """Return the detail fields that results need from scores with this declaration; empty for most."""
     return NEEDED.get(info.needs or info.reduce, {})
 
 
 def lacking(score: Score, needed: Needed) -> list[str]:
-    """Return those of the needed detail fields that a score lacks, or that hold something unusable."""
+    """Return the needed detail fields that a score lacks, or whose values are unusable."""
     return [name for name, usable in needed.items() if not usable(score.detail.get(name))]
 
 
 def complete(score: Score | None, needed: Needed) -> bool:
-    """Return whether a score has a value and the details that are needed."""
+    """Return whether a score has a value and the needed details."""
     return score is not None and score.value is not None and not lacking(score, needed)

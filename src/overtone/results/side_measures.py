@@ -1,7 +1,7 @@
-"""What a benchmark keeps apart from its headline: false cues, words against voice, dialogues, controls, wrong answers.
+"""Measures outside a benchmark's headline: false cues, words against voice, dialogues, controls, wrong answers.
 
-Every table stands over cues that are validated, and again over those that are not: `basis` says which, and is empty
-where the benchmark does not say.
+Every table is computed over validated cues and again over the others: `basis` says which, and is empty if the benchmark
+does not mark its cues.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ CONFLICT_CLIPS = {"target": "conflict", "alternative": "congruent"}  # a conflic
 class Detection(Struct, frozen=True):
     """The same question with the same options about clips with a cue and without one, "nothing special" among them.
 
-    A hit is any cue named on a cued clip, a false alarm any cue named on a neutral one; a reply that cannot be read is
-    wrong on both. `identification` is the share of cued clips whose own cue was named.
+    A hit is any cue named on a clip with a cue, a false alarm any cue named on a neutral one; an unreadable reply is
+    wrong on both. `identification` is the share of clips with a cue whose own cue was named.
     """
 
     basis: str
@@ -52,7 +52,7 @@ class Detection(Struct, frozen=True):
 
 
 class ConflictRow(Struct, frozen=True):
-    """Clips whose words say one thing and whose voice another (`conflict`), or their twins in which both agree.
+    """Clips whose words and voice contradict each other (`conflict`), or their twins in which both agree.
 
     `measures` has words, voice, agreement: accuracy on the question about each; dominance: the share of questions about
     the voice answered with what the words state; and the usual measures of transcripts and replies.
@@ -64,7 +64,7 @@ class ConflictRow(Struct, frozen=True):
 
 
 class DialogueRow(Struct, frozen=True):
-    """Replies to one turn of the dialogues of one variant: changed, steady, or changed less steady by dialogue."""
+    """Replies to one turn of the dialogues of one variant: changed, steady, or changed minus steady by dialogue."""
 
     basis: str
     variant: str
@@ -73,8 +73,9 @@ class DialogueRow(Struct, frozen=True):
 
 
 class Control(Struct, frozen=True):
-    """How often the same question gets the same answer: on a clip and on its second rendering in another voice, where
-    nothing changed (`same`), and on that clip and the one with another cue, where the right answer moves (`moved`)."""
+    """How often the same question gets the same answer: on a clip and on its second rendering in another voice,
+    where nothing changed (`same`), and on that clip and the one with another cue, where the right answer changes
+    (`moved`)."""
 
     same: Estimate
     moved: Estimate
@@ -90,7 +91,7 @@ class WrongRow(Struct, frozen=True):
 
 
 def by_basis(answers: Iterable[Answer], of: Callable[[Answer], str]) -> list[tuple[str, list[Answer]]]:
-    """The answers about cues that are validated or unmarked, then those about cues that are not validated."""
+    """Split answers by basis: those about validated or unmarked cues, then those about cues that are not validated."""
     sure: list[Answer] = []
     unsure: list[Answer] = []
     for answer in answers:
@@ -100,7 +101,8 @@ def by_basis(answers: Iterable[Answer], of: Callable[[Answer], str]) -> list[tup
 
 
 def of_script(answers: list[Answer]) -> Callable[[Answer], str]:
-    """What is compared stands together: a script goes with the cues not validated when any of its clips does."""
+    """Return a function for `by_basis` that keeps scripts together: a script with any clip of an unvalidated cue is
+    unvalidated."""
     unsure = {a.item.group for a in answers if a.item.status == "unvalidated"}
     return lambda answer: "unvalidated" if answer.item.group in unsure else answer.item.status
 
@@ -109,12 +111,13 @@ def of_script(answers: list[Answer]) -> Callable[[Answer], str]:
 
 
 def detection(answers: Iterable[Answer]) -> list[Detection]:
-    """Hits against false alarms."""
+    """Compute hits and false alarms, by basis."""
     return [_detection(basis, found) for basis, found in false_cues(answers)]
 
 
 def false_cues(answers: Iterable[Answer]) -> list[tuple[str, list[Answer]]]:
-    """The questions about false cues. A neutral clip goes with the cued clips that are asked the same of its script."""
+    """Return the questions about false cues by basis. A neutral clip has the basis of the clips with a cue that its
+    script is compared with."""
     asked = [a for a in answers if a.item.part == "false-cue" and a.item.gold]
     of_question = {(a.item.group, a.item.category): a.item.status for a in asked if a.item.cue}
     of_script = {a.item.group: a.item.status for a in asked if a.item.cue}
@@ -163,6 +166,7 @@ def _share(answers: Iterable[Answer], read: Callable[[Answer], float | None], go
 
 
 def conflict(answers: Iterable[Answer], declared: Declared) -> list[ConflictRow]:
+    """Compare clips whose words and voice conflict with their congruent twins."""
     asked = [a for a in answers if a.item.part == "conflict" and a.item.style in CONFLICT_CLIPS]
     usual = table_measures(declared)
     rows = []
@@ -187,7 +191,7 @@ def _conflict(answers: list[Answer], usual: Sequence[Measure]) -> dict[str, Esti
 
 
 def _followed_the_words(answer: Answer) -> float | None:
-    """Whether the voice was said to be what the words state."""
+    """Return whether the answer about the voice is what the words state."""
     if answer.value(CHOICE) is None:
         return None
     return float(picked(answer) == "words")
@@ -197,7 +201,7 @@ def _followed_the_words(answer: Answer) -> float | None:
 
 
 def dialogue(answers: Iterable[Answer], declared: Declared) -> list[DialogueRow]:
-    """Each turn's replies by variant, and what the change costs: changed less steady, dialogue by dialogue."""
+    """Return each turn's replies by variant, and the cost of the change: changed minus steady, dialogue by dialogue."""
     rows: list[DialogueRow] = []
     talks = [a for a in answers if a.item.part == "dialogue"]
     for basis, asked in by_basis(talks, of_script(talks)):
@@ -218,7 +222,7 @@ def dialogue(answers: Iterable[Answer], declared: Declared) -> list[DialogueRow]
 
 
 def at_turn(answer: Answer, metric: str, turn: int) -> float | None:
-    """A metric of the reply to a turn of a dialogue."""
+    """Return a metric of the reply to a turn of a dialogue."""
     return answer.value(metric, None if turn == len(answer.item.turns) - 1 else turn)
 
 
@@ -240,7 +244,7 @@ def _gap(metric: str, asked: list[Answer], info: ScoreInfo, turn: int) -> Estima
 
 
 def control(answers: Iterable[Answer]) -> Control | None:
-    """Whether the answer stays when only the voice is another one. None where no control clip was asked a question."""
+    """Compute whether answers stay if only the voice changes; None if no control clip was asked a question."""
     same: list[tuple[float | None, str]] = []
     moved: list[tuple[float | None, str]] = []
     for answer, twin, other in control_clips(answers):
@@ -256,7 +260,8 @@ def control(answers: Iterable[Answer]) -> Control | None:
 
 
 def control_clips(answers: Iterable[Answer]) -> Iterator[tuple[Answer, Answer, Answer | None]]:
-    """Each question about a control clip, the same about the clip it renders again, and about one with another cue."""
+    """Yield each question about a control clip, with the same question about the clip it renders again and about one
+    with another cue."""
     asked = [a for a in answers if a.item.task == "choose" and a.item.gold]
     known = {_question(a, a.item.style): a for a in asked if a.item.part in ("", "control", "conflict")}
     for answer in (a for a in asked if a.item.style == "control"):
@@ -272,7 +277,8 @@ def _question(answer: Answer, style: str) -> tuple[str, int, str, str, int]:
 
 
 def agree(one: Answer, other: Answer) -> float | None:
-    """Whether both chose the same reading; the options may stand in another order. An unread reply agrees with none."""
+    """Return whether both chose the same reading, in whatever order the options were. An unreadable reply never
+    agrees."""
     if one.value(CHOICE) is None or other.value(CHOICE) is None:
         return None
     first, second = (meant(a) for a in (one, other))
@@ -283,7 +289,7 @@ def agree(one: Answer, other: Answer) -> float | None:
 
 
 def wrong(answers: Iterable[Answer]) -> list[WrongRow]:
-    """What was chosen where the right option was not, for questions whose options say where they come from."""
+    """Count what was chosen instead of the right option, for questions whose options have a provenance."""
     asked = [
         a
         for a in answers

@@ -1,8 +1,8 @@
-"""The rule by which sentences call a difference significant. `docs/findings/significance.md` explains it.
+"""The rule for calling a difference significant in sentences. `docs/findings/significance.md` explains it.
 
-Where a table has p-values, a difference is significant if its p-value is at most 0.05 after Holm's correction over its
-family, and the sentence names p, test and number of tests. Where a table has intervals only, the sentence says whether
-the interval includes 0 and never speaks of significance. Sentence and table read the same field of the same row.
+If a table has p-values, a difference is significant if its p-value is at most 0.05 after Holm's correction over its
+family, and the sentence names p, test and number of tests. If a table has only intervals, the sentence says whether the
+interval includes 0 and does not mention significance. Sentence and table read the same field of the same row.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def least_scripts(tests: int) -> int:
 
 
 def p_number(p: float | None) -> str:
-    """Write a p-value as a table shows it, `0.012` or `< 0.001`, with as many digits as show that it is above LEVEL."""
+    """Write a p-value as a table shows it, `0.012` or `< 0.001`, with enough digits to show that it is above LEVEL."""
     if p is None:
         return "–"
     if p < 0.001:
@@ -71,7 +71,7 @@ def family_of(tests: int, family: str = "tests") -> str:
 
 
 def tested_by(adjusted: float | None, tests: int, family: str = "tests") -> str:
-    """Say which test gave a p-value, and over how many tests it is corrected."""
+    """Write which test gave a p-value, and over how many tests it is corrected."""
     return f"{p_value(adjusted)}, {method_of(tests, family)}"
 
 
@@ -81,7 +81,7 @@ def method_of(tests: int, family: str = "tests") -> str:
 
 
 def by_test(e: Estimate, adjusted: float | None, tests: int) -> str:
-    """Say, behind a difference, whether it is significant, by which test and correction."""
+    """Write, after a difference, whether it is significant, by which test and correction."""
     if adjusted is None:
         return ", which was not tested"
     if significant(adjusted):
@@ -96,7 +96,7 @@ def by_test(e: Estimate, adjusted: float | None, tests: int) -> str:
 
 
 def too_few(scripts: int, tests: int, family: str = "tests") -> str:
-    """Say why a test can find nothing where there are fewer than `least_scripts`."""
+    """Write why a test cannot find a difference with fewer scripts than `least_scripts`."""
     have = f"{scripts:,} script{'s are' if scripts != 1 else ' is'} too few"
     need = f"need{'' if tests != 1 else 's'} at least {least_scripts(tests)}"
     return f"{have}, {family_of(tests, family)} {need}"
@@ -108,7 +108,7 @@ def excludes(e: Estimate, null: float = 0.0) -> bool:
 
 
 def by_interval(e: Estimate, of: str = "this row alone", null: str = "0") -> str:
-    """Say, behind a number of a table without p-values, whether its 95 % interval includes 0 (called `null`)."""
+    """Write, after a number of a table without p-values, whether its 95 % interval includes 0 (called `null`)."""
     if e.low is None or e.high is None:
         return ""
     return f"; the 95 % interval of {of} {'excludes' if excludes(e) else 'includes'} {null}"

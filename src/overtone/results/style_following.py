@@ -1,8 +1,8 @@
-"""Does a reply follow the voice? Told from the replies to one script's styles and the references of those styles.
+"""Do replies follow the voice? Computed from the replies to a script's styles and the references of those styles.
 
-Each script gives a square of similarities, replies by references. Taking row and column means off removes what a reply
+Each script gives a square of similarities, replies by references. Subtracting row and column means removes what a reply
 shares with every reference and what a reference shares with every reply, so that a model whose replies do not depend on
-the voice is at 0 and at chance whatever it says. Not comparable with a model's judgement of speech relevance.
+the voice scores 0 and chance whatever it says. This is not comparable with a judge's score of speech relevance.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Square = npt.NDArray[np.float64]  # (replies, references), styles in one order
 class StyleRow(Struct, frozen=True):
     """All squares of one size. `scripts` that lack a reply, a score or a reference are left out and counted.
 
-    `squares` is how many squares stand behind it: scripts times repeats.
+    `squares` is the number of squares behind it: scripts times repeats.
     """
 
     basis: str
@@ -46,7 +46,8 @@ def sensitivity(square: Square) -> float:
 
 
 def _sensitivities(squares: Square) -> Square:
-    """Of many squares at once, (squares, replies, references)."""
+    """Return, for each square, the mean of the diagonal minus the mean of the rest, after subtracting row and column
+    means."""
     rows, columns = squares.mean(1, keepdims=True), squares.mean(2, keepdims=True)
     centred = squares - rows - columns + squares.mean((1, 2), keepdims=True)
     own = np.eye(squares.shape[1], dtype=bool)
@@ -61,7 +62,8 @@ def assigned(square: Square) -> float:
 
 
 def _all_assigned(squares: Square) -> Square:
-    """Of many squares at once."""
+    """Return, for each square, 1 if the true pairing of replies and references is the most similar of all, else 0. If
+    several pairings tie with it, return the probability of choosing the true one at random."""
     n = squares.shape[1]
     orders = itertools.permutations(range(n))
     sums = np.stack([squares[:, range(n), list(order)].sum(1) for order in orders], axis=1)
@@ -71,7 +73,8 @@ def _all_assigned(squares: Square) -> Square:
 
 
 def style_rows(answers: Iterable[Answer]) -> list[StyleRow]:
-    """One row for every basis and size of square; empty where no script was asked in two styles and scored so."""
+    """Return one row for every basis and size of square; an empty list if no script was asked and scored in two
+    styles."""
     return [
         _row(basis, size, [(group, square_of(told)) for group, told in scripts])
         for basis, size, scripts in by_size(answers)
@@ -79,7 +82,7 @@ def style_rows(answers: Iterable[Answer]) -> list[StyleRow]:
 
 
 def by_size(answers: Iterable[Answer]) -> list[tuple[str, int, list[tuple[str, dict[str, Answer]]]]]:
-    """For every basis and size of square its scripts, once for each repeat, with the reply to each style."""
+    """Return the scripts of every basis and size of square, once for each repeat, with the reply to each style."""
     asked = [a for a in answers if _belongs(a)]
     if not any(METRIC in a.scores for a in asked):
         return []
@@ -101,7 +104,7 @@ def _belongs(answer: Answer) -> bool:
 
 
 def square_of(told: dict[str, Answer]) -> Square | None:
-    """The similarities of one script's replies to its references, or None where any of them is missing."""
+    """Return the similarities of one script's replies to its references, or None if any of them is missing."""
     styles = [s for s in STYLES if s in told]
     rows: list[list[float]] = []
     for style in styles:

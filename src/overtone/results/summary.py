@@ -1,4 +1,4 @@
-"""What a run says in numbers: the headline measures per condition, their tables, and the ledger of what went wrong."""
+"""A run in numbers: the headline measures per condition, their tables, and the ledger of problems."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ class TaskRow(Struct, frozen=True):
 
 
 class Conversation(Struct, frozen=True):
-    """The open replies of one condition. `measures` holds every metric that was run on them: its mean, or its
-    corpus score where a mean of it would mislead."""
+    """The open replies of one condition. `measures` holds every metric computed on them: its mean, or its corpus score
+    if a mean would be misleading."""
 
     asked: int
     replies: int
@@ -104,12 +104,13 @@ class Conversation(Struct, frozen=True):
 
 
 class ConditionSummary(Struct, frozen=True):
-    """One condition of a run: measures by name (those of `table_measures`, and `wer_corpus`), and the tables. Where
-    a run has clips of several sources, those beside the headline's are conditions of their own: `task/audio (human)`.
+    """One condition of a run: measures by name (those of `table_measures`, and `wer_corpus`), and the tables. If a run
+    has clips of several sources, those outside the headline are separate conditions: `task/audio (human)`.
 
-    The headline (measures, voice, reasoning, conversation) and its breakdowns are over the benchmark's core, less clips
-    whose cue is not validated. Where nothing is validated there is no headline, and the breakdowns are over all the
-    core; `cues` is always over all of it. What the benchmark keeps apart stands below.
+    The headline (measures, voice, reasoning, conversation) and its breakdowns are over the benchmark's core, without
+    clips whose cue is not validated. If no cue is validated, there is no headline, and the breakdowns are over all of
+    the core; `cues` is always over all of it. The fields after `wrong` hold the parts that the benchmark keeps
+    separate.
     """
 
     condition: str
@@ -143,7 +144,7 @@ class ConditionSummary(Struct, frozen=True):
 
     @property
     def basis(self) -> str:
-        """Over which cues the headline is, in a sentence; "" where the benchmark does not say which are validated."""
+        """The cues of the headline, in a sentence; "" if the benchmark does not mark cues as validated."""
         sure, unsure = len(self.validated_cues), len(self.unvalidated_cues)
         if not unsure:
             return f"All {sure} cues asked about are validated." if sure else ""
@@ -180,7 +181,7 @@ class Summary(Struct, frozen=True):
 
 
 def summarise(store: Store) -> Summary:
-    """The summary of an open run."""
+    """Return the summary of an open run."""
     return summarise_reading(read(store, light=True))
 
 
@@ -295,7 +296,7 @@ def _table(
     *,
     of_cues: bool = False,
 ) -> list[Row]:
-    """A row for each key there are answers of: the known ones in order, then any others."""
+    """Return a row for each key that has answers: the known ones in order, then any others."""
     parts: dict[str, list[Answer]] = {}
     for answer in answers:
         parts.setdefault(key(answer), []).append(answer)

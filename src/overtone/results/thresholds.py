@@ -1,7 +1,7 @@
-"""A run held to thresholds, one row for each condition, and to the limit on missing replies.
+"""Check a run against thresholds, one row for each condition, and against the limit on missing replies.
 
-A threshold holds by the value; the interval is shown beside it. Quality is measured over the headline's items; replies,
-failures, retries, latency and cost over everything that was asked.
+The value decides whether a threshold holds; the interval is shown with it. Quality is measured over the headline's
+items; replies, failures, retries, latency and cost over everything that was asked.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OPS: dict[str, Callable[[float, float], bool]] = {
 
 
 def asks(run: Reading, conditions: Sequence[str], *, core: bool = True) -> dict[str, list[Answer]]:
-    """Return the answers by condition: of the benchmark's core, or all."""
+    """Return the answers by condition, in the benchmark's core or in all of it."""
     found: dict[str, list[Answer]] = {}
     for answer in run.answers:
         if not (core and answer.item.part) and (not conditions or answer.condition in conditions):
@@ -39,8 +39,8 @@ def asks(run: Reading, conditions: Sequence[str], *, core: bool = True) -> dict[
 
 
 def headline_asks(answers: list[Answer], measure: Measure | None = None) -> tuple[str, list[Answer]]:
-    """Return the answers about validated or unmarked cues; where there are none, all of them, with a remark. A measure
-    that counts every ask gets all of them."""
+    """Return the answers about validated or unmarked cues or, without any, all of them with a remark. A measure that
+    counts every ask gets all of them."""
     if measure is not None and measure.every:
         return "", answers
     parts = by_status(answers)
@@ -91,7 +91,7 @@ def threshold_rows(run: Reading, required: Requirement, conditions: Sequence[str
 
 
 def _totals(run: Reading, required: Requirement, conditions: Sequence[str]) -> list[Checked]:
-    """Latency under each condition; the cost of all of them together."""
+    """Check latency under each condition, or the cost of all conditions together."""
     total = operations.TOTALS[required.name]
     number = threshold_on(required, total.about)
     spent = operations.read_spent(run)
@@ -108,8 +108,8 @@ def _totals(run: Reading, required: Requirement, conditions: Sequence[str]) -> l
 
 
 def _possible(measure: Measure, answers: Sequence[Answer]) -> list[float | None]:
-    """The means that the missing values leave open at their extremes. An end that the scale does not have is taken from
-    the values seen."""
+    """Return the extreme means that the missing values leave open. For an open end of the scale, the most extreme value
+    seen is used."""
     read = [measure.read(a) for a in answers if measure.belongs(a.item)]
     seen = [x for x in read if x is not None]
     if not seen:
@@ -120,7 +120,7 @@ def _possible(measure: Measure, answers: Sequence[Answer]) -> list[float | None]
 
 
 def why_unscored(run: Reading, measure: Measure | None, answers: Sequence[Answer]) -> str:
-    """Why a measure has no value over these answers, and the command that supplies it. None is `wer_corpus`."""
+    """Write why a measure has no value over these answers, with the command that supplies it. None is `wer_corpus`."""
     key, at, label = measure.name.partition("@") if measure else ("", "", "")
     scored = measure is None or measure.scores or measure.every
     task = "transcribe" if measure is None else measure.task

@@ -1,6 +1,6 @@
-"""How the replies sound: predicted quality, pitch, pace, pauses, level, expressiveness, and their fit to the reference.
+"""How the replies sound: predicted quality, pitch, pace, pauses, level, expressiveness, and fit to the reference.
 
-Per condition over all clips and per style, so that a delivery that moves with the user's voice can be seen to move.
+Per condition over all clips and per style, to show whether the delivery changes with the user's voice.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ VOICE_TABLES: tuple[Table, ...] = ("delivery", "quality")
 
 
 class Measured(Struct, frozen=True):
-    """A column: what is measured, in which unit, and which way is better. Where `detail` is named, it is read off the
-    score's details."""
+    """A column with its unit and its better direction. If `detail` is set, its values are read from the score's
+    details."""
 
     key: str
     score: str
@@ -55,7 +55,7 @@ class Measured(Struct, frozen=True):
         return self.detail.order if self.detail else self.info.order
 
     def read(self, answer: Answer) -> float | None:
-        """What one reply has."""
+        """Return the value of one reply."""
         if self.detail is None:
             return answer.value(self.score)
         score = answer.scores.get(self.score) if answer.answered else None
@@ -64,7 +64,7 @@ class Measured(Struct, frozen=True):
 
 
 def voice_columns(declared: Declared) -> dict[Table, list[Measured]]:
-    """The columns of the tables of delivery and of predicted quality."""
+    """Return the columns of the tables of delivery and of predicted quality."""
     found: dict[Table, list[Measured]] = {}
     for table in VOICE_TABLES:
         columns = []
@@ -84,7 +84,7 @@ class VoiceRow(Struct, frozen=True):
 
 
 def spoken(answers: Iterable[Answer], declared: Declared) -> list[VoiceRow]:
-    """A row over all clips and one for each style; none where no reply has a sound that was measured."""
+    """Return a row over all clips and one for each style; an empty list if no reply has measured audio."""
     columns = [column for found in voice_columns(declared).values() for column in found]
     rows = []
     for basis, found in by_status(replies_of(answers)):

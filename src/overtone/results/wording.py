@@ -1,4 +1,4 @@
-"""Numbers within sentences: a rate, a difference in points; `significance` says whether a difference is significant."""
+"""Sentences of findings, and which rows they are about."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from overtone.stats.minimums import Minimum
 class Sentence(Struct, frozen=True):
     """A statement in plain words. `key` is that of its row, which leads to the cases behind it.
 
-    A sentence with a `condition` is about replies or questions under it alone: where one condition represents a run,
+    A sentence with a `condition` is only about replies or questions under it: if one condition represents a run,
     sentences on the others are not shown.
     """
 
@@ -25,8 +25,8 @@ class Sentence(Struct, frozen=True):
 
 
 def shortfall(minimum: Minimum, lacking: Iterable[tuple[str, int]]) -> list[Sentence]:
-    """Return the sentence on subjects that have too little data, each as (subject, how much it has); none where there
-    are none. It speaks of no number, so it has no key."""
+    """Return the sentence on subjects that have too little data, given as (subject, how much it has); an empty list
+    without any. It has no key because it mentions no number of a row."""
     text = minimums.shortfall(minimum, lacking)
     return [Sentence(text)] if text else []
 
@@ -43,7 +43,7 @@ Row = TypeVar("Row", bound=_Row)
 
 
 def headline(rows: Sequence[Row]) -> list[Row]:
-    """The overall rows: of validated or unmarked cues, and of the others only where there are no such."""
+    """Return the overall rows: those of validated or unmarked cues, or the others if there are none."""
     overall = [row for row in rows if row.by == "overall"]
     sure = [row for row in overall if row.basis != "unvalidated"]
     return sure or overall
