@@ -53,14 +53,24 @@ def compact(x: float | None) -> str:
     return NONE if x is None else f"{x:.3g}" if abs(x) < 100 else f"{x:,.0f}"
 
 
+def as_given(x: float | None) -> str:
+    """Write a number with all its digits, such as one that a user typed: `62.5`, `−3`."""
+    return NONE if x is None else f"{x:.10g}".replace("-", "−")
+
+
 def seconds(x: float | None) -> str:
     """Write `0.52 s`."""
-    return NONE if x is None else f"{x:.2f} s"
+    return NONE if x is None else f"{number(x)} s"
 
 
 def count(n: int, noun: str) -> str:
     """Write `1 script` or `1,137 scripts`."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def cut(text: str, most: int, hint: str = "") -> str:
+    """Cut a text after `most` characters and note its whole length, and `hint`."""
+    return text if len(text) <= most else f"{text[:most]}… [cut: {len(text):,} characters{hint}]"
 
 
 # ── numbers with intervals ──────────────────────────────────────────────────────────────────────────────────────────

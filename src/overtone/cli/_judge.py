@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from overtone import text
 from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_OK
 from overtone.judge_trust.people_agreement import MEASURES, Measure
 from overtone.judge_trust.validation import BAR, Validation
@@ -152,12 +153,8 @@ def print_heard(tests: Sequence[Test], gaps: Mapping[str, Measure]) -> None:
 
 
 def _percent(found: Measure) -> str:
-    if found.value is None:
-        return "–"
-    text = f"{100 * found.value:.1f} %"
-    if found.low is None or found.high is None:
-        return text
-    return f"{text} [{100 * found.low:.1f} to {100 * found.high:.1f}]".replace("-", "−")
+    ends = text.interval(found)
+    return text.percent(found.value, 1) + (f" [{ends}]" if ends else "")
 
 
 def print_consistency(found: Sequence[Consistent]) -> None:
@@ -165,7 +162,7 @@ def print_consistency(found: Sequence[Consistent]) -> None:
     from overtone.judge_trust.judge_consistency import LINE
 
     console = make_console()
-    line = f"{100 * LINE:.0f} %"
+    line = text.percent(LINE)
     sides = {"above": f"above {line}", "below": f"below {line}", "across": f"{line} lies within", "unknown": "–"}
     for d in found:
         steps = ", five steps as three" if d.coarse else ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from overtone.display import numbers as fmt
-from overtone.display.table import Cell, Line, PartTable
+from overtone.display.table import Cell, Line, PartTable, bounds, counted
 from overtone.results.measures import Estimate
+from overtone.text import NONE, interval, value_of
 
 MARKS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
 
@@ -59,9 +59,9 @@ def grid(table: PartTable, labels: Sequence[str] = ()) -> Grid:
     for line in table.lines:
         names = [labels[line.run] if line.run is not None and line.run < len(labels) else ""] if runs else []
         names += [line.condition] if conditions else []
-        cells = [_words(cell, notes, counted=not once) for cell in line.cells]
+        cells = [_words(cell, notes, with_count=not once) for cell in line.cells]
         if once:
-            cells.insert(0, Words(next((fmt.counted(e) for e in _estimates(line)), "")))
+            cells.insert(0, Words(next((counted(e) for e in _estimates(line)), "")))
         rows.append(([*names, *line.names], cells))
     heads = [*(["n"] if once else []), *table.heads]
     return Grid(table.title, table.hint, left, heads, rows, list(notes))
@@ -77,15 +77,15 @@ def _counted_once(table: PartTable) -> bool:
     return max(map(len, counts), default=0) == 1 and len(table.heads) > 1
 
 
-def _words(cell: Cell, notes: dict[str, int], *, counted: bool) -> Words:
+def _words(cell: Cell, notes: dict[str, int], *, with_count: bool) -> Words:
     e = cell.estimate
-    numbers = tuple(sorted({notes.setdefault(note, len(notes) + 1) for note in cell.told}))
+    numbers = tuple(sorted({notes.setdefault(note, len(notes) + 1) for note in cell.all_notes}))
     small = tuple(part for part in cell.small.split(" · ") if part)
     if cell.kind == "text" or cell.text:
         return Words(cell.text, "", small, numbers)
     if e is None:
-        return Words(fmt.NONE, "", small, numbers)
-    ends = fmt.between(e, cell.kind, cell.digits) if e.value is not None else ""
-    missing = fmt.bounds(e, cell.kind, cell.digits) if e.value is not None else ""
-    below = ([fmt.counted(e)] if counted and e.asked else []) + ([f"bounds {missing}"] if missing else [])
-    return Words(fmt.written(e, cell.kind, cell.digits), f"[{ends}]" if ends else "", (*below, *small), numbers)
+        return Words(NONE, "", small, numbers)
+    ends = interval(e, cell.kind, cell.digits) if e.value is not None else ""
+    missing = bounds(e, cell.kind, cell.digits) if e.value is not None else ""
+    below = ([counted(e)] if with_count and e.asked else []) + ([f"bounds {missing}"] if missing else [])
+    return Words(value_of(e, cell.kind, cell.digits), f"[{ends}]" if ends else "", (*below, *small), numbers)

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from overtone.results.measures import Estimate
+from overtone.text import by_kind, number
 
 NOT_VALIDATED = "cues not validated"
 BASES = {"validated": "validated cues", "unvalidated": NOT_VALIDATED, "": "all cues"}  # as tables name them
@@ -29,9 +30,32 @@ class Cell(Struct, frozen=True):
     notes: tuple[str, ...] = ()  # footnotes
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[str, ...]:
         """All footnotes: its own, then that of its estimate."""
         return (*self.notes, *((self.estimate.note,) if self.estimate is not None and self.estimate.note else ()))
+
+
+def text_cell(text: str, key: str = "", small: str = "") -> Cell:
+    """Make a cell of text, such as a count."""
+    return Cell(kind="text", text=text, small=small, key=key)
+
+
+def chance_note(rate: float | None, digits: int = 0) -> str:
+    """Write the rate of blind guessing below another rate: `chance 25`."""
+    return "" if rate is None else f"chance {number(100 * rate, digits)}"
+
+
+def counted(e: Estimate | None) -> str:
+    """Write the number of scored replies: `38 of 40`."""
+    return "" if e is None else f"{e.scored:,} of {e.asked:,}"
+
+
+def bounds(e: Estimate | None, kind: str = "percent", digits: int = 2) -> str:
+    """Write the worst and best value that missing replies leave open; "" if none is missing."""
+    if e is None or not e.missing or e.best is None or e.worst is None:
+        return ""
+    low, high = sorted((e.best, e.worst))
+    return f"{by_kind(low, kind, digits)} to {by_kind(high, kind, digits)}"
 
 
 class Line(Struct, frozen=True):

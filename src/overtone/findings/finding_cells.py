@@ -13,7 +13,7 @@ from overtone.results.measure_names import about, is_percent, short
 from overtone.results.measures import Estimate
 from overtone.results.significance import p_number
 from overtone.results.summary import LABELS
-from overtone.text import NONE, number
+from overtone.text import NONE
 
 Kind = Literal["percent", "number", "points", "text"]
 ALL = "all"
@@ -98,11 +98,6 @@ def cell(
 def text(result: FindingResult[Any] | None, words: str, key: str = "", small: str = "") -> Cell:
     """Make a cell of text, such as a count."""
     return Cell(kind="text", text=words, small=small, key=_full(result, key) if key else "")
-
-
-def chance(rate: float | None) -> str:
-    """Return the note on chance below a rate."""
-    return "" if rate is None else f"chance {number(100 * rate, 0)}"
 
 
 def p_cell(result: FindingResult[Any], p: float | None, of: Estimate, key: str) -> Cell:

@@ -9,10 +9,10 @@ import msgspec
 from overtone.arena.electorate_agreement import Agreement
 from overtone.arena.standing_sentences import sentences
 from overtone.arena.standings import Habit, Place, Standing, Standings
-from overtone.display import numbers as fmt
-from overtone.display.table import Cell, Line, PartTable
+from overtone.display.table import Cell, Line, PartTable, text_cell
 from overtone.report.table_formats import make_console, safe, to_terminal
 from overtone.results.measures import Estimate
+from overtone.text import NONE, interval, number, value_of
 
 SHOWN = 12  # raters in a table; standings.json has all
 HINTS = {
@@ -74,14 +74,14 @@ def _places(found: Standings, one: Standing) -> PartTable:
 
 def _cells(p: Place) -> tuple[Cell, ...]:
     return (
-        _text(fmt.NONE if p.places is None else _span(p.places)),
+        text_cell(NONE if p.places is None else _span(p.places)),
         _cell(p.rating, "number", 0),
         _cell(p.level_field, "number", 0),
-        _text(f"{p.elo:,.0f}"),
+        text_cell(number(p.elo, 0)),
         _cell(p.won, "percent"),
         _cell(p.tied, "percent"),
         _cell(p.halved, "percent"),
-        _text(f"{p.comparisons:,}"),
+        text_cell(f"{p.comparisons:,}"),
     )
 
 
@@ -100,10 +100,10 @@ def _raters(one: Standing) -> PartTable:
 
 
 def _habit(habit: Habit) -> tuple[Cell, ...]:
-    def told(x: tuple[float, float] | None) -> Cell:
-        return _text(fmt.NONE if x is None else f"{fmt.signed(x[0])} ± {fmt.signed(x[1])}")
+    def with_error(x: tuple[float, float] | None) -> Cell:
+        return text_cell(NONE if x is None else f"{number(x[0])} ± {number(x[1])}")
 
-    return (_text(f"{habit.votes:,}"), told(habit.sharpness), told(habit.side), told(habit.ties))
+    return (text_cell(f"{habit.votes:,}"), *map(with_error, (habit.sharpness, habit.side, habit.ties)))
 
 
 def _beside(found: Standings) -> PartTable:
@@ -116,7 +116,7 @@ def _beside(found: Standings) -> PartTable:
 
 
 def _rank(p: Place | None) -> Cell:
-    return _text(fmt.NONE if p is None or p.places is None else f"{p.place} ({_span(p.places)})")
+    return text_cell(NONE if p is None or p.places is None else f"{p.place} ({_span(p.places)})")
 
 
 def _agreements(found: Standings) -> PartTable:
@@ -127,18 +127,14 @@ def _agreements(found: Standings) -> PartTable:
 
 def _agreed(a: Agreement) -> tuple[Cell, ...]:
     decided = f"{a.same.scored:,} of {a.same.asked:,}"
-    return (_cell(a.tau, "number", 2), _text(f"{a.runs}"), _cell(a.same, "percent"), _text(decided))
+    return (_cell(a.tau, "number", 2), text_cell(f"{a.runs}"), _cell(a.same, "percent"), text_cell(decided))
 
 
 def _span(places: tuple[int, int]) -> str:
     return str(places[0]) if places[0] == places[1] else f"{places[0]} to {places[1]}"
 
 
-def _text(text: str) -> Cell:
-    return Cell(kind="text", text=text)
-
-
 def _cell(e: Estimate | None, kind: str, digits: int = 2) -> Cell:
-    ends = fmt.between(e, kind, digits)
-    text = fmt.written(e, kind, digits) + (f" [{ends}]" if ends else "")
+    ends = interval(e, kind, digits)
+    text = value_of(e, kind, digits) + (f" [{ends}]" if ends else "")
     return Cell(e, "percent" if kind == "percent" else "number", text, digits=digits)

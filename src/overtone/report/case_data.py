@@ -9,7 +9,6 @@ from typing import IO, Any
 import msgspec
 from markupsafe import Markup
 
-from overtone.display.numbers import cut
 from overtone.report.media import Media
 from overtone.results.cases import Asked, CaseView, Said, asks_by_case, views
 from overtone.results.judge_scores import Dimension, read_dimensions
@@ -17,6 +16,7 @@ from overtone.results.load import Reading
 from overtone.results.measure_names import declared_in
 from overtone.results.summary import LABELS
 from overtone.scores import undeclared
+from overtone.text import cut
 
 MOST_TEXT = 20_000  # characters of one reply: a reply may have a million, which no reader wants in a page
 CHUNK = 40  # cases to a block: one is read in a few milliseconds

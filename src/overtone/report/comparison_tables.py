@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import IO
 
-from overtone.display.numbers import NONE, one
-from overtone.display.table import BASES, Cell, Line, PartTable
+from overtone.display.table import BASES, Cell, Line, PartTable, text_cell
 from overtone.report.table_formats import make_console, markdown_rows, plain, safe, to_terminal
 from overtone.report.table_formats import markdown as written
 from overtone.results.comparison import Change, Comparison, Flip, Flips
 from overtone.results.comparison_text import change, sentences
 from overtone.results.significance import p_number
+from overtone.text import NONE, by_kind
 
 SHOWN = 10  # flipped cases in a table; --format json has all
 HINT = (
@@ -43,8 +43,8 @@ def _cells(row: Change) -> tuple[Cell, ...]:
     both = f"{row.by.scored:,} of {row.by.asked:,}"
     once = row.only_first + row.only_second
     return (
-        _text(one(row.first, row.shown, row.digits)),
-        _text(one(row.second, row.shown, row.digits)),
+        text_cell(by_kind(row.first, row.shown, row.digits)),
+        text_cell(by_kind(row.second, row.shown, row.digits)),
         Cell(
             row.by,
             "points" if row.shown == "percent" else "number",
@@ -52,12 +52,12 @@ def _cells(row: Change) -> tuple[Cell, ...]:
             f"run-to-run ±{change(row.noise, row).lstrip('+')}" if row.within_noise else "",
             row.digits,
         ),
-        _text(_p(row, row.p)),
-        _text(_p(row, row.adjusted)),
-        _text(both, f"{once:,} scored once" if once else ""),
-        _text(f"{row.worse:,}"),
-        _text(f"{row.improved:,}"),
-        _text(row.verdict),
+        text_cell(_p(row, row.p)),
+        text_cell(_p(row, row.adjusted)),
+        text_cell(both, small=f"{once:,} scored once" if once else ""),
+        text_cell(f"{row.worse:,}"),
+        text_cell(f"{row.improved:,}"),
+        text_cell(row.verdict),
     )
 
 
@@ -72,10 +72,6 @@ def difference(row: Change) -> str:
         return NONE
     between = f" [{change(row.by.low, row)} to {change(row.by.high, row)}]" if row.by.low is not None else ""
     return change(row.by.value, row) + (between or f" ({row.by.note})")
-
-
-def _text(text: str, small: str = "") -> Cell:
-    return Cell(kind="text", text=text, small=small)
 
 
 def facts(found: Comparison) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from overtone.display.numbers import one
 from overtone.report.media import Media
 from overtone.results.extremes import Extreme, Extremes
 from overtone.results.judge_scores import Dimension
 from overtone.results.load import Answer, Reading, whole
 from overtone.results.summary import Summary
 from overtone.scores import Declared
+from overtone.text import by_kind, number
 
 
 def ends(
@@ -49,13 +49,13 @@ def _card(
     answer: Answer,
     rows: dict[str, Dimension],
     declared: Declared,
-    number: int,
+    position: int,
 ) -> dict[str, Any]:
     item = answer.item
     share = rows[found.key].share if found.key in rows else declared[found.key].scale == "percent"
     labels = {d.label: d for d in rows.values()}
     return {
-        "number": number,
+        "number": position,
         "case": f"{run['prefix']}{extreme.case}",
         "name": extreme.case,
         "cue": item.cue_text or extreme.cue or "no cue",
@@ -63,7 +63,7 @@ def _card(
         "words": next((turn.words for turn in item.turns if turn.words), ""),
         "reply": answer.replies[-1].text if answer.replies else "",
         "reference": item.references[0] if item.references else "",
-        "value": one(extreme.value, "percent" if share else "number"),
+        "value": by_kind(extreme.value, "percent" if share else "number"),
         "said": [
             (w.dimension, w.judge, _value(w.value, labels.get(w.dimension)), w.why) for w in extreme.words
         ],
@@ -74,8 +74,8 @@ def _value(value: float | None, dimension: Dimension | None) -> str:
     if value is None:
         return "no value"
     if dimension is not None and dimension.share:
-        return {1.0: "yes", 0.0: "no"}.get(value, one(value, "percent") + " %")
-    return f"{value:g}" if value == round(value) else f"{value:.2f}"
+        return {1.0: "yes", 0.0: "no"}.get(value, by_kind(value, "percent") + " %")
+    return number(value, 0 if value == round(value) else 2)
 
 
 def _sounds(answer: Answer, reading: Reading, media: Media) -> list[str]:

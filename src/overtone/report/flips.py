@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from overtone.display.numbers import one
 from overtone.display.table import BASES, Line, PartTable
 from overtone.report.arena_page import capital
 from overtone.report.comparison_tables import HINT, listed, tables
@@ -24,6 +23,7 @@ from overtone.results.judge_scores import by_status
 from overtone.results.load import Answer, Reading, whole
 from overtone.results.measures import Measure
 from overtone.results.wording import Sentence
+from overtone.text import by_kind
 
 SHOWN = 3  # cards each way; all the cases are a link away
 GROUPS = 4  # measures with cards; the table has links to what flipped under every one
@@ -247,7 +247,7 @@ class _Cards:
                 {
                     "name": name,
                     "right": value == 1 if flips.right_or_wrong else None,
-                    "value": "" if flips.right_or_wrong else one(value, *self.scales[flips.key]),
+                    "value": "" if flips.right_or_wrong else by_kind(value, *self.scales[flips.key]),
                     "said": _said(answer, letter),
                 }
                 for name, answer, value, letter in sides

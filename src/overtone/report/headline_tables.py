@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from overtone import registry
-from overtone.display.numbers import NONE
-from overtone.display.table import Cell, Line, PartTable
+from overtone.display.table import Cell, Line, PartTable, text_cell
 from overtone.report.reply_tables import ARROWS
 from overtone.results.headline import SuiteTable, suite_of, suite_tables, under
 from overtone.results.load import Reading
 from overtone.results.measures import Estimate
 from overtone.suite import Column, Published
+from overtone.text import as_given, number
 
 
 def headlines(readings: Sequence[Reading]) -> list[PartTable]:
     """The headline tables of every benchmark among the runs; runs of one benchmark share theirs."""
     found: dict[tuple[str, str], list[tuple[int, SuiteTable]]] = {}
-    for number, reading in enumerate(readings):
+    for run, reading in enumerate(readings):
         for table in suite_tables(reading):
-            found.setdefault((reading.benchmark, table.headline.key), []).append((number, table))
+            found.setdefault((reading.benchmark, table.headline.key), []).append((run, table))
     return [_table(benchmark, key, tables) for (benchmark, key), tables in found.items()]
 
 
@@ -52,13 +52,13 @@ def wants_judge(reading: Reading, own: Sequence[PartTable]) -> bool:
 def _table(benchmark: str, key: str, tables: Sequence[tuple[int, SuiteTable]]) -> PartTable:
     headline = tables[0][1].headline
     lines = []
-    for number, table in tables:
+    for run, table in tables:
         for row in table.rows:
             cells = [
-                _cell(column, cell, f"{number + 1}:{row.key}/{column.key}")
+                _cell(column, cell, f"{run + 1}:{row.key}/{column.key}")
                 for column, cell in zip(headline.columns, row.cells, strict=True)
             ]
-            lines.append(Line(number, row.condition, (row.name,) if headline.rows else (), tuple(cells)))
+            lines.append(Line(run, row.condition, (row.name,) if headline.rows else (), tuple(cells)))
     heads = tuple(column.label + ARROWS.get(column.better, "") for column in headline.columns)
     names = (headline.rows.capitalize(),) if headline.rows else ()
     return PartTable(f"suite-{benchmark}-{key}", headline.title, headline.hint, names, heads, tuple(lines))
@@ -76,8 +76,8 @@ def published(benchmarks: Sequence[str] = ()) -> list[PartTable]:
     made = []
     for name in dict.fromkeys(benchmarks or registry.listing("benchmarks")):
         suite = suite_of(name)
-        for number, one in enumerate(suite.published if suite is not None else ()):
-            made.append(_published(f"published-{name}-{number}", one))
+        for place, one in enumerate(suite.published if suite is not None else ()):
+            made.append(_published(f"published-{name}-{place}", one))
     return made
 
 
@@ -86,12 +86,6 @@ def _published(key: str, one: Published) -> PartTable:
     digits = [one.digits.get(column) for column in one.columns]
     lines = []
     for model, values in one.rows:
-        cells = [Cell(kind="text", text=_printed(x, n)) for x, n in zip(values, digits, strict=True)]
+        cells = [text_cell(as_given(x) if n is None else number(x, n)) for x, n in zip(values, digits, strict=True)]
         lines.append(Line(None, "", (model,), tuple(cells)))
     return PartTable(key, one.title, hint, ("Model",), tuple(one.columns.values()), tuple(lines))
-
-
-def _printed(x: float | None, digits: int | None) -> str:
-    if x is None:
-        return NONE
-    return f"{x:g}" if digits is None else f"{x:.{digits}f}"

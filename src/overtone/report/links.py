@@ -12,13 +12,13 @@ from urllib.parse import quote
 import msgspec
 from markupsafe import Markup
 
-from overtone.display import numbers as fmt
 from overtone.display.drawing import Drawing, svg
 from overtone.judge_trust.calibration import Calibrated
 from overtone.report.case_data import to_json
 from overtone.report.case_links import Under, read
 from overtone.report.case_sets import Sets
 from overtone.results.load import Reading
+from overtone.text import NONE, count
 
 _NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'  # a page knows it, and names no address
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -52,7 +52,7 @@ class Links:
 
     def linked(self, text: str, key: str, tag: str = "v") -> Markup:
         """A number, a link where cases stand under it. `tag` is how it is set: v(alue), s(mall), b(old), i(nline)."""
-        number = self.number(key) if key and text != fmt.NONE else None
+        number = self.number(key) if key and text != NONE else None
         if number is None:
             return Markup('<span class="{0}">{1}</span>').format(tag, visible(text))
         if key.startswith("where="):
@@ -64,9 +64,8 @@ class Links:
         number = self.number(key) if key else None
         if number is None:
             return Markup("")
-        size = self.sets.sizes[number]
-        text = f"{size:,} case{'' if size == 1 else 's'}"
-        return Markup(' <a class="cases" href="#behind={0}">{1}</a>').format(quote(key), text)
+        size = count(self.sets.sizes[number], "case")
+        return Markup(' <a class="cases" href="#behind={0}">{1}</a>').format(quote(key), size)
 
     def picture(self, drawing: Drawing) -> Markup:
         """A drawing inline, its marks linked where cases stand behind them."""

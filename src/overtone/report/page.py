@@ -13,6 +13,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import IO, Any
@@ -20,8 +21,7 @@ from typing import IO, Any
 import jinja2
 from markupsafe import Markup
 
-from overtone.display import numbers as fmt
-from overtone.display.table import PartTable
+from overtone.display.table import PartTable, bounds, counted
 from overtone.errors import StoreError, UsageError
 from overtone.findings.figure_source import FigureSource
 from overtone.judge_trust.calibration import Calibrated, calibrated_means
@@ -42,6 +42,7 @@ from overtone.results.load import Reading, open_run, signature_differences
 from overtone.results.measures import Estimate
 from overtone.results.summary import Summary, summarise_reading
 from overtone.runs import audio_probe
+from overtone.text import by_kind, interval, percent, seconds, value_of
 from overtone.version import __version__
 
 GENERATOR = b'<meta name="generator" content="Overtone '
@@ -203,14 +204,12 @@ def _environment(links: Links) -> jinja2.Environment:
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
     environment.globals.update(
-        percent=fmt.percent,
-        interval=fmt.interval,
-        bounds=fmt.bounds,
-        counted=fmt.counted,
-        seconds=fmt.seconds,
-        number=fmt.number,
-        between=fmt.between,
-        value_of=fmt.written,
+        percent=partial(by_kind, kind="percent"),
+        interval=interval,
+        bounds=bounds,
+        counted=counted,
+        seconds=seconds,
+        value_of=value_of,
         whisker=whisker,
         where=where,
         linked=links.linked,
@@ -283,8 +282,8 @@ def _warnings(summaries: list[Summary]) -> list[str]:
             lines.append(f"{summary.name}: {probe.warning}")
         missing = summary.failed + summary.pending
         if summary.asked and missing / summary.asked > 0.05:
-            share = 100 * missing / summary.asked
-            lines.append(f"{share:.0f} % of {summary.name}’s replies are missing; read its numbers with their bounds")
+            share = percent(missing / summary.asked)
+            lines.append(f"{share} of {summary.name}’s replies are missing; read its numbers with their bounds")
     return lines
 
 
@@ -303,7 +302,7 @@ def _run(number: int, summary: Summary, label: str, several: bool) -> dict[str, 
 
 def footnotes(table: PartTable) -> list[str]:
     """What a reader must know beside the numbers of a table, each once."""
-    return list(dict.fromkeys(note for line in table.lines for cell in line.cells for note in cell.told))
+    return list(dict.fromkeys(note for line in table.lines for cell in line.cells for note in cell.all_notes))
 
 
 def whisker(e: Estimate, chance: float | None) -> Markup:

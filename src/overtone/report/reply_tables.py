@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from overtone.display.numbers import NONE, declared_in
-from overtone.display.table import BASES, Cell, Line, PartTable
+from overtone.display.columns import declared_in
+from overtone.display.table import BASES, Cell, Line, PartTable, chance_note, text_cell
 from overtone.judge_trust.calibration import Calibrated
 from overtone.report.case_links import where
 from overtone.report.side_tables import Pairs
@@ -18,6 +18,7 @@ from overtone.results.measures import Estimate, from_interval, within
 from overtone.results.style_following import StyleRow
 from overtone.results.summary import ConditionSummary, Summary
 from overtone.results.voice_scores import Measured, VoiceRow, voice_columns
+from overtone.text import as_given, by_kind, number
 
 ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓"}  # no line ends before an arrow
 UNVALIDATED = "unvalidated"
@@ -79,7 +80,7 @@ def _dimensions(rows: Iterable[JudgedRow]) -> dict[str, Dimension]:
 
 
 def _head(d: Dimension) -> str:
-    scale = "%" if d.share else "" if d.low is None or d.high is None else f"{d.low:g}–{d.high:g}"
+    scale = "%" if d.share else "" if d.low is None or d.high is None else f"{as_given(d.low)}–{as_given(d.high)}"
     return f"{d.label}{ARROWS.get(d.better, '')}" + (f" · {scale}" if scale else "")
 
 
@@ -116,7 +117,7 @@ def _headline(pairs: Pairs) -> PartTable:
                     continue
                 small = []
                 if row.target is not None and row.target.value is not None:
-                    small.append(f"target alone {row.target.value:.2f}")
+                    small.append(f"target alone {number(row.target.value)}")
                 if row.unvalidated:
                     small.append(UNVALIDATED)
                 about = {"condition": c.condition, "over": basis, "rubric": key, "judge": judge}
@@ -176,8 +177,8 @@ def following(pairs: Pairs) -> PartTable:
             run, c.condition, (BASES[row.basis], str(row.styles)),
             (
                 Cell(row.sensitivity, "number", digits=3, key=_square(run, c, row)),
-                Cell(row.assignment, small=f"chance {100 * row.chance:.1f}", key=_square(run, c, row)),
-                Cell(kind="text", text=f"{row.left_out:,}", key=_square(run, c, row, "left-out")),
+                Cell(row.assignment, small=chance_note(row.chance, 1), key=_square(run, c, row)),
+                text_cell(f"{row.left_out:,}", _square(run, c, row, "left-out")),
             ),
         )
         for run, c in pairs
@@ -234,9 +235,8 @@ def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
     def cells(run: int, row: AgreementRow) -> tuple[Cell, ...]:
         judge = row.who[0] if row.kind == "repeats" else ""
         key = where(run, "agreement", rubric=row.dimension.key, judge=judge)
-        shares = (NONE if x is None else f"{100 * x:.1f}" for x in (row.exact, row.within_one))
-        rho = NONE if row.spearman is None else f"{row.spearman:.2f}".replace("-", "−")
-        return (Cell(row.alpha, "number", key=key), *(Cell(kind="text", text=x, key=key) for x in (*shares, rho)))
+        shares = (by_kind(x, "percent") for x in (row.exact, row.within_one))
+        return (Cell(row.alpha, "number", key=key), *(text_cell(x, key) for x in (*shares, number(row.spearman))))
 
     def trouble(run: int, t: Trouble, read: str) -> str:
         return where(run, "troubles", rubric=t.dimension.key, judge=t.judge, read=read)
@@ -255,11 +255,11 @@ def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
         Line(
             run, "", (t.dimension.label, t.judge),
             (
-                Cell(kind="text", text=f"{t.unscored:,}", small=f"of {t.asked:,}", key=trouble(run, t, "unscored")),
-                Cell(kind="text", text=f"{t.unread:,}", key=trouble(run, t, "unread")),
-                Cell(kind="text", text=f"{t.missing:,}", key=trouble(run, t, "missing")),
-                Cell(kind="text", text=f"{t.skipped:,}", key=trouble(run, t, "skipped")),
-                Cell(kind="text", text="", small="; ".join(f"{n} × {why}" for why, n in t.reasons.items())),
+                text_cell(f"{t.unscored:,}", trouble(run, t, "unscored"), f"of {t.asked:,}"),
+                text_cell(f"{t.unread:,}", trouble(run, t, "unread")),
+                text_cell(f"{t.missing:,}", trouble(run, t, "missing")),
+                text_cell(f"{t.skipped:,}", trouble(run, t, "skipped")),
+                text_cell("", small="; ".join(f"{n} × {why}" for why, n in t.reasons.items())),
             ),
         )
         for run, summary in enumerate(summaries)

@@ -8,8 +8,16 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overtone.display import numbers as fmt
-from overtone.display.table import NOT_VALIDATED, Cell, Line, PartTable, without_column, without_unmarked_cues
+from overtone.display.columns import Column, declared_in, hearing_columns, heat_columns
+from overtone.display.table import (
+    NOT_VALIDATED,
+    Cell,
+    Line,
+    PartTable,
+    text_cell,
+    without_column,
+    without_unmarked_cues,
+)
 from overtone.report.case_links import read as read_where
 from overtone.report.case_links import where
 from overtone.report.headline_tables import headlines, published
@@ -22,6 +30,7 @@ from overtone.results.measures import Estimate, choice_measure
 from overtone.results.reader_share import reader_shares, sentences
 from overtone.results.summary import ConditionSummary, Conversation, Summary, TaskRow, summarise_reading
 from overtone.scores import CHOICE, Declared, score_of
+from overtone.text import by_kind, number, seconds
 
 HINTS = {
     "hearing": "Percent; in brackets the 95 % interval by script; n scored of n asked; bounds if any is missing.",
@@ -40,7 +49,7 @@ LEVELS = {1: "understanding", 2: "reasoning"}
 
 def hearing_table(pairs: Pairs) -> PartTable:
     """The headline of hearing and reasoning."""
-    columns = fmt.hearing_columns([c for _, c in pairs])
+    columns = hearing_columns([c for _, c in pairs])
     lines = [
         Line(run, c.condition, (over,), _measured(run, c, measures, columns, over=_basis(over)))
         for run, c in pairs
@@ -55,7 +64,7 @@ def conversation_table(pairs: Pairs, *, brief: bool = False) -> PartTable:
     """The words of the replies; `brief` leaves out what stands in a report's second table."""
     rows = [(run, c, over, t) for run, c in pairs for over, t in conversations(c)]
     measured = [
-        m for m in talk_columns((t for *_, t in rows), fmt.declared_in(c for _, c in pairs)) if not brief or not m.more
+        m for m in talk_columns((t for *_, t in rows), declared_in(c for _, c in pairs)) if not brief or not m.more
     ]
     counted = not any(m.unit == "words" for m in measured)  # else the metric's column has them
     words = ("Words",) if counted else ()
@@ -69,20 +78,19 @@ def conversation_table(pairs: Pairs, *, brief: bool = False) -> PartTable:
 
 def _talk(t: Conversation, measured: Sequence[TalkColumn], key: Callable[..., str], counted: bool) -> tuple[Cell, ...]:
     return (
-        _text(f"{t.replies:,} of {t.asked:,}", key()),
+        text_cell(f"{t.replies:,} of {t.asked:,}", key()),
         *(Cell(t.measures.get(m.name), m.kind, digits=m.digits, key=key(score=m.name)) for m in measured),
-        *((_text(_mean_words(t), key()),) if counted else ()),
-        _text(f"{t.with_audio:,}", key(read="spoken")),
-        _text(fmt.seconds(t.latency_median), key()),
-        _text(fmt.seconds(t.latency_p95), key()),
+        *((text_cell(_mean_words(t), key()),) if counted else ()),
+        text_cell(f"{t.with_audio:,}", key(read="spoken")),
+        text_cell(seconds(t.latency_median), key()),
+        text_cell(seconds(t.latency_p95), key()),
     )
 
 
 def _mean_words(t: Conversation) -> str:
     """The mean, and of how many replies it is where some are in a language without spaces between words."""
-    if t.words is None:
-        return fmt.NONE
-    return f"{t.words:.1f}" + (f" (of {t.counted:,} replies)" if t.counted < t.texts else "")
+    some = t.words is not None and t.counted < t.texts
+    return number(t.words, 1) + (f" (of {t.counted:,} replies)" if some else "")
 
 
 def _basis(over: str) -> str:
@@ -106,7 +114,7 @@ def _tasks(pairs: Pairs) -> list[PartTable]:
         found = t.accuracy
         key = partial(where, run, choice_measure(c.declared, t.level), condition=c.condition, category=t.key)
         read = (Cell(found.questions, key=key()), Cell(found.strict, key=key(read="strict")))
-        return (*read, Cell(found.corrected, key=key()), _text(fmt.percent(found.chance), key()))
+        return (*read, Cell(found.corrected, key=key()), text_cell(by_kind(found.chance, "percent"), key()))
 
     lines = [
         Line(run, c.condition, (LEVELS.get(t.level, str(t.level)), t.label), cells(run, c, t))
@@ -118,7 +126,7 @@ def _tasks(pairs: Pairs) -> list[PartTable]:
 
 
 def _cues(pairs: Pairs) -> list[PartTable]:
-    columns = fmt.heat_columns([c for _, c in pairs])
+    columns = heat_columns([c for _, c in pairs])
     used = [m for m in columns if any(row.measures.get(m.measure) for _, c in pairs for row in c.cues)]
 
     def name(c: ConditionSummary, key: str, label: str) -> str:
@@ -137,7 +145,7 @@ def _cues(pairs: Pairs) -> list[PartTable]:
 
 
 def _measured(
-    run: int, c: ConditionSummary, measures: dict[str, Estimate], used: Sequence[fmt.Column], **more: str
+    run: int, c: ConditionSummary, measures: dict[str, Estimate], used: Sequence[Column], **more: str
 ) -> tuple[Cell, ...]:
     return tuple(
         _cell(e, column, where(run, column.measure, condition=c.condition, **more))
@@ -146,12 +154,8 @@ def _measured(
     )
 
 
-def _cell(e: Estimate | None, column: fmt.Column, key: str) -> Cell:
+def _cell(e: Estimate | None, column: Column, key: str) -> Cell:
     return Cell() if e is None else Cell(e, column.kind, digits=column.digits, key=key)
-
-
-def _text(text: str, key: str = "") -> Cell:
-    return Cell(kind="text", text=text, key=key)
 
 
 class Results(Struct, frozen=True):

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Literal, TypeVar
 
-from overtone.display.numbers import ARROWS, declared_in, error_rate_of
-from overtone.display.table import BASES, Cell, Line, PartTable
+from overtone.display.columns import ARROWS, declared_in, error_rate_of
+from overtone.display.table import BASES, Cell, Line, PartTable, chance_note, text_cell
 from overtone.report.case_links import NONE, where
 from overtone.results.side_measures import CONFLICT_CLIPS, READINGS, UNREAD, ConflictRow, Detection
 from overtone.results.summary import ConditionSummary
 from overtone.scores import undeclared
+from overtone.text import by_kind
 
 R = TypeVar("R")
 HINTS = {
@@ -85,12 +86,10 @@ def wrong_answers(pairs: Pairs) -> PartTable:
     for run, c in pairs:
         for row in c.wrong:
             key = partial(where, run, "wrong", condition=c.condition, style=row.style)
-            told = f"{row.wrong:,} of {row.answered:,}"
-            shares = [Cell(kind="text", text=_percent(row.wrong, row.answered), small=told, key=key())]
+            shares = [text_cell(_percent(row.wrong, row.answered), key(), f"{row.wrong:,} of {row.answered:,}")]
             for reading in used:
                 n = row.readings.get(reading, 0)
-                share = _percent(n, row.wrong)
-                shares.append(Cell(kind="text", text=share, small=f"{n:,}", key=key(reading=reading or NONE)))
+                shares.append(text_cell(_percent(n, row.wrong), key(reading=reading or NONE), f"{n:,}"))
             lines.append(Line(run, c.condition, (row.style,), tuple(shares)))
     return PartTable(
         "wrong",
@@ -103,7 +102,7 @@ def wrong_answers(pairs: Pairs) -> PartTable:
 
 
 def _percent(n: int, of: int) -> str:
-    return f"{100 * n / of:.1f}" if of else "–"
+    return by_kind(n / of if of else None, "percent")
 
 
 def _rows(pairs: Pairs, read: Callable[[ConditionSummary], list[R]]) -> Iterator[tuple[int, ConditionSummary, R]]:
@@ -115,14 +114,13 @@ def _rows(pairs: Pairs, read: Callable[[ConditionSummary], list[R]]) -> Iterator
 def _false_cues(pairs: Pairs) -> PartTable:
     def cells(run: int, c: ConditionSummary, d: Detection) -> tuple[Cell, ...]:
         key = partial(where, run, "false-cue", condition=c.condition, over=d.basis)
-        chance = "" if d.chance is None else f"chance {100 * d.chance:.0f}"
         return (
             Cell(d.hit, key=key(clips="cued")),
             Cell(d.false_alarm, key=key(clips="neutral")),
             Cell(d.d_prime, "number", key=key()),
             Cell(d.criterion, "number", key=key()),
-            Cell(d.identification, small=chance, key=key(clips="cued")),
-            Cell(kind="text", text=f"{d.unread:,}", key=key(read="unparsed")),
+            Cell(d.identification, small=chance_note(d.chance), key=key(clips="cued")),
+            text_cell(f"{d.unread:,}", key(read="unparsed")),
         )
 
     return PartTable(
@@ -252,14 +250,10 @@ def _fixed(pairs: Pairs) -> PartTable:
                 (),
                 (
                     Cell(c.fixed.questions, key=(key := where(run, "fixed", condition=c.condition))),
-                    Cell(kind="text", text=_chance(c.fixed.chance), key=key),
+                    text_cell(by_kind(c.fixed.chance, "percent"), key),
                 ),
             )
             for run, c in pairs
             if c.fixed is not None
         ),
     )
-
-
-def _chance(chance: float | None) -> str:
-    return "–" if chance is None else f"{100 * chance:.1f}"

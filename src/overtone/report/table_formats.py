@@ -309,7 +309,7 @@ def csv_text(tables: Iterable[PartTable], labels: Sequence[str] = ()) -> str:
             for head, cell in zip(table.heads, line.cells, strict=True):
                 if cell.estimate is not None or cell.text:
                     where = (table.key, run, line.condition, *(names.get(name, "") for name in named), head)
-                    write(*where, *_numbers(cell), "; ".join(cell.told), cell.key)
+                    write(*where, *_numbers(cell), "; ".join(cell.all_notes), cell.key)
     return out.getvalue()
 
 

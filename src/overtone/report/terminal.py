@@ -11,8 +11,7 @@ from typing import IO
 
 from rich.console import Console
 
-from overtone.display import numbers as fmt
-from overtone.display.table import Cell, Line, PartTable, without_unmarked_cues
+from overtone.display.table import Line, PartTable, text_cell, without_unmarked_cues
 from overtone.paths import shown
 from overtone.report.headline_tables import first_screen, wants_judge
 from overtone.report.reply_tables import agreement, alignment, following, judged_tables, spoken
@@ -24,6 +23,7 @@ from overtone.results.load import open_run
 from overtone.results.reader_share import sentences
 from overtone.results.summary import Summary, summarise_reading
 from overtone.schema import Item
+from overtone.text import by_kind, cut
 
 MOST_TEXT = 2_000  # characters of one reply in the terminal
 
@@ -105,7 +105,7 @@ def _print_asked(console: Console, asked: Asked, full: bool) -> None:
     _print_turns(console, item)
     for said in asked.said:
         name = said.condition + (f" #{said.repeat + 1}" if said.repeat else "")
-        texts = said.texts if full else [fmt.cut(text, MOST_TEXT, "; --full shows all") for text in said.texts]
+        texts = said.texts if full else [cut(text, MOST_TEXT, "; --full shows all") for text in said.texts]
         console.print(f"  {safe(name):<24} {safe(_verdict(said))}{safe(' / '.join(texts) or said.failure)}")
         for metric, why in said.why.items():
             found = said.scores.get(metric)
@@ -130,7 +130,7 @@ def _verdict(said: Said) -> str:
     if said.right is not None:
         how = said.choice or said.status
         return f"{'right' if said.right else 'wrong'} ({how}): "
-    return f"{said.rate} {fmt.percent(said.wer)}: " if said.wer is not None else ""
+    return f"{said.rate} {by_kind(said.wer, 'percent')}: " if said.wer is not None else ""
 
 
 def _headline(console: Console, summary: Summary) -> None:
@@ -145,7 +145,7 @@ def _headline(console: Console, summary: Summary) -> None:
 def _ledger(console: Console, summary: Summary) -> None:
     rows = [("pending", "not asked yet; the same command goes on", summary.pending)] if summary.pending else []
     rows += [(row.kind, row.reason, row.count) for row in summary.ledger.rows]
-    lines = [Line(None, "", (kind, reason), (Cell(kind="text", text=f"{n:,}"),)) for kind, reason, n in rows]
+    lines = [Line(None, "", (kind, reason), (text_cell(f"{n:,}"),)) for kind, reason, n in rows]
     title = "Failures and what else to know"
     to_terminal(console, [PartTable("ledger", title, "", ("kind", "reason"), ("count",), tuple(lines))])
     for note in summary.notes:

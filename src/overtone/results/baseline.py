@@ -38,6 +38,7 @@ from overtone.results.sample_size import POWER, detectable
 from overtone.results.thresholds import NOTHING, asks, headline_asks, why_unscored
 from overtone.scores import ScoreInfo
 from overtone.stats import paired
+from overtone.text import as_given, percent
 
 ONE_SIDED = 0.95
 NO_SCORE = "no shared item has a score in both runs"
@@ -201,11 +202,11 @@ class Baseline:
         full, brief = [outcome(found, "the baseline", "the run", asked, brief=short) for short in (False, True)]
         test = (
             f"p: {significance.method_of(found.tests, found.family)}; the intervals are those of each row alone; "
-            f"detectable: the smallest difference that the test finds with {100 * POWER:g} % power"
+            f"detectable: the smallest difference that the test finds with {percent(POWER)} power"
         )
         if not found.verdict:
             least = _finds(row)
-            full += f"; the smallest difference that this test finds with {100 * POWER:g} % power is {least}"
+            full += f"; the smallest difference that this test finds with {percent(POWER)} power is {least}"
             brief += f"; detectable {least}"
         full, brief = ("; ".join([text, *parts]) for text in (full, brief))
         return Checked(key, _not_worse(name), found.condition, state, by, full, found.adjusted, brief, test)
@@ -256,7 +257,7 @@ def _not_worse(name: str, margin: Limit | None = None) -> str:
 def _amount(margin: float, about: ScoreInfo) -> str:
     if about.scale != "percent":
         return limit(margin, about)
-    return f"{100 * margin:g} point{'' if margin == 0.01 else 's'}"
+    return f"{as_given(100 * margin)} point{'' if margin == 0.01 else 's'}"
 
 
 def _undecided(name: str, condition: str, asked: int, why: str, margin: Limit | None = None) -> Checked:

@@ -8,6 +8,7 @@ from typing import Protocol
 from overtone.results import significance
 from overtone.results.comparison import Change, Comparison
 from overtone.results.wording import Sentence
+from overtone.text import by_kind
 
 
 def sentences(found: Comparison) -> list[Sentence]:
@@ -77,10 +78,7 @@ class Scale(Protocol):
 
 def change(x: float | None, row: Scale) -> str:
     """Write a difference with its sign, in percentage points or on the measure's own scale."""
-    if x is None:
-        return "–"
-    text = f"{100 * x:+,.1f}" if row.shown == "percent" else f"{x:+,.{row.digits}f}"
-    return text.lstrip("+-") if not text.strip("+-0.,") else text.replace("-", "−")
+    return by_kind(x, row.shown, row.digits, sign=True)
 
 
 def unit(row: Scale) -> str:

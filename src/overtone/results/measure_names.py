@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from overtone.errors import UsageError
-from overtone.results import operations, wording
+from overtone.results import operations
 from overtone.results.corpus_scores import TRANSCRIPTS, WER_CORPUS
 from overtone.results.judge_scores import FALSE_CUE, IMPLICIT, ORDER, SPEECH, Dimension, judges_of, read_dimensions
 from overtone.results.load import Answer, Reading, reader
@@ -21,6 +21,7 @@ from overtone.schema import Item
 from overtone.scores import LEVELS, Declared, ScoreInfo, built_in, rating, score_of, with_tasks
 from overtone.scores import known as known_scores
 from overtone.spec import suggest
+from overtone.text import plain, points, rate
 
 C1, C2, C3, C4, VES = "cctxfit", "crespnat", "ccolloqdeg", SPEECH, "ves"
 TYPED = {"c1": C1, "c2": C2, "c3": C3, "c4": C4, "ves": VES}  # what a user may type → the dimension
@@ -73,11 +74,11 @@ def is_percent(name: str) -> bool:
     return about(name).scale == "percent"
 
 
-def told(name: str, e: Estimate, *, difference: bool = False) -> str:
-    """An estimate of a measure as it stands in a sentence; a difference of rates is in points."""
+def write(name: str, e: Estimate, *, difference: bool = False) -> str:
+    """Write an estimate of a measure within a sentence; a difference of rates is in points."""
     if not is_percent(name):
-        return wording.plain(e)
-    return wording.points(e) if difference else wording.percent(e)
+        return plain(e)
+    return points(e) if difference else rate(e)
 
 
 # ── what runs have ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -145,7 +146,7 @@ def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
     keys = {k for r in readings for k in read_dimensions(r.meta, r.signatures)}
     if key in TYPED or key in keys or key in TYPED.values():
         if at and not label:
-            raise UsageError(f"{name!r} names no judge; write {key}@LABEL, or {key} for all judges together")
+            raise UsageError(f"{name!r} does not name a judge; write {key}@LABEL, or {key} for all judges together")
         return [_dimension(name, TYPED.get(key, key), label, [_looked_at(r) for r in readings])]
     names = {*known, *(score for score, of in parts.items() if of), *TYPED, *keys, *operations.TOTALS, WER_CORPUS}
     raise UsageError(f"no measure is called {key!r}{suggest(key, sorted(names))}; known: {', '.join(sorted(names))}")
@@ -155,7 +156,7 @@ def find_one(name: str, readings: Sequence[Reading]) -> Measure:
     """Return the only measure of a name. Raises UsageError if it has two."""
     found = find(name, readings)
     if len(found) > 1:
-        raise UsageError(f"{name} stands for {' and '.join(f.name for f in found)}; name one of them")
+        raise UsageError(f"{name} is two measures, {' and '.join(f.name for f in found)}; name one of them")
     return found[0]
 
 

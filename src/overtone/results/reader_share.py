@@ -10,6 +10,7 @@ from msgspec import Struct
 from overtone.results.load import Answer, Reading
 from overtone.results.measures import Estimate, estimate
 from overtone.scores import CHOICE
+from overtone.text import percent
 
 _READER = "|reader:"
 
@@ -36,7 +37,7 @@ class ReaderShare(Struct, frozen=True):
         more += [f"{self.left:,} that the rules cannot read it did not read"] if self.left else []
         told = ["; ".join([f"{self.read:,} of {self.scored:,} answers {verb} read by {self.model}", *more])]
         if self.accuracy.value is not None and self.rules.value is not None:
-            both = f"{100 * self.accuracy.value:.1f} %, by the rules alone {100 * self.rules.value:.1f} %"
+            both = f"{percent(self.accuracy.value, 1)}, by the rules alone {percent(self.rules.value, 1)}"
             told.append(f"Accuracy with the reader is {both}")
         if self.check:
             told.append(f"The reader's check: {self.check}")

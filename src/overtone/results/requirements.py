@@ -15,6 +15,7 @@ from msgspec import Struct
 from overtone.errors import UsageError
 from overtone.results.measures import Estimate
 from overtone.scores import ScoreInfo
+from overtone.text import as_given, number
 
 _NUMBER = r"((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%|s|ms|)"
 _REQUIREMENT = re.compile(rf"\s*([A-Za-z][\w.@-]*)\s*(>=|<=|>|<)\s*([-+]?){_NUMBER}\s*")
@@ -178,7 +179,7 @@ def _between(about: ScoreInfo) -> str:
 
 def limit(x: float, about: ScoreInfo) -> str:
     """Write a threshold or a margin with its unit, with the digits it was typed with: `62.5 %`, `3.4`, `2 s`."""
-    return _with_unit(f"{100 * x:.10g}" if about.scale == "percent" else f"{x:.10g}", about)
+    return _with_unit(as_given(100 * x if about.scale == "percent" else x), about)
 
 
 def amount(x: float, about: ScoreInfo, beside: float | None = None) -> str:
@@ -191,9 +192,8 @@ def amount(x: float, about: ScoreInfo, beside: float | None = None) -> str:
     if beside is not None and x != beside:
         while digits < 12 and float(f"{parts * x:.{digits}f}") == float(f"{parts * beside:.12g}"):
             digits += 1
-    return _with_unit(f"{parts * x:,.{digits}f}", about)
+    return _with_unit(number(parts * x, digits), about)
 
 
-def _with_unit(number: str, about: ScoreInfo) -> str:
-    number = number.replace("-", "−")
-    return {"percent": f"{number} %", "seconds": f"{number} s", "usd": f"${number}"}.get(about.scale, number)
+def _with_unit(text: str, about: ScoreInfo) -> str:
+    return {"percent": f"{text} %", "seconds": f"{text} s", "usd": f"${text}"}.get(about.scale, text)

@@ -25,6 +25,7 @@ from overtone.results.load import Answer, Reading
 from overtone.results.measures import Measure
 from overtone.schema import Item
 from overtone.stats import cluster, power
+from overtone.text import by_kind, number, percent
 
 RATE = 0.5  # of right answers: where they spread most
 AGREE = 0.5  # correlation of two models' scores over the same items
@@ -142,9 +143,9 @@ def _measured(measure: Measure, readings: Sequence[Reading], sizes: Counter[str]
     agree = _repeats(measure, rows)
     alike = _alike(numbers, [group for _, group in found], sizes)
     spread = float(numbers.std(ddof=1))
-    what = f"rate {numbers.mean():.2f}" if measure.right_or_wrong else f"spread {spread:.3g}"
-    told = "models agree by 0.5 (assumed)" if agree is None else f"models agree by {agree:.2f} (as its repeats do)"
-    basis = f"measured: {what}, items of a script agree by {alike:.2f}; {told}"
+    what = f"rate {number(numbers.mean())}" if measure.right_or_wrong else f"spread {spread:.3g}"
+    told = "models agree by 0.5 (assumed)" if agree is None else f"models agree by {number(agree)} (as its repeats do)"
+    basis = f"measured: {what}, items of a script agree by {number(alike)}; {told}"
     return _Known(float(numbers.mean()), None, spread, AGREE if agree is None else agree, None, alike, basis)
 
 
@@ -166,10 +167,10 @@ def _of_pairs(measure: Measure, pairs: Pairs, sizes: Counter[str]) -> _Known | N
     either = float((a != b).mean())
     between = float((b - a).std(ddof=1))
     if measure.right_or_wrong:
-        what = f"only one right on {100 * either:.1f} % of {len(before):,} pairs"
+        what = f"only one right on {percent(either, 1)} of {len(before):,} pairs"
     else:
         what = f"differences spread {between:.3g} over {len(before):,} pairs"
-    basis = f"measured: {what}, items of a script agree by {alike:.2f}"
+    basis = f"measured: {what}, items of a script agree by {number(alike)}"
     return _Known(float(a.mean()), either, float(a.std(ddof=1)), AGREE, between, alike, basis)
 
 
@@ -325,4 +326,4 @@ def _enough(need: Need) -> str:
 
 def amount(need: Need, x: float) -> str:
     """Write a difference on the measure's own scale."""
-    return f"{100 * x:.1f} points" if need.shown == "percent" else f"{x:.{need.digits}f}"
+    return by_kind(x, need.shown, need.digits) + (" points" if need.shown == "percent" else "")

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Sequence
 
 from overtone.results.measures import Estimate
 from overtone.stats import multiplicity
+from overtone.text import NONE, number
 
 LEVEL = 0.05
 _ROUNDING = 1e-12  # of products of p-values
@@ -50,19 +51,19 @@ def least_scripts(tests: int) -> int:
 def p_number(p: float | None) -> str:
     """Write a p-value as a table shows it, `0.012` or `< 0.001`, with enough digits to show that it is above LEVEL."""
     if p is None:
-        return "–"
+        return NONE
     if p < 0.001:
         return "< 0.001"
     digits = 3
     while p > LEVEL + _ROUNDING and float(f"{p:.{digits}f}") <= LEVEL:
         digits += 1
-    return f"{p:.{digits}f}"
+    return number(p, digits)
 
 
 def p_value(p: float | None) -> str:
     """Write a p-value within a sentence: `p = 0.012`, `p < 0.001`."""
-    number = p_number(p)
-    return f"p {number}" if number.startswith("<") else f"p = {number}"
+    written = p_number(p)
+    return f"p {written}" if written.startswith("<") else f"p = {written}"
 
 
 def family_of(tests: int, family: str = "tests") -> str:

@@ -7,7 +7,6 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
-from overtone.results.measures import Estimate
 from overtone.stats import minimums
 from overtone.stats.minimums import Minimum
 
@@ -47,31 +46,3 @@ def headline(rows: Sequence[Row]) -> list[Row]:
     overall = [row for row in rows if row.by == "overall"]
     sure = [row for row in overall if row.basis != "unvalidated"]
     return sure or overall
-
-
-def percent(e: Estimate) -> str:
-    """`61 % (52 to 70)`."""
-    return _with_interval(e, " %")
-
-
-def points(e: Estimate) -> str:
-    """`−5 points (−12 to 3)`, of a difference of two rates."""
-    return _with_interval(e, " point" if e.value is not None and abs(round(100 * e.value)) == 1 else " points")
-
-
-def plain(e: Estimate, digits: int = 2) -> str:
-    """`0.31 (0.12 to 0.50)`, of a number that is no rate."""
-    return _with_interval(e, "", 1.0, digits)
-
-
-def _with_interval(e: Estimate, unit: str, scale: float = 100.0, digits: int = 0) -> str:
-    if e.value is None:
-        return "unknown"
-    value = f"{_number(e.value * scale, digits)}{unit}"
-    if e.low is None or e.high is None:
-        return f"{value} (no interval)"
-    return f"{value} ({_number(e.low * scale, digits)} to {_number(e.high * scale, digits)})"
-
-
-def _number(x: float, digits: int) -> str:
-    return f"{round(x, digits) + 0.0:.{digits}f}".replace("-", "−")  # no minus before a zero

@@ -9,6 +9,7 @@ from overtone.findings.finding import FindingResult, Settings
 from overtone.findings.finding_cells import ALL, DEFAULT, basis, cell, chosen, named, over, representing
 from overtone.findings.funnel.compute import LABELS, Funnel, StageRow
 from overtone.findings.funnel.funnel_stages import ORDER
+from overtone.text import percent
 
 BREAKDOWNS = ("overall", "dimension", "style", "cue")
 HINTS = {
@@ -76,7 +77,7 @@ def _cells(result: FindingResult[Funnel], row: StageRow) -> tuple[Cell, ...]:
         )
     return (
         _reached(result, row),
-        cell(result, row.corrected, row.key, small="" if row.chance is None else f"chance {100 * row.chance:.0f} %"),
+        cell(result, row.corrected, row.key, small="" if row.chance is None else f"chance {percent(row.chance)}"),
         *sides,
         cell(result, row.through, f"{row.key}/through") if row.step is not None else Cell(),
     )

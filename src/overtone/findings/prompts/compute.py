@@ -182,12 +182,12 @@ def _choice_sentence(choice: Choice) -> str:
     picked = f"{first} is chosen" if first == second else f"one half of the scripts chooses {first}, the other {second}"
     fair, favoured, gap = (d[name] for d in (choice.fair, choice.in_sample, choice.optimism))
     text = (
-        f"Best prompt by {_by(choice)}: {picked}. {measure_names.short(name)} is {measure_names.told(name, fair)} on "
-        f"scripts that did not choose it, and {measure_names.told(name, favoured)} if chosen on the scripts shown"
+        f"Best prompt by {_by(choice)}: {picked}. {measure_names.short(name)} is {measure_names.write(name, fair)} on "
+        f"scripts that did not choose it, and {measure_names.write(name, favoured)} if chosen on the scripts shown"
     )
     if not gap.value:
         return f"{text}: no optimism with this split."
-    return f"{text}: an optimism of {measure_names.told(name, gap, difference=True)}."
+    return f"{text}: an optimism of {measure_names.write(name, gap, difference=True)}."
 
 
 def _over(basis: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from overtone.display.table import Line, PartTable
+from overtone.display.table import Line, PartTable, chance_note
 from overtone.findings.finding import FindingResult, Settings
 from overtone.findings.finding_cells import (
     DEFAULT,
     HOLM,
     basis,
     cell,
-    chance,
     chosen,
     named,
     over,
@@ -70,7 +69,7 @@ def _moved(result: FindingResult[Counterfactual], found: Counterfactual, by: str
             result.runs[0], row.condition, (basis(row.basis), row.level, over(row)),
             (
                 cell(result, row.changed, row.key),
-                cell(result, row.sensitivity, row.key, small=chance(row.chance)),
+                cell(result, row.sensitivity, row.key, small=chance_note(row.chance)),
                 cell(result, row.swapped, row.key),
                 cell(result, row.direction, row.key, "points"),
                 p_cell(result, row.p, row.direction, row.key),
@@ -113,7 +112,7 @@ def _false(result: FindingResult[Counterfactual], found: Counterfactual) -> Part
                 cell(result, detected.false_alarm, f"{row.key}/false-alarm"),
                 cell(result, detected.d_prime, row.key, "number"),
                 cell(result, detected.criterion, row.key, "number"),
-                cell(result, detected.identification, f"{row.key}/hit", small=chance(detected.chance)),
+                cell(result, detected.identification, f"{row.key}/hit", small=chance_note(detected.chance)),
                 text(result, f"{detected.unread:,}", f"{row.key}/unread"),
             ),
         )
@@ -132,7 +131,7 @@ def _replies(result: FindingResult[Counterfactual], found: Counterfactual) -> Pa
             result.runs[0], row.condition, (basis(style.basis), str(style.styles)),
             (
                 cell(result, style.sensitivity, row.key, "number", digits=3),
-                cell(result, style.assignment, row.key, small=chance(style.chance)),
+                cell(result, style.assignment, row.key, small=chance_note(style.chance)),
                 text(result, f"{style.left_out:,}", f"{row.key}/left-out"),
             ),
         )

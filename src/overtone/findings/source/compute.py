@@ -155,9 +155,9 @@ def sentences(data: Sources) -> list[Sentence]:
         if gap.scripts < DIFFERENCE.least:
             few.append((f"{what}, {first} against {second}", gap.scripts))
             continue
-        here, there = (measure_names.told(row.measure, side) for side in (row.first, row.second))
+        here, there = (measure_names.write(row.measure, side) for side in (row.first, row.second))
         numbers = f"{here} on {first}, {there} on {second}"
-        by = f"{measure_names.told(row.measure, gap, difference=True)} ({first} minus {second}, {gap.scripts} scripts)"
+        by = f"{measure_names.write(row.measure, gap, difference=True)} ({first} minus {second}, {gap.scripts} scripts)"
         amount = f"a difference of {by}"
         if significance.significant(row.adjusted):
             lower = measure_names.about(row.measure).better == "lower"

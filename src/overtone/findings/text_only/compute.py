@@ -136,8 +136,8 @@ def sentences(data: TextOnly) -> list[Sentence]:
     for row in compared:
         if row.difference.scripts < DIFFERENCE.least:
             continue
-        audio, alone = measure_names.told(row.measure, row.audio), measure_names.told(row.measure, row.text)
-        by = measure_names.told(row.measure, row.difference, difference=True)
+        audio, alone = measure_names.write(row.measure, row.audio), measure_names.write(row.measure, row.text)
+        by = measure_names.write(row.measure, row.difference, difference=True)
         text = (
             f"{row.prompt}: {row.label} is {audio} with audio and {alone} with the transcript alone, on the same "
             f"{row.difference.scored} items: a difference of {by}"

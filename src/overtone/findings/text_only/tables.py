@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from overtone.display.table import Line, PartTable
+from overtone.display.table import Line, PartTable, chance_note
 from overtone.findings.finding import FindingResult, Settings
 from overtone.findings.finding_cells import (
     DEFAULT,
     HOLM,
     basis,
     cell,
-    chance,
     chosen,
     digits_of,
     kind_of,
@@ -68,7 +67,7 @@ def _unsolved(result: FindingResult[TextOnly], by: str) -> PartTable:
             (
                 text(result, f"{row.unsolved:,} of {row.questions:,}", f"{row.key}/unsolved"),
                 text(result, number(row.tries, 1), f"{row.key}/questions"),
-                cell(result, row.accuracy, row.key, small=chance(row.chance)),
+                cell(result, row.accuracy, row.key, small=chance_note(row.chance)),
                 cell(result, row.corrected, row.key),
             ),
         )

@@ -165,15 +165,15 @@ def _sentence(row: UpperRow) -> str:
     basis = " (cues not validated)" if row.basis == "unvalidated" else ""
     name = row.measure
     text = (
-        f"{measure_names.short(name)}{basis} is {measure_names.told(name, row.base)} and, with the cue stated in "
-        f"words, {measure_names.told(name, row.right)}: a difference of "
-        f"{measure_names.told(name, row.gain, difference=True)}"
+        f"{measure_names.short(name)}{basis} is {measure_names.write(name, row.base)} and, with the cue stated in "
+        f"words, {measure_names.write(name, row.right)}: a difference of "
+        f"{measure_names.write(name, row.gain, difference=True)}"
     )
     text += significance.by_test(row.gain, row.gain_test.adjusted, row.gain_test.tests)
     if row.survives is None or row.beyond is None:
         return f"{text}."
-    text += f"; with a wrong cue stated, the difference is {measure_names.told(name, row.survives, difference=True)}"
-    beyond = measure_names.told(name, row.beyond, difference=True)
+    text += f"; with a wrong cue stated, the difference is {measure_names.write(name, row.survives, difference=True)}"
+    beyond = measure_names.write(name, row.beyond, difference=True)
     text += f"; right minus wrong cue: {beyond}"
     text += significance.by_test(row.beyond, row.beyond_test.adjusted, row.beyond_test.tests)
     if significance.significant(row.beyond_test.adjusted):

@@ -1,4 +1,4 @@
-"""How numbers are written, the same in the terminal and in the HTML report: percentages with one decimal."""
+"""The columns of the tables of hearing and reasoning, cues, dimensions and styles, as metrics declare them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overtone.results.measures import Estimate
 from overtone.results.summary import ConditionSummary
 from overtone.scores import UNORDERED, MeasureInfo, ScoreInfo
 
-NONE = "–"
 ARROWS = {"higher": "↑", "lower": "↓"}
 TASKS = ("transcribe", "choose")  # of the table of hearing and reasoning
 
@@ -89,66 +87,3 @@ def named(columns: Sequence[Column], conditions: Iterable[ConditionSummary]) -> 
         else column
         for column in columns
     )
-
-
-def cut(text: str, most: int, hint: str = "") -> str:
-    """`text`, or its first `most` characters with a note of how many there are, and `hint`."""
-    return text if len(text) <= most else f"{text[:most]}… [cut: {len(text):,} characters{hint}]"
-
-
-def percent(x: float | None, digits: int = 1) -> str:
-    return NONE if x is None else f"{100 * x:.{digits}f}"
-
-
-def interval(e: Estimate | None) -> str:
-    """`61.2 to 70.9`, or nothing where the spread is not known."""
-    if e is None or e.low is None or e.high is None:
-        return ""
-    return f"{percent(e.low)} to {percent(e.high)}"
-
-
-def bounds(e: Estimate | None, kind: str = "percent", digits: int = 2) -> str:
-    """The worst and best value the missing replies leave open; nothing when none is missing."""
-    if e is None or not e.missing or e.best is None or e.worst is None:
-        return ""
-    low, high = sorted((e.best, e.worst))
-    return f"{one(low, kind, digits)} to {one(high, kind, digits)}"
-
-
-def signed(x: float | None, digits: int = 2) -> str:
-    """A number that may lie below zero, with a real minus sign."""
-    if x is None:
-        return NONE
-    return f"{round(x, digits) + 0.0:,.{digits}f}".replace("-", "−")  # no minus before a zero
-
-
-def one(x: float | None, kind: str, digits: int = 2) -> str:
-    """A value of any kind: percent, points (of a difference of percentages), or a bare number."""
-    if kind == "percent":
-        return signed(None if x is None else 100 * x, 1)
-    return signed(None if x is None else 100 * x, 1) if kind == "points" else signed(x, digits)
-
-
-def between(e: Estimate | None, kind: str, digits: int = 2) -> str:
-    """The interval of an estimate of any kind."""
-    if e is None or e.low is None or e.high is None:
-        return ""
-    return f"{one(e.low, kind, digits)} to {one(e.high, kind, digits)}"
-
-
-def written(e: Estimate | None, kind: str, digits: int = 2) -> str:
-    """The value of an estimate of any kind."""
-    return NONE if e is None else one(e.value, kind, digits)
-
-
-def counted(e: Estimate | None) -> str:
-    return "" if e is None else f"{e.scored:,} of {e.asked:,}"
-
-
-def seconds(x: float | None) -> str:
-    return NONE if x is None else f"{x:.2f} s"
-
-
-def number(x: float | None) -> str:
-    """A value of a metric whose scale is not known."""
-    return NONE if x is None else f"{x:.3g}" if abs(x) < 100 else f"{x:,.0f}"
