@@ -16,7 +16,7 @@ TASKS = ("transcribe", "choose")  # of the table of hearing and reasoning
 
 
 class Column(Struct, frozen=True):
-    """A column of a headline table. `better` is the arrow beside its name."""
+    """A column of a headline table. `better` is the arrow after its name."""
 
     measure: str
     label: str
@@ -31,7 +31,7 @@ class Column(Struct, frozen=True):
 
 
 def declared_in(conditions: Iterable[ConditionSummary]) -> dict[str, ScoreInfo]:
-    """What the runs of these conditions say of their scores, the first of them where several do."""
+    """Return the declarations of these conditions' scores, the first one's if several have one."""
     found: dict[str, ScoreInfo] = {}
     for condition in conditions:
         found = {**condition.declared, **found}
@@ -39,8 +39,8 @@ def declared_in(conditions: Iterable[ConditionSummary]) -> dict[str, ScoreInfo]:
 
 
 def hearing_columns(conditions: Sequence[ConditionSummary]) -> tuple[Column, ...]:
-    """The columns of hearing and reasoning: transcripts, then questions. A score that declares no order stands last,
-    and only where a reply has it."""
+    """Return the columns of hearing and reasoning: transcripts, then questions. A score without a declared order comes
+    last, and only if a reply has it."""
     seen = {n for c in conditions for part in (c.measures, c.unvalidated) for n, e in part.items() if e.scored}
     found = [
         (TASKS.index(m.task), m.order, m.name, _column(m, info))
@@ -52,7 +52,7 @@ def hearing_columns(conditions: Sequence[ConditionSummary]) -> tuple[Column, ...
 
 
 def heat_columns(conditions: Sequence[ConditionSummary]) -> tuple[Column, ...]:
-    """The columns of tables by cue, dimension and style: the measures that have a colour scale."""
+    """Return the columns of tables by cue, dimension and style: the measures that have a colour scale."""
     found = [(m, info) for score, info in declared_in(conditions).items() for m in info.read_as(score) if m.colours]
     return named(
         [_column(m, info) for m, info in sorted(found, key=lambda row: (row[0].order, row[0].name))], conditions

@@ -1,4 +1,4 @@
-"""A table in words, before anybody writes it: columns that name a row, cells as value, interval and what is small."""
+"""A table in words, ready to write: columns that name a row, and cells as value, interval and small print."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MARKS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
 
 @dataclass(frozen=True)
 class Words:
-    """A cell in words: `61.2`, `[55.0 to 67.1]`, what stands below, and the numbers of its footnotes."""
+    """A cell in words: `61.2`, `[55.0 to 67.1]`, the lines below, and the numbers of its footnotes."""
 
     value: str
     between: str = ""
@@ -23,6 +23,7 @@ class Words:
 
     @property
     def mark(self) -> str:
+        """The footnote numbers in superscript."""
         return ",".join(map(str, self.notes)).translate(MARKS)
 
     @property
@@ -38,7 +39,7 @@ class Words:
 
 @dataclass
 class Grid:
-    """`left` are the heads of columns that name a row; each row is its names and its cells."""
+    """`left` are the heads of the columns that name a row; each row is its names and its cells."""
 
     title: str
     hint: str
@@ -49,7 +50,7 @@ class Grid:
 
 
 def grid(table: PartTable, labels: Sequence[str] = ()) -> Grid:
-    """The table in words. A number of cases that all cells of a row share stands once, before them."""
+    """Return a table in words. A number of cases that all cells of a row share is written once, before them."""
     runs = table.of_runs and len(labels) > 1
     conditions = table.of_conditions
     left = [*(["run"] if runs else []), *(["condition"] if conditions else []), *table.names]
@@ -68,7 +69,7 @@ def grid(table: PartTable, labels: Sequence[str] = ()) -> Grid:
 
 
 def _estimates(line: Line) -> list[Estimate]:
-    """The estimates whose numbers of cases a reader is told."""
+    """Return the estimates whose numbers of cases are shown."""
     return [cell.estimate for cell in line.cells if cell.estimate is not None and not cell.text]
 
 

@@ -1,1 +1,1 @@
-"""What people read: terminal tables and one self-contained HTML file."""
+"""Output for people: terminal tables, other formats, and one self-contained HTML file."""

@@ -1,4 +1,4 @@
-"""The standings of an arena on a page: sentences, the ladder as a picture, tables, and the cases that were voted on."""
+"""The standings of an arena on a page: sentences, figure, tables, and the cases that were voted on."""
 
 from __future__ import annotations
 
@@ -21,43 +21,46 @@ from overtone.paths import shown
 from overtone.report.arena_tables import tables
 from overtone.report.findings_page import drawn
 from overtone.report.links import Links
+from overtone.results.case_names import KeyedCases
 
 STANDINGS = "standings.json"
 
 
-class Ladder(NamedTuple):
-    told: list[str]
-    pictures: list[Drawing]
+class ArenaSection(NamedTuple):
+    """The section of a page about an arena."""
+
+    sentences: list[str]
+    figures: list[Drawing]
     tables: list[PartTable]
     notes: list[str]
 
 
 def read_standings(folder: Path) -> Standings:
-    """What `overtone arena` found, from its folder."""
+    """Read the standings that `overtone arena` wrote to its folder."""
     path = folder / STANDINGS
     try:
         return msgspec.json.decode(path.read_bytes(), type=Standings)
     except OSError as error:
         raise UsageError(f"{shown(str(path))}: {error.strerror}; make it with 'overtone arena RUN RUN'") from None
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise DataError(f"{shown(str(path))} holds no standings of this Overtone: {error}") from None
+        raise DataError(f"{shown(str(path))} does not hold standings of this version of Overtone: {error}") from None
 
 
-def ladder(folder: Path, found: Standings, source: FigureSource, links: Links) -> Ladder:
-    """The section, its links kept."""
-    made = Ladder(
+def arena_section(folder: Path, found: Standings, source: FigureSource, links: Links) -> ArenaSection:
+    """Return the section, and keep the links of its numbers."""
+    made = ArenaSection(
         sentences(found),
         drawn(["arena"], source),
         [_keyed(table, found) for table in tables(found)],
         [*(f"{one.name}: {note}" for one in found.electorates for note in one.notes), *found.notes],
     )
-    wanted = {mark.key for picture in made.pictures for mark in picture.marks}
+    wanted = {mark.key for figure in made.figures for mark in figure.marks}
     wanted |= {cell.key for table in made.tables for line in table.lines for cell in line.cells}
-    links.take(_under(folder, wanted - {""}), wanted, range(len(source.readings)))
+    links.take(_cases_by_key(folder, wanted - {""}), wanted, range(len(source.readings)))
     return made
 
 
-def _under(folder: Path, wanted: set[str]) -> Iterator[tuple[str, list[str]]]:
+def _cases_by_key(folder: Path, wanted: set[str]) -> Iterator[KeyedCases]:
     if not (folder / FILE).is_file():
         return
     with Table(folder) as table:
@@ -68,7 +71,7 @@ def _under(folder: Path, wanted: set[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _keyed(table: PartTable, found: Standings) -> PartTable:
-    """Rows of runs and raters lead to the cases that were voted on."""
+    """Give rows of runs and raters a key to the cases that were voted on."""
     kind, _, electorate = table.key.partition("/")
     ends = {"places": "run", "raters": "rater", "effects": "effect"}
     lines = []
@@ -83,5 +86,5 @@ def _keyed(table: PartTable, found: Standings) -> PartTable:
 
 
 def capital(text: str) -> str:
-    """With a capital letter first, as a page begins its lines."""
+    """Return a text with a capital first letter."""
     return text[:1].upper() + text[1:]

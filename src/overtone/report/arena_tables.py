@@ -1,4 +1,4 @@
-"""The standings of an arena as tables: for the terminal, and as plain values for a page."""
+"""The standings of an arena as tables, for the terminal and for a page."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from overtone.text import NONE, interval, number, value_of
 SHOWN = 12  # raters in a table; standings.json has all
 HINTS = {
     "places": (
-        "400 points are odds of 10 to 1, 1000 is the average run; in brackets the 95 % interval by script. Places are "
-        "those the intervals leave open. Level field: sides, and lengths where known, held equal. Wins: wins ÷ own "
-        "comparisons, in percent. Elo depends on the order of the votes."
+        "400 points are odds of 10 to 1, 1000 is the average run; in brackets the 95 % interval, clustered by script. "
+        "Places: the ranks that the intervals leave open. Level field: corrected for the side and, if known, the "
+        "length of replies. Wins: wins ÷ own comparisons, in percent. Elo depends on the order of the votes."
     ),
-    "effects": "Change in the log-odds of being preferred, the runs held equal; in brackets the 95 % interval.",
+    "effects": "Change in the log-odds of being preferred, corrected for the runs; in brackets the 95 % interval.",
     "raters": (
-        "Sharpness 1 follows the ratings as all raters do, 0 votes at random, below 0 against them. Leanings towards "
-        "side A and towards ties are in log-odds, 0 is everybody’s. Each ± its standard error."
+        "Sharpness: 1 follows the ratings like the average rater, 0 votes at random, below 0 votes against them. "
+        "Preferences for side A and for ties are in log-odds; 0 is the average rater’s. Each ± its standard error."
     ),
-    "beside": "The place of each run by each group of voters, and the places its interval leaves open.",
+    "beside": "The rank of each run by each group of voters, and the ranks that its interval leaves open.",
     "agreement": (
-        "τ is 1 where both rank the runs alike and −1 where in opposite order. Picked alike: of the pairs on which the "
-        "majorities of both prefer a reply, how often it is the same one."
+        "τ is 1 if both rank the runs in the same order and −1 in opposite order. Same choice: of the pairs for which "
+        "the majorities of both prefer a reply, how often it is the same one."
     ),
 }
 EFFECTS = {"side": "being shown first", "words": "one word more", "seconds": "one second more"}
 
 
 def tables(found: Standings) -> list[PartTable]:
-    """Every table there is data for: the standings and leanings of each electorate, then the electorates compared."""
+    """Return every table with data: the standings and leanings of each electorate, then the electorates compared."""
     made = []
     for one in found.electorates:
         made += [_places(found, one), _effects(one), _raters(one)]
@@ -45,13 +45,14 @@ def tables(found: Standings) -> list[PartTable]:
 
 
 def print_standings(found: Standings, file: IO[str] | None = None) -> None:
+    """Print the standings to the terminal, or to `file`."""
     console = make_console(file)
     for table in tables(found):
         to_terminal(console, [_brief(table)])
         if (more := len(table.lines) - len(_brief(table).lines)) > 0:
-            console.print(f"and {more} raters more in standings.json")
+            console.print(f"and {more} more raters in standings.json")
     if not found.electorates:
-        console.print("No votes yet: name a --judge, or export pairs for people and take their votes in with --votes.")
+        console.print("No votes yet: name a --judge, or export pairs for people and import their votes with --votes.")
     for sentence in sentences(found):
         console.print(safe(sentence))
     for one in found.electorates:
@@ -87,7 +88,7 @@ def _cells(p: Place) -> tuple[Cell, ...]:
 
 def _effects(one: Standing) -> PartTable:
     lines = tuple(Line(0, one.name, (EFFECTS[name],), (_cell(e, "number", 3),)) for name, e in one.effects.items())
-    title = f"{one.name}: what else is preferred"
+    title = f"{one.name}: other preferences"
     return PartTable(f"effects/{one.key}", title, HINTS["effects"], ("for",), ("log-odds",), lines)
 
 
@@ -121,8 +122,8 @@ def _rank(p: Place | None) -> Cell:
 
 def _agreements(found: Standings) -> PartTable:
     lines = tuple(Line(0, "", (f"{a.first} and {a.second}",), _agreed(a)) for a in found.agreements)
-    heads = ("Kendall’s τ", "runs", "picked alike", "pairs decided by both")
-    return PartTable("agreement", "how alike they rank", HINTS["agreement"], ("who",), heads, lines)
+    heads = ("Kendall’s τ", "runs", "same choice", "pairs decided by both")
+    return PartTable("agreement", "agreement of rankings", HINTS["agreement"], ("who",), heads, lines)
 
 
 def _agreed(a: Agreement) -> tuple[Cell, ...]:

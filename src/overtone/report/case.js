@@ -25,7 +25,7 @@ function player(source, name, stays) {
     };
     load();
   } else audio.src = source;
-  audio.addEventListener("error", () => audio.replaceWith(el("p", "quiet-note", "This sound cannot be played: the file is not where it was, or the browser does not know its format.")));
+  audio.addEventListener("error", () => audio.replaceWith(el("p", "quiet-note", "This sound cannot be played: the file was moved or deleted, or the browser does not support its format.")));
   audio.addEventListener("play", () => document.querySelectorAll("audio").forEach((other) => other !== audio && other.pause()));
   return audio;
 }
@@ -122,7 +122,7 @@ function question(item) {
 /** What the user said in a turn of a dialogue. */
 function said(item, turn) {
   const words = (item.t[turn] || ["", ""])[1];
-  return el("p", "quiet-note", "Turn " + (turn + 1) + ": " + (words ? "“" + visible(words) + "”" : "(words not told)"));
+  return el("p", "quiet-note", "Turn " + (turn + 1) + ": " + (words ? "“" + visible(words) + "”" : "(words unknown)"));
 }
 
 /** The dialogue as the benchmark gives it: each turn as it was recognised, and the replies that are not the model's. */
@@ -233,17 +233,17 @@ function open(number, focus) {
   for (const item of content.items) for (const [source, words] of item.t) if (source && !sounds.has(source)) sounds.set(source, words);
   if (c.words) view.push(el("p", "words", "“" + visible(c.words) + "”"));
   for (const [source, words] of sounds) {
-    if (sounds.size > 1 && words !== c.words) view.push(el("p", "words", words ? "“" + visible(words) + "”" : "(words not told)"));
+    if (sounds.size > 1 && words !== c.words) view.push(el("p", "words", words ? "“" + visible(words) + "”" : "(words unknown)"));
     view.push(player(source, "Clip: " + visible(words || c.id)));
   }
   const context = content.items.find((item) => item.x);
-  if (context) view.push(el("p", "quiet-note", "Before it: " + visible(context.x)));
+  if (context) view.push(el("p", "quiet-note", "Context: " + visible(context.x)));
   const part = (title, items, build) => { if (items.length) view.push(el("h3", "", title), ...items.map(build)); };
   const choose = content.items.filter((i) => i.k === "choose");
-  part("What was heard: the words", content.items.filter((i) => i.k === "transcribe"), transcript);
-  part("What was heard: the voice", choose.filter((i) => i.l === 1), question);
-  part("What was made of it", choose.filter((i) => i.l !== 1), question);
-  part("What was replied", content.items.filter((i) => i.k !== "transcribe" && i.k !== "choose"), replies);
+  part("Hearing: the words", content.items.filter((i) => i.k === "transcribe"), transcript);
+  part("Hearing: the voice", choose.filter((i) => i.l === 1), question);
+  part("Reasoning", choose.filter((i) => i.l !== 1), question);
+  part("Replies", content.items.filter((i) => i.k !== "transcribe" && i.k !== "choose"), replies);
   const article = byId("case");
   article.setAttribute("aria-label", "Case " + visible(c.id));
   article.replaceChildren(...view.filter(Boolean));

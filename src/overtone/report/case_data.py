@@ -1,4 +1,5 @@
-"""The case browser's data: an index small enough to filter at every key stroke, and chunks of cases read on demand."""
+"""The data of the case browser: an index small enough to filter at every key stroke, and chunks of cases read on
+demand."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import msgspec
 from markupsafe import Markup
 
 from overtone.report.media import Media
-from overtone.results.cases import Asked, CaseView, Said, asks_by_case, views
+from overtone.results.cases import AnswerView, Asked, CaseView, asks_by_case, views
 from overtone.results.judge_scores import Dimension, read_dimensions
 from overtone.results.load import Reading
 from overtone.results.measure_names import declared_in
@@ -27,7 +28,7 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 
 
 def to_json(value: Any) -> str:
-    """JSON that can stand inside a script element: nothing in it can end the element or open a comment."""
+    """Return JSON that is safe inside a script element: nothing in it can end the element or open a comment."""
     text = msgspec.json.encode(value).decode()
     for found, written in _ESCAPES.items():
         text = text.replace(found, written)
@@ -35,7 +36,7 @@ def to_json(value: Any) -> str:
 
 
 class Names:
-    """Strings that come again and again, as numbers."""
+    """Frequent strings, stored once and referred to by number."""
 
     def __init__(self) -> None:
         self.list: list[str] = []
@@ -49,7 +50,7 @@ class Names:
 
 
 class Chunks:
-    """Blocks of cases as JSON, kept in a file until the page is written: all of them need not fit into memory."""
+    """Blocks of cases as JSON, kept in a file until the page is written: they need not fit into memory together."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -70,8 +71,8 @@ class Chunks:
 
 
 def pack(readings: list[Reading], labels: list[str], media: Media, chunks: Chunks) -> dict[str, Any]:
-    """The index of the cases of several runs; the cases themselves are added to `chunks`. Runs of one benchmark share
-    their cases."""
+    """Return the index of the cases of several runs, and add the cases to `chunks`. Runs of one benchmark share their
+    cases."""
     benchmarks = {r.benchmark for r in readings}
     cases: dict[str, list[tuple[int, list[int]]]] = {}  # its key → the runs that have it, each with its asks
     for number, reading in enumerate(readings):
@@ -100,7 +101,7 @@ def _asks_of(run: int, cases: Iterable[list[tuple[int, list[int]]]]) -> Iterator
 
 
 def _row(key: str, viewed: list[tuple[int, CaseView]], runs: int, names: dict[str, Names]) -> list[Any]:
-    """A case's line of the index."""
+    """Return a case's line of the index."""
     first = viewed[0][1]
     flags = [0] * runs
     categories: set[int] = set()
@@ -120,7 +121,8 @@ def _row(key: str, viewed: list[tuple[int, CaseView]], runs: int, names: dict[st
 
 
 def _about(name: str, readings: list[Reading]) -> list[Any]:
-    """How a score is shown: its label, whether in percent, the judge behind it, and each run's signature of it."""
+    """Return how a score is shown: its label, whether in percent, the judge behind it, and each run's signature
+    of it."""
     key, at, judge = name.partition("@")
     signatures = [reading.signatures.get(name, "") for reading in readings]
     if at:
@@ -132,34 +134,35 @@ def _about(name: str, readings: list[Reading]) -> list[Any]:
 
 
 def _flags(view: CaseView) -> int:
-    """What a filter asks of a case under one run, as bits."""
+    """Return what filters need to know about a case under one run, as bits."""
     bits = ASKED
     levels = ((view.voice, VOICE_RIGHT, VOICE_WRONG), (view.reasoning, REASONING_RIGHT, REASONING_WRONG))
     for asked, right, wrong in levels:
-        for said in (s for a in asked for s in a.said):
-            if said.right is not None:
-                bits |= right if said.right else wrong
-    for said in (s for a in view.transcripts for s in a.said):
-        if said.wer is not None:
-            bits |= HEARD if said.wer == 0 else MISHEARD
-    for said in (s for a in view.all() for s in a.said):
-        bits |= FAILED if said.state != "answered" else 0
-        bits |= UNREAD if said.refused or said.status not in ("", "parsed") else 0
-        bits |= SPOKE if any(said.audio) else 0
+        for answer in (one for a in asked for one in a.answers):
+            if answer.right is not None:
+                bits |= right if answer.right else wrong
+    for answer in (one for a in view.transcripts for one in a.answers):
+        if answer.wer is not None:
+            bits |= HEARD if answer.wer == 0 else MISHEARD
+    for answer in (one for a in view.all() for one in a.answers):
+        bits |= FAILED if answer.state != "answered" else 0
+        bits |= UNREAD if answer.refused or answer.status not in ("", "parsed") else 0
+        bits |= SPOKE if any(answer.audio) else 0
     return bits
 
 
 def _case(
     views: list[tuple[int, CaseView]], readings: list[Reading], names: dict[str, Names], media: Media
 ) -> dict[str, Any]:
-    """One case with its items once, and what each run said to each. An item that differs between runs stands twice."""
+    """Return one case with each item once, and every run's answers to it. An item that differs between runs is listed
+    twice."""
     items: dict[bytes, dict[str, Any]] = {}
     for number, view in views:
         for asked in view.all():
             body = msgspec.json.encode(asked.item)
             if body not in items:
                 items[body] = _item(asked, readings[number], names, media)
-            items[body]["a"].extend(_said(s, number, readings[number], names, media) for s in asked.said)
+            items[body]["a"].extend(_answer(one, number, readings[number], names, media) for one in asked.answers)
     return {"items": list(items.values())}
 
 
@@ -185,34 +188,34 @@ def _item(asked: Asked, reading: Reading, names: dict[str, Names], media: Media)
             [turn.reference, media.clip(reading, turn.reference_audio) if turn.reference_audio else ""]
             for turn in item.turns
         ]
-    if any(turn.given or turn.heard for turn in item.turns):  # what is given is no reply of the model's
+    if any(turn.given or turn.heard for turn in item.turns):  # given replies are not the model's
         packed["gi"] = [[turn.given, turn.heard] for turn in item.turns]
     return {**packed, "t": clips, **{k: v for k, v in optional.items() if v}, "a": []}
 
 
-def _said(said: Said, run: int, reading: Reading, names: dict[str, Names], media: Media) -> dict[str, Any]:
-    packed: dict[str, Any] = {"r": run, "c": names["conditions"](said.condition)}
+def _answer(answer: AnswerView, run: int, reading: Reading, names: dict[str, Names], media: Media) -> dict[str, Any]:
+    packed: dict[str, Any] = {"r": run, "c": names["conditions"](answer.condition)}
     turns = [
         [[names["metrics"](m), round(v, 4)] for m, v in scores.items() if v is not None]
-        for scores in (*said.earlier, said.scores)
+        for scores in (*answer.earlier, answer.scores)
     ]
     optional = {
-        "y": [[names["metrics"](name), cut(why, MOST_TEXT)] for name, why in said.why.items() if why],
-        "n": said.repeat,
-        "s": {"answered": "", "failed": "failed"}.get(said.state, "pending"),
-        "t": [cut(text, MOST_TEXT, "; 'overtone export' has them all") for text in said.texts],
-        "au": [media.reply(reading, name) if name else "" for name in said.audio] if any(said.audio) else [],
-        "st": "" if said.status == "parsed" else said.status,
-        "ch": said.choice,
+        "y": [[names["metrics"](name), cut(why, MOST_TEXT)] for name, why in answer.why.items() if why],
+        "n": answer.repeat,
+        "s": {"answered": "", "failed": "failed"}.get(answer.state, "pending"),
+        "t": [cut(text, MOST_TEXT, "; 'overtone export' has them all") for text in answer.texts],
+        "au": [media.reply(reading, name) if name else "" for name in answer.audio] if any(answer.audio) else [],
+        "st": "" if answer.status == "parsed" else answer.status,
+        "ch": answer.choice,
         "m": turns if any(turns) else [],
-        "la": round(said.latency, 3),
-        "rf": said.refused,
-        "no": list(said.notes),
-        "f": said.failure,
+        "la": round(answer.latency, 3),
+        "rf": answer.refused,
+        "no": list(answer.notes),
+        "f": answer.failure,
     }
-    if said.right is not None:
-        packed["ok"] = int(said.right)
-    if said.wer is not None:
-        packed["w"] = round(said.wer, 4)
-        optional["wn"] = "" if said.rate == "WER" else said.rate
+    if answer.right is not None:
+        packed["ok"] = int(answer.right)
+    if answer.wer is not None:
+        packed["w"] = round(answer.wer, 4)
+        optional["wn"] = "" if answer.rate == "WER" else answer.rate
     return {**packed, **{k: v for k, v in optional.items() if v}}

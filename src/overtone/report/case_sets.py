@@ -1,4 +1,4 @@
-"""Sets of cases, each packed once: what a link of the page opens. Small sets as steps, large ones as bits.
+"""Sets of cases that the links of a page open, each packed once: small sets as steps, large ones as bits.
 
 A page asks for the set of a number while it is written; numbers over the same cases share one.
 """
@@ -13,7 +13,7 @@ from overtone.results.load import Reading
 
 
 class Sets:
-    """The sets of a report. `place` says which number a case of a benchmark has in the index."""
+    """The sets of a report. `place` returns the numbers of cases in the index."""
 
     def __init__(self, ids: Sequence[str], readings: Sequence[Reading]) -> None:
         self._numbers = {name: number for number, name in enumerate(ids)}
@@ -26,14 +26,15 @@ class Sets:
         self.behind: dict[str, int] = {}  # full key of a finding → set
 
     def place(self, cases: Iterable[str], runs: Iterable[int]) -> list[int]:
-        """Cases of some runs as numbers of the index, in order; a case the report does not show has none."""
+        """Return cases of some runs as sorted numbers of the index; cases that the report does not show are left
+        out."""
         if self._several:
             names = dict.fromkeys(self._benchmarks[n] for n in runs)
             cases = [f"{benchmark}/{case}" for case in cases for benchmark in names]
         return sorted({self._numbers[case] for case in cases if case in self._numbers})
 
     def add(self, numbers: Sequence[int]) -> int:
-        """The number of a set of cases; the same cases are the same set."""
+        """Return the number of a set of cases; the same cases are the same set."""
         known = tuple(numbers)
         if known not in self._known:
             self._known[known] = len(self.packed)
@@ -42,7 +43,7 @@ class Sets:
         return self._known[known]
 
     def once(self, key: str, cases: Callable[[], Sequence[int]]) -> int | None:
-        """The set of a named number, None where no case stands under it."""
+        """Return the set of a named number, None if no case is behind it."""
         if key not in self._resolved:
             found = cases()
             self._resolved[key] = self.add(found) if found else None
@@ -53,7 +54,8 @@ class Sets:
 
 
 def packed(numbers: Sequence[int], total: int) -> str:
-    """Ascending numbers below `total`: steps between them, seven bits to a byte, or one bit for each; the shorter."""
+    """Pack ascending numbers below `total`: steps between them, seven bits to a byte, or one bit for each; the shorter
+    one."""
     steps = bytearray()
     last = -1
     for number in numbers:

@@ -1,4 +1,4 @@
-"""The outcome of a check, for people and for a build server: a few lines, short Markdown, JUnit's XML."""
+"""The outcome of a check for people and CI: lines for the terminal, short Markdown, JUnit XML."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def lines(found: Check) -> list[str]:
 
 
 def summary(found: Check) -> str:
+    """Return one line with the number of requirements that hold, fail and are undecided."""
     counts = {state: sum(row.state == state for row in found.rows) for state in MARK}
     beside = f" beside {shown(found.baseline)}" if found.baseline else ""
     return (
@@ -28,7 +29,7 @@ def summary(found: Check) -> str:
 
 
 def markdown(found: Check) -> str:
-    """A summary short enough for a pull request: the tests are named once, below the table."""
+    """Return a summary short enough for a pull request: the tests are named once, below the table."""
     cells = [[MARK[row.state], row.required, row.condition, row.brief or row.text] for row in found.rows]
     text = [f"**{plain(summary(found))}**", "", *markdown_rows(["", "required", "condition", "found"], cells)]
     tests = dict.fromkeys(row.test for row in found.rows if row.test)
@@ -36,7 +37,7 @@ def markdown(found: Check) -> str:
 
 
 def junit(found: Check) -> bytes:
-    """Return one test case for each requirement: passed, failed, or in error where it is undecided."""
+    """Return one test case for each requirement: passed, failed, or an error if it is undecided."""
     suite = ElementTree.Element(
         "testsuite",
         name=f"overtone check {shown(found.run)}",

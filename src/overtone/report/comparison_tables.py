@@ -1,4 +1,4 @@
-"""A comparison of two runs as tables: for the terminal, as Markdown, and as plain values for a page."""
+"""A comparison of two runs as tables, for the terminal, as Markdown, and for a page."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from overtone.text import NONE, by_kind
 
 SHOWN = 10  # flipped cases in a table; --format json has all
 HINT = (
-    "The mean difference, second less first, over items that both runs have a score for; in brackets its 95 % interval "
-    "for the row alone. p: two-sided paired test clustered by script. p, Holm: corrected for all headline measures and "
-    "conditions, or for all cues of a measure; cues not validated are corrected apart. No p: too few scripts to test. "
+    "The mean of second minus first over items with a score in both runs; in brackets the 95 % interval of this row "
+    "alone. p: two-sided paired test clustered by script. p, Holm: corrected for all headline measures and "
+    "conditions, or for all cues of a measure; unvalidated cues are a separate family. No p: too few scripts to test. "
     "Run-to-run ±x: the difference is smaller than the spread between repeats of the same run."
 )
 
 
 def tables(found: Comparison) -> list[PartTable]:
-    """The tables of a comparison: all items first, then each measure by cue."""
+    """Return the tables of a comparison: all items first, then each measure by cue."""
     made = []
     for table in found.tables:
         by_cue = any(row.cue for row in table.rows)
@@ -62,12 +62,12 @@ def _cells(row: Change) -> tuple[Cell, ...]:
 
 
 def _p(row: Change, p: float | None) -> str:
-    """A p-value, or none where the sentences say that the difference cannot be tested."""
+    """Write a p-value; a dash if the difference cannot be tested."""
     return NONE if row.short_of else p_number(p)
 
 
 def difference(row: Change) -> str:
-    """`+4.2 [1.0 to 7.4]`, in points or on the measure's own scale."""
+    """Write a difference as `+4.2 [1.0 to 7.4]`, in points or on the measure's own scale."""
     if row.by.value is None:
         return NONE
     between = f" [{change(row.by.low, row)} to {change(row.by.high, row)}]" if row.by.low is not None else ""
@@ -75,20 +75,20 @@ def difference(row: Change) -> str:
 
 
 def facts(found: Comparison) -> list[str]:
-    """What was compared, what could not be paired, what differs, and what else to know."""
+    """Return what was compared, what could not be paired, how the runs differ, and notes."""
     lines = [
         f"first: {found.first} ({found.first_model or 'model not named'})",
         f"second: {found.second} ({found.second_model or 'model not named'})",
-        f"{found.shared:,} asks in both, {found.only_first:,} in the first alone, {found.only_second:,} in the second",
+        f"{found.shared:,} asks in both, {found.only_first:,} in the first only, {found.only_second:,} in the second",
     ]
     if found.conditions_apart:
-        lines.append(f"not in both: {', '.join(found.conditions_apart)}")
-    lines += [f"THESE RUNS DO NOT COMPARE: {one}" for one in found.unlike]
+        lines.append(f"conditions in one run only: {', '.join(found.conditions_apart)}")
+    lines += [f"THESE RUNS ARE NOT COMPARABLE: {one}" for one in found.unlike]
     return [*lines, *(f"note: {note}" for note in found.notes)]
 
 
 def listed(flips: Flips) -> list[tuple[str, tuple[Flip, ...], int]]:
-    """Both lists of flipped cases, each with its heading and its total; empty ones are left out."""
+    """Return both lists of changed cases, each with its heading and its total; empty ones are left out."""
     heads = ("right → wrong", "wrong → right") if flips.right_or_wrong else ("largest losses", "largest gains")
     both = ((heads[0], flips.worse, flips.worse_total), (heads[1], flips.improved, flips.improved_total))
     return [(head, found, total) for head, found, total in both if total]
@@ -109,6 +109,7 @@ def _moved(flip: Flip) -> str:
 
 
 def print_comparison(found: Comparison, file: IO[str] | None = None, *, width: int | None = None) -> None:
+    """Print a comparison to the terminal, or to `file`."""
     console = make_console(file, width)
     for text in (*facts(found), *(sentence.text for sentence in sentences(found))):
         console.print(safe(text), soft_wrap=True)
@@ -130,6 +131,7 @@ def print_comparison(found: Comparison, file: IO[str] | None = None, *, width: i
 
 
 def markdown(found: Comparison) -> str:
+    """Return a comparison as Markdown."""
     lines = [f"# {plain(found.second)} against {plain(found.first)}", ""]
     lines += [f"- {plain(line)}" for line in facts(found)]
     lines += ["", *(f"- {plain(sentence.text)}" for sentence in sentences(found))]

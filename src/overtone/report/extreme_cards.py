@@ -1,4 +1,4 @@
-"""The worst and best replies as cards: clip, reply and reference to hear and to read, with the judges' reasons."""
+"""The worst and best replies as cards: clip, reply and reference, with the judges' reasons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from overtone.text import by_kind, number
 def ends(
     runs: Iterable[tuple[dict[str, Any], Summary, Reading]], media: Media
 ) -> tuple[list[dict[str, Any]], list[list[str]]]:
-    """The cards of every run and condition, and for each card its sounds: clip, reply, reference."""
+    """Return the cards of every run and condition, and the sounds of each card: clip, reply, reference."""
     made: list[dict[str, Any]] = []
     sounds: list[list[str]] = []
     for run, summary, reading in runs:

@@ -17,7 +17,7 @@ from overtone.findings.lookup import known_findings
 from overtone.report.links import Links
 from overtone.results.wording import Sentence
 
-SEVERAL = "the runs are of several benchmarks, whose measures do not average: give runs of one"
+SEVERAL = "the runs have several benchmarks, whose measures cannot be averaged: give runs of one benchmark"
 
 
 class Answer(NamedTuple):
@@ -45,7 +45,7 @@ class Section(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """What is missing, and what to run for it. A note that all answers share is listed once."""
+        """Notes on missing data and the commands that supply it. A note that all answers share is listed once."""
         shared = [set(answer.notes) for answer in self.answers]
         common = set.intersection(*shared) if shared else set()
         lines = [note for note in dict.fromkeys(n for answer in self.answers for n in answer.notes) if note in common]

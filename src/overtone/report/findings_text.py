@@ -52,7 +52,7 @@ def analyze(readings: list[Reading], names: Sequence[str], settings: Settings, s
     benchmarks = list(dict.fromkeys(r.benchmark for r in own))
     refused = [name for name in names if find(name).one_benchmark and len(benchmarks) > 1]
     if refused:
-        reason = f"the runs are of several benchmarks ({', '.join(benchmarks)}), which do not average"
+        reason = f"the runs have several benchmarks ({', '.join(benchmarks)}), whose measures cannot be averaged"
         if list(names) == refused:
             raise UsageError(f"{', '.join(refused)}: {reason}; give runs of one benchmark")
         names = [name for name in names if name not in refused]
@@ -69,7 +69,7 @@ def cases_in_tables(readings: Sequence[Reading], key: str, settings: Settings, s
     if not run.isascii() or not run.isdigit() or not 1 <= int(run) <= len(own):
         raise UsageError(f"{key!r} does not name one of the runs; write run:1 for the first of the {len(own)}")
     try:
-        return case_links.Under(own[int(run) - 1]).cases(key)
+        return case_links.CaseFinder(own[int(run) - 1]).cases(key)
     except KeyError as missing:
         raise UsageError(f"no number has the key {key!r}: {missing.args[0]} is missing or unknown") from None
 

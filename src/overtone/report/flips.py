@@ -1,6 +1,6 @@
-"""Runs compared on a page: each further run against the first of its benchmark, and what flipped, to be heard.
+"""Runs compared on a page: each further run with the first of its benchmark, and cards of changed cases.
 
-Runs that do not compare are shown with the reason in place of numbers.
+If two runs are not comparable, the page shows the reason instead of numbers.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from overtone.report.comparison_tables import HINT, listed, tables
 from overtone.report.links import Links
 from overtone.report.media import Media
 from overtone.results import measure_names
+from overtone.results.case_names import KeyedCases, unique
 from overtone.results.comparison import Change, Comparison, Flip, Flips, compare, share, tie_of
 from overtone.results.comparison_text import sentences
 from overtone.results.headline_condition import over_headline
@@ -32,7 +33,7 @@ LONGEST = 280  # characters of a reply on a card
 
 
 class Half(NamedTuple):
-    """One way cases flipped: how many, the key of all of them, and some as cards."""
+    """Cases that changed in one direction: how many, the key of all of them, and some as cards."""
 
     head: str
     total: int
@@ -41,17 +42,19 @@ class Half(NamedTuple):
 
 
 class Group(NamedTuple):
+    """The changed cases of one measure."""
+
     title: str
     halves: list[Half]
 
 
 class Compared(NamedTuple):
-    """One run against another. Where they do not compare, `refused` says why and there is nothing else."""
+    """One run compared with another. If they are not comparable, `refused` says why and the rest is empty."""
 
     first: str
     second: str
     refused: list[str]
-    told: list[Sentence]
+    sentences: list[Sentence]
     tables: list[PartTable]
     groups: list[Group]
     notes: list[str]
@@ -61,7 +64,7 @@ class Compared(NamedTuple):
 def comparisons(
     readings: Sequence[Reading], labels: Sequence[str], links: Links, media: Media, sounds: list[list[str]]
 ) -> list[Compared]:
-    """Every run against the first of its benchmark. The sounds of cards are added to `sounds`."""
+    """Compare every run with the first of its benchmark. The sounds of cards are added to `sounds`."""
     made = []
     firsts: dict[str, int] = {}
     for number, reading in enumerate(readings):
@@ -83,38 +86,38 @@ def _compared(
     names = labels[both[0]], labels[both[1]]
     found = msgspec.structs.replace(compare(here, there), first=names[0], second=names[1])
     if found.unlike or not found.shared:
-        why = [str(reason) for reason in found.unlike] or ["they share no item under one condition"]
+        why = [str(reason) for reason in found.unlike] or ["they share no item in any condition"]
         return Compared(*names, why, [], [], [], [])
     prefix = f"{both[1] + 1}:"
     scales = {row.key: (row.shown, row.digits) for table in found.tables[:1] for row in table.rows}
     cards = _Cards(here, there, names, scales, media, sounds)
-    telling = {row.key for table in found.tables[:1] for row in table.rows if row.verdict}
-    ordered = sorted(found.flips, key=lambda f: (f.key not in telling, not f.right_or_wrong))
+    significant = {row.key for table in found.tables[:1] for row in table.rows if row.verdict}
+    ordered = sorted(found.flips, key=lambda f: (f.key not in significant, not f.right_or_wrong))
     changed = [f for f in ordered if f.worse_total or f.improved_total][:GROUPS]
     cards.prepare(flip for flips in changed for _, cases, _ in listed(flips) for flip in _shown(cases))
     groups = [_group(flips, prefix, cards) for flips in changed]
-    said = sorted(sentences(found), key=lambda s: s.key not in telling)
-    told = [Sentence(s.text, prefix + s.key if s.key else "") for s in said]
+    ordered_sentences = sorted(sentences(found), key=lambda s: s.key not in significant)
+    shown = [Sentence(s.text, prefix + s.key if s.key else "") for s in ordered_sentences]
     made = [_titled(table, found) for table in _tables(found, prefix)]
-    wanted = {s.key for s in told} | {half.key for group in groups for half in group.halves}
+    wanted = {s.key for s in shown} | {half.key for group in groups for half in group.halves}
     wanted |= {cell.key for table in made for line in table.lines for cell in line.cells}
-    links.take(((prefix + key, cases) for key, cases in under(here, there)), wanted, both)
+    links.take(((prefix + key, cases) for key, cases in cases_by_key(here, there)), wanted, both)
     before = f"{here.benchmark}/" if len({r.benchmark for r in readings}) > 1 else ""
-    return Compared(*names, [], told, made, groups, [*found.notes, *_apart(found)], before)
+    return Compared(*names, [], shown, made, groups, [*found.notes, *_apart(found)], before)
 
 
 def _apart(found: Comparison) -> Iterator[str]:
     if found.only_first or found.only_second:
         yield (
-            f"{found.shared:,} asks are in both, {found.only_first:,} in {found.first} alone and {found.only_second:,} "
-            f"in {found.second} alone"
+            f"{found.shared:,} asks are in both runs, {found.only_first:,} only in {found.first} and "
+            f"{found.only_second:,} only in {found.second}"
         )
     if found.conditions_apart:
-        yield f"not in both: {', '.join(found.conditions_apart)}"
+        yield f"conditions in one run only: {', '.join(found.conditions_apart)}"
 
 
-def under(first: Reading, second: Reading) -> Iterator[tuple[str, list[str]]]:
-    """Every row of a comparison by its key, with the cases it pairs; with /worse and /improved those that changed."""
+def cases_by_key(first: Reading, second: Reading) -> Iterator[KeyedCases]:
+    """Yield the key of every row of a comparison with its cases; /worse and /improved select those that changed."""
     by_condition: dict[str, list[tuple[Answer, Answer]]] = {}
     for a, b in share(first, second)[0]:
         by_condition.setdefault(a.condition, []).append((a, b))
@@ -130,24 +133,21 @@ def under(first: Reading, second: Reading) -> Iterator[tuple[str, list[str]]]:
             sign, tie = -1 if measure.about.better == "lower" else 1, tie_of(measure)
             for name, part in parts.items():
                 key = f"compare/{condition}/{measure.name}/{name}"
-                yield key, _cases(a for a, _, _ in part)
-                yield f"{key}/worse", _cases(a for a, x, y in part if sign * (x - y) >= tie)
-                yield f"{key}/improved", _cases(a for a, x, y in part if sign * (y - x) >= tie)
+                yield key, unique(a.item.case for a, _, _ in part)
+                yield f"{key}/worse", unique(a.item.case for a, x, y in part if sign * (x - y) >= tie)
+                yield f"{key}/improved", unique(a.item.case for a, x, y in part if sign * (y - x) >= tie)
 
 
 def _bases(pairs: Sequence[tuple[Answer, Answer]], measure: Measure) -> list[tuple[str, list[Answer]]]:
     return by_status([a for a, _ in pairs if measure.belongs(a.item)])
 
 
-def _cases(answers: Iterable[Answer]) -> list[str]:
-    return list(dict.fromkeys(answer.item.case for answer in answers))
-
-
 # ── the tables, with keys ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _tables(found: Comparison, prefix: str) -> list[PartTable]:
-    """All shared items; then, of all the cues under all measures, those that differ: the others would fill a book."""
+    """Return the table of all shared items, then one of the cues that differ; all cues of all measures would be too
+    long."""
     made = [
         _keyed(shown, table.rows, prefix)
         for shown, table in zip(tables(found), found.tables, strict=True)
@@ -168,13 +168,13 @@ def _tables(found: Comparison, prefix: str) -> list[PartTable]:
 
 
 def _titled(table: PartTable, found: Comparison) -> PartTable:
-    """With heads as a page has them; the names of the runs stay as they are."""
+    """Return a table with capitalised heads; the names of the runs are kept."""
     heads = tuple(head if head in (found.first, found.second) else capital(head) for head in table.heads)
     return msgspec.structs.replace(table, names=tuple(map(capital, table.names)), heads=heads)
 
 
 def _keyed(table: PartTable, rows: Sequence[Change], prefix: str) -> PartTable:
-    """A row's numbers lead to its pairs, what got worse and what improved to those cases."""
+    """Give a row's numbers a key to its pairs, and the counts of changes a key to those cases."""
     ends = {head: f"/{end}" for head, end in (("worse", "worse"), ("better", "improved"))}
     lines = []
     for line, row in zip(table.lines, rows, strict=True):
@@ -190,7 +190,7 @@ def _keyed(table: PartTable, rows: Sequence[Change], prefix: str) -> PartTable:
 
 
 def _shown(cases: Sequence[Flip]) -> list[Flip]:
-    """The flips that get a card: of a case its first."""
+    """Return the changes that get a card: the first of each case."""
     return list({flip.case: flip for flip in reversed(cases)}.values())[::-1][:SHOWN]
 
 
@@ -205,7 +205,7 @@ def _group(flips: Flips, prefix: str, cards: _Cards) -> Group:
 
 
 class _Cards:
-    """Flipped cases as cards: the clip, and what each run said."""
+    """Changed cases as cards: the clip, and the reply of each run."""
 
     def __init__(
         self,
@@ -221,13 +221,14 @@ class _Cards:
         self._asked: list[dict[tuple[str, str, int], Answer]] = [{}, {}]
 
     def prepare(self, flips: Iterable[Flip]) -> None:
-        """Read what both runs hold of these flips, before their cards are made."""
+        """Read the asks behind these changes from both runs, before their cards are made."""
         wanted = {(flip.item, flip.condition, flip.repeat) for flip in flips}
         for asked, reading in zip(self._asked, self.readings, strict=True):
             asks = (a.ask for a in reading.answers if (a.item_id, a.condition, a.repeat) in wanted)
             asked.update({(a.item_id, a.condition, a.repeat): a for a in whole(reading, asks).values()})
 
     def card(self, flip: Flip, flips: Flips) -> dict[str, Any]:
+        """Return the card of one change."""
         both = [asked[flip.item, flip.condition, flip.repeat] for asked in self._asked]
         item = both[0].item
         clip = next((turn.clip.path for turn in item.turns if turn.clip), "")

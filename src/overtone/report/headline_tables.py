@@ -1,4 +1,4 @@
-"""A benchmark's own tables beside a run, and the results its authors published, for terminal and page alike."""
+"""A benchmark's own tables of a run, and the results that its authors published, for terminal and page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from overtone import registry
 from overtone.display.table import Cell, Line, PartTable, text_cell
 from overtone.report.reply_tables import ARROWS
-from overtone.results.headline import SuiteTable, suite_of, suite_tables, under
+from overtone.results.headline import SuiteTable, cases_by_key, suite_of, suite_tables
 from overtone.results.load import Reading
 from overtone.results.measures import Estimate
 from overtone.suite import Column, Published
@@ -15,7 +15,7 @@ from overtone.text import as_given, number
 
 
 def headlines(readings: Sequence[Reading]) -> list[PartTable]:
-    """The headline tables of every benchmark among the runs; runs of one benchmark share theirs."""
+    """Return the headline tables of every benchmark among the runs; runs of one benchmark share theirs."""
     found: dict[tuple[str, str], list[tuple[int, SuiteTable]]] = {}
     for run, reading in enumerate(readings):
         for table in suite_tables(reading):
@@ -24,9 +24,9 @@ def headlines(readings: Sequence[Reading]) -> list[PartTable]:
 
 
 def first_screen(reading: Reading) -> tuple[list[PartTable], list[str]]:
-    """Of a run's headline tables the first, and the titles of the others: a table stands on the first screen
-    unless all it tells of is told of by those before it, as in a breakdown or on another scale."""
-    cases = dict(under(reading))
+    """Return the headline tables for the first screen, and the titles of the others: those whose cases are all in
+    earlier tables, such as breakdowns or other scales."""
+    cases = dict(cases_by_key(reading))
     seen: set[str] = set()
     first, others = [], []
     for table in suite_tables(reading):
@@ -41,7 +41,7 @@ def first_screen(reading: Reading) -> tuple[list[PartTable], list[str]]:
 
 
 def wants_judge(reading: Reading, own: Sequence[PartTable]) -> bool:
-    """Whether a run's own tables are empty because nobody has judged its replies."""
+    """Return whether a run's own tables are empty because its replies were not judged."""
     suite = suite_of(reading.benchmark) if reading.benchmark else None
     if suite is None or not suite.rubrics or any("@" in name for name in reading.signatures):
         return False
@@ -72,7 +72,7 @@ def _cell(column: Column, found: Estimate | None, key: str) -> Cell:
 
 
 def published(benchmarks: Sequence[str] = ()) -> list[PartTable]:
-    """What was published of these benchmarks, or of all where none is named, as printed."""
+    """Return the published results of these benchmarks, or of all if none is named, as printed."""
     made = []
     for name in dict.fromkeys(benchmarks or registry.listing("benchmarks")):
         suite = suite_of(name)

@@ -67,7 +67,7 @@ function showUnder(found) {
     history.replaceState(null, "", "#cases");
     listBox.focus();
   });
-  line.replaceChildren(el("span", "chip", "Cases under: ", el("b", "", visible(found.name))), " ", clear);
+  line.replaceChildren(el("span", "chip", "Cases behind: ", el("b", "", visible(found.name))), " ", clear);
 }
 
 /** The link of a number as it stands on the page, and its set. */

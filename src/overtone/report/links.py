@@ -1,6 +1,6 @@
-"""Numbers, sentences and pictures as links to the cases behind them, and text of others that cannot do harm.
+"""Numbers, sentences and figures as links to the cases behind them, and untrusted text made harmless.
 
-A page asks for its links while it is written; the sets of cases they open stand at its end.
+A page asks for its links while it is written; the sets of cases that they open are at its end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from markupsafe import Markup
 from overtone.display.drawing import Drawing, svg
 from overtone.judge_trust.calibration import Calibrated
 from overtone.report.case_data import to_json
-from overtone.report.case_links import Under, read
+from overtone.report.case_links import CaseFinder, read
 from overtone.report.case_sets import Sets
 from overtone.results.load import Reading
 from overtone.text import NONE, count
@@ -25,33 +25,34 @@ _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u2
 
 
 def visible(text: str) -> str:
-    """Text with control and direction-changing characters written out, as the page's script does for its own."""
+    """Return text with control and direction-changing characters written out, as the page's script does for its own."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class Links:
-    """What a report's links open: `#where=…` of the plain tables, `#behind=KEY` of findings and comparisons."""
+    """The targets of a report's links: `#where=…` of the plain tables, `#behind=KEY` of findings and comparisons."""
 
     def __init__(self, readings: Sequence[Reading], ids: Sequence[str], corrected: Sequence[list[Calibrated]]) -> None:
         self.sets = Sets(ids, readings)
         people = [{(row.metric, row.condition): row.cases for row in rows} for rows in corrected]
-        self._under = [Under(r, people[n] if people else None) for n, r in enumerate(readings)]
+        self._finders = [CaseFinder(r, people[n] if people else None) for n, r in enumerate(readings)]
 
     def take(self, found: Iterable[tuple[str, list[str]]], wanted: Collection[str], runs: Sequence[int]) -> None:
-        """Keep the cases under the keys that are wanted, of all the keys there are."""
+        """Keep the cases behind the wanted keys."""
         for key, cases in found:
             if key in wanted and (numbers := self.sets.place(cases, runs)):
                 self.sets.behind[key] = self.sets.add(numbers)
 
     def number(self, key: str) -> int | None:
-        """The set under a number, None where there is none."""
+        """Return the set of cases behind a number, or None."""
         if not key.startswith("where="):
             return self.sets.behind.get(key)
         run = int(read(key)["run"]) - 1
-        return self.sets.once(key, lambda: self.sets.place(self._under[run].cases(key), [run]))
+        return self.sets.once(key, lambda: self.sets.place(self._finders[run].cases(key), [run]))
 
     def linked(self, text: str, key: str, tag: str = "v") -> Markup:
-        """A number, a link where cases stand under it. `tag` is how it is set: v(alue), s(mall), b(old), i(nline)."""
+        """Return a number, as a link if there are cases behind it. `tag` is its style: v(alue), s(mall), b(old),
+        i(nline)."""
         number = self.number(key) if key and text != NONE else None
         if number is None:
             return Markup('<span class="{0}">{1}</span>').format(tag, visible(text))
@@ -60,7 +61,7 @@ class Links:
         return Markup('<a class="{0}" href="#behind={1}">{2}</a>').format(tag, quote(key), visible(text))
 
     def cases(self, key: str) -> Markup:
-        """`26 cases`, a link to them; nothing where none stand behind a key."""
+        """Return `26 cases` as a link to them; nothing if no cases are behind a key."""
         number = self.number(key) if key else None
         if number is None:
             return Markup("")
@@ -68,10 +69,11 @@ class Links:
         return Markup(' <a class="cases" href="#behind={0}">{1}</a>').format(quote(key), size)
 
     def picture(self, drawing: Drawing) -> Markup:
-        """A drawing inline, its marks linked where cases stand behind them."""
+        """Return a drawing inline, with links from its marks to the cases behind them."""
         marks = [m if self.number(m.key) is not None else msgspec.structs.replace(m, key="") for m in drawing.marks]
         text = svg(msgspec.structs.replace(drawing, marks=marks), inline=True)
         return Markup(visible(text.replace(_NAMESPACE, "", 1)))
 
     def json(self) -> Markup:
+        """Return the sets and the keys of findings and comparisons as JSON."""
         return Markup(to_json(self.sets.json()))

@@ -1,9 +1,8 @@
-"""The sounds of a report: as links relative to the file, or inside it.
+"""The sounds of a report: as links relative to the file, or embedded in it.
 
-Run folders come from strangers. A clip's path must stay inside the data folder, a reply's name must be plain hex, and
-only what begins like a sound is ever put into a report. The data folder itself is named by the run: clips are put into
-a report only where it lies in the working directory or in a folder that the user names, so that no run can make its
-reader publish other recordings.
+Run folders are untrusted. A clip's path must stay inside the data folder, a reply's name must be plain hex, and only
+files that begin like audio are embedded. The run itself names its data folder: clips are embedded only if it is in the
+working directory or in a folder that the user names, so that no run can make its reader publish other recordings.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _SUFFIXES = {".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"}
 
 
 class Media:
-    """Turns sounds into what the page plays: a relative URL, or `#m<n>` of a block inside the report."""
+    """Turns sounds into what the page plays: a relative URL, or `#m<n>` for a block inside the report."""
 
     def __init__(self, out: Path, embed: bool, data: Sequence[Path] = ()) -> None:
         self.home = out.resolve().parent
@@ -36,12 +35,12 @@ class Media:
         self._known: dict[Path, str] = {}
 
     def clip(self, reading: Reading, relative: str) -> str:
-        """The clip's URL, or `!reason` where it cannot be played."""
+        """Return the clip's URL, or `!reason` if it cannot be played."""
         if reading.root is None:
-            return "!the run does not say where its clips lie"
+            return "!the run does not name the folder of its clips"
         if self.embed and not self._may_embed(reading.root):
             self.left_out[reading.name] = reading.root
-            return "!not embedded: the data folder is in no working directory that counts, and --data does not name it"
+            return "!not embedded: the data folder is outside the working directory, and --data does not name it"
         try:
             path = inside(reading.root, relative)
         except DataError as error:
@@ -49,16 +48,16 @@ class Media:
         return self._use(path)
 
     def notes(self) -> list[str]:
-        """A sentence for each run whose clips were left out."""
+        """Return a sentence for each run whose clips were left out."""
         why = "lies outside the working directory"
         if not narrow(Path.cwd()):
             why = (
-                f"is not named with --data, and the working directory {shown(str(Path.cwd()))} does not count: the "
-                "root, the home folder and the folder for temporary files hold more than one project"
+                f"is not named with --data, and the working directory {shown(str(Path.cwd()))} is too broad: "
+                "the root, the home folder and the folder for temporary files hold more than one project"
             )
         return [
             f"The clips of {name} are not in this report: its data folder {shown(str(root))} {why}. "
-            f"If you mean to pass these recordings on, write the report again with --data {shown(str(root))}"
+            f"If you want to share these recordings, write the report again with --data {shown(str(root))}"
             for name, root in self.left_out.items()
         ]
 
@@ -69,7 +68,7 @@ class Media:
             return False
 
     def reply(self, reading: Reading, name: str) -> str:
-        """A reply's sound, by its name in the run's store."""
+        """Return a reply's sound by its name in the run's store."""
         try:
             path = reading.audio_path(name)
         except OvertoneError as error:
@@ -91,24 +90,25 @@ class Media:
                 kind = media_type(file)
                 size = os.fstat(file.fileno()).st_size
         except OSError:
-            return "!the file was not there when this report was written"
+            return "!the file was missing when this report was written"
         if not self.embed:
             return quote(Path(os.path.relpath(path, self.home)).as_posix(), safe="/")
         if not kind:
-            return "!the file does not begin like a sound"
+            return "!the file does not begin like audio"
         self.size += size
         self.blocks.append((kind, path))
         return f"#m{len(self.blocks) - 1}"
 
     def check_size(self) -> None:
+        """Raise UsageError if the embedded sounds are too large for a browser."""
         if self.size > EMBED_LIMIT:
             raise UsageError(
                 f"the report's {len(self.blocks):,} sounds take {self.size / 2**20:,.0f} MiB, more than the "
-                f"{EMBED_LIMIT / 2**20:,.0f} MiB a browser opens at ease; leave out --embed-audio (the report then "
-                "plays the files where they lie), or report fewer runs or a smaller run"
+                f"{EMBED_LIMIT / 2**20:,.0f} MiB that a browser can open; leave out --embed-audio (the report then "
+                "plays the files from their folders), or report fewer or smaller runs"
             )
 
     def block(self, number: int) -> tuple[str, str]:
-        """Media type and base64 of an embedded sound."""
+        """Return media type and base64 of an embedded sound."""
         kind, path = self.blocks[number]
         return kind, base64.b64encode(path.read_bytes()).decode("ascii")

@@ -1,4 +1,4 @@
-"""Every table of runs by its name: result tables, findings, and the paper's own."""
+"""Every table of runs by name: result tables, findings, and published results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def table_names() -> dict[str, str]:
 
 
 def needs_runs(name: str) -> bool:
-    """Return whether a table is made of runs; others have something to show without one."""
+    """Return whether a table needs runs; others show something without one."""
     findings = known_findings()
     return findings[name].needs_runs if name in findings else RESULTS[name].needs_runs
 
@@ -33,9 +33,10 @@ def named_tables(
     settings: Settings | None = None,
     shown: int | None = None,
 ) -> list[PartTable]:
-    """Return the tables of one name over the first `shown` runs (all). The others tell what the words alone give.
+    """Return the tables of one name over the first `shown` runs (default: all). Some findings read the other runs as
+    well.
 
-    Raises UsageError for an unknown name, and where these runs have nothing for it.
+    Raises UsageError for an unknown name, and if these runs have no data for it.
     """
     settings = settings or Settings()
     known = table_names()
@@ -46,7 +47,7 @@ def named_tables(
     own = [of_source(reading, settings.source) for reading in readings[:shown]]
     if tables := result_tables(name, own):
         return tables
-    raise UsageError(f"these runs have nothing for the table {name}; 'overtone score RUN' says what they have")
+    raise UsageError(f"these runs have no data for the table {name}; 'overtone score RUN' shows what they have")
 
 
 def _of_finding(name: str, readings: list[Reading], by: str, settings: Settings, shown: int | None) -> list[PartTable]:
@@ -55,4 +56,4 @@ def _of_finding(name: str, readings: list[Reading], by: str, settings: Settings,
     if tables:
         return tables
     missing = dict.fromkeys(note.rstrip(".") for result in analysis.results for note in result.notes)
-    raise UsageError(f"these runs have nothing for the table {name}: {'; '.join(missing)}")
+    raise UsageError(f"these runs have no data for the table {name}: {'; '.join(missing)}")

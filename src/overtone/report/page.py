@@ -1,7 +1,7 @@
-"""One self-contained HTML file for one or several runs: works from disk, needs no network, believes no text.
+"""One self-contained HTML file for one or several runs: it works from disk, needs no network and trusts no text.
 
-Text of models, data and file names is hostile. The server side escapes it (Jinja2 autoescape, JSON that cannot end its
-element), the page only ever sets textContent, and a Content-Security-Policy lets nothing run but our own script.
+Text of models, data and file names is hostile. It is escaped here (Jinja2 autoescape, JSON that cannot end its
+element), the page only sets textContent, and a Content-Security-Policy allows no script but our own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from overtone.errors import StoreError, UsageError
 from overtone.findings.figure_source import FigureSource
 from overtone.judge_trust.calibration import Calibrated, calibrated_means
 from overtone.report import reply_tables, template_tables
-from overtone.report.arena_page import ladder, read_standings
+from overtone.report.arena_page import arena_section, read_standings
 from overtone.report.case_data import Chunks, pack, to_json
 from overtone.report.case_links import where
 from overtone.report.extreme_cards import ends
@@ -36,7 +36,7 @@ from overtone.report.headline_tables import headlines
 from overtone.report.links import Links, visible
 from overtone.report.media import Media
 from overtone.results import style_following
-from overtone.results.headline import has_own_tables, under
+from overtone.results.headline import cases_by_key, has_own_tables
 from overtone.results.headline_condition import check_source, of_source
 from overtone.results.load import Reading, open_run, signature_differences
 from overtone.results.measures import Estimate
@@ -60,15 +60,16 @@ def write_report(
     data: Sequence[Path] = (),
     warn: Callable[[str], None] = lambda text: None,
 ) -> Path:
-    """Write the report of `runs` to `out` and return it. Nothing is left behind when it fails.
+    """Write the report of `runs` to `out` and return it. Nothing is left behind if it fails.
 
     `calibrated` is a file of people's labels; judges' means corrected by them are shown beside the judges' own. `arena`
     is a folder of `overtone arena`, whose standings are shown too. `missing` says which runs are not in it, and why.
-    `source` narrows the report to the clips of one source, or pools those of all sources with "all".
-    Clips are embedded from data folders in the working directory or in `data`; `warn` is told which runs' are not.
+    `source` restricts the report to the clips of one source, or pools those of all sources with "all". Clips are
+    embedded from data folders in the working directory or in `data`; `warn` receives a note on runs whose clips are
+    not.
     """
     if not runs:
-        raise UsageError("name at least one run folder")
+        raise UsageError("name at least one run")
     check_not_folder(out)
     with _beside(out) as file:
         _write(runs, out, embed_audio, calibrated, arena, missing, source, data, warn, Chunks(file))
@@ -77,7 +78,7 @@ def write_report(
 
 @contextlib.contextmanager
 def _beside(out: Path) -> Iterator[IO[bytes]]:
-    """A temporary file on the disk that the report goes to. What that disk refuses is a StoreError."""
+    """Open a temporary file on the disk of the report. An error of that disk is a StoreError."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out.parent) as file:
@@ -114,10 +115,10 @@ def _write(
     linked = [reading for reading in readings if not has_own_tables(reading.benchmark)]  # their levels share scripts
     pictured = FigureSource(linked, labels[: len(linked)], arena=standings)
     context["findings"] = sections(pictured, links) if linked else []
-    context["told"] = labels[: len(linked)] if len(linked) < len(labels) else []
+    context["finding_labels"] = labels[: len(linked)] if len(linked) < len(labels) else []
     context["suites"] = _own_tables(readings, links)
     everybody = FigureSource(readings, labels, arena=standings)
-    context["arena"] = ladder(arena, standings, everybody, links) if arena and standings else None
+    context["arena"] = arena_section(arena, standings, everybody, links) if arena and standings else None
     shown = zip(context["runs"], (run["summary"] for run in context["runs"]), readings, strict=True)
     context["ends"], index["ends"] = ends(shown, media)
     context["compared"] = comparisons(readings, labels, links, media, index["ends"])
@@ -144,6 +145,7 @@ def _write(
 
 
 def check_not_folder(out: Path) -> None:
+    """Raise UsageError if the report's file is a folder."""
     if out.is_dir():
         raise UsageError(f"{out} is a folder; give the report a file name, e.g. {out}/report.html")
 
@@ -154,12 +156,12 @@ def _beginning(path: Path) -> bytes:
 
 
 def check_writable(out: Path) -> None:
-    """An error now where no report could be written later: nobody waits hours to learn that. What is no report of ours
-    is not replaced: a run file from elsewhere may name anything."""
+    """Raise UsageError before a long run if its report could not be written. A file that is not a report of Overtone is
+    never replaced: an untrusted run file may name anything."""
     check_not_folder(out)
     try:
         if out.exists() and GENERATOR not in _beginning(out):
-            raise UsageError(f"{out} is there and is no report of Overtone's; choose another file")
+            raise UsageError(f"{out} exists and is not a report of Overtone; choose another file")
         out.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=out.parent).close()
     except OSError as error:
@@ -167,11 +169,11 @@ def check_writable(out: Path) -> None:
 
 
 def _own_tables(readings: list[Reading], links: Links) -> list[PartTable]:
-    """The headline tables of the runs' benchmarks, their numbers linked."""
+    """Return the headline tables of the runs' benchmarks, and keep the links of their numbers."""
     made = headlines(readings)
     keys = {cell.key for table in made for line in table.lines for cell in line.cells}
     for number, reading in enumerate(readings):
-        links.take(((f"{number + 1}:{key}", cases) for key, cases in under(reading)), keys, [number])
+        links.take(((f"{number + 1}:{key}", cases) for key, cases in cases_by_key(reading)), keys, [number])
     return made
 
 
@@ -182,7 +184,7 @@ def _umask() -> int:
 
 
 def run_labels(readings: list[Reading]) -> list[str]:
-    """A short name for each run: its model; where two runs share it with the benchmark's name, else the folder's."""
+    """Return a short name for each run: its model; if runs share it, with the benchmark's name, else the folder's."""
     models = [_model_name(r.meta.get("model", "")) or r.name for r in readings]
     asked = [(m, r.benchmark) for m, r in zip(models, readings, strict=True)]
     more = [r.benchmark if asked.count(pair) == 1 else r.name for pair, r in zip(asked, readings, strict=True)]
@@ -191,7 +193,7 @@ def run_labels(readings: list[Reading]) -> list[str]:
 
 
 def _model_name(spec: str) -> str:
-    """The SPEC without its options; of a path only the last part."""
+    """Return the SPEC without its options; for a path, only the last part."""
     kind, colon, name = spec.partition("?")[0].partition(":")
     return f"{kind}{colon}{Path(name).name if name.startswith(('/', '.', '~')) else name}"
 
@@ -226,7 +228,7 @@ def _asset(name: str) -> str:
 
 
 def policy(css: str, js: str) -> str:
-    """Nothing loads and nothing runs, but this style, this script and sounds."""
+    """Return the Content-Security-Policy: nothing loads or runs except this style, this script and sounds."""
 
     def sha(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -269,7 +271,7 @@ def _lead(summaries: list[Summary]) -> str:
     asked = sum(s.asked for s in summaries)
     answered = sum(s.answered for s in summaries)
     return (
-        f"{cases:,} cases, {asked:,} questions put, {answered:,} answered. "
+        f"{cases:,} cases, {asked:,} requests, {answered:,} answered. "
         "Does the model hear how something is said, does it understand what that means, and does its reply show it?"
     )
 
@@ -301,12 +303,12 @@ def _run(number: int, summary: Summary, label: str, several: bool) -> dict[str, 
 
 
 def footnotes(table: PartTable) -> list[str]:
-    """What a reader must know beside the numbers of a table, each once."""
+    """Return the notes on the numbers of a table, each once."""
     return list(dict.fromkeys(note for line in table.lines for cell in line.cells for note in cell.all_notes))
 
 
 def whisker(e: Estimate, chance: float | None) -> Markup:
-    """A small picture of an interval between 0 and 100: a line, a dot, and a dashed tick at chance."""
+    """Draw an interval between 0 and 100: a line, a dot, and a dashed tick at chance."""
     x = [round(2 + 96 * min(1.0, max(0.0, v or 0.0)), 1) for v in (e.low, e.high, e.value, chance)]
     tick = Markup('<path class="w-chance" d="M{0} 1v8"/>').format(x[3]) if chance is not None else ""
     return Markup(

@@ -1,4 +1,4 @@
-"""The tables of replies: judged, spoken, following the voice, and how far judges agree. For terminal and page alike."""
+"""The tables of replies: judged, spoken, following the voice, and the agreement of judges. For terminal and page."""
 
 from __future__ import annotations
 
@@ -24,53 +24,53 @@ ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓"}  # no line ends before an
 UNVALIDATED = "unvalidated"
 HINTS = {
     "judged": (
-        "What judge models said of the replies, on each rubric’s own scale. Dimensions about the cue are over target "
-        "and alternative clips, with target clips alone beside them; a false cue is a claim to have heard something on "
-        "a neutral clip, in percent. The panel is the mean over judges, of replies that all of them scored. A judge is "
-        "marked unvalidated until it has agreed with people or passed the test with known answers."
+        "The judge models’ scores of the replies, on each rubric’s own scale. Dimensions about the cue are over target "
+        "and alternative clips, with the mean over target clips alone below. A false cue is a claim to have heard "
+        "something on a neutral clip, in percent. The panel is the mean over judges, over replies that all of them "
+        "scored. A judge is marked unvalidated until it has agreed with people or passed the test with known answers."
     ),
-    "judged-styles": "The same by the style of the clip that was answered.",
+    "judged-styles": "The same scores by the style of the clip.",
     "differences": (
-        "Two ways of judging the same replies, reply by reply: what counting quiet use of the cue adds to speech "
-        "relevance, and what a judge that hears the sound says beyond the same judge reading a measured description."
+        "Two ways of judging the same replies, reply by reply: speech relevance with and without implicit use of the "
+        "cue, and a judge that hears the audio minus the same judge with a measured description."
     ),
     "agreement": (
-        "Over all conditions. Krippendorff’s α for ordinal data: 1 is full agreement, 0 what chance gives; its "
-        "interval by drawing scripts anew; n counts replies that at least two judges (or draws) rated. The shares and "
-        "Spearman’s ρ are means over pairs of judges, or of draws."
+        "Over all conditions. Krippendorff’s α for ordinal data: 1 is full agreement, 0 is chance; its interval is a "
+        "bootstrap over scripts; n counts replies that at least two judges (or repeats) rated. The shares and "
+        "Spearman’s ρ are means over pairs of judges, or of repeats."
     ),
     "troubles": (
-        "Replies to which a judge gave no value. Unread: a verdict came and could not be read as the rubric asks. "
+        "Replies without a score by a judge. Unread: a verdict came but lacked the form that the rubric asks for. "
         "Missing: no verdict came, because the judge failed or was stopped. Not asked: there was nothing to judge, "
-        "such as a reply without audio."
+        "e.g. a reply without audio."
     ),
     "following": (
-        "Told offline from meaning alone: each script’s replies against the references of its styles, by sentence "
-        "embeddings. Style sensitivity is how much nearer replies are to their own style’s reference than to the "
-        "others, once what is common to all is taken off; the true pairing is found where no other pairing of "
-        "replies and references is more alike. A model that does not listen is at 0 and at chance. "
+        "Computed offline from meaning alone: each script’s replies are compared with the references of its styles by "
+        "sentence embeddings. Style sensitivity is how much closer replies are to their own style’s reference than to "
+        "the others, after subtracting what is common to all. The true pairing is found if no other pairing of "
+        "replies and references is more similar. A model that does not listen scores 0 and chance. "
         "Not comparable with a judge’s speech relevance."
     ),
     "spoken": (
-        "Measured on the sound of the replies. Pitch, pace, pauses and level describe a delivery and are not better "
-        "one way or the other. A reply is called flat when its pitch, level and rhythm together move less than 0.7 "
-        "times as much as in neutral acting."
+        "Measured on the audio of the replies. Pitch, pace, pauses and level describe a delivery; higher is neither "
+        "better nor worse. A reply is flat if its pitch, level and rhythm together vary less than 0.7 times as much as "
+        "in neutral acting."
     ),
-    "quality": "What listening tests would say of the sound, as predicted by models, on their scale of 1 to 5.",
+    "quality": "Scores of listening tests on a scale of 1 to 5, as predicted by models.",
     "emoalign": (
-        "How often the emotion a model hears in the reply’s voice is the one wanted: that of the reference’s voice, or "
-        "of the style’s profile. Chance is what the two sides’ habits alone give; κ is 0 there and 1 at full "
-        "agreement. Other and unknown match nothing."
+        "How often the emotion that a model hears in the reply’s voice is the wanted one: that of the reference’s "
+        "voice, or of the style’s profile. Chance is the agreement expected from the label shares of both sides; κ "
+        "is 0 at chance and 1 at full agreement. Other and unknown never match."
     ),
     "calibrated": (
         "Judges’ means corrected by replies that people labelled (prediction-powered inference): the judge’s mean over "
-        "all replies, moved by its error where people spoke."
+        "all replies, corrected by its error on the labelled ones."
     ),
 }
 
 
 def judged_tables(pairs: Pairs) -> list[PartTable]:
-    """Headline, styles and differences."""
+    """Return the headline, styles and differences of judged replies."""
     made = (_headline(pairs), _styles(pairs), _differences(pairs))
     return [table for table in made if table.lines]
 
@@ -97,7 +97,7 @@ def _basis(basis: str) -> str:
 
 
 def _grouped(rows: Sequence[JudgedRow]) -> dict[tuple[str, str], dict[str, JudgedRow]]:
-    """(basis, judge) → dimension → row; the panel first."""
+    """Return (basis, judge) → dimension → row; the panel first."""
     found: dict[tuple[str, str], dict[str, JudgedRow]] = {}
     for row in sorted(rows, key=lambda r: (r.basis == "unvalidated", r.judge != PANEL, r.judge)):
         found.setdefault((row.basis, row.judge), {})[row.dimension.key] = row
@@ -171,7 +171,7 @@ def _differences(pairs: Pairs) -> PartTable:
 
 
 def following(pairs: Pairs) -> PartTable:
-    """Style sensitivity and assignment, told offline."""
+    """Return the table of style sensitivity and assignment, computed offline."""
     lines = [
         Line(
             run, c.condition, (BASES[row.basis], str(row.styles)),
@@ -196,7 +196,8 @@ def _square(run: int, c: ConditionSummary, row: StyleRow, read: str = "") -> str
 
 
 def spoken(pairs: Pairs, *, brief: bool = False) -> list[PartTable]:
-    """How replies sound: delivery, then predicted quality. `brief` leaves out single styles and empty columns."""
+    """Return the tables of how replies sound: delivery, then predicted quality. `brief` leaves out single styles and
+    empty columns."""
     rows: list[tuple[int, ConditionSummary, VoiceRow]] = [
         (run, c, row) for run, c in pairs for row in c.spoken if not brief or not row.style
     ]
@@ -230,7 +231,7 @@ def spoken(pairs: Pairs, *, brief: bool = False) -> list[PartTable]:
 
 
 def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
-    """How far judges agree, and what they left open."""
+    """Return the tables of how far judges agree, and which verdicts are missing."""
 
     def cells(run: int, row: AgreementRow) -> tuple[Cell, ...]:
         judge = row.who[0] if row.kind == "repeats" else ""
@@ -265,11 +266,11 @@ def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
         for run, summary in enumerate(summaries)
         for t in summary.troubles
     ]  # fmt: skip
-    heads = ("Krippendorff’s α ↑", "The same · %", "Within one · %", "Spearman’s ρ ↑")
+    heads = ("Krippendorff’s α ↑", "Equal · %", "Within one · %", "Spearman’s ρ ↑")
     tables = (
-        PartTable("agreement", "How far judges agree", HINTS["agreement"], ("Dimension", "Who"), heads, tuple(agreed)),
+        PartTable("agreement", "Agreement of judges", HINTS["agreement"], ("Dimension", "Who"), heads, tuple(agreed)),
         PartTable(
-            "troubles", "What judges left open", HINTS["troubles"], ("Dimension", "Judge"),
+            "troubles", "Missing verdicts", HINTS["troubles"], ("Dimension", "Judge"),
             ("No value", "Unread verdicts", "Missing verdicts", "Not asked", "Most often"), tuple(left),
         ),
     )  # fmt: skip
@@ -277,7 +278,7 @@ def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
 
 
 def alignment(summaries: Sequence[Summary], *, brief: bool = False) -> list[PartTable]:
-    """EmoAlign with chance, κ and the unknowns; `brief` leaves single styles out."""
+    """Return the table of EmoAlign with chance, κ and unknown emotions; `brief` leaves out single styles."""
 
     def cells(run: int, metric: str, row: Aligned) -> tuple[Cell, ...]:
         key = where(run, "emoalign", condition=row.condition, style=row.style, score=metric)
@@ -307,7 +308,7 @@ def alignment(summaries: Sequence[Summary], *, brief: bool = False) -> list[Part
 
 
 def calibrated(found: Sequence[Sequence[Calibrated]], summaries: Sequence[Summary]) -> PartTable:
-    """Judges' means corrected by people's labels, for each run."""
+    """Return the table of judges' means corrected by people's labels, for each run."""
     lines = []
     for run, rows in enumerate(found):
         known = {r.dimension.key: r.dimension for c in summaries[run].conditions for r in c.judged}

@@ -1,4 +1,4 @@
-"""The tables of what runs scored, by name: headline, replies, sub-tasks, cues, and the paper's own results."""
+"""The tables of runs' scores by name: headline, replies, sub-tasks, cues, and published results."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from overtone.scores import CHOICE, Declared, score_of
 from overtone.text import by_kind, number, seconds
 
 HINTS = {
-    "hearing": "Percent; in brackets the 95 % interval by script; n scored of n asked; bounds if any is missing.",
+    "hearing": "Percent; in brackets the 95 % interval by script; n scored of n asked; bounds if replies are missing.",
     "conversation": (
-        "The words of the replies against the references, in percent; words and characters are counts per reply; how "
-        "long replies took."
+        "The words of the replies compared with the references, in percent; words and characters per reply; latency of "
+        "the replies."
     ),
     "tasks": (
-        "Multiple choice by sub-task: right ÷ answered, the same by the strict reader of answers, and less what blind "
-        "guessing gets."
+        "Multiple choice by sub-task: right ÷ answered, the same with the strict extractor, and corrected for blind "
+        "guessing."
     ),
-    "cues": "Every measure by the cue of the clip, cues that are not validated too.",
+    "cues": "Every measure by the cue of the clip, including cues that are not validated.",
 }
 LEVELS = {1: "understanding", 2: "reasoning"}
 
 
 def hearing_table(pairs: Pairs) -> PartTable:
-    """The headline of hearing and reasoning."""
+    """Return the headline of hearing and reasoning."""
     columns = hearing_columns([c for _, c in pairs])
     lines = [
         Line(run, c.condition, (over,), _measured(run, c, measures, columns, over=_basis(over)))
@@ -61,7 +61,7 @@ def hearing_table(pairs: Pairs) -> PartTable:
 
 
 def conversation_table(pairs: Pairs, *, brief: bool = False) -> PartTable:
-    """The words of the replies; `brief` leaves out what stands in a report's second table."""
+    """Return the table of the replies' words; `brief` leaves out the columns of a report's second table."""
     rows = [(run, c, over, t) for run, c in pairs for over, t in conversations(c)]
     measured = [
         m for m in talk_columns((t for *_, t in rows), declared_in(c for _, c in pairs)) if not brief or not m.more
@@ -88,7 +88,7 @@ def _talk(t: Conversation, measured: Sequence[TalkColumn], key: Callable[..., st
 
 
 def _mean_words(t: Conversation) -> str:
-    """The mean, and of how many replies it is where some are in a language without spaces between words."""
+    """Write the mean, and over how many replies if some are in a language without spaces between words."""
     some = t.words is not None and t.counted < t.texts
     return number(t.words, 1) + (f" (of {t.counted:,} replies)" if some else "")
 
@@ -121,7 +121,7 @@ def _tasks(pairs: Pairs) -> list[PartTable]:
         for run, c in pairs
         for t in c.tasks
     ]
-    heads = ("Right ↑ · %", "Strict reading ↑ · %", "Less guessing ↑ · %", "Chance · %")
+    heads = ("Right ↑ · %", "Strict reading ↑ · %", "Corrected for guessing ↑ · %", "Chance · %")
     return [PartTable("tasks", "Sub-tasks", HINTS["tasks"], ("Level", "Task"), heads, tuple(lines))]
 
 
@@ -159,7 +159,7 @@ def _cell(e: Estimate | None, column: Column, key: str) -> Cell:
 
 
 class Results(Struct, frozen=True):
-    """Some tables by one name: what they show, and how they are made of runs' summaries, or of the runs themselves."""
+    """Tables of one name, a line about them, and how they are made from summaries or from the runs themselves."""
 
     about: str
     make: Callable[[Sequence[Summary]], list[PartTable]] = lambda summaries: []
@@ -175,10 +175,10 @@ def _of_pairs(make: Callable[[Pairs], list[PartTable]]) -> Callable[[Sequence[Su
 
 
 RESULTS = {
-    "headline": Results("A benchmark's own table, as its authors would print it.", of_runs=headlines),
+    "headline": Results("The benchmark's own table, as its authors would print it.", of_runs=headlines),
     "results": Results("The headline: hearing, reasoning, and the words of the replies.", _of_pairs(_results)),
     "judged": Results(
-        "What judges said of the replies.",
+        "The judges' scores of the replies.",
         _of_pairs(lambda pairs: [without_unmarked_cues(t) for t in judged_tables(pairs)]),
     ),
     "voice": Results(
@@ -186,14 +186,14 @@ RESULTS = {
         lambda summaries: [*_of_pairs(_voice)(summaries), *alignment(summaries)],
     ),
     "following": Results(
-        "Whether replies follow the voice, told offline.",
+        "Whether replies follow the voice, computed offline.",
         _of_pairs(lambda pairs: [without_unmarked_cues(following(pairs))]),
     ),
     "tasks": Results("Multiple choice by sub-task.", _of_pairs(_tasks)),
     "cues": Results("Every measure by cue.", _of_pairs(_cues)),
-    "wrong": Results("What the wrong answers were.", _of_pairs(lambda pairs: [wrong_answers(pairs)])),
-    "apart": Results("What a benchmark keeps apart: false cues, conflicts, dialogues, controls.", _of_pairs(apart)),
-    "agreement": Results("How far judges agree, and what they left open.", agreement),
+    "wrong": Results("Wrong answers by the reading that they follow.", _of_pairs(lambda pairs: [wrong_answers(pairs)])),
+    "apart": Results("Parts outside the headline: false cues, conflicts, dialogues, controls.", _of_pairs(apart)),
+    "agreement": Results("Agreement of judges, and missing verdicts.", agreement),
     "published": Results(
         "The results that benchmarks' authors published: of the runs' benchmarks, or of all.",
         lambda summaries: published([summary.benchmark for summary in summaries]),
@@ -203,8 +203,8 @@ RESULTS = {
 
 
 def result_tables(name: str, readings: Sequence[Reading]) -> list[PartTable]:
-    """The tables of one name that there is data for. A footnote says which measurement of a metric is shown, where the
-    run holds several."""
+    """Return the tables of one name that have data. If the run holds several measurements of a metric, a footnote says
+    which is shown."""
     found = RESULTS[name]
     made = found.make([summarise_reading(r) for r in readings]) if found.of_runs is None else found.of_runs(readings)
     notes = list(dict.fromkeys(note for reading in readings if (note := source_note(reading))))
@@ -238,7 +238,8 @@ def _annotated(table: PartTable, readings: Sequence[Reading]) -> PartTable:
 
 
 def _measurement_notes(cell: Cell, notes: Mapping[str, str], declared: Declared) -> list[str]:
-    """The notes on the metrics behind a cell: those its key names, or the judges' scores of its dimension."""
+    """Return the notes on the metrics behind a cell: those that its key names, or the judges' scores of its
+    dimension."""
     if cell.estimate is None or not cell.key.startswith("where="):
         return []
     told = read_where(cell.key)

@@ -1,4 +1,5 @@
-"""The tables of what a benchmark keeps apart from its headline, as plain values for the terminal and the page alike."""
+"""The tables outside a benchmark's headline, for the terminal and the page: false cues, conflicts, dialogues,
+controls."""
 
 from __future__ import annotations
 
@@ -17,19 +18,19 @@ from overtone.text import by_kind
 R = TypeVar("R")
 HINTS = {
     "wrong": (
-        "Wrong answers to reasoning questions, in percent of the wrong ones: under which reading the chosen "
+        "Wrong answers to reasoning questions, in percent of all wrong answers, by the reading under which the chosen "
         "option would have been right. On a target clip the reading under the target’s cue is right, on a neutral "
         "clip that of the words alone."
     ),
     "false-cue": (
         "The same question with the same options about a clip with a cue and about a neutral one. A hit names "
-        "any cue on a cued clip, a false alarm names one on a neutral clip. d′ is how well the two are told "
-        "apart (0 is guessing), the criterion how readily a cue is named (below 0: readily). A reply that "
-        "cannot be read is wrong on both."
+        "any cue on a clip with a cue, a false alarm names one on a neutral clip. d′ measures how well the model "
+        "distinguishes the two (0 is guessing), the criterion how readily it names a cue (below 0: readily). An "
+        "unreadable reply is wrong on both."
     ),
     "conflict": (
-        "Clips whose words say one thing and whose voice says another, beside congruent twins in which both "
-        "say the same. Text-dominance is the share of questions about the voice that were answered with what "
+        "Clips whose words and voice contradict each other, beside congruent twins in which both "
+        "agree. Text-dominance is the share of questions about the voice that were answered with what "
         "the words state."
     ),
     "dialogue": (
@@ -41,11 +42,11 @@ HINTS = {
     "control": (
         "How often one question got the same answer on two clips of a script: on a clip and on its second "
         "rendering in another voice of the same sex, where the answer should stay; and on that clip and one "
-        "that carries another cue, where it should move."
+        "with another cue, where it should change."
     ),
     "fixed": (
-        "Reasoning questions with the same right answer in every style. A reader of the words may get all of "
-        "them right, so they count in no headline."
+        "Reasoning questions with the same right answer in every style. A model that only reads the words may get all "
+        "of them right, so they do not count in a headline."
     ),
 }
 
@@ -54,24 +55,24 @@ Pairs = list[tuple[int, ConditionSummary]]
 
 
 def apart(pairs: Pairs) -> list[PartTable]:
-    """Every table there is data for."""
+    """Return every table with data."""
     made = (_false_cues(pairs), _conflicts(pairs), _dialogues(pairs), _controls(pairs), _fixed(pairs))
     return [table for table in made if table.lines]
 
 
 def bases(pairs: list[tuple[str, ConditionSummary]]) -> list[str]:
-    """Over which cues the headline is: one sentence where it is the same for all, else one for each run's."""
-    told: dict[str, list[str]] = {}
+    """Return which cues the headline is over: one sentence if it is the same for all, else one for each run."""
+    names_of: dict[str, list[str]] = {}
     for name, c in pairs:
         if c.basis:
-            told.setdefault(c.basis, []).append(name)
-    if len(told) < 2:
-        return list(told)
-    return [f"{', '.join(dict.fromkeys(names))}: {sentence}" for sentence, names in told.items()]
+            names_of.setdefault(c.basis, []).append(name)
+    if len(names_of) < 2:
+        return list(names_of)
+    return [f"{', '.join(dict.fromkeys(names))}: {sentence}" for sentence, names in names_of.items()]
 
 
 def wrong_answers(pairs: Pairs) -> PartTable:
-    """What the wrong answers to reasoning questions were, by the reading under which they would be right."""
+    """Return the table of wrong answers to reasoning questions, by the reading under which they would be right."""
     used = [r for r in READINGS if any(r in row.readings for _, c in pairs for row in c.wrong)]
     labels = {
         "target": "Target’s cue",
@@ -93,7 +94,7 @@ def wrong_answers(pairs: Pairs) -> PartTable:
             lines.append(Line(run, c.condition, (row.style,), tuple(shares)))
     return PartTable(
         "wrong",
-        "What the wrong answers were",
+        "Wrong answers",
         HINTS["wrong"],
         ("Clips",),
         ("Wrong", *(labels.get(r, r) for r in used)),
@@ -172,7 +173,7 @@ def _conflicts(pairs: Pairs) -> PartTable:
 
 
 def _usual_columns(conditions: Sequence[ConditionSummary]) -> dict[str, str]:
-    """Measure → its head, of those that are read on conflicting clips as on any other."""
+    """Return the heads, by measure, of the usual measures that are also read on conflicting clips."""
     found = [(m, i) for s, i in declared_in(conditions).items() for m in i.read_as(s) if m.conflict]
     found.sort(key=lambda row: row[0].order)
     rate = error_rate_of(conditions)

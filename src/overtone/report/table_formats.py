@@ -1,6 +1,6 @@
-"""Tables written for a terminal, as Markdown, as LaTeX and as CSV: the one place that does each.
+"""Write tables for a terminal, as Markdown, as LaTeX and as CSV.
 
-Names of runs, judges and cues are other people's text: each writer makes it harmless in its own way.
+Names of runs, judges and cues are untrusted text: each writer escapes it for its format.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ ENDS = str.maketrans({"\u00a0": " "})
 
 
 def make_console(file: IO[str] | None = None, width: int | None = None) -> Console:
-    """A console that writes no escape codes unless a terminal reads them; a log gets wide, unfolded lines, or as many
-    columns as COLUMNS says."""
+    """Return a console that writes escape codes only to a terminal; a log gets wide, unfolded lines, or the width in
+    COLUMNS."""
     console = Console(file=file, highlight=False, emoji=False, width=width)
     if not console.is_terminal and width is None:
         told = os.environ.get("COLUMNS", "")
@@ -43,15 +43,15 @@ def make_console(file: IO[str] | None = None, width: int | None = None) -> Conso
 
 
 def safe(text: str) -> str:
-    """Text of others, on one line, without control characters and without markup."""
+    """Return untrusted text on one line, without control characters and without markup."""
     return escape(shown(text.translate(ENDS)))
 
 
 def to_terminal(
     console: Console, tables: Iterable[PartTable], labels: Sequence[str] = (), *, hints: bool = False
 ) -> None:
-    """Print tables as wide as the console is: intervals move below their values where they do not fit beside them, and
-    columns that still do not fit stand further down. `hints` are how to read each."""
+    """Print tables as wide as the console: intervals move below their values if they do not fit beside them, and
+    columns that still do not fit are printed further down. `hints` explain how to read each table."""
     for table in (t for t in tables if t.lines):
         console.print()
         _draw(console, grid(table, labels))
@@ -105,7 +105,7 @@ def _rich(left: Sequence[tuple[str, int]], numbers: Sequence[tuple[str, int]], *
 
 
 def _hoisted(g: Grid) -> tuple[str, Grid]:
-    """What is the same in every row stands in the title instead; the last name stays."""
+    """Move names that are the same in every row to the title; the last name stays."""
     last = len(g.left) - (0 if g.left[-1:] in (["run"], ["condition"]) else 1)
     same = [at for at in range(last) if len({names[at] for names, _ in g.rows}) == 1]
     kept = [at for at in range(len(g.left)) if at not in same]
@@ -115,12 +115,12 @@ def _hoisted(g: Grid) -> tuple[str, Grid]:
 
 
 def _heading(parts: Iterable[str]) -> str:
-    """The parts there are, each once: a condition may name both a run's row and what is compared in it."""
+    """Join the non-empty parts, each once: a condition may name both a run's row and what is compared in it."""
     return " · ".join(dict.fromkeys(filter(None, parts)))
 
 
 def _repeating(g: Grid) -> int:
-    """How many of the first columns, but not the last, name several rows at a time."""
+    """Return how many of the first columns, without the last, name several rows at a time."""
     for count in range(len(g.left) - 1, 0, -1):
         if 2 * len({tuple(names[:count]) for names, _ in g.rows}) <= len(g.rows):
             return count
@@ -128,7 +128,7 @@ def _repeating(g: Grid) -> int:
 
 
 def _measured(g: Grid, headings: int, width: int, *, below: bool) -> tuple[list[int], list[int], int]:
-    """The widths of the columns of names and of cells, and the room that there is for the cells."""
+    """Return the widths of the columns of names and of cells, and the room for the cells."""
     left = _left_widths(g, headings, width)
     room = width - sum(left) - GAP * len(left) + GAP  # the last column needs no gap behind it
     return left, _cell_widths(g, below, room), room
@@ -139,7 +139,7 @@ def _span(widths: Sequence[int]) -> int:
 
 
 def _lines(words: Words, below: bool) -> list[str]:
-    """A cell's lines; `below`: what is in brackets under what it is of."""
+    """Return the lines of a cell; with `below`, brackets are on separate lines."""
     if not below:
         return [words.line, *words.below]
     first = [words.value + words.mark, *([words.between] if words.between else [])]
@@ -149,7 +149,7 @@ def _lines(words: Words, below: bool) -> list[str]:
 
 
 def _left_widths(g: Grid, headings: int, width: int) -> list[int]:
-    """Columns of names: as wide as their longest, and together at most 45 of 100 columns."""
+    """Return the widths of the columns of names: their longest name, and together at most 45 % of the width."""
     wanted = [
         max(_longest_word(g.left[n]), *(cell_len(shown(names[n])) for names, _ in g.rows))
         for n in range(headings, len(g.left))
@@ -169,7 +169,7 @@ def _cell_widths(g: Grid, below: bool, room: int) -> list[int]:
 
 
 def _pieces(widths: Sequence[int], room: int) -> list[list[int]]:
-    """The columns, as many side by side as fit."""
+    """Split the columns into groups that fit side by side."""
     pieces: list[list[int]] = [[]]
     used = 0
     for at, width in enumerate(widths):
@@ -182,7 +182,7 @@ def _pieces(widths: Sequence[int], room: int) -> list[list[int]]:
 
 
 def _glued(head: str) -> list[str]:
-    """The words of a head; an arrow or a unit stays with the word before it."""
+    """Return the words of a head; an arrow or a unit stays with the word before it."""
     return re.sub(r"[ \u00a0](?=[↑↓%·])", "\u00a0", head).split(" ")
 
 
@@ -205,7 +205,7 @@ def _wrapped(head: str, width: int) -> str:
 
 
 def markdown(tables: Iterable[PartTable], labels: Sequence[str] = (), *, level: int = 2, hints: bool = True) -> str:
-    """Tables with their headings, what they say and their footnotes."""
+    """Return tables as Markdown, with headings, hints and footnotes."""
     lines: list[str] = []
     for table in tables:
         g = grid(table, labels)
@@ -219,13 +219,13 @@ def markdown(tables: Iterable[PartTable], labels: Sequence[str] = (), *, level: 
 
 
 def markdown_rows(heads: Sequence[str], found: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of one table; what strangers wrote stays text."""
+    """Return the lines of one Markdown table; untrusted text stays text."""
     lines = ["| " + " | ".join(map(plain, heads)) + " |", "|" + "---|" * len(heads)]
     return [*lines, *("| " + " | ".join(map(plain, row)) + " |" for row in found)]
 
 
 def plain(text: str) -> str:
-    """Text of others in Markdown: on one line, without markup."""
+    """Return untrusted text for Markdown: on one line, without markup."""
     return re.sub(r"([\\`*_{}\[\]<>|#!~&])", r"\\\1", shown(text.translate(ENDS))) if text else ""
 
 
@@ -245,7 +245,7 @@ _LATEX_CHARACTERS = re.compile("[" + re.escape("".join(_LATEX)) + "]")
 
 
 def latex(tables: Iterable[PartTable], labels: Sequence[str] = ()) -> str:
-    """Tables for a paper that loads booktabs (and amssymb). The caption says how to read each."""
+    """Return tables as LaTeX for a paper that loads booktabs (and amssymb). The caption explains how to read each."""
     made = ["% \\usepackage{booktabs,amssymb}\n"]
     for table in tables:
         g = grid(table, labels)
@@ -281,7 +281,7 @@ def _stop(title: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text of others in LaTeX: no character of it does anything."""
+    """Return untrusted text for LaTeX: no character has a special meaning."""
     return _LATEX_CHARACTERS.sub(lambda found: _LATEX[found[0]], shown(text.translate(ENDS)))
 
 
@@ -289,9 +289,9 @@ def escaped(text: str) -> str:
 
 
 def csv_text(tables: Iterable[PartTable], labels: Sequence[str] = ()) -> str:
-    """One row for each number, on the scale it is shown on but not rounded; the columns that name rows by their heads.
+    """Return one CSV row for each number, on the scale it is shown on but not rounded.
 
-    A text cell has its text as value. No spreadsheet takes a cell for a formula.
+    A text cell has its text as value. Cells that a spreadsheet would take for a formula are escaped.
     """
     made = list(tables)
     named = list(dict.fromkeys(name for table in made for name in table.names))
@@ -314,7 +314,7 @@ def csv_text(tables: Iterable[PartTable], labels: Sequence[str] = ()) -> str:
 
 
 def _numbers(cell: Cell) -> tuple[str | float | None, ...]:
-    """Value, low, high, scored, asked."""
+    """Return value, low, high, scored, asked."""
     e = cell.estimate
     if e is None:
         return cell.text, None, None, None, None

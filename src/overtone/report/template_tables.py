@@ -1,4 +1,4 @@
-"""The tables of a report as plain values, ready for a template: what stands in which row and column."""
+"""The tables of a report as plain values for a template: what is in which row and column."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Run = dict[str, Any]
 
 
 class TalkColumn(msgspec.Struct, frozen=True):
-    """A measure of the words of replies. `more`: it stands in the second table."""
+    """A measure of the words of replies. With `more`, it is in the second table."""
 
     name: str
     label: str
@@ -43,6 +43,7 @@ class TalkColumn(msgspec.Struct, frozen=True):
 
 
 def tables(runs: list[Run]) -> dict[str, Any]:
+    """Return the values of all tables by the names that the templates use."""
     pairs: list[tuple[Run, ConditionSummary]] = [(run, c) for run in runs for c in run["summary"].conditions]
     numbered = [(number, c) for number, run in enumerate(runs) for c in run["summary"].conditions]
     talk = [(run, c.condition, over, t) for run, c in pairs for over, t in conversations(c)]
@@ -83,13 +84,13 @@ def _source_notes(summaries: list[Summary]) -> list[str]:
 
 
 def _read_by_model(runs: list[Run]) -> list[str]:
-    """The share of answers that a model read, for every run that has some; named where there are several runs."""
+    """Return the share of answers that a model read, for every run that has some; named if there are several runs."""
     told = [(run["label"], sentence) for run in runs for sentence in sentences(run["summary"].readers)]
     return [f"{label}: {sentence}" if len(runs) > 1 else sentence for label, sentence in told]
 
 
 def talk_columns(found: Iterable[Conversation], declared: Declared) -> list[TalkColumn]:
-    """The columns of the table of replies in the order that is declared; those without an order by name."""
+    """Return the columns of the table of replies in the declared order; those without an order by name."""
     measured = {m: declared.get(m) or undeclared(m) for t in found for m in t.measures if "@" not in m}
     columns = [
         TalkColumn(
@@ -107,7 +108,7 @@ def talk_columns(found: Iterable[Conversation], declared: Declared) -> list[Talk
 
 
 def _signatures(summary: Summary) -> list[tuple[str, str, str]]:
-    """Every score of a run: its name, what it is called, and how it was made."""
+    """Return every score of a run: its name, its label, and its signature."""
     dimensions = {r.dimension.key: r.dimension.label for c in summary.conditions for r in c.judged}
     rows = []
     for name, signature in sorted(summary.signatures.items()):
@@ -120,20 +121,20 @@ def _signatures(summary: Summary) -> list[tuple[str, str, str]]:
 
 
 def hearing(c: ConditionSummary) -> list[tuple[str, dict[str, Estimate]]]:
-    """The rows of the headline table: over what, and the measures."""
+    """Return the rows of the headline table: their cues, and the measures."""
     names = {column.measure for column in hearing_columns([c])}
     both = (("", c.measures), (NOT_VALIDATED, c.unvalidated))
     return [(over, measures) for over, measures in both if names & measures.keys()]
 
 
 def conversations(c: ConditionSummary) -> list[tuple[str, Conversation]]:
-    """The rows of the table of replies."""
+    """Return the rows of the table of replies."""
     both = (("", c.conversation), (NOT_VALIDATED, c.unvalidated_conversation))
     return [(over, found) for over, found in both if found is not None]
 
 
 def facts(summary: Summary) -> list[tuple[str, str]]:
-    """What was run, in the order a reader asks."""
+    """Return the facts about a run in the order of interest."""
     meta = summary.meta
     found = [(name, meta[key]) for key, name in _FACTS if meta.get(key) not in (None, "", "None")]
     found = [(name, value[:16].replace("T", " ") if name == "Date" else value) for name, value in found]
@@ -150,7 +151,7 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """A JSON object kept as text; a stranger's run may hold anything there."""
+    """Return a JSON object that is stored as text; {} if an untrusted run holds something else."""
     try:
         found = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError):
@@ -188,13 +189,13 @@ def _tasks(pairs: list[tuple[Run, ConditionSummary]]) -> dict[str, Any]:
 
 
 def shade(colours: tuple[float, float], value: float) -> int:
-    """0 (poor) to 8 (good) on a measure's colour scale."""
+    """Return 0 (poor) to 8 (good) on a measure's colour scale."""
     poor, good = colours
     return round(8 * min(1.0, max(0.0, (value - poor) / (good - poor))))
 
 
 def _map(run: Run, c: ConditionSummary) -> dict[str, Any] | None:
-    """The heat map of one condition: all the cues there are, those without data too."""
+    """Return the heat map of one condition: all known cues, also those without data."""
     columns = [col for col in heat_columns([c]) if any(row.measures.get(col.measure) for row in c.cues)]
     if not columns or not c.cues:
         return None

@@ -1,4 +1,4 @@
-"""A run's headline in the terminal: tables like the paper's, plain text where nobody looks at colours.
+"""A run in the terminal: its headline tables, and single cases.
 
 Model text can hold anything; it is escaped for rich's markup and its control characters are written out.
 """
@@ -18,7 +18,7 @@ from overtone.report.reply_tables import agreement, alignment, following, judged
 from overtone.report.score_tables import conversation_table, hearing_table
 from overtone.report.side_tables import apart, bases, wrong_answers
 from overtone.report.table_formats import make_console, safe, to_terminal
-from overtone.results.cases import Asked, CaseView, Said
+from overtone.results.cases import AnswerView, Asked, CaseView
 from overtone.results.load import open_run
 from overtone.results.reader_share import sentences
 from overtone.results.summary import Summary, summarise_reading
@@ -29,13 +29,13 @@ MOST_TEXT = 2_000  # characters of one reply in the terminal
 
 
 def print_run(folder: Path, file: IO[str] | None = None, *, signatures: bool = False) -> None:
-    """Print the headline of a run folder, and on demand what each of its numbers is signed with."""
+    """Print the headline of a run folder and, on request, the signature of each score."""
     reading = open_run(folder, light=True)
     own, others = first_screen(reading)
     place = shown(str(folder))
     more = f"{len(others)} more: {'; '.join(others)} (overtone table headline {place})" if others else ""
     if wants_judge(reading, own):
-        more = f"no number yet: its replies have to be judged (overtone score {place} --judge SPEC)"
+        more = f"no number yet: its replies must be judged first (overtone score {place} --judge SPEC)"
     print_summary(summarise_reading(reading), file, own=own, more=more)
     if signatures:
         console = make_console(file)
@@ -51,7 +51,7 @@ def print_summary(
     own: Sequence[PartTable] = (),
     more: str = "",
 ) -> None:
-    """Print one run: its benchmark's own tables and where `more` of them are, its headline tables, what is missing, and
+    """Print one run: its benchmark's own tables and where `more` of them are, its headline tables, missing replies, and
     its ledger."""
     console = make_console(file, width)
     asked = f"{summary.answered:,} of {summary.asked:,} answered"
@@ -69,20 +69,19 @@ def print_summary(
 
 
 def print_case(view: CaseView, file: IO[str] | None = None, *, full: bool = False) -> None:
-    """Print one case: what was heard, what was answered, what was said, level under level. Long replies are cut, unless
-    they are wanted in full."""
+    """Print one case level by level: what was heard, answered and replied. Long replies are cut unless `full`."""
     console = make_console(file)
     kind = "dialogue" if view.style in ("changed", "steady") else "style"
     facts = [view.cue or "no cue", f"{view.style} {kind}" if view.style else "", view.dimension, view.topic]
     console.print(f"[bold]{safe(view.case)}[/bold] · {safe(' · '.join(f for f in facts if f))}")
     context = next((one.item.context for one in view.all() if one.item.context), "")
     if context:
-        console.print(f"before it: {safe(context)}")
+        console.print(f"context: {safe(context)}")
     console.print(f"“{safe(view.words)}”")
     for title, asked in (
         ("the words", view.transcripts),
         ("the voice", view.voice),
-        ("what was made of it", view.reasoning),
+        ("the reasoning", view.reasoning),
         ("the reply", view.replies),
     ):
         if asked:
@@ -103,34 +102,34 @@ def _print_asked(console: Console, asked: Asked, full: bool) -> None:
     for reference in item.references:
         console.print(f"  {'reference':<24} {safe(reference)}")
     _print_turns(console, item)
-    for said in asked.said:
-        name = said.condition + (f" #{said.repeat + 1}" if said.repeat else "")
-        texts = said.texts if full else [cut(text, MOST_TEXT, "; --full shows all") for text in said.texts]
-        console.print(f"  {safe(name):<24} {safe(_verdict(said))}{safe(' / '.join(texts) or said.failure)}")
-        for metric, why in said.why.items():
-            found = said.scores.get(metric)
+    for answer in asked.answers:
+        name = answer.condition + (f" #{answer.repeat + 1}" if answer.repeat else "")
+        texts = answer.texts if full else [cut(text, MOST_TEXT, "; --full shows all") for text in answer.texts]
+        console.print(f"  {safe(name):<24} {safe(_verdict(answer))}{safe(' / '.join(texts) or answer.failure)}")
+        for metric, why in answer.why.items():
+            found = answer.scores.get(metric)
             console.print(f"  {'':<24} {safe(metric)} {'no value' if found is None else f'{found:g}'}: {safe(why)}")
 
 
 def _print_turns(console: Console, item: Item) -> None:
-    """What was said turn by turn, with the replies that the benchmark gives and those it would like to hear."""
+    """Print the turns with the replies that the benchmark gives and its reference replies."""
     several = len(item.turns) > 1
     for number, turn in enumerate(item.turns, 1):
-        told = (("recognised as", turn.heard), ("given reply", turn.given), ("reference", turn.reference))
+        texts = (("recognised as", turn.heard), ("given reply", turn.given), ("reference", turn.reference))
         if several or turn.reference:
-            console.print(f"  {f'turn {number}':<24} {f'“{safe(turn.words)}”' if turn.words else '(words not told)'}")
-        for what, text in told:
+            console.print(f"  {f'turn {number}':<24} {f'“{safe(turn.words)}”' if turn.words else '(words unknown)'}")
+        for what, text in texts:
             if text:
                 console.print(f"  {what:<24} {safe(text)}")
 
 
-def _verdict(said: Said) -> str:
-    if said.state != "answered":
-        return f"{said.state}: "
-    if said.right is not None:
-        how = said.choice or said.status
-        return f"{'right' if said.right else 'wrong'} ({how}): "
-    return f"{said.rate} {by_kind(said.wer, 'percent')}: " if said.wer is not None else ""
+def _verdict(answer: AnswerView) -> str:
+    if answer.state != "answered":
+        return f"{answer.state}: "
+    if answer.right is not None:
+        how = answer.choice or answer.status
+        return f"{'right' if answer.right else 'wrong'} ({how}): "
+    return f"{answer.rate} {by_kind(answer.wer, 'percent')}: " if answer.wer is not None else ""
 
 
 def _headline(console: Console, summary: Summary) -> None:
@@ -143,10 +142,10 @@ def _headline(console: Console, summary: Summary) -> None:
 
 
 def _ledger(console: Console, summary: Summary) -> None:
-    rows = [("pending", "not asked yet; the same command goes on", summary.pending)] if summary.pending else []
+    rows = [("pending", "not asked yet; the same command resumes", summary.pending)] if summary.pending else []
     rows += [(row.kind, row.reason, row.count) for row in summary.ledger.rows]
     lines = [Line(None, "", (kind, reason), (text_cell(f"{n:,}"),)) for kind, reason, n in rows]
-    title = "Failures and what else to know"
+    title = "Failures and notes"
     to_terminal(console, [PartTable("ledger", title, "", ("kind", "reason"), ("count",), tuple(lines))])
     for note in summary.notes:
         console.print(f"note: {safe(note)}")

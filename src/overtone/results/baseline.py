@@ -45,7 +45,7 @@ NO_SCORE = "no shared item has a score in both runs"
 NO_WORSE, NOT_WORSE = "no-worse", "not-worse"  # in a key: with a margin, and by significance
 _TYPED = {dimension: name for name, dimension in measure_names.TYPED.items()}
 MARGIN_TEST = "one-sided margin test, paired and clustered by script, not corrected for other tests"
-_ASK_ALIKE = "ask the run what the baseline was asked, with the same options of 'overtone run'"
+_ASK_ALIKE = "run it with the same options of 'overtone run' as the baseline"
 Limit = tuple[float, ScoreInfo]  # a margin and the scale it is on
 Sides = tuple[list[float], list[float], list[str]]  # of the baseline, of the run, and their scripts
 
@@ -68,7 +68,7 @@ class Baseline:
         for one in margins:
             measure = measure_names.find_one(one.name, both)
             if measure.about.better == "neither":
-                raise UsageError(f"{one.name}: neither more nor less of it is better, so it cannot be worse")
+                raise UsageError(f"{one.name}: neither direction is better, so it cannot be worse")
             meant = self._meant(one.name)
             if meant in typed:
                 raise UsageError(
@@ -77,8 +77,8 @@ class Baseline:
             typed[meant] = one
             self.margins[one.name] = measure, margin_on(one, measure.about)
         headline = {m.name: m for m in measure_names.headline(both)}
-        apart = {WER_CORPUS, *operations.MEASURES, *operations.TOTALS}
-        names = dict.fromkeys(one.name for one in requirements if one.name not in apart)
+        without_pairs = {WER_CORPUS, *operations.MEASURES, *operations.TOTALS}
+        names = dict.fromkeys(one.name for one in requirements if one.name not in without_pairs)
         others = [
             name
             for name in names
@@ -113,15 +113,15 @@ class Baseline:
 
     def notes(self) -> list[str]:
         """Return notes on judges that were left out, and on asks that are only in the baseline."""
-        found = []
+        notes = []
         for measure in self.measures:
             if left := measure_names.judges_left_out(measure, [self.run, self.baseline]):
-                found.append(left_out(measure, left))
+                notes.append(left_out(measure, left))
         pairs, alone, _ = share(self.baseline, self.run, self.conditions, core=False)
         if alone:
             whole = len(pairs) + alone
-            found.append(f"{alone:,} of the baseline's {whole:,} asks were not asked of the run and are not compared")
-        return found
+            notes.append(f"{alone:,} of the baseline's {whole:,} asks are not in the run and are not compared")
+        return notes
 
     def _asked(self, measure: Measure, condition: str) -> int:
         """Return how many asks of the baseline a row of this measure is about."""
@@ -139,7 +139,7 @@ class Baseline:
         for condition, answers in asks(self.baseline, self.conditions, core=not measure.every).items():
             if condition not in known and any(measure.belongs(a.item) and measure.read(a) is not None for a in answers):
                 count = self._asked(measure, condition)
-                why = f"the baseline was asked {count:,} such items, and the run none of them; {_ASK_ALIKE}"
+                why = f"the baseline has {count:,} such items and the run has none of them; {_ASK_ALIKE}"
                 found.append(_undecided(name, condition, 0, why, margin))
         return found
 
@@ -202,11 +202,11 @@ class Baseline:
         full, brief = [outcome(found, "the baseline", "the run", asked, brief=short) for short in (False, True)]
         test = (
             f"p: {significance.method_of(found.tests, found.family)}; the intervals are those of each row alone; "
-            f"detectable: the smallest difference that the test finds with {percent(POWER)} power"
+            f"detectable: the smallest difference that the test detects with {percent(POWER)} power"
         )
         if not found.verdict:
             least = _finds(row)
-            full += f"; the smallest difference that this test finds with {percent(POWER)} power is {least}"
+            full += f"; the smallest difference that this test detects with {percent(POWER)} power is {least}"
             brief += f"; detectable {least}"
         full, brief = ("; ".join([text, *parts]) for text in (full, brief))
         return Checked(key, _not_worse(name), found.condition, state, by, full, found.adjusted, brief, test)
@@ -268,7 +268,7 @@ def _undecided(name: str, condition: str, asked: int, why: str, margin: Limit | 
 
 
 def _could_turn(pairs: int) -> str:
-    return f"{pairs:,} pair{'s' if pairs > 1 else ''} without a value on both sides could turn the verdict"
+    return f"{pairs:,} pair{'s' if pairs > 1 else ''} without a value on both sides could change the verdict"
 
 
 def _filled(measure: Measure, pairs: Pairs, *, worst: bool) -> Sides:
@@ -320,7 +320,7 @@ def _within_margin(
     found = Estimate(sign * tested.value, low, high, size, len(pairs), scripts=tested.clusters)
     by = f"the difference to the baseline is {_signed(sign * tested.value, about)}"
     if low is None or high is None:
-        bound = "too few scripts to show anything"
+        bound = "too few scripts for a bound"
     else:
         side = "at most" if sign < 0 else "at least"
         bound = f"with 95 % confidence {side} {_signed(sign * tested.low, about)}"

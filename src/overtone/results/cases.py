@@ -22,21 +22,21 @@ from overtone.scores import CHOICE
 BATCH = 1_000  # asks that are read whole at a time; a case is never divided
 
 
-class Said(Struct, frozen=True, omit_defaults=True):
-    """What a model said to one item once. `choice` is the letter it was read as; `picked` that option's provenance."""
+class AnswerView(Struct, frozen=True, omit_defaults=True):
+    """One answer of a model. `choice` is the letter that it was read as, `picked` the provenance of that option."""
 
     ask: int
     condition: str
     repeat: int
     state: str  # answered, failed, pending
     texts: tuple[str, ...] = ()  # one per turn
-    audio: tuple[str, ...] = ()  # names of stored sounds, one per turn, "" where there is none
-    right: bool | None = None  # of a question
+    audio: tuple[str, ...] = ()  # names of stored sounds, one per turn, "" if there is none
+    right: bool | None = None  # for a question
     status: str = ""  # how the choice was read
     choice: str = ""
     picked: str = ""
     wer: float | None = None  # of normalised words
-    rate: str = "WER"  # what `wer` is: "CER" where characters are counted
+    rate: str = "WER"  # the kind of `wer`: "CER" if characters are counted
     scores: dict[str, float | None] = {}  # of the last reply
     earlier: tuple[dict[str, float | None], ...] = ()  # of the replies to earlier turns, in their order
     why: dict[str, str] = {}  # a judge's reason for its score of the last reply, or why it gave none
@@ -50,7 +50,7 @@ class Asked(Struct, frozen=True):
     """An item of the case, with every answer to it."""
 
     item: Item
-    said: list[Said]
+    answers: list[AnswerView]
 
 
 class CaseView(Struct, frozen=True):
@@ -117,11 +117,11 @@ def _whole_views(store: Store, batch: list[list[int]]) -> Iterator[CaseView]:
 
 def views_of(answers: Iterable[Answer]) -> dict[str, CaseView]:
     """Return the view of every case, in the order of the answers."""
-    by_case: dict[str, dict[str, tuple[Item, list[Said]]]] = {}
+    by_case: dict[str, dict[str, tuple[Item, list[AnswerView]]]] = {}
     for answer in answers:
         items = by_case.setdefault(answer.item.case, {})
-        items.setdefault(answer.item.id, (answer.item, []))[1].append(said(answer))
-    return {name: _view(name, [Asked(item, told) for item, told in items.values()]) for name, items in by_case.items()}
+        items.setdefault(answer.item.id, (answer.item, []))[1].append(view_answer(answer))
+    return {name: _view(name, [Asked(*views) for views in items.values()]) for name, items in by_case.items()}
 
 
 def _view(name: str, asked: list[Asked]) -> CaseView:
@@ -144,13 +144,13 @@ def _view(name: str, asked: list[Asked]) -> CaseView:
     )
 
 
-def said(answer: Answer) -> Said:
+def view_answer(answer: Answer) -> AnswerView:
     """Return the view of one answer."""
     state = "answered" if answer.answered else "failed" if answer.failed else "pending"
     replies = answer.replies
     value = answer.value(CHOICE) if answer.item.task == "choose" and answer.item.gold else None
     failure = answer.failure
-    return Said(
+    return AnswerView(
         ask=answer.ask,
         condition=answer.condition,
         repeat=answer.repeat,

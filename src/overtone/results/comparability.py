@@ -21,7 +21,7 @@ from overtone.runs.store import Store
 from overtone.schema import Condition
 
 CHANGED_FOR_MODEL = "changed for this model"  # in the origin of a prompt that a model needs
-ASK_AGAIN = "ask one of the models again with the same benchmark data and prompts as the other"
+ASK_AGAIN = "run one of the models again with the same benchmark data and prompts as the other"
 SCORE_ALIKE = "score both runs in the same way with 'overtone score'"
 _OF_PROMPT = {p: (f"{p}.",) for p in ("zero", "basic", "enhance", "warm", "plain")} | {"task": ()}
 
@@ -43,17 +43,16 @@ def unlike(
 ) -> tuple[list[Unlike], list[str]]:
     """Return the differences that make the runs incomparable, and notes. `shared` are the asks of both runs."""
     found: list[Unlike] = []
-    notes: list[str] = []
     if first.benchmark != second.benchmark:
         found.append(Unlike("benchmark", first.benchmark or "not named", second.benchmark or "not named"))
     changed = {a.item_id for a, b in shared if a.content != b.content}
     if changed:
         what = f"{len(changed)} of {len({a.item_id for a, _ in shared})} shared items"
-        found.append(Unlike(f"{what}, {min(changed)} among them", "asked in one way", "in another"))
+        found.append(Unlike(f"{what}, e.g. {min(changed)}", "one version", "another"))
     found += _clips(first, second)
     found += signatures_apart(first, second, {score for m in measures for score in m.scores})
-    prompts, told = _prompts(first, second, shared)
-    return [*found, *prompts], [*notes, *told]
+    prompts, prompt_notes = _prompts(first, second, shared)
+    return [*found, *prompts], prompt_notes
 
 
 def refuse(found: Sequence[Unlike], of_scores: str = "", always: str = "") -> None:
@@ -66,7 +65,7 @@ def refuse(found: Sequence[Unlike], of_scores: str = "", always: str = "") -> No
         remedies = dict.fromkeys(one.remedy for one in found)
         others = [of_scores if set(remedies) == {SCORE_ALIKE} else "", always]
         raise UsageError(
-            f"these runs do not compare:{lines}\n{', or '.join(['; '.join(remedies), *filter(None, others)])}"
+            f"these runs are not comparable:{lines}\n{', or '.join(['; '.join(remedies), *filter(None, others)])}"
         )
 
 
@@ -86,14 +85,14 @@ def _clips(first: Reading, second: Reading) -> list[Unlike]:
     changed = sorted(path for path in here.keys() & there.keys() if here[path][0] != there[path][0])
     if not changed:
         return []
-    what = f"{len(changed)} of {len(here.keys() & there.keys())} shared clips, {changed[0]} among them"
+    what = f"{len(changed)} of {len(here.keys() & there.keys())} shared clips, e.g. {changed[0]}"
     return [Unlike(what, f"SHA-256 {here[changed[0]][0][:12]}", there[changed[0]][0][:12])]
 
 
 def _prompts(
     first: Reading, second: Reading, shared: Sequence[tuple[Answer, Answer]]
 ) -> tuple[list[Unlike], list[str]]:
-    here, there = _told(first), _told(second)
+    here, there = _prompt_texts(first), _prompt_texts(second)
     if here is None or there is None:
         hashes = first.meta.get("prompts", ""), second.meta.get("prompts", "")
         if all(hashes) and hashes[0] != hashes[1]:
@@ -119,7 +118,7 @@ def _prefixes(shared: Sequence[tuple[Answer, Answer]]) -> tuple[str, ...]:
             used.add("choose.words")
         try:
             condition = Condition.parse(name)
-        except ValueError:  # a stranger's condition: nothing is known of its prompts
+        except ValueError:  # another program's condition: its prompts are unknown
             continue
         if task == "converse":
             used |= set(_OF_PROMPT[condition.prompt])
@@ -128,11 +127,11 @@ def _prefixes(shared: Sequence[tuple[Answer, Answer]]) -> tuple[str, ...]:
     return tuple(used)
 
 
-def _told(reading: Reading) -> tuple[dict[str, str], dict[str, str]] | None:
+def _prompt_texts(reading: Reading) -> tuple[dict[str, str], dict[str, str]] | None:
     """Return the texts of the prompts and their origins, or None if the run did not record them."""
     try:
-        told: Any = msgspec.json.decode(reading.meta.get("prompt_texts", ""))
-        return msgspec.convert((told["texts"], told.get("origins", {})), tuple[dict[str, str], dict[str, str]])
+        stored: Any = msgspec.json.decode(reading.meta.get("prompt_texts", ""))
+        return msgspec.convert((stored["texts"], stored.get("origins", {})), tuple[dict[str, str], dict[str, str]])
     except (msgspec.MsgspecError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

@@ -210,7 +210,7 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
     called = first.name, second.name
     if called[0] == called[1]:
         called = f"{first.name} (A)", f"{second.name} (B)"
-    told = [f"{name}: {note}" for name, r in zip(called, (first, second), strict=True) for note in r.notes]
+    run_notes = [f"{name}: {note}" for name, r in zip(called, (first, second), strict=True) for note in r.notes]
     return Comparison(
         first=called[0],
         second=called[1],
@@ -223,14 +223,14 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
         tables=(*tables, *by_cue),
         flips=tuple(_flips(row.change, row.measure, row.pairs) for row in overall),
         unlike=tuple(obstacles),
-        notes=(*told, *notes),
+        notes=(*run_notes, *notes),
     )
 
 
 def left_out(measure: Measure, judges: Sequence[str]) -> str:
     """Write the note on judges that judged only one of the runs."""
     are = "is" if len(judges) == 1 else "are"
-    return f"{measure.label}: {' and '.join(judges)} judged only one of the runs and {are} left out"
+    return f"{measure.label}: {' and '.join(judges)} judged only one of the runs and {are} not used"
 
 
 def changes(first: Reading, second: Reading, names: Sequence[str] = (), conditions: Sequence[str] = ()) -> list[Tested]:
@@ -398,7 +398,7 @@ def _flips(row: Change, measure: Measure, pairs: Pairs) -> Flips:
     worse = [f for f in found if sign * (f.second - f.first) < 0]
     improved = [f for f in reversed(found) if sign * (f.second - f.first) > 0]
     if measure.right_or_wrong:
-        improved.reverse()  # all are alike: in the order of their names
+        improved.reverse()  # all have the same size: order them by name
     most = len(found) if measure.right_or_wrong else LARGEST
     return Flips(
         row.key, measure.label, row.condition, row.basis, measure.right_or_wrong,

@@ -36,7 +36,7 @@ def outcome(row: Change, first: str, second: str, of: int | None = None, *, brie
         much = by.lstrip("+−")
         text = f"{second} is {much} {word} than {first}{side}; the difference is statistically significant"
     elif row.short_of:
-        return f"the difference of {by} cannot be tested, not enough data: {too_few(row)}"
+        return f"not enough data to test the difference of {by}: {too_few(row)}"
     else:
         text = f"the difference of {by} is not statistically significant"
     test = significance.p_value(row.adjusted) if brief else significance.tested_by(row.adjusted, row.tests, row.family)
@@ -62,7 +62,7 @@ def _spread(row: Change) -> str:
         return row.by.note
     text = f"95 % interval of this row alone {change(low, row)} to {change(high, row)}"
     if not row.verdict and not low <= 0 <= high:
-        text += " (uncorrected, so it can exclude 0 where the corrected test finds nothing)"
+        text += " (uncorrected, so it can exclude 0 although the corrected test is not significant)"
     return text
 
 

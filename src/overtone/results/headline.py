@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from overtone import registry
 from overtone.errors import UsageError
+from overtone.results.case_names import KeyedCases, unique
 from overtone.results.headline_condition import by_condition
 from overtone.results.judge_scores import PANEL, judges_of, read_dimensions, value
 from overtone.results.load import Answer, Reading
@@ -75,9 +76,9 @@ def suite_tables(reading: Reading) -> list[SuiteTable]:
 def _scales(reading: Reading) -> Scales:
     """Return the ends of every score whose rubric or metric declares them."""
     judged = read_dimensions(reading.meta, reading.signatures).values()
-    told = [(name, info.low, info.high) for name, info in reading.declared.items()]
-    told += [(dimension.key, dimension.low, dimension.high) for dimension in judged]
-    return {name: (low, high) for name, low, high in told if low is not None and high is not None}
+    scales = [(name, info.low, info.high) for name, info in reading.declared.items()]
+    scales += [(dimension.key, dimension.low, dimension.high) for dimension in judged]
+    return {name: (low, high) for name, low, high in scales if low is not None and high is not None}
 
 
 def read_scored(reading: Reading) -> list[Scored]:
@@ -110,17 +111,17 @@ def _values(
         values[part] = float(found) if isinstance(found, int | float) else None
     for key, labels in judges.items():
         values[key] = value(answer, key, PANEL if len(labels) > 1 else labels[0], labels)
-    told = {
+    texts = {
         f"{name}.{key}": note
         for name, score in answer.scores.items()
         for key, note in score.detail.items()
         if isinstance(note, str) and answer.answered
     }
-    return values, told
+    return values, texts
 
 
-def under(reading: Reading) -> Iterator[tuple[str, list[str]]]:
-    """Every number of the headline tables by its key, ROW/COLUMN, with the cases of the replies that count for it."""
+def cases_by_key(reading: Reading) -> Iterator[KeyedCases]:
+    """Yield the key of every number of the headline tables, ROW/COLUMN, with the cases of its replies."""
     suite = suite_of(reading.benchmark) if reading.benchmark else None
     if suite is None or not suite.headlines:
         return
@@ -131,12 +132,12 @@ def under(reading: Reading) -> Iterator[tuple[str, list[str]]]:
                 counted = column.counted(rows)
                 every = not column.score and not column.balance
                 known = [r for r in counted if every or column.value(r) is not None]
-                yield f"{key}/{column.key}", list(dict.fromkeys(r.item.case for r in known))
+                yield f"{key}/{column.key}", unique(r.item.case for r in known)
         if headline.differences:
             for key, _, _, pairs in _paired(headline, scored):
                 for column in _means(headline):
                     both = [a for a, b in pairs if column.counts(a.item) and _apart(column, a, b) is not None]
-                    yield f"{key}/{column.key}", list(dict.fromkeys(a.item.case for a in both))
+                    yield f"{key}/{column.key}", unique(a.item.case for a in both)
 
 
 def _parts(headline: Headline, scored: Sequence[Scored]) -> Iterator[tuple[str, str, str, list[Scored]]]:
@@ -202,16 +203,16 @@ def _ends(column: Column, scales: Scales) -> tuple[float, float]:
     """Return the limits of a column's intervals."""
     if column.ends is not None:
         return column.ends
-    told = list(column.balance.values()) or [(column.score, 1.0)]
-    if column.read is not None or any(score not in scales for score, _ in told):
+    used = list(column.balance.values()) or [(column.score, 1.0)]
+    if column.read is not None or any(score not in scales for score, _ in used):
         return -math.inf, math.inf
-    ends = [column.scale * (times * end + column.offset) for score, times in told for end in scales[score]]
+    ends = [column.scale * (times * end + column.offset) for score, times in used for end in scales[score]]
     return min(ends), max(ends)
 
 
 def _bounded(made: Estimate, column: Column, scales: Scales) -> Estimate:
     low, high = _ends(column, scales)
-    seen = low if made.value is None else made.value  # a reply without a word may count less than the least rating
+    seen = low if made.value is None else made.value  # an empty reply may count less than the lowest rating
     return on_scale(made, min(low, seen), max(high, seen))
 
 
@@ -254,7 +255,7 @@ def _differences(headline: Headline, scored: Sequence[Scored], scales: Scales) -
     columns = tuple(
         msgspec.structs.replace(c, kind="points" if c.kind == "percent" else c.kind) for c in _means(headline)
     )
-    hint = "The first less the second, reply by reply (group by group), over what both have; 0 is no difference."
+    hint = "The first condition minus the second, reply by reply (or group by group), over replies that both have."
     made = msgspec.structs.replace(
         headline, key=f"{headline.key}-differences", title=headline.differences, hint=hint, columns=columns
     )

@@ -75,7 +75,7 @@ def check_source(readings: Iterable[Reading], source: str) -> None:
 
 
 def of_source(reading: Reading, source: str) -> Reading:
-    """Narrow a run to the clips of one source and those without a source. With "all", every clip is kept and sources
+    """Restrict a run to the clips of one source and those without a source. With "all", every clip is kept and sources
     are pooled; with "", the run is returned unchanged."""
     if not source:
         return reading
@@ -84,8 +84,8 @@ def of_source(reading: Reading, source: str) -> Reading:
 
 
 def over_headline(readings: Sequence[Reading], source: str = "") -> list[Reading]:
-    """Narrow runs to the clips of a single number: of the requested source, else of the headline. If the runs share
-    sources, the headline is chosen among those, so that all runs use the same clips."""
+    """Restrict runs to the clips that a single number is over: the requested source's, else the headline's. If the runs
+    share sources, the headline is chosen among those, so that all runs use the same clips."""
     if source:
         return [of_source(reading, source) for reading in readings]
     held = [set(sources_of(reading)) for reading in readings]

@@ -59,8 +59,8 @@ def agreements(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -
 def draws_of(answer: Answer, name: str) -> list[float | None]:
     """Return the single verdicts behind a score that are numbers."""
     score = answer.scores.get(name)
-    told = str(score.detail.get("values") or "") if score is not None and answer.answered else ""
-    return [_number(text) for text in told.split(",")] if told else []
+    verdicts = str(score.detail.get("values") or "") if score is not None and answer.answered else ""
+    return [_number(text) for text in verdicts.split(",")] if verdicts else []
 
 
 def _number(text: str) -> float | None:

@@ -94,13 +94,13 @@ class Trouble(Struct, frozen=True):
 def read_dimensions(meta: Mapping[str, str], names: Iterable[str]) -> dict[str, Dimension]:
     """Return the dimensions that score names belong to, described as far as the run's meta does."""
     try:
-        told: Any = msgspec.json.decode(meta.get("rubrics", "") or "{}")
-    except (msgspec.MsgspecError, RecursionError):  # a stranger's run may hold anything there
-        told = {}
+        described: Any = msgspec.json.decode(meta.get("rubrics", "") or "{}")
+    except (msgspec.MsgspecError, RecursionError):  # an untrusted run may hold anything there
+        described = {}
     keys = {name.partition("@")[0] for name in names if "@" in name}
     found = {}
     for key in sorted(keys, key=lambda k: (ORDER.index(k) if k in ORDER else len(ORDER), k)):
-        about = told.get(key) if isinstance(told, dict) else None
+        about = described.get(key) if isinstance(described, dict) else None
         try:
             found[key] = msgspec.convert({"key": key, "label": key, **(about or {})}, Dimension, strict=False)
         except (msgspec.ValidationError, TypeError):
@@ -252,23 +252,23 @@ def _hearing(
 ) -> list[Difference]:
     rows = []
     for key, dimension in dimensions.items():
-        for model, labels in ways_of_hearing(key, names, signatures).items():
+        for model, labels in judges_by_ear_and_text(key, names, signatures).items():
             ear, eye = f"{key}@{labels['audio']}", f"{key}@{labels['description']}"
             scope = scope_of(dimension, list(labels.values()), found)
             by = _paired(dimension, scope, lambda a: a.value(ear), lambda a: a.value(eye))  # noqa: B023
-            rows.append(Difference(basis, "hears", dimension, model, "hears the sound", "reads a description", by))
+            rows.append(Difference(basis, "hears", dimension, model, "hears the audio", "reads a description", by))
     return rows
 
 
-def ways_of_hearing(key: str, names: Iterable[str], signatures: Mapping[str, str]) -> dict[str, dict[str, str]]:
+def judges_by_ear_and_text(key: str, names: Iterable[str], signatures: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return the judge models that scored a dimension both by ear and by a description: model → hears → label."""
-    ways: dict[str, dict[str, str]] = {}
+    labels_of: dict[str, dict[str, str]] = {}
     for label in judges_of(key, names):
         signature = signatures.get(f"{key}@{label}", "")
-        way, who = _HEARS.search(signature), _JUDGE.search(signature)
-        if way and who:
-            ways.setdefault(who[1], {})[way[1]] = label
-    return {model: labels for model, labels in ways.items() if {"audio", "description"} <= labels.keys()}
+        hears, model = _HEARS.search(signature), _JUDGE.search(signature)
+        if hears and model:
+            labels_of.setdefault(model[1], {})[hears[1]] = label
+    return {name: labels for name, labels in labels_of.items() if {"audio", "description"} <= labels.keys()}
 
 
 def _paired(

@@ -141,7 +141,7 @@ def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
     if name == WER_CORPUS or (name in declared and declared[name].corpus):
         instead = TRANSCRIPTS if name == WER_CORPUS else declared[name].instead
         hint = f"; use {instead}" if instead else ""
-        raise UsageError(f"{name} is a score of many replies together: it has no value for one reply to compare{hint}")
+        raise UsageError(f"{name} is computed over many replies: it has no value for one reply to compare{hint}")
     key, at, label = name.partition("@")
     keys = {k for r in readings for k in read_dimensions(r.meta, r.signatures)}
     if key in TYPED or key in keys or key in TYPED.values():
@@ -248,19 +248,19 @@ def measured_by(reading: Reading, name: str) -> tuple[str, ...]:
 
 def comparable(readings: Sequence[Reading], name: str) -> tuple[list[int], list[int]]:
     """Return the positions of the runs that measure something in the same way, as most runs do, and of the others."""
-    ways: list[tuple[tuple[str, ...], list[int]]] = []
+    groups: list[tuple[tuple[str, ...], list[int]]] = []
     for number, reading in enumerate(readings):
         signatures = measured_by(reading, name)
         if not signatures:
             continue
-        for known, numbers in ways:
+        for known, numbers in groups:
             if len(known) == len(signatures) and all(map(same_signature, known, signatures)):
                 numbers.append(number)
                 break
         else:
-            ways.append((signatures, [number]))
-    ways.sort(key=lambda way: (-len(way[1]), way[1][0]))
-    return (ways[0][1] if ways else []), [n for _, numbers in ways[1:] for n in numbers]
+            groups.append((signatures, [number]))
+    groups.sort(key=lambda group: (-len(group[1]), group[1][0]))
+    return (groups[0][1] if groups else []), [n for _, numbers in groups[1:] for n in numbers]
 
 
 def pooled(readings: Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure], list[str]]:
@@ -274,10 +274,10 @@ def pooled(readings: Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure
     for name in list(found):
         if comparable(readings, name)[1]:
             del found[name]
-            notes.append(f"{short(name)} was measured in different ways in the runs: left out.")
+            notes.append(f"{short(name)} was measured differently in the runs and is left out.")
     models = sorted({reading.meta.get("model", "") or reading.name for reading in readings})
     if len(models) > 1:
-        notes.append(f"The runs are of different models ({', '.join(models)}): differences are theirs too.")
+        notes.append(f"The runs have different models ({', '.join(models)}), so differences may come from the models.")
     return answers, {name: found[name] for name in sorted(found, key=lambda n: _order(found[n]))}, notes
 
 

@@ -22,10 +22,10 @@ from overtone.scores import CHOICE, CHOICE_STRICT, UNORDERED, Declared, MeasureI
 from overtone.stats import cluster, paired
 from overtone.stats.minimums import DIFFERENCE
 
-NO_SPREAD = "so few scripts, which all agree, do not show their spread"
-FROM_SCALE = "all scripts agree: the interval is what the scale leaves open for so few"
+NO_SPREAD = "no interval: the few scripts all agree, so their spread is unknown"
+FROM_SCALE = "all scripts agree: the interval comes from the scale and the number of scripts"
 _FLAT = 1e-12  # an interval narrower than this is rounding noise
-TIE = 1e-6  # of a scale: smaller differences are none, for embeddings of one text differ by less from batch to batch
+TIE = 1e-6  # of a scale; smaller differences count as 0: embeddings of one text differ by less between batches
 
 
 class Estimate(Struct, frozen=True):
@@ -65,7 +65,7 @@ def estimate(
     """
     values = [value for value, _ in rows if value is not None]
     groups = [group for value, group in rows if value is not None]
-    shares = kind == "proportion" and (not values or (min(values) >= 0 and max(values) <= 1))  # a stranger's may not be
+    shares = kind == "proportion" and (not values or (min(values) >= 0 and max(values) <= 1))  # or another program's
     found = (cluster.proportion if shares else cluster.mean)(values, groups)
     missing = len(rows) - len(values)
     best, worst = _bound(values, missing, good, rows), _bound(values, missing, bad, rows)
@@ -272,7 +272,7 @@ def table_measures(declared: Declared) -> list[Measure]:
 
 
 def choice_measure(declared: Declared, level: int) -> str:
-    """Return the name of the measure that is the accuracy on questions of a level; "" if there is none."""
+    """Return the name of the measure that is the accuracy on questions of a level; "" if it is not declared."""
     found = declared[CHOICE].measures if CHOICE in declared else ()
     return next((m.name for m in found if m.level == level), "")
 
@@ -332,7 +332,7 @@ def meant(answer: Answer) -> str:
 
 
 def accuracy(answers: Iterable[Answer], belongs: Callable[[Item], bool]) -> Accuracy | None:
-    """Compute the accuracy of the questions that belong; None if there are none."""
+    """Compute the accuracy of the questions that belong; None without any."""
     chosen = [a for a in answers if belongs(a.item)]
     if not chosen:
         return None

@@ -94,7 +94,7 @@ def _latency(share: float) -> Total:
         seconds = np.sort([s for ask, s in zip(spent.asks, spent.latencies, strict=True) if ask in asks])
         return percentile(seconds.tolist(), share, sum(not a.answered for a in answers))
 
-    note = "of the successful requests alone, without waiting and retries"
+    note = "successful requests only, without waiting and retries"
     return Total(ScoreInfo(f"Latency, {100 * share:g} % within", "seconds", "lower", 0.0, None), over, note)
 
 
@@ -164,7 +164,7 @@ def why_not(name: str, run: Reading) -> str:
     if name != COST:
         return "the run has no reply"
     if run_price(run) is None:
-        return f"the price of {run.meta.get('model') or 'the model'} is not known; name a price file in OVERTONE_PRICES"
+        return f"the price of {run.meta.get('model') or 'the model'} is unknown; name a price file in OVERTONE_PRICES"
     return "the endpoint reported no token counts"
 
 
@@ -172,6 +172,6 @@ def refuse_pairing(name: str) -> None:
     """Raise UsageError for a number over many replies."""
     if name in TOTALS:
         raise UsageError(
-            f"{name} has no value for one reply, so there is no paired test of it. It can be required of each run: "
+            f"{name} has no value for one reply, so it cannot be compared pair by pair. Check it in each run instead: "
             f'overtone check RUN --require "{name} <= {"5%" if TOTALS[name].about.scale == "percent" else 2}"'
         )

@@ -33,15 +33,15 @@ class ReaderShare(Struct, frozen=True):
     def sentence(self) -> str:
         """The share, and the accuracy with and without the reader."""
         verb = "was" if self.read == 1 else "were"
-        more = [f"in {self.none:,} it found no choice"] if self.none else []
-        more += [f"{self.left:,} that the rules cannot read it did not read"] if self.left else []
-        told = ["; ".join([f"{self.read:,} of {self.scored:,} answers {verb} read by {self.model}", *more])]
+        more = [f"it found no choice in {self.none:,}"] if self.none else []
+        more += [f"it did not read {self.left:,} that the rules cannot read"] if self.left else []
+        sentences = ["; ".join([f"{self.read:,} of {self.scored:,} answers {verb} read by {self.model}", *more])]
         if self.accuracy.value is not None and self.rules.value is not None:
             both = f"{percent(self.accuracy.value, 1)}, by the rules alone {percent(self.rules.value, 1)}"
-            told.append(f"Accuracy with the reader is {both}")
+            sentences.append(f"Accuracy with the reader is {both}")
         if self.check:
-            told.append(f"The reader's check: {self.check}")
-        return ". ".join(told) + "."
+            sentences.append(f"The reader's check: {self.check}")
+        return ". ".join(sentences) + "."
 
 
 def reader_shares(reading: Reading) -> list[ReaderShare]:
@@ -63,14 +63,14 @@ def _share(condition: str, model: str, check: str, answers: Sequence[Answer]) ->
     read = none = left = 0
     by_rules: list[tuple[float | None, str]] = []
     for answer in answers:
-        told = answer.scores[CHOICE].detail
+        detail = answer.scores[CHOICE].detail
         value = answer.value(CHOICE)
-        if told.get("rule") == "reader":
+        if detail.get("rule") == "reader":
             read += 1
             value = 0.0  # an answer that the rules cannot read is wrong by them
-        elif told.get("reader") == "none":
+        elif detail.get("reader") == "none":
             none += 1
-        elif told.get("reader"):
+        elif detail.get("reader"):
             left += 1
         by_rules.append((value, answer.item.group))
     both = [(answer.value(CHOICE), answer.item.group) for answer in answers]
@@ -81,7 +81,7 @@ def _share(condition: str, model: str, check: str, answers: Sequence[Answer]) ->
 def _check(reading: Reading, label: str) -> str:
     try:
         readers = msgspec.json.decode(reading.meta.get("readers", "") or "{}", type=dict[str, dict[str, str]])
-    except (msgspec.MsgspecError, RecursionError):  # a stranger's run may hold anything there
+    except (msgspec.MsgspecError, RecursionError):  # an untrusted run may hold anything there
         return ""
     return readers.get(label, {}).get("check", "")
 

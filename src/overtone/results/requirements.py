@@ -104,7 +104,7 @@ def parse_most(text: str, flag: str) -> float:
     share = parse_share(text, flag)
     if share >= 1:
         hint = "" if "%" in text else "; for 1 percent write 1%"
-        raise UsageError(f"{flag} {text}: this is 100 %, so nothing could fail{hint}")
+        raise UsageError(f"{flag} {text}: this is 100 %, so the check could never fail{hint}")
     return share
 
 
@@ -128,7 +128,7 @@ def threshold_on(required: Requirement, about: ScoreInfo) -> float:
     if value == {">=": low, "<=": high}.get(required.op):
         raise UsageError(
             f"{str(required)!r}: every value of {_scale(required, about)} meets this, "
-            f"so nothing could fail{_percent_hint(required, about)}"
+            f"so the check could never fail{_percent_hint(required, about)}"
         )
     return value
 
@@ -140,7 +140,7 @@ def margin_on(required: Margin, about: ScoreInfo) -> float:
     if (closed or about.scale == "percent") and value >= about.length:
         raise UsageError(
             f"{str(required)!r}: a margin of {limit(value, about)} covers all of {_scale(required, about)}, "
-            f"so nothing could fail{_percent_hint(required, about)}"
+            f"so the check could never fail{_percent_hint(required, about)}"
         )
     return value
 

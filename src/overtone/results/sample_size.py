@@ -72,11 +72,11 @@ def needs(
     accuracy, and 0.12 on a scale from 1 to 5. `items` are those of a benchmark; without them, those of the first
     reading count."""
     if not 0 < difference < 1:
-        raise UsageError(f"--detect takes a part of the scale between 0 and 1, like 0.03, not {difference:g}")
+        raise UsageError(f"--detect takes a share of the scale between 0 and 1, like 0.03, not {difference:g}")
     if not 0.05 < wanted < 1:
-        raise UsageError(f"--power lies between 0.05 (found by luck) and 1, not {wanted:g}")
+        raise UsageError(f"--power must be between 0.05 (chance) and 1, not {wanted:g}")
     if len(readings) > 2:
-        raise UsageError("--from takes one run, or two to see how far models differ")
+        raise UsageError("--from takes one run, or two to estimate how models differ")
     readings = over_headline(readings)
     measures = [m for m in measure_names.headline(readings) if _any(m, readings)] if readings else _usual()
     asked = _sure(_items(readings[0]) if items is None and readings else list(items or ()))
@@ -90,7 +90,7 @@ def needs(
             rows.append(_need(measure, difference, wanted, known, sizes))
     if not rows:
         raise UsageError(
-            "nothing to plan for: no such item, or no score in the run; 'overtone score RUN' computes them"
+            "nothing to plan: no items match, or the run has no scores; 'overtone score RUN' computes them"
         )
     return rows
 
@@ -126,7 +126,7 @@ def _assumed(measure: Measure, sizes: Counter[str]) -> _Known:
     weighted = sum(n * n for n in sizes.values()) / sum(sizes.values()) if sizes else 1.0
     alike = min(1.0, ALIKE * (weighted - 1) / (mean - 1)) if mean > 1 else 0.0
     what = f"rate {RATE:g}" if measure.right_or_wrong else f"spread {SPREAD * measure.about.length:g}"
-    basis = f"assumed: {what}, models agree by {AGREE:g}, items of a script by {ALIKE:g}"
+    basis = f"assumed: {what}; correlations: items of a script {ALIKE:g}, models {AGREE:g}"
     return _Known(RATE, None, SPREAD * measure.about.length, AGREE, None, alike, basis)
 
 
@@ -144,8 +144,8 @@ def _measured(measure: Measure, readings: Sequence[Reading], sizes: Counter[str]
     alike = _alike(numbers, [group for _, group in found], sizes)
     spread = float(numbers.std(ddof=1))
     what = f"rate {number(numbers.mean())}" if measure.right_or_wrong else f"spread {spread:.3g}"
-    told = "models agree by 0.5 (assumed)" if agree is None else f"models agree by {number(agree)} (as its repeats do)"
-    basis = f"measured: {what}, items of a script agree by {number(alike)}; {told}"
+    between = "models 0.5 (assumed)" if agree is None else f"models {number(agree)} (from its repeats)"
+    basis = f"measured: {what}; correlations: items of a script {number(alike)}, {between}"
     return _Known(float(numbers.mean()), None, spread, AGREE if agree is None else agree, None, alike, basis)
 
 
@@ -170,7 +170,7 @@ def _of_pairs(measure: Measure, pairs: Pairs, sizes: Counter[str]) -> _Known | N
         what = f"only one right on {percent(either, 1)} of {len(before):,} pairs"
     else:
         what = f"differences spread {between:.3g} over {len(before):,} pairs"
-    basis = f"measured: {what}, items of a script agree by {number(alike)}"
+    basis = f"measured: {what}; correlation of items of a script {number(alike)}"
     return _Known(float(a.mean()), either, float(a.std(ddof=1)), AGREE, between, alike, basis)
 
 
@@ -311,13 +311,13 @@ def sentences(found: Sequence[Need], wanted: float) -> list[str]:
 
 def _sentence(need: Need, wanted: float) -> str:
     text = (
-        f"{need.label}: {amount(need, need.difference)} is found with power {wanted:g} "
+        f"{need.label}: {amount(need, need.difference)} is detected with power {wanted:g} "
         f"in {need.scripts:,} scripts ({need.items:,} items)"
     )
     if not need.have:
         return f"{text}."
-    finds = "nothing smaller than the scale" if need.finds is None else amount(need, need.finds)
-    return f"{text}; the {need.have:,} scripts there are {_enough(need)} and find {finds}."
+    finds = "no difference smaller than the scale" if need.finds is None else amount(need, need.finds)
+    return f"{text}; the {need.have:,} available scripts {_enough(need)} and detect {finds}."
 
 
 def _enough(need: Need) -> str:

@@ -88,7 +88,7 @@ def by_test(e: Estimate, adjusted: float | None, tests: int) -> str:
     if significant(adjusted):
         return f", which is statistically significant ({tested_by(adjusted, tests)})"
     if e.scripts < least_scripts(tests):
-        return f", which cannot be tested, not enough data: {too_few(e.scripts, tests)}"
+        return f"; not enough data to test it: {too_few(e.scripts, tests)}"
     text = f", which is not statistically significant ({tested_by(adjusted, tests)})"
     if excludes(e):
         text += "; the 95 % interval applies to this row alone, so it can exclude 0 although the corrected test is not "

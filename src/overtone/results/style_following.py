@@ -40,12 +40,7 @@ class StyleRow(Struct, frozen=True):
     left_out: int
 
 
-def sensitivity(square: Square) -> float:
-    """Mean of the diagonal minus mean of the rest, after row and column means are taken off: 0 where rows are alike."""
-    return float(_sensitivities(square[None])[0])
-
-
-def _sensitivities(squares: Square) -> Square:
+def sensitivities(squares: Square) -> Square:
     """Return, for each square, the mean of the diagonal minus the mean of the rest, after subtracting row and column
     means."""
     rows, columns = squares.mean(1, keepdims=True), squares.mean(2, keepdims=True)
@@ -55,13 +50,7 @@ def _sensitivities(squares: Square) -> Square:
     return found
 
 
-def assigned(square: Square) -> float:
-    """1 where the true pairing of replies and references is the most similar of all, 0 where another is; where several
-    are, the share that a blind choice among them gives the true one."""
-    return float(_all_assigned(square[None])[0])
-
-
-def _all_assigned(squares: Square) -> Square:
+def assignments(squares: Square) -> Square:
     """Return, for each square, 1 if the true pairing of replies and references is the most similar of all, else 0. If
     several pairings tie with it, return the probability of choosing the true one at random."""
     n = squares.shape[1]
@@ -76,7 +65,7 @@ def style_rows(answers: Iterable[Answer]) -> list[StyleRow]:
     """Return one row for every basis and size of square; an empty list if no script was asked and scored in two
     styles."""
     return [
-        _row(basis, size, [(group, square_of(told)) for group, told in scripts])
+        _row(basis, size, [(group, square_of(replies)) for group, replies in scripts])
         for basis, size, scripts in by_size(answers)
     ]
 
@@ -92,9 +81,9 @@ def by_size(answers: Iterable[Answer]) -> list[tuple[str, int, list[tuple[str, d
         for answer in part:
             scripts.setdefault((answer.item.group, answer.repeat), {})[answer.item.style] = answer
         for size in (3, 2):
-            told = [(group, replies) for (group, _), replies in scripts.items() if len(replies) == size]
-            if told:
-                found.append((basis, size, told))
+            own = [(group, replies) for (group, _), replies in scripts.items() if len(replies) == size]
+            if own:
+                found.append((basis, size, own))
     return found
 
 
@@ -103,12 +92,12 @@ def _belongs(answer: Answer) -> bool:
     return item.task == "converse" and not item.part and item.style in STYLES and len(item.turns) <= 1
 
 
-def square_of(told: dict[str, Answer]) -> Square | None:
+def square_of(replies: dict[str, Answer]) -> Square | None:
     """Return the similarities of one script's replies to its references, or None if any of them is missing."""
-    styles = [s for s in STYLES if s in told]
+    styles = [s for s in STYLES if s in replies]
     rows: list[list[float]] = []
     for style in styles:
-        score = told[style].scores.get(METRIC) if told[style].answered else None
+        score = replies[style].scores.get(METRIC) if replies[style].answered else None
         row = [score.detail.get(f"sim_{other}") for other in styles] if score is not None else []
         known = [float(x) for x in row if isinstance(x, int | float) and math.isfinite(x)]
         if len(known) < len(styles):
@@ -128,8 +117,8 @@ def _row(basis: str, size: int, squares: Sequence[tuple[str, Square | None]]) ->
     return StyleRow(
         basis=basis,
         styles=size,
-        sensitivity=estimate(read(_sensitivities)),
-        assignment=estimate(read(_all_assigned), kind="proportion", good=1.0, bad=0.0),
+        sensitivity=estimate(read(sensitivities)),
+        assignment=estimate(read(assignments), kind="proportion", good=1.0, bad=0.0),
         chance=1 / math.factorial(size),
         squares=sum(square is not None for _, square in squares),
         left_out=sum(square is None for _, square in squares),

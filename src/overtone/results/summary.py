@@ -47,7 +47,7 @@ from overtone.runs.store import Store
 from overtone.schema import STYLES, remarks
 from overtone.scores import Declared, in_table, undeclared
 
-CUES = cues.CUES  # all there are, for tables that also show the cues without data
+CUES = cues.CUES  # for tables that also show cues without data
 
 LABELS = {  # of sub-tasks
     "asr": "Transcription",
@@ -147,11 +147,11 @@ class ConditionSummary(Struct, frozen=True):
         """The cues of the headline, in a sentence; "" if the benchmark does not mark cues as validated."""
         sure, unsure = len(self.validated_cues), len(self.unvalidated_cues)
         if not unsure:
-            return f"All {sure} cues asked about are validated." if sure else ""
+            return f"All {sure} cues are validated." if sure else ""
         if not sure:
-            return f"No headline: none of the {unsure} cues asked about is validated. See “cues not validated”."
-        asked = f"{sure + unsure} cues" if sure + unsure == len(CUES) else f"{sure + unsure} cues asked about"
-        return f"Over the {sure} validated of {asked}. The others stand under “cues not validated”."
+            return f"No headline: none of the {unsure} cues is validated. See “cues not validated”."
+        asked = f"{sure + unsure}" if sure + unsure == len(CUES) else f"{sure + unsure} that were asked about"
+        return f"Over the {sure} validated cues of {asked}. The others are under “cues not validated”."
 
 
 class Summary(Struct, frozen=True):

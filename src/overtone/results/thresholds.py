@@ -54,15 +54,15 @@ def missing(run: Reading, conditions: Sequence[str], most: float) -> Checked:
     asked = asks(run, conditions, core=False)
     every = [a for answers in asked.values() for a in answers]
     lost = sum(not a.answered for a in every)
-    parts = [f"{lost:,} of {len(every):,} asks have no reply"]
+    parts = [f"{lost:,} of {len(every):,} requests have no reply"]
     for condition, answers in asked.items():
         failed, without = sum(a.failed for a in answers), sum(not a.answered for a in answers)
         if without > most * len(answers):
-            counts = f"{without:,} of {len(answers):,}: {failed:,} failed, {without - failed:,} not asked yet"
+            counts = f"{without:,} of {len(answers):,}: {failed:,} failed, {without - failed:,} pending"
             parts.append(f"{amount(without / len(answers), about)} under {condition} ({counts})")
     state: State = "fails" if len(parts) > 1 else "holds"
     if lost:
-        parts.append("the same 'overtone run' command asks for them again")
+        parts.append("the same 'overtone run' command retries them")
     found = Estimate(lost / len(every) if every else None, None, None, len(every), len(every))
     return Checked("check/missing", f"missing replies <= {limit(most, about)}", "", state, found, "; ".join(parts))
 
@@ -128,11 +128,11 @@ def why_unscored(run: Reading, measure: Measure | None, answers: Sequence[Answer
     mine = [a for a in answers if (a.item.task == task if measure is None or not scored else measure.belongs(a.item))]
     if not mine:
         if task not in _TASKS:
-            return "the run has no asks here"
-        asks_them = f"'overtone run' with --levels {level} among its options asks them"
-        return f"the run was not asked any {_TASKS[task]} of level {level} here; {asks_them}"
+            return "the run has no requests here"
+        asks_them = f"'overtone run … --levels {level}' asks them"
+        return f"the run has no {_TASKS[task]} of level {level} here; {asks_them}"
     if not any(a.answered for a in mine):
-        return f"none of its {len(mine):,} asks has a reply; the same 'overtone run' command asks again"
+        return f"none of its {len(mine):,} requests has a reply; the same 'overtone run' command retries them"
     if scored:
         named_metric = f" --metric {measure.about.metric}" if measure and measure.about.metric else ""
         return f"no reply has a score of it; 'overtone score RUN{named_metric}' computes it"
@@ -163,11 +163,11 @@ def _row(
         ends = test(found.low, number), test(found.high, number)
         word = "all of" if all(ends) else "only part of" if any(ends) else "no part of"
         between = f"{amount(found.low, about)} to {amount(found.high, about)}"
-        parts.append(f"{word} its 95 % interval, {between}, meets the requirement")
+        parts.append(f"{word} its 95 % interval, {between}, meets the threshold")
     state: State = "holds" if holds else "fails"
     if found.missing:
         parts.append(f"{found.scored:,} of {found.asked:,} have a value")
         if any(x is not None and test(x, number) != holds for x in possible):
-            parts.append(f"the {found.missing:,} missing ones could turn the verdict")
+            parts.append(f"the {found.missing:,} missing ones could change the verdict")
             state = "undecided"
     return Checked(key, wanted, condition, state, found, "; ".join(parts))

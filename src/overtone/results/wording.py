@@ -42,7 +42,7 @@ Row = TypeVar("Row", bound=_Row)
 
 
 def headline(rows: Sequence[Row]) -> list[Row]:
-    """Return the overall rows: those of validated or unmarked cues, or the others if there are none."""
+    """Return the overall rows of validated or unmarked cues; without any, all overall rows."""
     overall = [row for row in rows if row.by == "overall"]
     sure = [row for row in overall if row.basis != "unvalidated"]
     return sure or overall

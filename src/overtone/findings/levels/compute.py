@@ -104,7 +104,7 @@ class _Values(Struct, frozen=True):
 
 
 def levels(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Levels:
-    """Correlate every pair of MEASURES that the runs have, at every level.
+    """Compute the correlation of every pair of MEASURES that the runs have, at every level.
 
     Replies are those under one prompt, the same for all runs if they share one.
     """
@@ -121,7 +121,7 @@ def levels(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio
 
 
 def published_levels(*, variants: bool = True) -> Levels:
-    """Correlate the columns of the paper's table, over all 14 rows or, without `variants`, over its 12 models."""
+    """Compute the correlations of the paper's columns, over all 14 rows or, without `variants`, over its 12 models."""
     rows = {model: values for model, values in papers().items() if variants or model not in VARIANTS}
     columns = [c for c in COLUMNS if c.measure in MEASURES]
     columns.sort(key=lambda c: MEASURES.index(c.measure))

@@ -1,7 +1,7 @@
-"""What the sound adds to the words: the same items and model with audio and with the true transcript alone, paired.
+"""The gain from audio over the words alone: the same items and model with audio and with the true transcript.
 
-An answer that the words alone give away tells nothing about hearing, so the questions that no text-only run gets right
-stand apart: there a model that does not hear is at the level of blind guessing, or below it.
+An answer that the words alone give away says nothing about hearing, so the questions that no text-only run gets right
+are also counted separately: on these, a model that does not hear scores no better than blind guessing.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ Row = TypeVar("Row", TextRow, UnsolvedRow)
 
 
 class TextOnly(Struct, frozen=True):
-    """What the audio adds in one run."""
+    """The gain from audio in one run."""
 
     run: str
     signature: str
