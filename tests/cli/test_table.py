@@ -13,7 +13,7 @@ from bench.findings_runs import make_runs
 from overtone.cli import main
 from overtone.display.table import Cell, Line, PartTable
 from overtone.findings.lookup import known_findings
-from overtone.report.case_links import Under
+from overtone.report.case_links import CaseFinder
 from overtone.report.score_tables import RESULTS, result_tables
 from overtone.report.table_formats import make_console, to_terminal
 from overtone.results.load import open_run
@@ -65,13 +65,13 @@ def test_results_are_tables_too(runs: list[str], capsys: pytest.CaptureFixture[s
 
 def test_every_number_of_the_results_leads_to_its_replies(runs: list[str]) -> None:
     reading = open_run(Path(runs[0]), light=True)
-    under = Under(reading)
+    finder = CaseFinder(reading)
     for name in ("results", "tasks", "cues"):
         cells = [c for t in result_tables(name, [reading]) for line in t.lines for c in line.cells]
         assert cells
         for cell in cells:
             if cell.estimate is not None:
-                assert len(under.answers(cell.key)) == cell.estimate.scored, cell.key
+                assert len(finder.answers(cell.key)) == cell.estimate.scored, cell.key
             assert cell.key or cell == Cell()
 
 

@@ -50,7 +50,7 @@ def test_findings_stand_first_with_sentences_a_picture_and_tables(home: Path) ->
     assert re.search(r'heard the words\. <a class="cases" href="#behind=1%3Afunnel/[^"]+">\d+ cases</a>', found)
     assert found.count("<svg") >= 3 and "xmlns" not in found and "style=" not in found
     assert "var(--f-s0" in found and "<summary>Table" in found
-    assert "Not to be told from these runs" in found and "--input audio,transcript" in found
+    assert "Not enough data in these runs" in found and "--input audio,transcript" in found
 
 
 def test_every_link_behind_a_finding_has_a_set(home: Path) -> None:
@@ -74,7 +74,7 @@ def test_runs_are_compared_with_what_flipped(home: Path) -> None:
 
 def test_the_cases_of_a_comparison_are_those_the_analysis_names(home: Path) -> None:
     first, second = open_run(home / "a"), open_run(home / "b")
-    told = dict(flips.under(first, second))
+    told = dict(flips.cases_by_key(first, second))
     found = comparison.compare(first, second)
     rows = [row for table in found.tables for row in table.rows]
     assert len(rows) > 50
@@ -89,7 +89,7 @@ def test_the_cases_of_a_comparison_are_those_the_analysis_names(home: Path) -> N
 def test_runs_that_do_not_compare_say_why_and_show_no_numbers(home: Path, tmp_path: Path) -> None:
     other = make_run(tmp_path / "other", scripts=14, version=2, model="openai:c")
     found = section(write_report([home / "a", other], tmp_path / "r.html").read_text(), "compared")
-    assert "These runs do not compare." in found and "accuracy|v1|lenient" in found
+    assert "These runs are not comparable." in found and "accuracy|v1|lenient" in found
     assert "<table" not in found and "data-sound" not in found
 
 

@@ -12,7 +12,7 @@ from overtone.cli import main
 from overtone.report.headline_tables import first_screen, headlines, published
 from overtone.report.page import write_report
 from overtone.report.terminal import print_run
-from overtone.results.headline import under
+from overtone.results.headline import cases_by_key
 from overtone.results.load import open_run
 from overtone.results.published import COLUMNS, papers
 from overtone.schema import Score
@@ -94,7 +94,7 @@ def test_the_headline_of_a_benchmark_has_a_key_under_every_number(run: Path) -> 
     assert final.estimate is not None and final.estimate.value == (3 + 1) / (4 + 2)
     assert right.estimate is not None and right.estimate.value == 3
     assert whole.estimate is not None and whole.estimate.value == 1
-    known = {f"1:{key}" for key, _ in under(reading)}
+    known = {f"1:{key}" for key, _ in cases_by_key(reading)}
     assert {cell.key for cell in table.lines[0].cells if cell.key} <= known
 
 

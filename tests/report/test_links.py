@@ -13,9 +13,9 @@ from urllib.parse import unquote
 import msgspec
 import pytest
 
-from overtone.findings.analysis import cases_by_key as under_finding
+from overtone.findings.analysis import cases_by_key as cases_of_finding
 from overtone.findings.analysis import compute_findings
-from overtone.report.case_links import FAMILIES, Under, read, where
+from overtone.report.case_links import FAMILIES, CaseFinder, read, where
 from overtone.report.case_sets import Sets, packed
 from overtone.report.page import write_report
 from overtone.results.load import open_run
@@ -84,7 +84,7 @@ PAGES = {"two.html": ("a", "b"), "open.html": ("open",), "mixed.html": ("a", "op
 @pytest.mark.parametrize("page", PAGES)
 def test_the_replies_under_a_number_are_as_many_as_it_says(home: Path, page: str) -> None:
     found = Numbers((home / page).read_text())
-    under = [Under(open_run(home / name)) for name in PAGES[page]]
+    finders = [CaseFinder(open_run(home / name)) for name in PAGES[page]]
     checked = set()
     for link in found.links:
         told = read(link["key"])
@@ -92,7 +92,7 @@ def test_the_replies_under_a_number_are_as_many_as_it_says(home: Path, page: str
             continue
         if told["measure"] in ("wrong", "troubles") or ("read" in told and told["read"] in ("spoken", "unparsed")):
             continue  # what is written below is of how many, not how many
-        answers = under[int(told["run"]) - 1].answers(link["key"])
+        answers = finders[int(told["run"]) - 1].answers(link["key"])
         assert len(answers) == link["n"], link
         checked.add(told["measure"])
     assert len(found.links) > 100 and len(checked) > 5, checked
@@ -105,25 +105,25 @@ def test_every_kind_of_number_is_met(home: Path) -> None:
 
 
 def test_shares_of_wrong_answers_add_up(home: Path) -> None:
-    under = Under(open_run(home / "open"))
+    finder = CaseFinder(open_run(home / "open"))
     about = {"condition": "task/audio", "style": "target"}
-    wrong = under.answers(where(0, "wrong", **about))
+    wrong = finder.answers(where(0, "wrong", **about))
     readings = ("target", "alternative", "words", "harmful", "nothing", "none", "unreadable")
-    parts = [under.answers(where(0, "wrong", **about, reading=reading)) for reading in readings]
+    parts = [finder.answers(where(0, "wrong", **about, reading=reading)) for reading in readings]
     assert sorted(a.ask for part in parts for a in part) == sorted(a.ask for a in wrong) and wrong
 
 
 def test_a_square_a_pair_and_a_panel_have_all_their_cases(home: Path) -> None:
-    under = Under(open_run(home / "a"))
-    squares = under.answers(where(0, "following", condition="zero/audio", styles="3"))
+    finder = CaseFinder(open_run(home / "a"))
+    squares = finder.answers(where(0, "following", condition="zero/audio", styles="3"))
     assert len(squares) % 3 == 0 and len({a.item.group for a in squares}) == len(squares) // 3
-    panel = {a.ask for a in under.answers(where(0, "judged", condition="zero/audio", rubric="cctxfit"))}
+    panel = {a.ask for a in finder.answers(where(0, "judged", condition="zero/audio", rubric="cctxfit"))}
     alone = [
-        {a.ask for a in under.answers(where(0, "judged", condition="zero/audio", rubric="cctxfit", judge=judge))}
+        {a.ask for a in finder.answers(where(0, "judged", condition="zero/audio", rubric="cctxfit", judge=judge))}
         for judge in JUDGES
     ]
     assert panel == alone[0] & alone[1] and panel < alone[0] | alone[1]
-    controls = Under(open_run(home / "open"))
+    controls = CaseFinder(open_run(home / "open"))
     same = controls.answers(where(0, "control", condition="task/audio", read="same"))
     assert {a.item.style for a in same} == {"control", "neutral"}
 
@@ -154,10 +154,10 @@ def test_runs_of_two_benchmarks_keep_their_cases_apart(home: Path) -> None:
     page = Page(home / "mixed.html")
     blocks = {a["id"]: msgspec.json.decode(text) for _, a, text in page.blocks if a.get("id") in ("index", "sets")}
     ids = [row[0] for row in blocks["index"]["cases"]]
-    under = [Under(open_run(home / name)) for name in PAGES["mixed.html"]]
+    finders = [CaseFinder(open_run(home / name)) for name in PAGES["mixed.html"]]
     for link in Numbers(page.html).links:
         run = int(read(link["key"])["run"]) - 1
-        wanted = {f"{('echomind', 'open')[run]}/{case}" for case in under[run].cases(link["key"])}
+        wanted = {f"{('echomind', 'open')[run]}/{case}" for case in finders[run].cases(link["key"])}
         assert {ids[n] for n in unpacked(blocks["sets"]["sets"][link["set"]], len(ids))} == wanted
 
 
@@ -209,13 +209,13 @@ def test_every_link_of_the_page_shows_as_many_cases_as_stand_under_it(driver: An
     shown = driver.execute_async_script(_FOLLOW)
     found = {link["key"]: link["set"] for link in Numbers((home / page).read_text()).links}
     assert {f"#{key}" for key in found} == {href for href in shown if href.startswith("#where=")}
-    under = [Under(open_run(home / name)) for name in PAGES[page]]
+    finders = [CaseFinder(open_run(home / name)) for name in PAGES[page]]
     for key in found:
-        cases = under[int(read(key)["run"]) - 1].cases(key)
+        cases = finders[int(read(key)["run"]) - 1].cases(key)
         assert shown[f"#{key}"][0] == len(cases), key
-        assert shown[f"#{key}"][1].startswith("Cases under: "), key
-    readings = [under_run.reading for under_run in under]
-    behind = {key: cases for one in compute_findings(readings) for key, cases in under_finding(readings, one)}
+        assert shown[f"#{key}"][1].startswith("Cases behind: "), key
+    readings = [one.reading for one in finders]
+    behind = {key: cases for one in compute_findings(readings) for key, cases in cases_of_finding(readings, one)}
     asked = {unquote(href.removeprefix("#behind=")): href for href in shown if href.startswith("#behind=")}
     assert len(asked) > 50
     for key, href in asked.items():

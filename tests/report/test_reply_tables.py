@@ -100,7 +100,7 @@ def test_the_terminal_is_brief_and_plain(home: Path) -> None:
     text = out.getvalue()
     for expected in ("Replies: judged", "panel of 2", "unvalidated", "Does the reply follow the voice?", "chance 16.7"):
         assert expected in text, expected
-    assert "How far judges agree" in text and "Replies: voice" in text and "Judged, by style" not in text
+    assert "Agreement of judges" in text and "Replies: voice" in text and "Judged, by style" not in text
     assert "\\n" not in text and "\x1b" not in text
 
 

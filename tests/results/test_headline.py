@@ -12,7 +12,7 @@ import pytest
 
 from overtone import registry
 from overtone.results.corpus_scores import over
-from overtone.results.headline import number, suite_of, suite_tables, under
+from overtone.results.headline import cases_by_key, number, suite_of, suite_tables
 from overtone.results.load import Answer, open_run
 from overtone.runs.store import ANSWERED
 from overtone.schema import Score
@@ -74,7 +74,7 @@ def test_a_headline_is_made_of_the_replies_that_count(toy: None, tmp_path: Path)
         "happy": pytest.approx(1.0),
         "sad": pytest.approx(2 / 3),
     }
-    cases = dict(under(open_run(tmp_path / "run")))
+    cases = dict(cases_by_key(open_run(tmp_path / "run")))
     assert cases["suite/by-cue/task/audio/sad/acc"] == [f"synthesis/s{n}/target" for n in (1, 2, 3)]
     assert len(cases["suite/main/task/audio/acc"]) == 3 and cases["suite/main/task/audio/rating"] == []
 

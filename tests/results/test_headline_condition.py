@@ -11,7 +11,7 @@ from overtone.errors import UsageError
 from overtone.findings.analysis import compute_findings
 from overtone.findings.finding import Settings
 from overtone.findings.leaderboard.compute import Leaderboard
-from overtone.report.case_links import Under
+from overtone.report.case_links import CaseFinder
 from overtone.report.page import write_report
 from overtone.report.score_tables import result_tables
 from overtone.results.headline_condition import by_condition, headline_sources, of_source, over_headline, source_note
@@ -74,11 +74,11 @@ def test_every_number_of_a_row_of_human_clips_leads_to_human_cases(tmp_path: Pat
     reading = open_run(both(tmp_path / "run"), light=True)
     (table,) = result_tables("results", [reading])
     assert "have rows of their own" in table.hint
-    under = Under(reading)
+    finder = CaseFinder(reading)
     for line in table.lines:
         source = "human" if line.condition.endswith("(human)") else "synthesis"
         for key in (cell.key for cell in line.cells if cell.key):
-            assert under.cases(key) and all(case.startswith(f"{source}/") for case in under.cases(key))
+            assert finder.cases(key) and all(case.startswith(f"{source}/") for case in finder.cases(key))
 
 
 def test_runs_that_are_read_together_stand_on_the_clips_they_share(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from overtone.metrics import Answered
 from overtone.metrics.style import load
 from overtone.results.load import open_run
-from overtone.results.style_following import STYLES, StyleRow, assigned, sensitivity, style_rows
+from overtone.results.style_following import STYLES, Square, StyleRow, assignments, sensitivities, style_rows
 from overtone.schema import Item, Key, Score
 from tests.results.small import Maker, item
 
@@ -41,6 +41,14 @@ LONG = " ".join(
 LISTING = "You may be sad or happy or tired or ill or in a hurry or on a bus; whatever it is, I hear it in your voice."
 
 
+def sensitivity(square: Square) -> float:
+    return float(sensitivities(square[None])[0])
+
+
+def assigned(square: Square) -> float:
+    return float(assignments(square[None])[0])
+
+
 def test_sensitivity_is_the_diagonals_lead_after_double_centring() -> None:
     assert sensitivity(np.eye(3)) == pytest.approx(1.0) and sensitivity(np.eye(2)) == pytest.approx(1.0)
     rng = np.random.default_rng(3)
@@ -54,7 +62,7 @@ def test_assignment_is_one_zero_or_the_share_of_a_tie() -> None:
     assert assigned(np.eye(3)) == 1.0 and assigned(np.eye(3)[[1, 0, 2]]) == 0.0
     assert assigned(np.ones((3, 3))) == pytest.approx(1 / 6) and assigned(np.ones((2, 2))) == 0.5
     two_alike = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]])
-    assert assigned(two_alike) == 0.5, "the last two replies are told apart by nothing"
+    assert assigned(two_alike) == 0.5, "the last two replies cannot be distinguished"
     assert assigned(two_alike[[1, 0, 2]]) == 0.0
 
 

@@ -135,11 +135,6 @@ class Scale(Struct, frozen=True):
         span = (self.high - self.low) or 1.0
         return self.start + (self.end - self.start) * (value - self.low) / span
 
-    def inverse(self, place: float) -> float:
-        """Return the value at a position."""
-        span = (self.end - self.start) or 1.0
-        return self.low + (self.high - self.low) * (place - self.start) / span
-
     def ticks(self, about: int = 5) -> list[float]:
         """Return about `about` round numbers along the axis."""
         raw = abs(self.high - self.low) / max(about, 1)

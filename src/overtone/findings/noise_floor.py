@@ -18,7 +18,7 @@ from overtone.display.axes import Kind, Spot, close, page
 from overtone.display.drawing import Drawing, series
 from overtone.display.table import Line, PartTable
 from overtone.findings.figure_source import FigureSource, NothingToDraw
-from overtone.findings.finding import Finding, FindingResult, Inputs, Settings
+from overtone.findings.finding import Finding, FindingResult, Settings
 from overtone.findings.finding_cells import cell, digits_of, head, kind_of, representing, text
 from overtone.results import measure_names
 from overtone.results.case_names import KeyedCases, unique
@@ -259,22 +259,14 @@ def _places(
     return grid.Place(spots, mean_of(row.means, "mean of the repeats")), grid.Place((smallest,))
 
 
-def _compute(inputs: Inputs) -> NoiseFloor:
-    return noise_floor(inputs.run)
-
-
-def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
-    return cases_by_key(inputs.run)
-
-
 FINDING = Finding(
     title="Noise floor",
     question="How large must a difference between two runs be to exceed chance?",
     order=90,
     takes="run",
-    compute=_compute,
+    compute=lambda inputs: noise_floor(inputs.run),
     sentences=sentences,
-    cases=_cases,
+    cases=lambda inputs: cases_by_key(inputs.run),
     tables=tables,
     advice=lambda data: [] if data.rows else [ADVICE],
     minimums=(NOISE,),

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from overtone.results.measures import Estimate
 from overtone.stats import multiplicity
@@ -33,6 +37,17 @@ def holm_by_family(p_values: Sequence[float | None], families: Sequence[Hashable
         for place, p in zip(places, multiplicity.holm([p_values[i] or 0.0 for i in places]), strict=True):
             found[place] = float(p), len(places)
     return found
+
+
+Row = TypeVar("Row", bound=Struct)
+
+
+def adjust(rows: Sequence[Row], families: Sequence[Hashable]) -> list[Row]:
+    """Set `adjusted` and `tests` of rows with a `p`: Holm's corrected p-value, and the tests of its family."""
+    corrected = holm_by_family([row.p for row in rows], families)  # type: ignore[attr-defined]
+    return [
+        replace(row, adjusted=adjusted, tests=tests) for row, (adjusted, tests) in zip(rows, corrected, strict=True)
+    ]
 
 
 def significant(adjusted: float | None) -> bool:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from overtone.findings.finding import Finding, Inputs
+from overtone.findings.finding import Finding
 from overtone.findings.funnel.compute import LABELS, Funnel, cases_by_key, funnel
 from overtone.findings.funnel.figure import draw
 from overtone.findings.funnel.funnel_sentences import sentences
 from overtone.findings.funnel.funnel_stages import DEFAULT, NAMES
 from overtone.findings.funnel.tables import BREAKDOWNS, make_tables
-from overtone.results.case_names import KeyedCases
 from overtone.stats.minimums import DIFFERENCE, LARGEST_LOSS, RATE
 
 JUDGE = "overtone score RUN --judge SPEC"
@@ -29,22 +26,14 @@ def advice(data: Funnel) -> list[str]:
     return [f"to measure who {LABELS[stage]}: {how}" for stage, how in MISSING.items() if stage not in measured]
 
 
-def _compute(inputs: Inputs) -> Funnel:
-    return funnel(inputs.run, inputs.options)
-
-
-def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
-    return cases_by_key(inputs.run, inputs.options)
-
-
 FINDING = Finding(
     title="The funnel",
     question="Where between hearing and a fitting reply is the voice lost?",
     order=10,
     takes="run",
-    compute=_compute,
+    compute=lambda inputs: funnel(inputs.run, inputs.options),
     sentences=sentences,
-    cases=_cases,
+    cases=lambda inputs: cases_by_key(inputs.run, inputs.options),
     tables=make_tables,
     advice=advice,
     minimums=(RATE, DIFFERENCE, LARGEST_LOSS),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from overtone.findings.finding import Finding, Inputs
+from overtone.findings.finding import Finding
 from overtone.findings.leaderboard.compute import Leaderboard, cases_by_key, leaderboard, sentences
 from overtone.findings.leaderboard.figure import draw
 from overtone.findings.leaderboard.tables import BREAKDOWNS, make_tables
-from overtone.results.case_names import KeyedCases
 from overtone.stats.minimums import RATE
 
 SUPPLIES = {"lb1": "run with --levels 1,2"}  # of boards that need no judge
@@ -25,22 +22,14 @@ def advice(data: Leaderboard) -> list[str]:
     return lines
 
 
-def _compute(inputs: Inputs) -> Leaderboard:
-    return leaderboard(inputs.runs, prompt=inputs.settings.prompt, input=inputs.settings.input)
-
-
-def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
-    return cases_by_key(inputs.runs, prompt=inputs.settings.prompt, input=inputs.settings.input)
-
-
 FINDING = Finding(
     title="Among published models",
     question="Where would this model rank among the models of the paper?",
     order=80,
     takes="all",
-    compute=_compute,
+    compute=lambda inputs: leaderboard(inputs.runs, prompt=inputs.settings.prompt, input=inputs.settings.input),
     sentences=sentences,
-    cases=_cases,
+    cases=lambda inputs: cases_by_key(inputs.runs, prompt=inputs.settings.prompt, input=inputs.settings.input),
     tables=make_tables,
     advice=advice,
     minimums=(RATE,),

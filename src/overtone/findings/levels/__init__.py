@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from overtone.findings.finding import Finding, Inputs
+from overtone.findings.finding import Finding
 from overtone.findings.levels.compute import Levels, cases_by_key, levels, sentences
 from overtone.findings.levels.figure import draw
 from overtone.findings.levels.tables import BREAKDOWNS, make_tables
-from overtone.results.case_names import KeyedCases
 from overtone.results.measure_names import C4, VES
 from overtone.stats.minimums import CORRELATION
 
@@ -24,22 +21,14 @@ def advice(data: Levels) -> list[str]:
     return lines
 
 
-def _compute(inputs: Inputs) -> Levels:
-    return levels(inputs.runs, prompt=inputs.settings.prompt, input=inputs.settings.input)
-
-
-def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
-    return cases_by_key(inputs.runs, prompt=inputs.settings.prompt, input=inputs.settings.input)
-
-
 FINDING = Finding(
     title="Levels together",
     question="Do models that hear better also reason and reply better?",
     order=40,
     takes="all",
-    compute=_compute,
+    compute=lambda inputs: levels(inputs.runs, prompt=inputs.settings.prompt, input=inputs.settings.input),
     sentences=sentences,
-    cases=_cases,
+    cases=lambda inputs: cases_by_key(inputs.runs, prompt=inputs.settings.prompt, input=inputs.settings.input),
     tables=make_tables,
     advice=advice,
     minimums=(CORRELATION,),

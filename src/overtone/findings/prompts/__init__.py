@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from overtone.findings.finding import Finding, Inputs
+from overtone.findings.finding import Finding
 from overtone.findings.prompts.compute import Prompts, cases_by_key, prompts, sentences
 from overtone.findings.prompts.figure import draw
 from overtone.findings.prompts.tables import BREAKDOWNS, make_tables
-from overtone.results.case_names import KeyedCases
 from overtone.stats.minimums import BEST_PROMPT, RATE
 
 
@@ -19,22 +16,14 @@ def advice(data: Prompts) -> list[str]:
     return [] if data.choices else ["to choose a best prompt: have the replies judged: overtone score RUN --judge SPEC"]
 
 
-def _compute(inputs: Inputs) -> Prompts:
-    return prompts(inputs.run, input=inputs.settings.input)
-
-
-def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
-    return cases_by_key(inputs.run, input=inputs.settings.input)
-
-
 FINDING = Finding(
     title="Prompts",
     question="How much does the prompt matter?",
     order=50,
     takes="run",
-    compute=_compute,
+    compute=lambda inputs: prompts(inputs.run, input=inputs.settings.input),
     sentences=sentences,
-    cases=_cases,
+    cases=lambda inputs: cases_by_key(inputs.run, input=inputs.settings.input),
     tables=make_tables,
     advice=advice,
     minimums=(BEST_PROMPT, RATE),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from overtone.findings.finding import Finding, Inputs
+from overtone.findings.finding import Finding
 from overtone.findings.sensitivity.compute import Counterfactual, cases_by_key, counterfactual, sentences
 from overtone.findings.sensitivity.figure import draw
 from overtone.findings.sensitivity.tables import BREAKDOWNS, make_tables
-from overtone.results.case_names import KeyedCases
 from overtone.stats.minimums import DIFFERENCE, RATE
 
 
@@ -26,22 +23,14 @@ def advice(data: Counterfactual) -> list[str]:
     return lines
 
 
-def _compute(inputs: Inputs) -> Counterfactual:
-    return counterfactual(inputs.run)
-
-
-def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
-    return cases_by_key(inputs.run)
-
-
 FINDING = Finding(
     title="Same words, another voice",
     question="Does the answer move with the voice, and stay when nothing changed?",
     order=20,
     takes="run",
-    compute=_compute,
+    compute=lambda inputs: counterfactual(inputs.run),
     sentences=sentences,
-    cases=_cases,
+    cases=lambda inputs: cases_by_key(inputs.run),
     tables=make_tables,
     advice=advice,
     minimums=(RATE, DIFFERENCE),

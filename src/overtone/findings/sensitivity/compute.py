@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from overtone.findings.sensitivity.answer_pairs import RENDERING, REPEAT, About, Moved, Still, gather
@@ -345,11 +344,7 @@ def _adjusted(rows: Sequence[Row]) -> list[Row]:
     The overall rows are one family. The rows of a breakdown are one family for each condition, level and key of
     NOTHING.
     """
-    corrected = significance.holm_by_family([row.p for row in rows], [_family(row) for row in rows])
-    return [
-        msgspec.structs.replace(row, adjusted=adjusted, tests=tests)
-        for row, (adjusted, tests) in zip(rows, corrected, strict=True)
-    ]
+    return significance.adjust(rows, [_family(row) for row in rows])
 
 
 def _family(row: SensitivityRow | SpecificityRow) -> tuple[str, ...]:

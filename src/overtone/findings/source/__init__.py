@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from overtone.findings.finding import Finding, Inputs
+from overtone.findings.finding import Finding
 from overtone.findings.source.compute import Sources, cases_by_key, sentences, source
 from overtone.findings.source.figure import draw
 from overtone.findings.source.tables import BREAKDOWNS, make_tables
-from overtone.results.case_names import KeyedCases
 from overtone.stats.minimums import DIFFERENCE
 
 
@@ -17,22 +14,14 @@ def advice(data: Sources) -> list[str]:
     return [] if data.rows else ["to compare sources: run the same model on clips of two, e.g. synthesis and human"]
 
 
-def _compute(inputs: Inputs) -> Sources:
-    return source(inputs.runs)
-
-
-def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
-    return cases_by_key(inputs.runs)
-
-
 FINDING = Finding(
     title="Sources",
     question="Does a human voice make a difference?",
     order=60,
     takes="model",
-    compute=_compute,
+    compute=lambda inputs: source(inputs.runs),
     sentences=sentences,
-    cases=_cases,
+    cases=lambda inputs: cases_by_key(inputs.runs),
     tables=make_tables,
     advice=advice,
     minimums=(DIFFERENCE,),

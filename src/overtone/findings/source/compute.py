@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from overtone import cues
@@ -245,8 +244,4 @@ def _adjusted(rows: Sequence[SourceRow]) -> list[SourceRow]:
     measure.
     """
     families = [(r.basis, r.sources, r.by, *(() if r.by == "overall" else (r.condition, r.measure))) for r in rows]
-    corrected = significance.holm_by_family([row.p for row in rows], families)
-    return [
-        msgspec.structs.replace(row, adjusted=adjusted, tests=tests)
-        for row, (adjusted, tests) in zip(rows, corrected, strict=True)
-    ]
+    return significance.adjust(rows, families)

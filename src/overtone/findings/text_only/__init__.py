@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from overtone.findings.finding import Finding, Inputs
+from overtone.findings.finding import Finding
 from overtone.findings.text_only.compute import TextOnly, cases_by_key, sentences, text_only
 from overtone.findings.text_only.figure import draw
 from overtone.findings.text_only.tables import BREAKDOWNS, make_tables
-from overtone.results.case_names import KeyedCases
 from overtone.stats.minimums import DIFFERENCE, RATE
 
 
@@ -19,22 +16,14 @@ def advice(data: TextOnly) -> list[str]:
     return ["to find the questions that the words give away: add a run that reads them, or a deaf run (--deaf RUN)"]
 
 
-def _compute(inputs: Inputs) -> TextOnly:
-    return text_only(inputs.run, inputs.others, deaf=inputs.deaf)
-
-
-def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
-    return cases_by_key(inputs.run, inputs.others, deaf=inputs.deaf)
-
-
 FINDING = Finding(
     title="The words alone",
     question="What does the audio add to the words?",
     order=30,
     takes="run",
-    compute=_compute,
+    compute=lambda inputs: text_only(inputs.run, inputs.others, deaf=inputs.deaf),
     sentences=sentences,
-    cases=_cases,
+    cases=lambda inputs: cases_by_key(inputs.run, inputs.others, deaf=inputs.deaf),
     tables=make_tables,
     advice=advice,
     minimums=(DIFFERENCE, RATE),

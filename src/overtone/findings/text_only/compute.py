@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from overtone import cues
@@ -369,8 +368,4 @@ def _adjusted(rows: Sequence[TextRow]) -> list[TextRow]:
     and measure.
     """
     families = [(r.basis, r.by, *(() if r.by == "overall" else (r.prompt, r.measure))) for r in rows]
-    corrected = significance.holm_by_family([row.p for row in rows], families)
-    return [
-        msgspec.structs.replace(row, adjusted=adjusted, tests=tests)
-        for row, (adjusted, tests) in zip(rows, corrected, strict=True)
-    ]
+    return significance.adjust(rows, families)

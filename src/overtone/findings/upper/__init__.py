@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from overtone.findings.finding import Finding, Inputs
+from overtone.findings.finding import Finding
 from overtone.findings.upper.compute import RIGHT, WRONG, Upper, cases_by_key, sentences, upper
 from overtone.findings.upper.figure import draw
 from overtone.findings.upper.tables import BREAKDOWNS, make_tables
-from overtone.results.case_names import KeyedCases
 from overtone.stats.minimums import DIFFERENCE
 
 
@@ -22,22 +19,14 @@ def advice(data: Upper) -> list[str]:
     return []
 
 
-def _compute(inputs: Inputs) -> Upper:
-    return upper(inputs.runs, input=inputs.settings.input)
-
-
-def _cases(inputs: Inputs) -> Iterator[KeyedCases]:
-    return cases_by_key(inputs.runs, input=inputs.settings.input)
-
-
 FINDING = Finding(
     title="With the cue stated",
     question="What would perfect hearing give?",
     order=70,
     takes="model",
-    compute=_compute,
+    compute=lambda inputs: upper(inputs.runs, input=inputs.settings.input),
     sentences=sentences,
-    cases=_cases,
+    cases=lambda inputs: cases_by_key(inputs.runs, input=inputs.settings.input),
     tables=make_tables,
     advice=advice,
     minimums=(DIFFERENCE,),
