@@ -19,9 +19,9 @@ from overtone.findings.analysis import cases_behind, compute_findings
 from overtone.findings.finding import FindingResult
 from overtone.findings.funnel.compute import LABELS, Funnel, StageRow
 from overtone.findings.levels import compute as levels
-from overtone.results import wording
 from overtone.results.load import Reading, open_run
 from overtone.results.measures import Estimate
+from overtone.text import points, rate
 
 ROOT = Path(__file__).parent.parent
 PAGE, LEVELS = ROOT / "docs" / "worked-example.md", ROOT / "docs" / "findings" / "levels.md"
@@ -87,8 +87,8 @@ class _Found:
         rows: dict[str, list[str]] = {stage: [] for stage in LABELS}
         for funnel in self._funnels():
             for row in _headline(funnel):
-                raw = wording.percent(row.reached)
-                corrected = f"; corrected for guessing {wording.percent(row.corrected)}" if row.corrected else ""
+                raw = rate(row.reached)
+                corrected = f"; corrected for guessing {rate(row.corrected)}" if row.corrected else ""
                 rows[row.stage].append(raw + corrected)
         head = ["stage", *(reading.name for reading in self.readings)]
         return _table(head, ([LABELS[stage], *cells] for stage, cells in rows.items()))
@@ -98,9 +98,9 @@ class _Found:
         for reading, funnel in zip(self.readings, self._funnels(), strict=True):
             for row in _headline(funnel):
                 if row.step is not None and row.stage in ("reasoned", "used"):
-                    each = (wording.percent(row.step.given), wording.percent(row.step.otherwise))
+                    each = (rate(row.step.given), rate(row.step.otherwise))
                     step = f"{LABELS[row.step.after]} → {LABELS[row.stage]}"
-                    rows.append([reading.name, step, *each, wording.points(row.step.difference)])
+                    rows.append([reading.name, step, *each, points(row.step.difference)])
         return _table(["run", "step", "after passing", "otherwise", "difference"], rows)
 
     def behind(self, key: str) -> str:

@@ -20,22 +20,23 @@ if TYPE_CHECKING:
 
 def add_choices(parser: argparse.ArgumentParser, *, by: bool = True) -> None:
     """Add the flags of `analyze`, `table` and `figure`; a figure has its own breakdown."""
+    flag = parser.add_argument
     if by:
-        parser.add_argument(
+        flag(
             "--by", metavar="BY", default="overall",
             help="breakdown: overall, dimension, style, category, cue or all (default: overall)",
         )  # fmt: skip
-    parser.add_argument(
+    flag(
         "--prompt", metavar="P", default="",
         help="prompt whose replies represent a run (default: the first that all runs share)",
     )  # fmt: skip
-    parser.add_argument("--input", metavar="I", default="audio", help="input modality (default: audio)")
+    flag("--input", metavar="I", default="audio", help="input modality (default: audio)")
     add_source(parser)
-    parser.add_argument(
+    flag(
         "--set", metavar="FINDING.NAME=X", action="append", default=[],
         help="parameter of a finding, e.g. funnel.words=0.2; repeatable",
     )  # fmt: skip
-    parser.add_argument(
+    flag(
         "--deaf", metavar="RUN", type=Path, action="append", default=[],
         help="run of a model that gets only the words; its correct answers mark questions that text solves; repeatable",
     )  # fmt: skip

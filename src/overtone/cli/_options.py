@@ -17,68 +17,61 @@ if TYPE_CHECKING:
 
 def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """Add the flags that `run` and `plan` share. With `optional`, the benchmark may be left out."""
+    flag = parser.add_argument
     times = "?" if optional else None
-    parser.add_argument(
+    flag(
         "what",
         metavar="BENCHMARK|FILE.toml",
         nargs=times,
         help="name of a benchmark, its plug-in file (.py), or a run file (.toml)",
     )
-    parser.add_argument("--data", metavar="DIR", help="folder with the benchmark's files")
-    parser.add_argument(
+    flag("--data", metavar="DIR", help="folder with the benchmark's files")
+    flag(
         "--model",
         metavar="SPEC",
         action="append",
         help="model to ask, as kind:name?key=value, e.g. openai:NAME or cascade; repeatable",
     )
     add_score_flags(parser)
-    parser.add_argument(
-        "--levels", metavar="1,2,3", help="levels: 1 understanding, 2 reasoning, 3 conversation (default: all)"
-    )
-    parser.add_argument(
+    flag("--levels", metavar="1,2,3", help="levels: 1 understanding, 2 reasoning, 3 conversation (default: all)")
+    flag(
         "--prompt",
         metavar="NAMES",
         help="prompts: zero, basic, enhance, oracle, oracle-false, warm, plain or all (default: enhance)",
     )
-    parser.add_argument(
-        "--styles", metavar="NAMES", help="styles: target, alternative, neutral, control (default: all)"
-    )
-    parser.add_argument(
+    flag("--styles", metavar="NAMES", help="styles: target, alternative, neutral, control (default: all)")
+    flag(
         "--parts",
         metavar="NAMES",
         help="parts: core, control, false-cue, conflict, dialogue, fixed (default: all that the set has)",
     )
-    parser.add_argument(
+    flag(
         "--input",
         metavar="NAMES",
         help="inputs: audio, transcript, both, silence, alone, context, recognised (default: audio)",
     )
-    parser.add_argument("--asr", choices=("target", "all"), help="clips to transcribe (default: target)")
-    parser.add_argument("--repeats", type=int, metavar="N", help="number of repeats per item (default: 1)")
-    parser.add_argument("--limit", type=int, metavar="N", help="ask only N items, spread over levels, tasks and cues")
-    parser.add_argument("--out", metavar="RUN", help="folder of the run (default: runs/BENCHMARK-MODEL)")
-    parser.add_argument(
-        "--max-connections", type=int, metavar="N", help="maximum number of parallel requests (default: 16)"
-    )
-    parser.add_argument("--budget-requests", type=int, metavar="N", help="stop after N requests")
-    parser.add_argument("--budget-usd", type=float, metavar="X", help="stop when the replies have cost X US dollars")
-    parser.add_argument(
-        "--wait", type=float, metavar="SECONDS", help="time to wait for a server that is still loading (default: 0)"
-    )
-    parser.add_argument(
+    flag("--asr", choices=("target", "all"), help="clips to transcribe (default: target)")
+    flag("--repeats", type=int, metavar="N", help="number of repeats per item (default: 1)")
+    flag("--limit", type=int, metavar="N", help="ask only N items, spread over levels, tasks and cues")
+    flag("--out", metavar="RUN", help="folder of the run (default: runs/BENCHMARK-MODEL)")
+    flag("--max-connections", type=int, metavar="N", help="maximum number of parallel requests (default: 16)")
+    flag("--budget-requests", type=int, metavar="N", help="stop after N requests")
+    flag("--budget-usd", type=float, metavar="X", help="stop when the replies have cost X US dollars")
+    flag("--wait", type=float, metavar="SECONDS", help="time to wait for a server that is still loading (default: 0)")
+    flag(
         "--patience",
         type=float,
         metavar="SECONDS",
         help="pause for a server that goes away during the run, at most this long (default: 600)",
     )
-    parser.add_argument("--seed", type=int, metavar="N", help="seed sent to the model; repeat r uses N + r")
-    parser.add_argument(
+    flag("--seed", type=int, metavar="N", help="seed sent to the model; repeat r uses N + r")
+    flag(
         "--fsync",
         action="store_const",
         const=True,
         help="flush every reply to disk, so that a power failure loses none; slower",
     )
-    parser.add_argument(
+    flag(
         "--trust",
         action="store_true",
         help="let the run file run code and use keys, this time only; 'overtone trust FILE.toml' remembers it",
@@ -87,15 +80,10 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
 
 def add_score_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags about scoring that `run` and `score` share."""
-    parser.add_argument(
-        "--metric", metavar="NAME", action="append", help="additional metric, e.g. nisqa or emoalign; repeatable"
-    )
-    parser.add_argument(
-        "--judge", metavar="SPEC", action="append", help="model that judges the replies, e.g. openai:NAME; repeatable"
-    )
-    parser.add_argument(
-        "--reader", metavar="SPEC", help="model that reads the multiple-choice answers that the rules cannot read"
-    )
+    flag = parser.add_argument
+    flag("--metric", metavar="NAME", action="append", help="additional metric, e.g. nisqa or emoalign; repeatable")
+    flag("--judge", metavar="SPEC", action="append", help="model that judges the replies, e.g. openai:NAME; repeatable")
+    flag("--reader", metavar="SPEC", help="model that reads the multiple-choice answers that the rules cannot read")
     add_insecure_flag(parser)
 
 

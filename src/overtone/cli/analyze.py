@@ -14,15 +14,12 @@ EXAMPLES = ("overtone analyze runs/monday", "overtone analyze runs/monday runs/f
 def add(parser: argparse.ArgumentParser) -> None:
     from overtone import registry
 
+    flag = parser.add_argument
     names = ", ".join(registry.listing("findings"))
-    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="folder of a run; several are shown together")
-    parser.add_argument(
-        "--finding", metavar="NAME", action="append", default=[], help=f"finding: {names}; repeatable (default: all)"
-    )
-    parser.add_argument(
-        "--format", choices=("table", "markdown", "json"), default="table", help="output format (default: table)"
-    )
-    parser.add_argument("--behind", metavar="KEY", help="list the cases behind a number; --format json shows the keys")
+    flag("runs", metavar="RUN", nargs="+", type=Path, help="folder of a run; several are shown together")
+    flag("--finding", metavar="NAME", action="append", default=[], help=f"finding: {names}; repeatable (default: all)")
+    flag("--format", choices=("table", "markdown", "json"), default="table", help="output format (default: table)")
+    flag("--behind", metavar="KEY", help="list the cases behind a number; --format json shows the keys")
     add_choices(parser)
 
 

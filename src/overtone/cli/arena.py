@@ -27,47 +27,42 @@ EXAMPLES = (
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "runs", metavar="RUN", nargs="*", type=Path, help="folder of a run, two or more; none to rank existing votes"
-    )
-    parser.add_argument(
+    flag = parser.add_argument
+    flag("runs", metavar="RUN", nargs="*", type=Path, help="folder of a run, two or more; none to rank existing votes")
+    flag(
         "--judge", metavar="SPEC", action="append", default=[],
         help="model that votes, in both orders, e.g. openai:NAME; or recorded:FILE with its votes; repeatable",
     )  # fmt: skip
-    parser.add_argument(
+    flag(
         "--votes", metavar="FILE", type=Path, action="append", default=[],
         help="people's votes (.csv or .jsonl) with pair (or case, a, b), winner and rater; repeatable",
     )  # fmt: skip
-    parser.add_argument(
+    flag(
         "--pairs",
         metavar="N",
         type=int,
         help=f"total number of pairs; a larger N keeps the earlier pairs (default: {PAIRS})",
     )
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="random seed of the pairs (default: 0)")
-    parser.add_argument(
-        "--rubric", metavar="NAME", default="pair", help="rubric: pair (text) or pair-voice (audio) (default: pair)"
-    )
+    flag("--seed", metavar="N", type=int, default=0, help="random seed of the pairs (default: 0)")
+    flag("--rubric", metavar="NAME", default="pair", help="rubric: pair (text) or pair-voice (audio) (default: pair)")
     add_source(parser)
-    parser.add_argument(
+    flag(
         "--prior",
         metavar="X",
         type=float,
         default=0.0,
         help="virtual wins and losses added to each run, to keep ratings finite (default: 0)",
     )
-    parser.add_argument(
+    flag(
         "--out",
         metavar="DIR",
         type=Path,
         default=Path("arena"),
         help="folder for pairs, votes and results (default: arena)",
     )
-    parser.add_argument(
-        "--export", metavar="FILE", type=Path, help="write the pairs for blind voting by people (.csv or .jsonl)"
-    )
-    parser.add_argument("--export-votes", metavar="FILE", type=Path, help="write all votes (.csv or .jsonl)")
-    parser.add_argument("--behind", metavar="KEY", help="list the cases behind a number; standings.json has the keys")
+    flag("--export", metavar="FILE", type=Path, help="write the pairs for blind voting by people (.csv or .jsonl)")
+    flag("--export-votes", metavar="FILE", type=Path, help="write all votes (.csv or .jsonl)")
+    flag("--behind", metavar="KEY", help="list the cases behind a number; standings.json has the keys")
     add_insecure_flag(parser)
 
 

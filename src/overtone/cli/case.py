@@ -11,14 +11,15 @@ EXAMPLES = ("overtone case runs/monday", "overtone case runs/monday synthesis/id
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", type=Path, help="folder of a run")
-    parser.add_argument(
+    flag = parser.add_argument
+    flag("run", metavar="RUN", type=Path, help="folder of a run")
+    flag(
         "case",
         metavar="CASE",
         nargs="?",
         help="case, e.g. synthesis/id_854/target, or the id of an item; omit it to list all cases",
     )
-    parser.add_argument("--full", action="store_true", help="show long replies in full (default: only their beginning)")
+    flag("--full", action="store_true", help="show long replies in full (default: only their beginning)")
 
 
 def main(args: argparse.Namespace) -> int:

@@ -17,22 +17,23 @@ EXAMPLES = (
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", type=Path, help="folder of a run")
-    parser.add_argument("more", nargs="*", help=argparse.SUPPRESS)  # to name --baseline where a second run is given
-    parser.add_argument(
+    flag = parser.add_argument
+    flag("run", metavar="RUN", type=Path, help="folder of a run")
+    flag("more", nargs="*", help=argparse.SUPPRESS)  # to name --baseline where a second run is given
+    flag(
         "--baseline",
         metavar="RUN",
         type=Path,
         help="earlier run of the same benchmark; fails if a headline measure, or one that --require names, is "
         "significantly worse than in it",
     )
-    parser.add_argument(
+    flag(
         "--require",
         metavar='"NAME >= X"',
         action="append",
         help='threshold, e.g. "voice_accuracy >= 60%%", "failures <= 1%%", "latency_p95 <= 2s"; repeatable',
     )
-    parser.add_argument(
+    flag(
         "--no-worse",
         metavar="NAME:MARGIN",
         action="append",
@@ -40,20 +41,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         "to be worse than the baseline by less than the margin, e.g. c4:0.1 or voice_accuracy:5%%; repeatable, once "
         "per measure",
     )
-    parser.add_argument(
-        "--max-missing",
-        metavar="SHARE",
-        help="maximum share of requests without a reply per condition (default: 1%%)",
+    flag(
+        "--max-missing", metavar="SHARE", help="maximum share of requests without a reply per condition (default: 1%%)"
     )
-    parser.add_argument(
+    flag(
         "--condition",
         metavar="NAME",
         action="append",
         help="condition to check, e.g. enhance/audio; repeatable (default: all)",
     )
     add_source(parser)
-    parser.add_argument("--markdown", metavar="FILE", type=Path, help="write a short summary to this file")
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="write JUnit XML to this file")
+    flag("--markdown", metavar="FILE", type=Path, help="write a short summary to this file")
+    flag("--junit", metavar="FILE", type=Path, help="write JUnit XML to this file")
 
 
 def main(args: argparse.Namespace) -> int:

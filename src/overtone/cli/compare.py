@@ -17,29 +17,26 @@ EXAMPLES = (
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("first", metavar="A", type=Path, help="folder of the first run")
-    parser.add_argument("second", metavar="B", type=Path, help="folder of the second run; differences are B − A")
-    parser.add_argument(
+    flag = parser.add_argument
+    flag("first", metavar="A", type=Path, help="folder of the first run")
+    flag("second", metavar="B", type=Path, help="folder of the second run; differences are B − A")
+    flag(
         "--metric",
         metavar="NAME",
         action="append",
         help="measure: voice_accuracy, wer, c4, c4@JUDGE, bertscore, …; repeatable (default: the headline measures and "
         "all judged dimensions)",
     )
-    parser.add_argument(
+    flag(
         "--condition",
         metavar="NAME",
         action="append",
         help="condition to compare, e.g. enhance/audio; repeatable (default: all)",
     )
     add_source(parser)
-    parser.add_argument(
-        "--force", action="store_true", help="compare runs that are not comparable, and list how they differ"
-    )
-    parser.add_argument("--behind", metavar="KEY", help="list the cases behind a row; --format json shows the keys")
-    parser.add_argument(
-        "--format", choices=("table", "markdown", "json"), default="table", help="output format (default: table)"
-    )
+    flag("--force", action="store_true", help="compare runs that are not comparable, and list how they differ")
+    flag("--behind", metavar="KEY", help="list the cases behind a row; --format json shows the keys")
+    flag("--format", choices=("table", "markdown", "json"), default="table", help="output format (default: table)")
 
 
 def main(args: argparse.Namespace) -> int:

@@ -16,12 +16,13 @@ EXAMPLES = (
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("what", metavar="WHAT", choices=("echat", "counts", "scores", "replies"),
+    flag = parser.add_argument
+    flag("what", metavar="WHAT", choices=("echat", "counts", "scores", "replies"),
                         help="echat: ask a checkpoint; counts, scores: count and score its answers; "
                              "replies: extract its replies")  # fmt: skip
-    parser.add_argument("paths", metavar="PATH", type=Path, nargs="+",
+    flag("paths", metavar="PATH", type=Path, nargs="+",
                         help="a checkpoint or training run (echat); else files that echat or counts wrote")  # fmt: skip
-    parser.add_argument("--out", metavar="FILE", type=Path, required=True,
+    flag("--out", metavar="FILE", type=Path, required=True,
                         help="output; for echat: FILE.jsonl.gz, for counts: a folder, for scores: FILE.json, "
                              "for replies: FILE.jsonl")  # fmt: skip
     echat = parser.add_argument_group("only for echat")

@@ -20,12 +20,11 @@ EXAMPLES = (
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "runs", metavar="RUN", type=Path, nargs="+", help="folder of a run; several only for preferences"
-    )
-    parser.add_argument("--format", choices=FORMATS, help="output format (default: by the ending of FILE, else jsonl)")
-    parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="file to write (default: RUN/replies.FORMAT)")
-    parser.add_argument("--condition", metavar="NAME", help="condition to export, e.g. enhance/audio (default: all)")
+    flag = parser.add_argument
+    flag("runs", metavar="RUN", type=Path, nargs="+", help="folder of a run; several only for preferences")
+    flag("--format", choices=FORMATS, help="output format (default: by the ending of FILE, else jsonl)")
+    flag("-o", "--out", metavar="FILE", type=Path, help="file to write (default: RUN/replies.FORMAT)")
+    flag("--condition", metavar="NAME", help="condition to export, e.g. enhance/audio (default: all)")
     _add_pair_flags(parser)
 
 

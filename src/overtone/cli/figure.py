@@ -18,22 +18,23 @@ EXAMPLES = ("overtone figure funnel runs/monday runs/friday -o funnel.svg",)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", nargs="?", help="name of the figure; omit it to list all")
-    parser.add_argument("runs", metavar="RUN", nargs="*", type=Path, help="folder of a run; several are drawn together")
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="output file (.svg, .pdf or .png)")
-    parser.add_argument(
+    flag = parser.add_argument
+    flag("name", metavar="NAME", nargs="?", help="name of the figure; omit it to list all")
+    flag("runs", metavar="RUN", nargs="*", type=Path, help="folder of a run; several are drawn together")
+    flag("-o", "--output", metavar="FILE", type=Path, help="output file (.svg, .pdf or .png)")
+    flag(
         "--width",
         metavar="MM",
         type=float,
         default=170.0,
         help="width in mm: 170 fits a page, 84 a column (default: 170)",
     )
-    parser.add_argument("--dpi", metavar="N", type=int, help="resolution of a .png in dots per inch (default: 300)")
-    parser.add_argument(
+    flag("--dpi", metavar="N", type=int, help="resolution of a .png in dots per inch (default: 300)")
+    flag(
         "--label", metavar="TEXT", action="append", default=[],
         help="label of a run, in the order of the runs; repeatable (default: its model)",
     )  # fmt: skip
-    parser.add_argument("--arena", metavar="DIR", type=Path, help="folder of an arena, for the figure 'arena'")
+    flag("--arena", metavar="DIR", type=Path, help="folder of an arena, for the figure 'arena'")
     add_choices(parser, by=False)
 
 

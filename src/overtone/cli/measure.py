@@ -51,15 +51,16 @@ class Row:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="audio file, or folder of audio files")
-    parser.add_argument(
+    flag = parser.add_argument
+    flag("paths", metavar="PATH", nargs="+", type=Path, help="audio file, or folder of audio files")
+    flag(
         "--metric",
         metavar="NAME",
         action="append",
         required=True,
         help="predictor: nisqa, utmos, dnsmos or distillmos, with options as NAME?key=value; repeatable",
     )
-    parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="write the rows to FILE.csv or FILE.jsonl")
+    flag("-o", "--out", metavar="FILE", type=Path, help="write the rows to FILE.csv or FILE.jsonl")
 
 
 def main(args: argparse.Namespace) -> int:

@@ -25,17 +25,16 @@ EXAMPLES = (
 
 
 def add(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
     add_run_flags(parser, optional=True)
-    parser.add_argument(
+    flag(
         "--detect",
         metavar="X",
         help="compute how many scripts are needed to detect a difference X between two models; X is a share of the "
         "scale, 3%% or 0.03",
     )
-    parser.add_argument(
-        "--power", type=float, metavar="P", help="probability of detecting that difference (default: 0.8)"
-    )
-    parser.add_argument(
+    flag("--power", type=float, metavar="P", help="probability of detecting that difference (default: 0.8)")
+    flag(
         "--from",
         dest="stored",
         type=Path,

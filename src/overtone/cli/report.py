@@ -11,31 +11,32 @@ EXAMPLES = ("overtone report runs/monday", "overtone report runs/monday runs/fri
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run; several are shown side by side")
-    parser.add_argument(
+    flag = parser.add_argument
+    flag("runs", nargs="+", metavar="RUN", help="folder of a run; several are shown side by side")
+    flag(
         "-o",
         "--output",
         metavar="FILE.html",
         help="output file (default: RUN/report.html; ./report.html for several runs)",
     )
-    parser.add_argument(
+    flag(
         "--embed-audio",
         action="store_true",
         help="embed the clips and spoken replies, so that the file is self-contained (up to 200 MiB of audio)",
     )
-    parser.add_argument(
+    flag(
         "--data",
         metavar="DIR",
         action="append",
         default=[],
         help="further folder from which --embed-audio may take clips; repeatable (default: the working directory only)",
     )
-    parser.add_argument(
+    flag(
         "--calibrated",
         metavar="LABELS",
         help="human labels of some replies; the report then also shows the judges' means corrected by them",
     )
-    parser.add_argument("--arena", metavar="DIR", help="folder of an 'overtone arena' whose standings are shown too")
+    flag("--arena", metavar="DIR", help="folder of an 'overtone arena' whose standings are shown too")
 
     add_source(parser)
 

@@ -23,10 +23,11 @@ EXAMPLES = (
 
 
 def add(parser: argparse.ArgumentParser) -> None:
+    flag = parser.add_argument
     add_run_flags(parser)
-    parser.add_argument("--report", metavar="FILE.html", help="file for one report of all runs, written at the end")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show each retry and failure")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no tables")
+    flag("--report", metavar="FILE.html", help="file for one report of all runs, written at the end")
+    flag("-v", "--verbose", action="store_true", help="show each retry and failure")
+    flag("-q", "--quiet", action="store_true", help="print no progress and no tables")
 
 
 def main(args: argparse.Namespace) -> int:

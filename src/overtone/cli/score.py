@@ -12,17 +12,18 @@ EXAMPLES = ("overtone score runs/monday --metric nisqa", "overtone score runs/mo
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="folder of a run; repeatable")
+    flag = parser.add_argument
+    flag("runs", metavar="RUN", nargs="+", type=Path, help="folder of a run; repeatable")
     add_score_flags(parser)
-    parser.add_argument(
+    flag(
         "--forget",
         metavar="JUDGE",
         action="append",
         default=[],
         help="judge or reader (label or SPEC) whose scores and verdicts are removed first; repeatable",
     )
-    parser.add_argument("--signatures", action="store_true", help="print the signature of each score")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no tables")
+    flag("--signatures", action="store_true", help="print the signature of each score")
+    flag("-q", "--quiet", action="store_true", help="print no tables")
 
 
 def main(args: argparse.Namespace) -> int:

@@ -16,47 +16,38 @@ EXAMPLES = ("overtone serve runs/mini", "overtone serve runs/mini --host 0.0.0.0
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument(
-        "checkpoint", metavar="CHECKPOINT", type=Path, help="folder of a checkpoint or of a training run"
-    )
-    parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"
-    )
-    parser.add_argument("--port", metavar="N", type=int, default=8000, help="port; 0 picks a free one (default: 8000)")
-    parser.add_argument("--allow-host", metavar="NAME", action="append", default=[],
+    flag = parser.add_argument
+    flag("checkpoint", metavar="CHECKPOINT", type=Path, help="folder of a checkpoint or of a training run")
+    flag("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)")
+    flag("--port", metavar="N", type=int, default=8000, help="port; 0 picks a free one (default: 8000)")
+    flag("--allow-host", metavar="NAME", action="append", default=[],
                         help="name that clients may use for this server, besides addresses; repeatable")  # fmt: skip
-    parser.add_argument("--token-file", metavar="FILE", type=Path,
+    flag("--token-file", metavar="FILE", type=Path,
                         help="file with the token that clients must send (default: OVERTONE_TOKEN)")  # fmt: skip
-    parser.add_argument("--device", default="auto", help="device: auto, cpu, cuda or cuda:N (default: auto)")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16", "int8"), default="",
+    flag("--device", default="auto", help="device: auto, cpu, cuda or cuda:N (default: auto)")
+    flag("--dtype", choices=("float32", "bfloat16", "int8"), default="",
                         help="number type of the language model; int8 is fast on a CPU "
                              "(default: bfloat16 on a GPU, else float32)")  # fmt: skip
-    parser.add_argument("--name", default="echat", help="name of the model in the API (default: echat)")
-    parser.add_argument(
+    flag("--name", default="echat", help="name of the model in the API (default: echat)")
+    flag(
         "--think",
         choices=("label", "natural", "none"),
         default="",
         help="form of the thought before a reply (default: as trained)",
     )
-    parser.add_argument("--system", choices=("own", "given"), default="own",
+    flag("--system", choices=("own", "given"), default="own",
                         help="system prompt: own (of training) or given (by the request) (default: own)")  # fmt: skip
-    parser.add_argument(
-        "--temperature", metavar="X", type=float, help="sampling temperature of text (default: greedy decoding)"
-    )
-    parser.add_argument(
-        "--speech-temperature", metavar="X", type=float, help="sampling temperature of speech tokens (default: 1.2)"
-    )
-    parser.add_argument(
+    flag("--temperature", metavar="X", type=float, help="sampling temperature of text (default: greedy decoding)")
+    flag("--speech-temperature", metavar="X", type=float, help="sampling temperature of speech tokens (default: 1.2)")
+    flag(
         "--max-tokens",
         metavar="N",
         type=int,
         help="maximum text tokens per reply, including its thought (default: 220)",
     )
-    parser.add_argument("--max-speech", metavar="S", type=float, help="maximum seconds of a spoken reply (default: 20)")
-    parser.add_argument(
-        "--batch", metavar="N", type=int, default=8, help="maximum number of requests per batch (default: 8)"
-    )
-    parser.add_argument("--threads", metavar="N", type=int, help="number of CPU threads (default: all)")
+    flag("--max-speech", metavar="S", type=float, help="maximum seconds of a spoken reply (default: 20)")
+    flag("--batch", metavar="N", type=int, default=8, help="maximum number of requests per batch (default: 8)")
+    flag("--threads", metavar="N", type=int, help="number of CPU threads (default: all)")
 
 
 def main(args: argparse.Namespace) -> int:

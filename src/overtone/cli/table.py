@@ -19,14 +19,11 @@ EXAMPLES = ("overtone table funnel runs/monday runs/friday -o funnel.tex", "over
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", nargs="?", help="name of the table; omit it to list all")
-    parser.add_argument("runs", metavar="RUN", nargs="*", type=Path, help="folder of a run; several share one table")
-    parser.add_argument(
-        "--format", choices=FORMATS, help="output format (default: by the ending of FILE: .md, .tex, .csv or .txt)"
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="output file (default: print to the terminal)"
-    )
+    flag = parser.add_argument
+    flag("name", metavar="NAME", nargs="?", help="name of the table; omit it to list all")
+    flag("runs", metavar="RUN", nargs="*", type=Path, help="folder of a run; several share one table")
+    flag("--format", choices=FORMATS, help="output format (default: by the ending of FILE: .md, .tex, .csv or .txt)")
+    flag("-o", "--output", metavar="FILE", type=Path, help="output file (default: print to the terminal)")
     add_choices(parser)
 
 

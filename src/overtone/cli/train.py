@@ -14,15 +14,7 @@ from overtone.paths import shown, user_path
 # Flags of one kind only, by their names in Settings, which has their defaults. A flag that was not given is None.
 _ECHAT = ("preset", "stage", "start", "ablate", "scale", "encoder", "lm", "look_every", "samples", "workers", "graphs")
 _TEXT = ("model", "target", "held_out", "lr", "batch", "longest")
-_LEAST = {
-    "steps": 0,
-    "log_every": 1,
-    "save_minutes": 0,
-    "look_every": 0,
-    "samples": 0,
-    "batch": 1,
-    "longest": 1,
-}
+_LEAST = {"steps": 0, "log_every": 1, "save_minutes": 0, "look_every": 0, "samples": 0, "batch": 1, "longest": 1}
 EXAMPLES = (
     "overtone train echat --data packs/synthetic --out runs/mini",
     "overtone train text --data rows.jsonl --out runs/text --steps 500",
@@ -31,28 +23,21 @@ EXAMPLES = (
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument(
-        "what", metavar="WHAT", choices=("echat", "text"), help="echat (a speech model) or text (a language model)"
-    )
-    parser.add_argument("--data", metavar="PATH", type=Path, action="append", default=[],
+    flag = parser.add_argument
+    flag("what", metavar="WHAT", choices=("echat", "text"), help="echat (a speech model) or text (a language model)")
+    flag("--data", metavar="PATH", type=Path, action="append", default=[],
                         help="training data: packs of `overtone build echat`, pairs (--stage prefer) or "
                              "rows.jsonl (text); repeatable")  # fmt: skip
-    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="folder of the training run")
-    parser.add_argument(
-        "--steps", metavar="N", type=int, default=0, help="optimiser steps per stage (default: by preset; text: 1000)"
-    )
-    parser.add_argument(
+    flag("--out", metavar="DIR", type=Path, required=True, help="folder of the training run")
+    flag("--steps", metavar="N", type=int, default=0, help="optimiser steps per stage (default: by preset; text: 1000)")
+    flag(
         "--minutes", metavar="M", type=float, default=math.inf, help="stop and save after M minutes (default: no limit)"
     )
-    parser.add_argument("--resume", action="store_true", help="resume the run in --out")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="random seed (default: 0)")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="(default: auto)")
-    parser.add_argument(
-        "--log-every", metavar="N", type=int, default=20, help="steps between two progress lines (default: 20)"
-    )
-    parser.add_argument(
-        "--save-minutes", metavar="M", type=float, help="minutes between checkpoints (default: 5; mini: 2)"
-    )
+    flag("--resume", action="store_true", help="resume the run in --out")
+    flag("--seed", metavar="N", type=int, default=0, help="random seed (default: 0)")
+    flag("--device", choices=("auto", "cpu", "cuda"), default="auto", help="(default: auto)")
+    flag("--log-every", metavar="N", type=int, default=20, help="steps between two progress lines (default: 20)")
+    flag("--save-minutes", metavar="M", type=float, help="minutes between checkpoints (default: 5; mini: 2)")
     echat = parser.add_argument_group("only for echat")
     echat.add_argument(
         "--preset", metavar="NAME", help="preset: full, mini, short, tiny, or your own .toml file (default: mini)"

@@ -11,9 +11,10 @@ EXAMPLES = ("overtone trust evening.toml", "overtone trust --list")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", metavar="FILE.toml", nargs="*", type=Path, help="run file that you have read")
-    parser.add_argument("--list", action="store_true", help="list the trusted files and whether they have changed")
-    parser.add_argument(
+    flag = parser.add_argument
+    flag("files", metavar="FILE.toml", nargs="*", type=Path, help="run file that you have read")
+    flag("--list", action="store_true", help="list the trusted files and whether they have changed")
+    flag(
         "--remove",
         metavar="FILE.toml",
         type=Path,
