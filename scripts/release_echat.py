@@ -26,7 +26,7 @@ import torch
 from msgspec.structs import replace
 
 from overtone.build.licence import FREE
-from overtone.echat.exam.scores import Scores
+from overtone.echat.exam.exam_scores import Scores
 from overtone.echat.net import checkpoint
 from overtone.echat.net.config import Config
 from overtone.errors import DataError, OvertoneError, UsageError

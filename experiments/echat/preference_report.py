@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overtone.arena.preferences import Preference
-from overtone.echat.exam import answer_file, counts, scores
+from overtone.echat.exam import answer_file, counts, exam_scores
 from overtone.echat.exam.answer_file import Head, Prediction
 from overtone.errors import DataError, OvertoneError, UsageError
 from overtone.paths import read_plain, shown, write_whole
@@ -31,7 +31,7 @@ from overtone.runs.store import Store
 from overtone.scores import built_in
 from overtone.stats import cluster
 
-AFTER, BEFORE, PART = scores.FULL, "before", "held-out"
+AFTER, BEFORE, PART = exam_scores.FULL, "before", "held-out"
 MEASURES: dict[tuple[str, str], tuple[str, Literal["higher", "lower", "neither"]]] = {
     ("emotion.uar", "chosen"): ("emotion, unweighted recall", "higher"),
     ("age.uar", "chosen"): ("age, unweighted recall", "higher"),
@@ -40,12 +40,12 @@ MEASURES: dict[tuple[str, str], tuple[str, Literal["higher", "lower", "neither"]
     ("wer", "words"): ("word error rate", "lower"),
     ("false_cue", "chosen"): ("false cues", "lower"),
     ("false_cue", "thought"): ("false cues in thoughts", "lower"),
-    ("false_reply", scores.OWN): ("moved replies to plain voices", "lower"),
-    ("direction", scores.OWN): ("replies closer to their own delivery's references", "higher"),
-    ("changed", scores.OWN): ("replies that change with the delivery", "neither"),
-    ("reply_words", scores.OWN): ("words of a reply", "neither"),
-    ("malformed", scores.OWN): ("malformed thoughts", "lower"),
-    ("cut", scores.OWN): ("replies without an end", "lower"),
+    ("false_reply", exam_scores.OWN): ("moved replies to plain voices", "lower"),
+    ("direction", exam_scores.OWN): ("replies closer to their own delivery's references", "higher"),
+    ("changed", exam_scores.OWN): ("replies that change with the delivery", "neither"),
+    ("reply_words", exam_scores.OWN): ("words of a reply", "neither"),
+    ("malformed", exam_scores.OWN): ("malformed thoughts", "lower"),
+    ("cut", exam_scores.OWN): ("replies without an end", "lower"),
 }
 # All of these ask how near a reply is to the reference: where one chose the pairs, none of them is another's word.
 LIKENESS = {"semsim", "bertscore", "bleu", "rouge_l", "rouge_l_stemmed", "meteor", "style_margin", "direction"}
@@ -135,7 +135,7 @@ def of_predictions(
         runs.append((replace(head, arm=arm, seed=0), kept))
     if not runs[0][1]:
         raise DataError("no record is left to measure: all were learnt from, or --parts names none that is there")
-    found = scores.score(counts.count(runs, embed=embed), draws=draws)
+    found = exam_scores.score(counts.count(runs, embed=embed), draws=draws)
     known = {(row.arm, row.measure, row.source): row for row in found.rows}
     gaps = {(d.measure, d.a, d.b): d for d in found.differences}
     changes = []

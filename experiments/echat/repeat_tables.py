@@ -22,7 +22,7 @@ from experiments.echat.result_tables import (
 )
 from overtone.echat.exam import counts
 from overtone.echat.exam.counts import Counts
-from overtone.echat.exam.scores import FULL, score
+from overtone.echat.exam.exam_scores import FULL, score
 from overtone.paths import write_whole
 
 HERE = Path(__file__).parent

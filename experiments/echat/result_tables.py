@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from overtone.echat.exam.scores import FULL, OWN, Difference, Row, Scores
+from overtone.echat.exam.exam_scores import FULL, OWN, Difference, Row, Scores
 from overtone.echat.exam.tallies import CATEGORIES
 from overtone.paths import write_whole
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from overtone.display.grid import Words, grid
-from overtone.display.table import PartTable
+from overtone.display.table_data import PartTable
 from overtone.errors import MissingExtra, OvertoneError
 from overtone.paths import inside
 from overtone.report import table_formats

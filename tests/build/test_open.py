@@ -18,7 +18,7 @@ from overtone.build.questions import (
     true_of,
     understanding,
 )
-from overtone.build.review import decide, read_reviews
+from overtone.build.review_sheets import decide, read_reviews
 from overtone.build.script import TWO_WAY, Script, read_collection, read_conflicts, read_set
 from overtone.cues import BY_SLUG, CUES, EXTENSION_STEMS, REASONING, UNDERSTANDING, cue_of_option
 from tests.build import authoring_rules

@@ -11,7 +11,7 @@ import pytest
 
 from bench.findings_runs import make_runs
 from overtone.cli import main
-from overtone.display.table import Cell, Line, PartTable
+from overtone.display.table_data import Cell, Line, PartTable
 from overtone.findings.lookup import known_findings
 from overtone.report.case_links import CaseFinder
 from overtone.report.score_tables import RESULTS, result_tables

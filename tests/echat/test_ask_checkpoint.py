@@ -19,7 +19,7 @@ from overtone.echat.data.labels import EMOTIONS, Labels, tag
 from overtone.echat.exam import answer_file, ask_checkpoint, batched_decoding
 from overtone.echat.exam.ask_checkpoint import Wanted
 from overtone.echat.exam.batched_decoding import Machine
-from overtone.echat.exam.scores import Scores
+from overtone.echat.exam.exam_scores import Scores
 from overtone.echat.net import checkpoint, config, decode, device
 from overtone.errors import DataError, UsageError
 

@@ -20,7 +20,7 @@ import torch
 
 from overtone.echat.learn import distributed
 from overtone.echat.learn.stages import StageRun
-from overtone.echat.learn.train import train
+from overtone.echat.learn.training_loop import train
 from overtone.echat.learn.training_report import LOG, read_log
 from tests.conftest import REPOSITORY
 from tests.echat.toys import STAGE, Numbers, Toy, make_pack

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from overtone.cli import main
 from overtone.echat.exam import ask_checkpoint
-from overtone.echat.exam.scores import Row, Scores
+from overtone.echat.exam.exam_scores import Row, Scores
 from overtone.echat.net import checkpoint, config
 from overtone.echat.net.backbone import build
 from overtone.echat.net.config import Config

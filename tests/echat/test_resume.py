@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from overtone.echat.learn import distributed
-from overtone.echat.learn.train import stop_on_sigterm
+from overtone.echat.learn.training_loop import stop_on_sigterm
 from overtone.echat.learn.training_report import LOG, read_log
 from overtone.errors import StoreError
 from tests.echat.toys import ALONE, Numbers, Toy, learn

@@ -17,7 +17,7 @@ from overtone.echat.data.exchange_records import Record
 from overtone.echat.data.labels import Labels
 from overtone.echat.learn.distributed import World
 from overtone.echat.learn.stages import Feed, Rates, Stage, StageRun
-from overtone.echat.learn.train import train
+from overtone.echat.learn.training_loop import train
 
 ALONE = World(0, 1, torch.device("cpu"))
 STAGE = Stage("toy", 30, 100, Rates(adapter=3e-2, lm=1e-2), (Feed("t2t"),), warmup=3)

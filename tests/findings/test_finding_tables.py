@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from bench.findings_runs import make_runs
-from overtone.display.table import Line, PartTable
+from overtone.display.table_data import Line, PartTable
 from overtone.findings.analysis import cases_by_key, compute_findings
 from overtone.findings.finding import FindingResult, Settings
 from overtone.findings.finding_tables import joined, tables_of

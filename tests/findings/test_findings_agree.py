@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from overtone.display.table import PartTable
+from overtone.display.table_data import PartTable
 from overtone.findings.analysis import compute_findings
 from overtone.findings.finding import FindingResult
 from overtone.findings.finding_tables import tables_of

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from overtone.cli import main as overtone
-from overtone.display.table import without_unmarked_cues
+from overtone.display.table_data import without_unmarked_cues
 from overtone.report.page import write_report
 from overtone.report.reply_tables import agreement, alignment, following, judged_tables, spoken
 from overtone.report.terminal import print_case, print_run

@@ -21,7 +21,7 @@ from overtone.build.gates.text_leak import Solver
 from overtone.build.manifest import Made, write_json
 from overtone.build.pool import Tell
 from overtone.build.questions import Question
-from overtone.build.review import decide, read_reviews
+from overtone.build.review_sheets import decide, read_reviews
 from overtone.build.script import HERE, Collection, sets
 from overtone.build.sound_plan import CLIPS, PLAIN, Job, Options
 from overtone.build.voices import cast

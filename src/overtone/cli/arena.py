@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overtone.cli._findings import add_source
-from overtone.cli._options import add_insecure_flag
+from overtone.cli._run_flags import add_insecure_flag
 from overtone.errors import EXIT_FAILURES, EXIT_OK, UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overtone.cli._options import add_insecure_flag
+from overtone.cli._run_flags import add_insecure_flag
 from overtone.errors import EXIT_OK, EXIT_REQUIREMENT
 
 if TYPE_CHECKING:

@@ -107,7 +107,7 @@ def _counts(args: argparse.Namespace) -> int:
 def _scores(args: argparse.Namespace) -> int:
     import msgspec
 
-    from overtone.echat.exam import answer_file, counts, scores
+    from overtone.echat.exam import answer_file, counts, exam_scores
     from overtone.paths import write_whole
 
     if not 2 <= args.draws <= 100_000:
@@ -115,7 +115,7 @@ def _scores(args: argparse.Namespace) -> int:
     kept = [path for path in args.paths if path.name.endswith((".json", ".json.gz"))]
     said = [answer_file.read(path) for path in args.paths if path not in kept]
     runs = [*map(counts.read, kept), *(counts.count(said, listen=args.listen, say=_say) if said else ())]
-    found = scores.score(runs, draws=args.draws, say=_say)
+    found = exam_scores.score(runs, draws=args.draws, say=_say)
     text = msgspec.json.encode(found).decode()
     write_whole(args.out, text.replace('},{"', '},\n{"').encode() + b"\n")  # one score per line
     _say(f"{len(found.rows)} scores of {len(runs)} runs: {args.out}")

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from overtone.cli._options import add_insecure_flag
+from overtone.cli._run_flags import add_insecure_flag
 from overtone.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:

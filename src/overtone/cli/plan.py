@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overtone.cli._options import add_run_flags, planned_of
+from overtone.cli._run_flags import add_run_flags, planned_of
 from overtone.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overtone.cli._options import add_run_flags, asked_of
+from overtone.cli._run_flags import add_run_flags, asked_of
 from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_INTERRUPTED, EXIT_OK, OvertoneError
 from overtone.paths import shown, shown_lines
 

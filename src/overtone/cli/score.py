@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from overtone.cli._options import add_score_flags
+from overtone.cli._run_flags import add_score_flags
 from overtone.errors import EXIT_OK, UsageError
 
 EXAMPLES = ("overtone score runs/monday --metric nisqa", "overtone score runs/monday --judge openai:gpt-4o")

@@ -10,7 +10,7 @@ from overtone.cli._findings import add_choices, read
 from overtone.errors import EXIT_OK, StoreError, UsageError
 
 if TYPE_CHECKING:
-    from overtone.display.table import PartTable
+    from overtone.display.table_data import PartTable
 
 FORMATS = ("table", "markdown", "latex", "csv")
 SUFFIXES = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".txt": "table"}

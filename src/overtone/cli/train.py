@@ -120,7 +120,7 @@ def _echat(args: argparse.Namespace) -> bool:
 
 
 def _text(args: argparse.Namespace) -> bool:
-    from overtone.echat.learn.text import Settings, run
+    from overtone.echat.learn.train_text import Settings, run
 
     given = {"model": "smollm2"} | _given(args, _TEXT)
     return run(Settings(**given, **_both(args), steps=args.steps or 1000), _say)

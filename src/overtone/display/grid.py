@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from overtone.display.table import Cell, Line, PartTable, bounds, counted
+from overtone.display.table_data import Cell, Line, PartTable, bounds, counted
 from overtone.results.measures import Estimate
 from overtone.text import NONE, interval, value_of
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from overtone.display.drawing import Drawing
-from overtone.display.table import PartTable
+from overtone.display.table_data import PartTable
 from overtone.results.case_names import KeyedCases
 from overtone.results.load import Reading
 from overtone.results.wording import Sentence

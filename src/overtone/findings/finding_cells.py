@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
-from overtone.display.table import BASES, Cell, PartTable, without_column, without_unmarked_cues
+from overtone.display.table_data import BASES, Cell, PartTable, without_column, without_unmarked_cues
 from overtone.findings.finding import FindingResult, Settings
 from overtone.results.measure_names import about, is_percent, short
 from overtone.results.measures import Estimate

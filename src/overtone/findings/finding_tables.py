@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from overtone.display.table import Cell, Line, PartTable
+from overtone.display.table_data import Cell, Line, PartTable
 from overtone.findings.finding import FindingResult, Settings
 
 

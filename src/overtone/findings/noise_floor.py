@@ -16,7 +16,7 @@ from msgspec import Struct
 from overtone.display import value_rows as grid
 from overtone.display.axes import Kind, Spot, close, page
 from overtone.display.drawing import Drawing, series
-from overtone.display.table import Line, PartTable
+from overtone.display.table_data import Line, PartTable
 from overtone.findings.figure_source import FigureSource, NothingToDraw
 from overtone.findings.finding import Finding, FindingResult, Settings
 from overtone.findings.finding_cells import cell, digits_of, head, kind_of, representing, text

@@ -13,7 +13,7 @@ from overtone.arena.standing_sentences import sentences
 from overtone.arena.standings import Standings
 from overtone.arena.vote_store import FILE, Table
 from overtone.display.drawing import Drawing
-from overtone.display.table import Line, PartTable
+from overtone.display.table_data import Line, PartTable
 from overtone.errors import DataError, UsageError
 from overtone.figures.arena import PREFIX
 from overtone.findings.figure_source import FigureSource

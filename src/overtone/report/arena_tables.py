@@ -9,7 +9,7 @@ import msgspec
 from overtone.arena.electorate_agreement import Agreement
 from overtone.arena.standing_sentences import sentences
 from overtone.arena.standings import Habit, Place, Standing, Standings
-from overtone.display.table import Cell, Line, PartTable, text_cell
+from overtone.display.table_data import Cell, Line, PartTable, text_cell
 from overtone.report.table_formats import make_console, safe, to_terminal
 from overtone.results.measures import Estimate
 from overtone.text import NONE, interval, number, value_of

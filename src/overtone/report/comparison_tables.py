@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import IO
 
-from overtone.display.table import BASES, Cell, Line, PartTable, text_cell
+from overtone.display.table_data import BASES, Cell, Line, PartTable, text_cell
 from overtone.report.table_formats import make_console, markdown_rows, plain, safe, to_terminal
 from overtone.report.table_formats import markdown as written
 from overtone.results.comparison import Change, Comparison, Flip, Flips

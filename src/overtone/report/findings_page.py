@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from overtone.display.drawing import Drawing
-from overtone.display.table import PartTable
+from overtone.display.table_data import PartTable
 from overtone.figures import WIDTH, draw
 from overtone.figures import names as figure_names
 from overtone.findings.analysis import cases_by_key

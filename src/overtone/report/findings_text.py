@@ -8,7 +8,7 @@ from typing import IO, Any, NamedTuple
 import msgspec
 from rich.table import Table
 
-from overtone.display.table import PartTable
+from overtone.display.table_data import PartTable
 from overtone.errors import UsageError
 from overtone.findings.analysis import compute_findings
 from overtone.findings.finding import Finding, FindingResult, Settings

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from overtone.display.table import BASES, Line, PartTable
+from overtone.display.table_data import BASES, Line, PartTable
 from overtone.report.arena_page import capital
 from overtone.report.comparison_tables import HINT, listed, tables
 from overtone.report.links import Links

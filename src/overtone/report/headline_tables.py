@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from overtone import registry
-from overtone.display.table import Cell, Line, PartTable, text_cell
+from overtone.display.table_data import Cell, Line, PartTable, text_cell
 from overtone.report.reply_tables import ARROWS
 from overtone.results.headline import SuiteTable, cases_by_key, suite_of, suite_tables
 from overtone.results.load import Reading

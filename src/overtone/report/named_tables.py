@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overtone.display.table import PartTable
+from overtone.display.table_data import PartTable
 from overtone.errors import UsageError
 from overtone.findings.finding import Settings
 from overtone.findings.finding_tables import joined, tables_of

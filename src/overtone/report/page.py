@@ -21,7 +21,7 @@ from typing import IO, Any
 import jinja2
 from markupsafe import Markup
 
-from overtone.display.table import PartTable, bounds, counted
+from overtone.display.table_data import PartTable, bounds, counted
 from overtone.errors import StoreError, UsageError
 from overtone.findings.figure_source import FigureSource
 from overtone.judge_trust.calibration import Calibrated, calibrated_means

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from overtone.display.columns import declared_in
-from overtone.display.table import BASES, Cell, Line, PartTable, chance_note, text_cell
+from overtone.display.table_data import BASES, Cell, Line, PartTable, chance_note, text_cell
 from overtone.judge_trust.calibration import Calibrated
 from overtone.report.case_links import where
 from overtone.report.side_tables import Pairs

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overtone.display.columns import Column, declared_in, hearing_columns, heat_columns
-from overtone.display.table import (
+from overtone.display.table_data import (
     NOT_VALIDATED,
     Cell,
     Line,

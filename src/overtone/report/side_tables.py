@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal, TypeVar
 
 from overtone.display.columns import ARROWS, declared_in, error_rate_of
-from overtone.display.table import BASES, Cell, Line, PartTable, chance_note, text_cell
+from overtone.display.table_data import BASES, Cell, Line, PartTable, chance_note, text_cell
 from overtone.report.case_links import NONE, where
 from overtone.results.side_measures import CONFLICT_CLIPS, READINGS, UNREAD, ConflictRow, Detection
 from overtone.results.summary import ConditionSummary

@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from overtone.display.grid import Grid, Words, grid
-from overtone.display.table import Cell, PartTable
+from overtone.display.table_data import Cell, PartTable
 from overtone.paths import shown
 from overtone.runs.export_rows import cell as harmless
 

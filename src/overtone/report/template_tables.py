@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from overtone.display.columns import declared_in, hearing_columns, heat_columns
-from overtone.display.table import NOT_VALIDATED, without_unmarked_cues
+from overtone.display.table_data import NOT_VALIDATED, without_unmarked_cues
 from overtone.report.headline_tables import published
 from overtone.report.reply_tables import ARROWS, agreement, alignment, following, judged_tables, spoken
 from overtone.report.side_tables import apart, bases, wrong_answers

@@ -11,7 +11,7 @@ from typing import IO
 
 from rich.console import Console
 
-from overtone.display.table import Line, PartTable, text_cell, without_unmarked_cues
+from overtone.display.table_data import Line, PartTable, text_cell, without_unmarked_cues
 from overtone.paths import shown
 from overtone.report.headline_tables import first_screen, wants_judge
 from overtone.report.reply_tables import agreement, alignment, following, judged_tables, spoken

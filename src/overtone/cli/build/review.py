@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    from overtone.build import review
+    from overtone.build import review_sheets as review
     from overtone.build.manifest import write
     from overtone.build.script import HERE, read_collection, sets
     from overtone.paths import shown_lines

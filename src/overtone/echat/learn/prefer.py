@@ -32,7 +32,7 @@ from overtone.echat.learn.batches import RATE, Batch, Clips, collate
 from overtone.echat.learn.run_stages import DATA, Settings, claim, finish, first_model, given, same_data, save_every
 from overtone.echat.learn.samples import Samples
 from overtone.echat.learn.stages import Augment, Stage, StageRun, stages
-from overtone.echat.learn.train import stop_on_sigterm, train
+from overtone.echat.learn.training_loop import stop_on_sigterm, train
 from overtone.echat.learn.training_report import LOOKS, MARGINS, RUN, Look, Margin, Row, write_report
 from overtone.echat.net import checkpoint
 from overtone.echat.net import config as configs

@@ -26,7 +26,7 @@ from overtone.echat.learn.batches import Clips, mel_augmenter
 from overtone.echat.learn.distributed import World
 from overtone.echat.learn.samples import Samples
 from overtone.echat.learn.stages import StageRun, plan, stages
-from overtone.echat.learn.train import stop_on_sigterm, train
+from overtone.echat.learn.training_loop import stop_on_sigterm, train
 from overtone.echat.learn.training_report import LOOKS, RUN, Look, Row, RunDescription, write_report
 from overtone.echat.net import checkpoint
 from overtone.echat.net import config as configs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from overtone.display.table import Cell, Line, PartTable
+from overtone.display.table_data import Cell, Line, PartTable
 from overtone.findings.finding import FindingResult, Settings
 from overtone.findings.finding_cells import ALL, DEFAULT, basis, cell, chosen, named, over, representing
 from overtone.findings.funnel.compute import LABELS, Funnel, StageRow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overtone.display.table import Cell, Line, PartTable
+from overtone.display.table_data import Cell, Line, PartTable
 from overtone.findings.finding import FindingResult, Settings
 from overtone.findings.finding_cells import DEFAULT
 from overtone.findings.leaderboard.compute import Board, Entrant, Leaderboard, Place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from overtone.display.table import Cell, Line, PartTable
+from overtone.display.table_data import Cell, Line, PartTable
 from overtone.findings.finding import FindingResult, Settings
 from overtone.findings.finding_cells import ALL, DEFAULT, basis, cell, named
 from overtone.findings.levels.compute import PAIRS, LevelRow, Levels

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from overtone.cli import main
-from overtone.echat.learn import run_stages, text
+from overtone.echat.learn import run_stages, train_text
 from overtone.echat.learn.batch_stream import Corpus, Stream
 from overtone.echat.learn.batches import Clips
 from overtone.echat.learn.stages import Rates, StageRun, plan, stages
-from overtone.echat.learn.train import Diverged, make_optimiser, step_seed, train
+from overtone.echat.learn.training_loop import Diverged, make_optimiser, step_seed, train
 from overtone.echat.learn.training_report import LOG, read_log
 from overtone.echat.net.config import read
 from overtone.echat.net.tokenizer import open_tokenizer
@@ -135,6 +135,6 @@ def test_the_command_hands_on_what_was_given_and_no_more(tmp_path, monkeypatch) 
         run_stages.Settings("mini", data, out),
         run_stages.Settings("tiny", data, out, ablate=("think", "understanding"), scale=0.5, samples=0,
                             save_minutes=0.0, seed=7),
-        text.Settings("smollm2", data, out),
-        text.Settings("smollm2", data, out, steps=3, lr=0.5, batch=2, held_out=Path("h")),
+        train_text.Settings("smollm2", data, out),
+        train_text.Settings("smollm2", data, out, steps=3, lr=0.5, batch=2, held_out=Path("h")),
     ]  # fmt: skip

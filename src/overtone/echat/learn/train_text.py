@@ -28,7 +28,7 @@ from overtone.echat.learn.batches import IGNORED, Batch, collate
 from overtone.echat.learn.distributed import World
 from overtone.echat.learn.run_stages import same_data
 from overtone.echat.learn.stages import Feed, Rates, Stage, StageRun
-from overtone.echat.learn.train import stop_on_sigterm, train
+from overtone.echat.learn.training_loop import stop_on_sigterm, train
 from overtone.echat.learn.training_report import RUN, Row, RunDescription, write_report
 from overtone.echat.net import config as configs
 from overtone.echat.net.backbone import open_lm

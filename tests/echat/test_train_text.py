@@ -12,7 +12,7 @@ import torch
 from overtone.echat.data.layout import Sequence
 from overtone.echat.learn import distributed
 from overtone.echat.learn.distributed import World
-from overtone.echat.learn.text import Rows, Settings, TextModel, run
+from overtone.echat.learn.train_text import Rows, Settings, TextModel, run
 from overtone.echat.learn.training_report import LOG, read_log
 from overtone.errors import DataError, StoreError, UsageError
 
@@ -123,7 +123,7 @@ def test_a_prediction_does_not_depend_on_its_neighbours(folder) -> None:
 
     from overtone.echat.data.layout import Sequence
     from overtone.echat.learn.distributed import World
-    from overtone.echat.learn.text import Rows, predict
+    from overtone.echat.learn.train_text import Rows, predict
 
     torch.manual_seed(1)
     model = TextModel(AutoModelForCausalLM.from_pretrained(folder), torch.tensor([[0.0], [2.0]]))
@@ -206,7 +206,7 @@ def test_what_failed_to_be_predicted_is_predicted_by_the_model_that_was_saved(
         mine = msgspec.structs.replace(wish, out=tmp_path / name)
         if name == "cut":
             with monkeypatch.context() as broken, pytest.raises(MemoryError):
-                broken.setattr("overtone.echat.learn.text._held_out", _no_room)
+                broken.setattr("overtone.echat.learn.train_text._held_out", _no_room)
                 run(mine, said.append)
             assert (mine.out / "stage-text" / "model").is_dir()
             said.clear()

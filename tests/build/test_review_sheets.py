@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from overtone.build.review import (
+from overtone.build.review_sheets import (
     COLUMNS,
     VERDICTS,
     Review,

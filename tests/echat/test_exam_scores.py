@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from experiments.echat import repeat_tables, result_tables
 from overtone.cli import main
 from overtone.echat.data.labels import AGES, EMOTIONS, EVENTS
-from overtone.echat.exam import answer_file, counts, scores, tallies
+from overtone.echat.exam import answer_file, counts, exam_scores, tallies
 from overtone.echat.exam.answer_file import Head, Prediction
-from overtone.echat.exam.scores import Scores
+from overtone.echat.exam.exam_scores import Scores
 from overtone.echat.exam.tallies import Measure
 from overtone.errors import DataError
 
@@ -171,7 +171,7 @@ def run(arm: str, seed: int, right: float, groups: int = 60) -> tuple[Head, list
 
 
 def together(runs: Sequence[tuple[Head, list[Prediction]]], draws: int = 1000) -> Scores:
-    return scores.score(counts.count(runs, embed=embed), draws=draws)
+    return exam_scores.score(counts.count(runs, embed=embed), draws=draws)
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +180,7 @@ def scored() -> Scores:
     return together(runs, draws=400)
 
 
-def one(found: Scores, arm: str, measure: str, source: str) -> scores.Row:
+def one(found: Scores, arm: str, measure: str, source: str) -> exam_scores.Row:
     (hit,) = [r for r in found.rows if (r.arm, r.measure, r.source) == (arm, measure, source)]
     return hit
 
@@ -248,14 +248,14 @@ def test_counts_are_kept_without_words_and_score_the_same(scored: Scores, tmp_pa
         counts.write(path, found)
         assert not any(said.encode() in gzip.decompress(path.read_bytes()) for said in (SORRY, NICE, "it rains"))
         kept.append(counts.read(path))
-    assert scores.score(kept, draws=400) == scored
+    assert exam_scores.score(kept, draws=400) == scored
     (tmp_path / "cut.json.gz").write_bytes((tmp_path / "0.json.gz").read_bytes()[:-20])
     (tmp_path / "other.json").write_text('{"format": 7}')
     for name in ("cut.json.gz", "other.json"):
         with pytest.raises(DataError, match=f"{name}: not a complete file of counts"):
             counts.read(tmp_path / name)
     with pytest.raises(DataError, match="count all again"):
-        scores.score([kept[0], replace(kept[1], embedder="another")])
+        exam_scores.score([kept[0], replace(kept[1], embedder="another")])
 
 
 def test_files_are_counted_and_scored_from_the_command_line(tmp_path: Path, monkeypatch, capsys) -> None:
@@ -311,7 +311,9 @@ def test_the_tables_are_replaced_and_the_words_around_them_are_kept(scored: Scor
     [(0.1, 0.3, "confirmed"), (-0.1, 0.3, "not significant"), (-0.3, -0.1, "opposite direction")],
 )
 def test_a_claim_holds_only_where_its_interval_says_so(low: float, high: float, said: str) -> None:
-    assert said == result_tables.verdict(scores.Difference("seen", "direction", "a", "b", (low + high) / 2, low, high))
+    assert said == result_tables.verdict(
+        exam_scores.Difference("seen", "direction", "a", "b", (low + high) / 2, low, high)
+    )
 
 
 def test_a_page_without_a_place_for_a_table_is_refused(scored: Scores) -> None:
@@ -325,7 +327,7 @@ def test_the_tables_of_our_pages_are_those_of_the_stored_runs() -> None:
     for path in (result_tables.PAGE, result_tables.NOTES):
         page = path.read_text(encoding="utf-8")
         assert result_tables.fill(page, kept) == page
-    again = scores.score(
+    again = exam_scores.score(
         [counts.read(path) for path in sorted((root / "experiments" / "echat" / "runs").glob("*.gz"))], draws=2
     )
 
