@@ -122,7 +122,7 @@ def test_it_looks_now_and_then_with_dropout_off(tmp_path) -> None:
 
 def test_the_command_hands_on_what_was_given_and_no_more(tmp_path, monkeypatch) -> None:
     asked: list[object] = []
-    for module in (run_stages, text):
+    for module in (run_stages, train_text):
         monkeypatch.setattr(module, "run", lambda settings, say: asked.append(settings) or True)
     common = ["--data", "a", "--out", "o"]
     assert main(["train", "echat", *common, "--ablate", ""]) == 0

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
+from overtone.display.axes import Kind
 from overtone.errors import UsageError
 from overtone.findings.analysis import compute_findings
 from overtone.findings.finding import Data, FindingResult, Settings
 from overtone.results.headline_condition import talk_condition
 from overtone.results.load import Reading
+from overtone.results.measure_names import is_percent, short
 
 D = TypeVar("D", bound=Data)
 
 
 class NothingToDraw(UsageError):
     """The runs lack what a figure shows. The text says what is missing, and what to run to have it."""
+
+
+def axes_by_scale(measures: Sequence[str], rated: Collection[str]) -> list[tuple[Kind, Kind, str, list[str]]]:
+    """Group measures by axis: percentages and ratings (`rated`) in the order of the measures, then each other alone.
+
+    Return the kind of their values and of their differences, the unit, and the measures of each axis.
+    """
+    percent = [name for name in measures if is_percent(name)]
+    ratings = [name for name in measures if name in rated]
+    others = [name for name in measures if name not in percent and name not in ratings]
+    shared: list[tuple[Kind, Kind, str, list[str]]] = [("percent", "points", "percent", percent)]
+    shared.append(("number", "number", "rating, 1 to 5", ratings))
+    shared = sorted((axis for axis in shared if axis[3]), key=lambda axis: measures.index(axis[3][0]))
+    return [*shared, *(("number", "number", short(name), [name]) for name in others)]
 
 
 class FigureSource:
@@ -45,6 +61,10 @@ class FigureSource:
     def with_name(self, text: str) -> str:
         """Begin a subtitle with the name of a single run; several runs are named beside their values."""
         return f"{self.labels[0]}: {text}" if len(self.labels) == 1 else text[:1].upper() + text[1:]
+
+    def label(self, result: FindingResult[Any]) -> str:
+        """Return the label of a result's runs, each once."""
+        return " + ".join(dict.fromkeys(self.labels[n] for n in result.runs))
 
     def results(self, name: str) -> list[FindingResult[Any]]:
         """Return the results of a finding: one for each run, for each model, or for all runs."""

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
-from overtone.display.table_data import BASES, Cell, PartTable, without_column, without_unmarked_cues
+from overtone.display.table_data import BASES, Cell, PartTable, text_cell, without_column, without_unmarked_cues
 from overtone.findings.finding import FindingResult, Settings
 from overtone.results.measure_names import about, is_percent, short
 from overtone.results.measures import Estimate
@@ -95,15 +95,22 @@ def cell(
     return Cell(bare, kind, small=small, digits=digits, key=_full(result, key))
 
 
-def text(result: FindingResult[Any] | None, words: str, key: str = "", small: str = "") -> Cell:
+def measure_cell(
+    result: FindingResult[Any], measure: str, e: Estimate | None, key: str, *, difference: bool = False, small: str = ""
+) -> Cell:
+    """Make the cell of a measure, or of a difference in it, on the scale and with the digits of the measure."""
+    return cell(result, e, key, kind_of(measure, difference=difference), digits=about(measure).digits, small=small)
+
+
+def text(result: FindingResult[Any], words: str, key: str) -> Cell:
     """Make a cell of text, such as a count."""
-    return Cell(kind="text", text=words, small=small, key=_full(result, key) if key else "")
+    return text_cell(words, _full(result, key))
 
 
 def p_cell(result: FindingResult[Any], p: float | None, of: Estimate, key: str) -> Cell:
     """Make the cell of a p-value, with the number of cases of the tested difference."""
     if p is None:
-        return Cell(kind="text", text=NONE, key=_full(result, key))
+        return text_cell(NONE, _full(result, key))
     return Cell(Estimate(p, None, None, of.scored, of.asked), "text", p_number(p), key=_full(result, key))
 
 

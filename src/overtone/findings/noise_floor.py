@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -17,9 +18,9 @@ from overtone.display import value_rows as grid
 from overtone.display.axes import Kind, Spot, close, page
 from overtone.display.drawing import Drawing, series
 from overtone.display.table_data import Line, PartTable
-from overtone.findings.figure_source import FigureSource, NothingToDraw
+from overtone.findings.figure_source import FigureSource, NothingToDraw, axes_by_scale
 from overtone.findings.finding import Finding, FindingResult, Settings
-from overtone.findings.finding_cells import cell, digits_of, head, kind_of, representing, text
+from overtone.findings.finding_cells import digits_of, head, kind_of, measure_cell, representing, text
 from overtone.results import measure_names
 from overtone.results.case_names import KeyedCases, unique
 from overtone.results.headline_condition import headline
@@ -180,13 +181,13 @@ def tables(result: FindingResult[NoiseFloor], by: str, settings: Settings) -> li
     shown = representing([row.condition for row in result.data.rows], by, settings)
     lines = []
     for row in (row for row in result.data.rows if row.condition in shown):
-        kind, gap, digits = kind_of(row.measure), kind_of(row.measure, difference=True), digits_of(row.measure)
-        means = ", ".join(by_kind(mean, kind, digits) for mean in row.means)
+        means = ", ".join(by_kind(mean, kind_of(row.measure), digits_of(row.measure)) for mean in row.means)
+        gap = partial(measure_cell, result, row.measure, difference=True)
         cells = (
             text(result, means, row.key),
-            cell(result, row.spread, f"{row.key}/varied" if row.spread.value else row.key, gap, digits=digits),
-            cell(result, row.difference, row.key, gap, digits=digits),
-            cell(result, row.once, row.key, gap, digits=digits),
+            gap(row.spread, f"{row.key}/varied" if row.spread.value else row.key),
+            gap(row.difference, row.key),
+            gap(row.once, row.key),
         )
         lines.append(Line(result.runs[0], row.condition, (head(row.measure),), cells))
     heads = ("Mean of each repeat", "Spread of a repeat", "Smallest difference", "Smallest difference, asked once")
@@ -208,8 +209,9 @@ def draw(source: FigureSource, width: float) -> Drawing:
         source.with_name("lines are 95 % intervals, clustered by script. Smaller differences may be chance."),
     )
     made: list[grid.Group] = []
-    for kind, unit, measures in _scales([row for _, row in shown]):
-        gap: Kind = "points" if kind == "percent" else "number"
+    measures_shown = list(dict.fromkeys(row.measure for _, row in shown))
+    rated = [name for name in measures_shown if measure_names.about(name).scale == "mos"]
+    for kind, gap, unit, measures in axes_by_scale(measures_shown, rated):
         parts = [
             (
                 measure_names.short(measure),
@@ -230,17 +232,6 @@ def draw(source: FigureSource, width: float) -> Drawing:
 def _of_run(source: FigureSource, result: FindingResult[NoiseFloor]) -> list[NoiseRow]:
     wanted = {f"task/{source.settings.input}", source.conditions[result.runs[0]]}
     return [row for row in result.data.rows if row.main and row.condition in wanted]
-
-
-def _scales(rows: Sequence[NoiseRow]) -> list[tuple[Kind, str, list[str]]]:
-    """Return (kind, unit, measures) of each axis: percentages together, ratings together, others alone."""
-    names = list(dict.fromkeys(row.measure for row in rows))
-    percent = [name for name in names if measure_names.is_percent(name)]
-    rated = [name for name in names if measure_names.about(name).scale == "mos"]
-    scales: list[tuple[Kind, str, list[str]]] = [("percent", "percent", percent), ("number", "rating", rated)]
-    others = [name for name in names if name not in percent and name not in rated]
-    scales += [("number", measure_names.short(name), [name]) for name in others]
-    return [scale for scale in scales if scale[2]]
 
 
 def _places(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from overtone.display.table_data import Cell, Line, PartTable
 from overtone.findings.finding import FindingResult, Settings
-from overtone.findings.finding_cells import ALL, DEFAULT, basis, cell, digits_of, head, kind_of, named
+from overtone.findings.finding_cells import ALL, DEFAULT, basis, cell, head, measure_cell, named
 from overtone.findings.prompts.compute import KINDS, SHOWN, Prompts
 from overtone.results.measure_names import short
 
@@ -34,10 +34,7 @@ def _fixed(result: FindingResult[Prompts], everything: bool) -> PartTable:
     lines = [
         Line(
             result.runs[0], "", (basis(row.basis), row.prompt),
-            tuple(
-                cell(result, row.measures.get(name), f"{row.key}/{name}", kind_of(name), digits=digits_of(name))
-                for name in order
-            ),
+            tuple(measure_cell(result, name, row.measures.get(name), f"{row.key}/{name}") for name in order),
         )
         for row in found.rows
     ]  # fmt: skip
@@ -51,11 +48,11 @@ def _choices(result: FindingResult[Prompts], everything: bool) -> PartTable:
         first, second = choice.halves
         picked = first if first == second else f"{first}, {second}"
         for name in (n for n in choice.fair if everything or n in choice.by):
-            key, digits = f"{choice.key}/{name}", digits_of(name)
+            key = f"{choice.key}/{name}"
             cells = (
-                cell(result, choice.fair[name], key, kind_of(name), digits=digits, small=picked),
-                cell(result, choice.in_sample[name], key, kind_of(name), digits=digits, small=choice.overall),
-                cell(result, choice.optimism[name], key, kind_of(name, difference=True), digits=digits),
+                measure_cell(result, name, choice.fair[name], key, small=picked),
+                measure_cell(result, name, choice.in_sample[name], key, small=choice.overall),
+                measure_cell(result, name, choice.optimism[name], key, difference=True),
             )
             by = " and ".join(map(short, choice.by))
             lines.append(Line(result.runs[0], "", (basis(choice.basis), by, short(name)), cells))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from overtone.display import value_rows as grid
 from overtone.display.axes import Entry, Kind, Spot, close, legend, page
 from overtone.display.drawing import Drawing, series
-from overtone.findings.figure_source import FigureSource, NothingToDraw
+from overtone.findings.figure_source import FigureSource, NothingToDraw, axes_by_scale
 from overtone.findings.finding import FindingResult
 from overtone.findings.source.compute import SIGNATURE, SourceRow, Sources
 from overtone.results import measure_names
@@ -61,12 +61,12 @@ def _groups(
     first, second = pairs[0][0], pairs[0][1] if len(pairs) == 1 else "the other"
     alone = len({f.runs for f, _ in shown}) == 1
     made: list[grid.Group] = []
-    for kind, gap, unit, measures in _kinds(shown):
+    for kind, gap, unit, measures in axes_by_scale(list(dict.fromkeys(row.measure for _, row in shown)), RATED):
         blocks = []
         for heads in [measures] if alone else [[measure] for measure in measures]:
             rows = []
             for f, row in ((f, row) for f, row in shown if row.measure in heads):
-                name = _measure(row.measure) if alone else _who(f, source)
+                name = _measure(row.measure) if alone else source.label(f)
                 name = name if len(pairs) == 1 else f"{name}, {row.sources[1]}"
                 rows.append(_row(name, f, row, source, looks, kind, gap))
             blocks.append(grid.Block("" if alone else _measure(heads[0]), tuple(rows)))
@@ -86,26 +86,8 @@ def _overall(result: FindingResult[Sources], source: FigureSource) -> list[Sourc
     return [row for row in rows if row.basis != "unvalidated"] or rows
 
 
-def _kinds(shown: list[tuple[FindingResult[Sources], SourceRow]]) -> list[tuple[Kind, Kind, str, list[str]]]:
-    """Return (kind, kind of a difference, unit, measures) of each axis."""
-    names = list(dict.fromkeys(row.measure for _, row in shown))
-    percent = [n for n in names if measure_names.is_percent(n)]
-    rated = [n for n in names if n in RATED]
-    kinds: list[tuple[Kind, Kind, str, list[str]]] = []
-    if percent:
-        kinds.append(("percent", "points", "percent", percent))
-    if rated:
-        kinds.append(("number", "number", "rating, 1 to 5", rated))
-    kinds += [("number", "number", measure_names.short(n), [n]) for n in names if n not in percent and n not in rated]
-    return kinds
-
-
 def _measure(name: str) -> str:
     return measure_names.short(name) + (" ↓" if measure_names.about(name).better == "lower" else "")
-
-
-def _who(result: FindingResult[Sources], source: FigureSource) -> str:
-    return " + ".join(dict.fromkeys(source.labels[n] for n in result.runs))
 
 
 def _row(
@@ -113,7 +95,7 @@ def _row(
     kind: Kind, gap: Kind,
 ) -> grid.Row:  # fmt: skip
     key = result.prefix + row.key
-    who = f"{_who(result, source)}, {measure_names.short(row.measure)}"
+    who = f"{source.label(result)}, {measure_names.short(row.measure)}"
     spots = []
     for side, e, end in ((row.sources[0], row.first, "first"), (row.sources[1], row.second, "second")):
         ink, shape = looks[side]

@@ -8,11 +8,9 @@ from overtone.findings.finding_cells import (
     DEFAULT,
     HOLM,
     basis,
-    cell,
     chosen,
-    digits_of,
     head,
-    kind_of,
+    measure_cell,
     named,
     over,
     p_cell,
@@ -32,12 +30,10 @@ def make_tables(result: FindingResult[Sources], by: str = "overall", settings: S
     lines: dict[tuple[str, str], list[Line]] = {}
     shown = representing([row.condition for row in result.data.rows], by, settings)
     for row in (r for r in chosen(result.data.rows, by) if r.condition in shown and r.difference.scored):
-        gap = kind_of(row.measure, difference=True)
-        digits = digits_of(row.measure)
         cells = (
-            cell(result, row.first, f"{row.key}/first", kind_of(row.measure), digits=digits),
-            cell(result, row.second, f"{row.key}/second", kind_of(row.measure), digits=digits),
-            cell(result, row.difference, row.key, gap, digits=digits),
+            measure_cell(result, row.measure, row.first, f"{row.key}/first"),
+            measure_cell(result, row.measure, row.second, f"{row.key}/second"),
+            measure_cell(result, row.measure, row.difference, row.key, difference=True),
             p_cell(result, row.adjusted, row.difference, row.key),
         )
         names = (basis(row.basis), head(row.measure), over(row))

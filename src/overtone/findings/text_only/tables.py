@@ -10,8 +10,7 @@ from overtone.findings.finding_cells import (
     basis,
     cell,
     chosen,
-    digits_of,
-    kind_of,
+    measure_cell,
     named,
     over,
     p_cell,
@@ -45,12 +44,10 @@ def _pairs(result: FindingResult[TextOnly], by: str, settings: Settings) -> Part
     for row in chosen(result.data.rows, by):
         if f"{row.prompt}/{settings.input}" not in shown:
             continue
-        kind, gap = kind_of(row.measure), kind_of(row.measure, difference=True)
-        digits = digits_of(row.measure)
         cells = (
-            cell(result, row.audio, row.key, kind, digits=digits),
-            cell(result, row.text, row.key, kind, digits=digits),
-            cell(result, row.difference, row.key, gap, digits=digits),
+            measure_cell(result, row.measure, row.audio, row.key),
+            measure_cell(result, row.measure, row.text, row.key),
+            measure_cell(result, row.measure, row.difference, row.key, difference=True),
             p_cell(result, row.p, row.difference, row.key),
             p_cell(result, row.adjusted, row.difference, row.key),
         )

@@ -24,7 +24,7 @@ from overtone.display.axes import (  # fmt: skip
     spot,
 )
 from overtone.display.drawing import Drawing, Line, Scale, width_of, wrapped
-from overtone.findings.figure_source import FigureSource, NothingToDraw
+from overtone.findings.figure_source import FigureSource, NothingToDraw, axes_by_scale
 from overtone.findings.finding import FindingResult
 from overtone.findings.upper.compute import MEASURES, SIGNATURE, Upper, UpperRow
 from overtone.results import measure_names
@@ -38,7 +38,7 @@ NARROWEST, GAP = 62.0, 10.0  # points: the narrowest column of cues, and the gap
 
 
 def draw(source: FigureSource, width: float) -> Drawing:
-    """Draw replies without the cue, given the cue, and given a wrong one, by measure; and the gain by cue, sorted."""
+    """Draw replies without the cue, with the cue stated, and with a wrong one; and the gain by cue, sorted."""
     results = source.results_of("upper", Upper)
     shown = [(f, row) for f in results for row in _overall(f)]
     if not shown:
@@ -62,7 +62,7 @@ def draw(source: FigureSource, width: float) -> Drawing:
     lead = _lead(shown)
     y = _cues(drawing, y + 4, results, lead, source)
     drawing.text = " ".join(s.text for f in results for s in f.sentences[:1])
-    notes = [f"{_who(f, source)}: {note}" for f in results for note in f.data.notes]
+    notes = [f"{source.label(f)}: {note}" for f in results for note in f.data.notes]
     if any(row.basis == "unvalidated" for _, row in shown):
         notes.append("Over unvalidated cues if a run has no others.")
     return close(drawing, y, [*_cue_notes(results, lead), *notes], SIGNATURE)
@@ -81,10 +81,6 @@ def _cue_notes(results: Sequence[FindingResult[Upper]], lead: str) -> list[str]:
     if any(row.basis == "unvalidated" for row in rows):
         notes.append("° The cue is not validated.")
     return notes
-
-
-def _who(result: FindingResult[Upper], source: FigureSource) -> str:
-    return " + ".join(dict.fromkeys(source.labels[n] for n in result.runs))
 
 
 def _overall(result: FindingResult[Upper]) -> list[UpperRow]:
@@ -108,18 +104,13 @@ def _measures(
     names = [n for n in MEASURES if any(row.measure == n for _, row in shown)]
     if len(models) > (MANY if drawing.width >= grid.WIDE else 1):
         names = [n for n in names if n in (measure_names.C4, measure_names.VES)] or names[:2]
-    rated = [n for n in names if n in RATED]
-    kinds: list[tuple[Kind, Kind, str, list[str]]] = [("number", "number", "rating, 1 to 5", rated)] if rated else []
-    if percent := [n for n in names if measure_names.is_percent(n)]:
-        kinds.append(("percent", "points", "percent", percent))
-    kinds += [("number", "number", measure_names.short(n), [n]) for n in names if n not in rated and n not in percent]
     made: list[grid.Group] = []
-    for kind, gap, unit, measures in kinds:
+    for kind, gap, unit, measures in axes_by_scale(names, RATED):
         blocks = []
         for heads in [measures] if len(models) == 1 else [[measure] for measure in measures]:
             rows = [
                 _row(
-                    measure_names.short(row.measure) if len(models) == 1 else _who(f, source), f, row, source, kind, gap
+                    measure_names.short(row.measure) if len(models) == 1 else source.label(f), f, row, source, kind, gap
                 )
                 for f, row in shown
                 if row.measure in heads
@@ -139,7 +130,7 @@ def _row(
     label: str, result: FindingResult[Upper], row: UpperRow, source: FigureSource, kind: Kind, gap: Kind
 ) -> grid.Row:
     key = result.prefix + row.key
-    who = f"{_who(result, source)}, {measure_names.short(row.measure)}"
+    who = f"{source.label(result)}, {measure_names.short(row.measure)}"
     base = Spot(row.base, f"{who}, cue not stated", key, *LOOKS["base"], kind)
     right = Spot(row.right, f"{who}, cue stated", key, *LOOKS["right"], kind)
     spots = [base, right]
@@ -193,7 +184,7 @@ def _cues(
         y += 8.5
         drawing.words(0, y, line, size=SMALL, bold=True)
     y += 5
-    labels = fitted([_who(f, source) for f, _ in columns], room, 1.13 * SMALL)  # bold
+    labels = fitted([source.label(f) for f, _ in columns], room, 1.13 * SMALL)  # bold
     for start in range(0, len(columns), across):
         band = list(zip(columns, labels, strict=True))[start : start + across]
         top = y + (12 if len(columns) > 1 else 3)
@@ -202,12 +193,12 @@ def _cues(
         for number, ((result, rows), cut) in enumerate(band):
             x = left + number * (room + GAP)
             if len(columns) > 1:
-                label(drawing, x, y + 8, _who(result, source), cut, size=SMALL, bold=True)
+                label(drawing, x, y + 8, source.label(result), cut, size=SMALL, bold=True)
             here = placed(scale, x + 3, x + room - 3)
             below = max(below, axis(drawing, here, top, bottom, kind, zero=0.0))
             for at, name in enumerate(names):
                 if name in rows:
-                    who = f"{_who(result, source)}, {name}, {measure_names.short(measure)}"
+                    who = f"{source.label(result)}, {name}, {measure_names.short(measure)}"
                     _cue(drawing, here, top + ROW * (at + 0.5), _gains(result, rows[name], who, kind))
         for at, text in enumerate(fitted(texts, left - 6, SMALL)):
             drawing.words(0, top + ROW * (at + 0.5) + 2.5, text, size=SMALL)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
-from overtone.display.table_data import Cell, Line, PartTable
+from overtone.display.table_data import Line, PartTable
 from overtone.findings.finding import FindingResult, Settings
 from overtone.findings.finding_cells import (
     ALL,
     DEFAULT,
     HOLM,
-    Kind,
     basis,
     cell,
     chosen,
-    digits_of,
     head,
-    kind_of,
+    measure_cell,
     named,
     over,
     p_cell,
 )
-from overtone.findings.upper.compute import Upper, UpperRow
-from overtone.results.measures import Estimate
+from overtone.findings.upper.compute import Upper
 
 BREAKDOWNS = ("overall", "dimension", "cue")
 HINT = (
@@ -43,18 +40,14 @@ def make_tables(result: FindingResult[Upper], by: str = "overall", settings: Set
     wrong = any(row.wrong is not None for row in rows)
     lines = []
     for row in rows:
-        kind, gap = kind_of(row.measure), kind_of(row.measure, difference=True)
-        cells = _cells(result, row, ((row.base, kind), (row.right, kind), (row.gain, gap)))
+        value = partial(measure_cell, result, row.measure, key=row.key)
+        cells = [value(row.base), value(row.right), value(row.gain, difference=True)]
         cells.append(p_cell(result, row.gain_test.adjusted, row.gain, row.key))
         if wrong:
-            cells += _cells(result, row, ((row.wrong, kind), (row.survives, gap), (row.beyond, gap)))
+            cells += [value(row.wrong), value(row.survives, difference=True), value(row.beyond, difference=True)]
             cells.append(p_cell(result, row.beyond_test.adjusted, row.beyond or row.gain, row.key))
         if wrong and share:
-            cells += _cells(result, row, ((row.share, "percent"),))
+            cells.append(cell(result, row.share, row.key))
         lines.append(Line(result.runs[0], "", (basis(row.basis), head(row.measure), over(row)), tuple(cells)))
     heads = (*HEADS, *(WRONG if wrong else ()), *((SHARE,) if wrong and share else ()))
     return [named(PartTable("upper", "With the cue stated", HINT, ("Cues", "Measure", "Over"), heads, tuple(lines)))]
-
-
-def _cells(result: FindingResult[Upper], row: UpperRow, numbers: Sequence[tuple[Estimate | None, Kind]]) -> list[Cell]:
-    return [cell(result, e, row.key, kind, digits=digits_of(row.measure)) for e, kind in numbers]
