@@ -166,8 +166,8 @@ def test_verdicts_of_older_versions_are_forgotten_unless_another_judge_shares_th
 
 def test_a_quiet_command_still_reports_verdicts_that_could_not_be_read(capsys: pytest.CaptureFixture[str]) -> None:
     judging = Judging([])
-    judging.told("half", Outcome(asked=10, answered=5, unread=5, requests=15))
-    judging.told("whole", Outcome(asked=10, answered=10, requests=10))
+    judging.add_outcome("half", Outcome(asked=10, answered=5, unread=5, requests=15))
+    judging.add_outcome("whole", Outcome(asked=10, answered=10, requests=10))
     judging.warn()
     error = capsys.readouterr().err
     assert error.splitlines() == ["overtone: judge half: 5 verdicts, 5 unreadable, 0 missing; 15 requests"]

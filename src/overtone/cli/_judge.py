@@ -9,12 +9,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from overtone import text
 from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_OK
 from overtone.judge_trust.people_agreement import MEASURES, Measure
 from overtone.judge_trust.validation import BAR, Validation
 from overtone.judge_trust.validation_page import interval, number
-from overtone.paths import shown
+from overtone.paths import shown, write_whole
 from overtone.report.table_formats import make_console, safe
 
 if TYPE_CHECKING:
@@ -56,6 +58,12 @@ def add_up(total: Outcome, outcome: Outcome) -> None:
     total.stopped, total.detail = outcome.stopped or total.stopped, outcome.detail or total.detail
 
 
+def write_json(path: Path, content: object) -> None:
+    """Write results as indented JSON, and create the folder if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, msgspec.json.format(msgspec.json.encode(content)))
+
+
 def finish(outcome: Outcome, written: Path) -> int:
     """Print the path of the results and the missing verdicts. Return the exit code."""
     print(f"Written: {shown(str(written))}")
@@ -78,11 +86,11 @@ def finish(outcome: Outcome, written: Path) -> int:
     return EXIT_FAILURES if outcome.asked and outcome.empty else EXIT_OK
 
 
-def remember(found: Validation, rubric: Rubric, identity: str) -> None:
+def remember(validation: Validation, rubric: Rubric, identity: str) -> None:
     """Store the validation if a dimension passed; delete the stored one if none did."""
     from overtone.judges import trust_record
 
-    passed = tuple(key for key, good in found.passed.items() if good)
+    passed = tuple(key for key, good in validation.passed.items() if good)
     if not passed:
         trust_record.forget(identity, rubric, how=trust_record.PEOPLE)
         print(
@@ -90,19 +98,18 @@ def remember(found: Validation, rubric: Rubric, identity: str) -> None:
             "The judge's scores stay marked unvalidated."
         )
         return
-    worst = min(d.agreement["alpha"].low or 0.0 for d in found.dimensions if d.passed)
-    text = f"α with people at least {worst:.2f} on {found.labels}, {found.units} units."
+    worst = min(d.agreement["alpha"].low or 0.0 for d in validation.dimensions if d.passed)
+    text = f"α with people at least {worst:.2f} on {validation.labels}, {validation.units} units."
     trust_record.write(identity, rubric, passed, text, how=trust_record.PEOPLE)
     print(f"Validated for {', '.join(passed)} of rubric {rubric.name}.")
 
 
-def print_validation(found: Validation) -> None:
+def print_validation(validation: Validation) -> None:
     console = make_console()
-    console.print(
-        f"[bold]{safe(found.judge)}[/bold] against people · rubric {safe(found.rubric)} · {safe(found.labels)}"
-    )
-    console.print(f"{found.units} units in {found.groups} groups; in brackets 95 % intervals by group")
-    for d in found.dimensions:
+    about = f"against people · rubric {safe(validation.rubric)} · {safe(validation.labels)}"
+    console.print(f"[bold]{safe(validation.judge)}[/bold] {about}")
+    console.print(f"{validation.units} units in {validation.groups} groups; in brackets 95 % intervals by group")
+    for d in validation.dimensions:
         heads = ["", "judge and people"]
         if d.ceiling:
             heads += ["a person and the others", "the judge and those others", "person − judge"]
@@ -116,11 +123,11 @@ def print_validation(found: Validation) -> None:
         console.print(table)
         console.print(_counted(d.units, d.unjudged, d.undecided))
     console.print("[bold]Audits[/bold]")
-    for finding in found.findings:
+    for finding in validation.findings:
         name = f"{finding.audit}, {finding.dimension}" if finding.dimension else finding.audit
         mark = {None: " ", True: "!", False: "✓"}[finding.off]
         console.print(f"{mark} {safe(name)}: {safe(finding.sentence)}{_limits(finding.low, finding.high)}")
-    for note in found.notes:
+    for note in validation.notes:
         console.print(safe(note) if note.startswith("warning: ") else f"note: {safe(note)}")
 
 
@@ -142,8 +149,8 @@ def print_heard(tests: Sequence[Test], gaps: Mapping[str, Measure]) -> None:
         for part in test.parts:
             row = [test.judge, part.part, _percent(part.accuracy), part.verdicts, part.missing, part.unread]
             table.add_row(*(safe(str(cell)) for cell in row))
-            for emotion, found in part.by_emotion.items():
-                table.add_row("", f"  {safe(emotion)}", safe(_percent(found)), "", "", "")
+            for emotion, accuracy in part.by_emotion.items():
+                table.add_row("", f"  {safe(emotion)}", safe(_percent(accuracy)), "", "", "")
     console.print(table)
     for test in tests:
         console.print(f"{safe(test.judge)}: {safe(hearing_test.sentence(test))}")
@@ -152,19 +159,19 @@ def print_heard(tests: Sequence[Test], gaps: Mapping[str, Measure]) -> None:
         console.print(safe(text))
 
 
-def _percent(found: Measure) -> str:
-    ends = text.interval(found)
-    return text.percent(found.value, 1) + (f" [{ends}]" if ends else "")
+def _percent(share: Measure) -> str:
+    ends = text.interval(share)
+    return text.percent(share.value, 1) + (f" [{ends}]" if ends else "")
 
 
-def print_consistency(found: Sequence[Consistent]) -> None:
+def print_consistency(consistency: Sequence[Consistent]) -> None:
     """Print the agreement of each pair of judges, and of each judge with people, against the threshold."""
     from overtone.judge_trust.judge_consistency import LINE
 
     console = make_console()
     line = text.percent(LINE)
     sides = {"above": f"above {line}", "below": f"below {line}", "across": f"{line} lies within", "unknown": "–"}
-    for d in found:
+    for d in consistency:
         steps = ", five steps as three" if d.coarse else ""
         table = _table(
             f"Who says the same: {d.label} ({d.key}){steps}", ["", "the same", "units", f"the line of {line}"]
@@ -176,9 +183,9 @@ def print_consistency(found: Sequence[Consistent]) -> None:
         console.print(safe(f"{d.sentence} Krippendorff's α over all judges: {interval(d.alpha)}."))
 
 
-def print_answers(found: Sequence[Answered], skipped: Sequence[str]) -> None:
+def print_answers(answers: Sequence[Answered], skipped: Sequence[str]) -> None:
     console = make_console()
-    for answer in found:
+    for answer in answers:
         heads = ["", answer.first, answer.second, "difference"]
         table = _table(f"{answer.question}, {answer.dimension} ({answer.units} units)", heads)
         for key, name in MEASURES.items():
@@ -193,8 +200,6 @@ def print_answers(found: Sequence[Answered], skipped: Sequence[str]) -> None:
 
 def print_rubric(rubric: Rubric) -> None:
     """Print the messages that a judge receives verbatim, with a placeholder for the judged content."""
-    import msgspec
-
     from overtone.judges.contract import Contract
     from overtone.judges.judge_input import Subject
     from overtone.judges.panel import told

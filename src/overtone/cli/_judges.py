@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Judging:
-    """The judges and the reader of one command. `told` and `read` receive their outcomes."""
+    """The judges and the reader of one command. `add_outcome` and `add_readout` record their outcomes."""
 
     def __init__(self, specs: Sequence[Spec], reader: Spec | None = None) -> None:
         from overtone.scoring import check, check_reader
@@ -49,16 +49,16 @@ class Judging:
 
         log = logging.getLogger("overtone").info
         with_judges = functools.partial(beside, judges=self.judges, retries=retries)
-        return functools.partial(with_judges, log=log, limiters=limiters, on_judge=self.told)
+        return functools.partial(with_judges, log=log, limiters=limiters, on_judge=self.add_outcome)
 
-    def told(self, label: str, outcome: Outcome) -> None:
+    def add_outcome(self, label: str, outcome: Outcome) -> None:
         """Record the outcome of a judge. A later one replaces it and includes the requests and cost so far."""
         if label in self.outcomes:
             outcome.requests += self.outcomes[label].requests
             outcome.cost += self.outcomes[label].cost
         self.outcomes[label] = outcome
 
-    def read(self, label: str, readout: Readout) -> None:
+    def add_readout(self, label: str, readout: Readout) -> None:
         """Record the outcome of the reader."""
         self.readouts[label] = readout
 

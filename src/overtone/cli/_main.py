@@ -33,10 +33,10 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Reject unknown flags in the parser of the subcommand, so that its own flags are suggested."""
-        found, extra = super().parse_known_args(args, namespace)
+        known, extra = super().parse_known_args(args, namespace)
         if extra:
             self.error(f"unrecognized arguments: {' '.join(extra)}")
-        return found, extra
+        return known, extra
 
     def error(self, message: str) -> None:  # type: ignore[override]
         flags = [flag for action in self._actions for flag in action.option_strings]

@@ -24,9 +24,9 @@ def lock() -> Path:
 def blocks(path: Path) -> dict[str, tuple[str, str]]:
     """Return the pinned version and the lines of each distribution in the file."""
     text = path.read_text("utf-8")
-    found = re.findall(r"^([A-Za-z0-9._-]+)==(\S+) \\\n(?:    --hash=\S+(?: \\)?\n)+", text, re.M)
+    pins = re.findall(r"^([A-Za-z0-9._-]+)==(\S+) \\\n(?:    --hash=\S+(?: \\)?\n)+", text, re.M)
     lines = re.split(r"^(?=[a-z])", text, flags=re.M)[1:]
-    return {name: (version, block) for (name, version), block in zip(found, lines, strict=True)}
+    return {name: (version, block) for (name, version), block in zip(pins, lines, strict=True)}
 
 
 def main(dry_run: bool) -> int:

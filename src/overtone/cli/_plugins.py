@@ -76,10 +76,10 @@ def _name(text: str, room: str, files: list[str]) -> str:
     match = _FILE.match(text)
     if match is None:
         return text
-    found, name = registry.load_plugin(Path(match[1]))
-    if found != room:
+    own_room, name = registry.load_plugin(Path(match[1]))
+    if own_room != room:
         noun = registry.ROOMS[room].noun
-        raise UsageError(f"{match[1]} is a plug-in of {found}, not a {noun}; name it with --plugin {match[1]}")
+        raise UsageError(f"{match[1]} is a plug-in of {own_room}, not a {noun}; name it with --plugin {match[1]}")
     if match[1] not in files:
         files.append(match[1])
     return name + text[match.end() :]

@@ -86,8 +86,8 @@ def main(args: argparse.Namespace) -> int:
     with Table(args.out) as table:
         for path, kind in [*((p, "person") for p in args.votes), *((p, "judge") for p in files_of_judges)]:
             known = {pair.id: pair for pair in table.pairs()}
-            found = ballots.read(path, here, known, kind="judge" if kind == "judge" else "person")
-            table.take_in(str(path.resolve()), found.pairs, found.votes)
+            ballot = ballots.read(path, here, known, kind="judge" if kind == "judge" else "person")
+            table.take_in(str(path.resolve()), ballot.pairs, ballot.votes)
         outcomes = _play(args, here, table, judges, one)
         pairs, votes, notes = _current(here, table, one)
         if args.behind:
@@ -173,14 +173,13 @@ def _trust(judges: list[Judge], rubric: Rubric) -> list[str]:
 def _show(args: argparse.Namespace, result: Standings, outcomes: dict[str, Outcome], notes: list[str]) -> int:
     import msgspec
 
-    from overtone.cli._judge import add_up, finish
+    from overtone.cli._judge import add_up, finish, write_json
     from overtone.judges.panel import Outcome
-    from overtone.paths import write_whole
     from overtone.report.arena_tables import print_standings
 
     result = msgspec.structs.replace(result, notes=(*result.notes, *notes))
     written = args.out / "standings.json"
-    write_whole(written, msgspec.json.format(msgspec.json.encode(result)))
+    write_json(written, result)
     print_standings(result)
     total = Outcome()
     for outcome in outcomes.values():

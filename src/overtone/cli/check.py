@@ -86,14 +86,14 @@ def main(args: argparse.Namespace) -> int:
     for name in conditions:
         if name not in known:
             raise UsageError(f"{run.folder} has no condition {name!r}; it has {', '.join(sorted(known))}")
-    found = check(run, requirements, margins, baseline, conditions, most_missing)
-    refuse(found.unlike, always=WAY_OUT)
+    outcome = check(run, requirements, margins, baseline, conditions, most_missing)
+    refuse(outcome.unlike, always=WAY_OUT)
     for file in filter(None, (args.markdown, args.junit)):
         if not file.parent.is_dir():
             raise UsageError(f"cannot write {file}: its folder does not exist; create it first")
     if args.markdown:
-        write_whole(args.markdown, markdown(found).encode())
+        write_whole(args.markdown, markdown(outcome).encode())
     if args.junit:
-        write_whole(args.junit, junit(found))
-    print("\n".join(lines(found)))
-    return EXITS[found.state]
+        write_whole(args.junit, junit(outcome))
+    print("\n".join(lines(outcome)))
+    return EXITS[outcome.state]

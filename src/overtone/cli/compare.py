@@ -53,22 +53,22 @@ def main(args: argparse.Namespace) -> int:
     readings = [open_run(folder, light=True) for folder in (args.first, args.second)]
     check_source(readings, args.source)
     first, second = over_headline(readings, args.source)
-    found = compare(first, second, args.metric or (), args.condition or ())
-    if not found.shared:
+    comparison = compare(first, second, args.metric or (), args.condition or ())
+    if not comparison.shared:
         asked = [", ".join(sorted({a.condition for a in r.answers})) or "nothing" for r in (first, second)]
         raise UsageError(f"the runs share no item in any condition: A has {asked[0]}; B has {asked[1]}")
     if not args.force:
-        refuse(found.unlike, NAME_OTHERS, LOOK_ANYWAY)
+        refuse(comparison.unlike, NAME_OTHERS, LOOK_ANYWAY)
     if args.behind:
         cases = behind(first, second, args.behind)
         if not cases:
             raise UsageError(f"this comparison has no row with the key {args.behind!r}; --format json shows the keys")
         print("\n".join(map(shown, cases)))
     elif args.format == "json":
-        told = {**msgspec.to_builtins(found), "sentences": msgspec.to_builtins(sentences(found))}
-        print(msgspec.json.format(msgspec.json.encode(told)).decode())
+        content = {**msgspec.to_builtins(comparison), "sentences": msgspec.to_builtins(sentences(comparison))}
+        print(msgspec.json.format(msgspec.json.encode(content)).decode())
     elif args.format == "markdown":
-        print(markdown(found), end="")
+        print(markdown(comparison), end="")
     else:
-        print_comparison(found)
+        print_comparison(comparison)
     return EXIT_OK

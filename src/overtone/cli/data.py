@@ -60,15 +60,15 @@ def main(args: argparse.Namespace) -> int:
 def _check(folder: Path, as_json: bool) -> int:
     from overtone.audio import check_folder
 
-    found = [*check_folder(folder), *_language_findings(folder)]
+    findings = [*check_folder(folder), *_language_findings(folder)]
     if as_json:
         import msgspec
 
-        text = msgspec.json.format(msgspec.json.encode(found)).decode()
+        text = msgspec.json.format(msgspec.json.encode(findings)).decode()
         print(re.sub(r"[^\n -~]", _escaped, text))
     else:
-        _print_findings(folder, found)
-    return EXIT_REQUIREMENT if any(f.severity == "error" for f in found) else EXIT_OK
+        _print_findings(folder, findings)
+    return EXIT_REQUIREMENT if any(f.severity == "error" for f in findings) else EXIT_OK
 
 
 def _language_findings(folder: Path) -> list[Finding]:
@@ -102,29 +102,29 @@ def _rebuild(args: argparse.Namespace) -> int:
 
     jobs = os.cpu_count() or 1
     if args.rebuild:
-        found = compare(args.folder, Path(args.rebuild), jobs=jobs, progress=progress())
+        differences = compare(args.folder, Path(args.rebuild), jobs=jobs, progress=progress())
     else:
         with tempfile.TemporaryDirectory(prefix="overtone-") as tmp:
-            found = rebuild_and_compare(
+            differences = rebuild_and_compare(
                 args.folder, args.part, Path(tmp), scripts=args.scripts, jobs=jobs, progress=progress()
             )
-    for finding in found[:_SHOWN]:
+    for finding in differences[:_SHOWN]:
         print(f"{shown(finding.subject)}: {shown(finding.reason)}")
-    if len(found) > _SHOWN:
-        print(f"and {len(found) - _SHOWN} more")
-    if not found:
+    if len(differences) > _SHOWN:
+        print(f"and {len(differences) - _SHOWN} more")
+    if not differences:
         within = ", ".join(f"{name} {t.most:g} {t.unit}" for name, t in TOLERANCES.items())
         print(f"{shown(str(args.folder))}: the rebuild is the same set, within {within}")
-    return EXIT_REQUIREMENT if found else EXIT_OK
+    return EXIT_REQUIREMENT if differences else EXIT_OK
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escaped(match: re.Match[str]) -> str:
     """Return an unprintable character as a JSON escape, so that it cannot control a terminal."""
-    units = found[0].encode("utf-16-be").hex(" ", 2).split()
-    return found[0] if found[0].isprintable() else "".join(f"\\u{unit}" for unit in units)
+    units = match[0].encode("utf-16-be").hex(" ", 2).split()
+    return match[0] if match[0].isprintable() else "".join(f"\\u{unit}" for unit in units)
 
 
-def _print_findings(folder: Path, found: list[Finding]) -> None:
+def _print_findings(folder: Path, findings: list[Finding]) -> None:
     """Print the counts, then the details: a coloured table on a terminal, plain lines elsewhere.
 
     Names come from files, so they are made printable and never interpreted as markup.
@@ -132,10 +132,10 @@ def _print_findings(folder: Path, found: list[Finding]) -> None:
     from overtone.paths import shown
 
     kinds: dict[tuple[str, str], list[Finding]] = {}
-    for finding in found:
+    for finding in findings:
         kinds.setdefault((finding.severity, finding.code), []).append(finding)
     say = _counted(kinds)
-    if not found:
+    if not findings:
         say(f"{shown(str(folder))}: nothing to report", "")
     for (severity, code), members in kinds.items():
         say(f"\n{severity}: {code}", _COLOURS[severity])

@@ -98,9 +98,9 @@ def _counts(args: argparse.Namespace) -> int:
         raise UsageError("two files have the same name, and one would overwrite the other; count them into two folders")
     args.out.mkdir(parents=True, exist_ok=True)
     for path, name in zip(args.paths, names, strict=True):  # one at a time, so that finished counts are saved
-        [found] = counts.count([answer_file.read(path)], listen=args.listen, say=_say)
-        counts.write(args.out / f"{name}.json.gz", found)
-        _say(f"{len(found.sums)} measures: {args.out / name}.json.gz")
+        [counted] = counts.count([answer_file.read(path)], listen=args.listen, say=_say)
+        counts.write(args.out / f"{name}.json.gz", counted)
+        _say(f"{len(counted.sums)} measures: {args.out / name}.json.gz")
     return EXIT_OK
 
 
@@ -115,10 +115,10 @@ def _scores(args: argparse.Namespace) -> int:
     kept = [path for path in args.paths if path.name.endswith((".json", ".json.gz"))]
     said = [answer_file.read(path) for path in args.paths if path not in kept]
     runs = [*map(counts.read, kept), *(counts.count(said, listen=args.listen, say=_say) if said else ())]
-    found = exam_scores.score(runs, draws=args.draws, say=_say)
-    text = msgspec.json.encode(found).decode()
+    scored = exam_scores.score(runs, draws=args.draws, say=_say)
+    text = msgspec.json.encode(scored).decode()
     write_whole(args.out, text.replace('},{"', '},\n{"').encode() + b"\n")  # one score per line
-    _say(f"{len(found.rows)} scores of {len(runs)} runs: {args.out}")
+    _say(f"{len(scored.rows)} scores of {len(runs)} runs: {args.out}")
     return EXIT_OK
 
 

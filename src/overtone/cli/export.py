@@ -132,10 +132,10 @@ def _preferences(args: argparse.Namespace) -> int:
         seed=args.seed,
         source=args.source or "all",
     )
-    found = find(args.runs, wanted)
-    for line in _told(found):
+    preferences = find(args.runs, wanted)
+    for line in _summary(preferences):
         print(shown(line))
-    written = write(found, args.runs, wanted, out)
+    written = write(preferences, args.runs, wanted, out)
     for path in written:
         print(f"→ {shown(str(path))}")
     if args.pack:
@@ -145,11 +145,11 @@ def _preferences(args: argparse.Namespace) -> int:
         files = [path for path in written if path.suffix == ".jsonl" and path.stat().st_size]
         count = pairs.pack(files, args.pack, open_tokens("units"))
         print(f"{count} pairs with their clips → {shown(str(args.pack))}")
-    print(f"→ {shown(str(_write_manifest(args, found, written, out)))}")
+    print(f"→ {shown(str(_write_manifest(args, preferences, written, out)))}")
     return EXIT_OK
 
 
-def _write_manifest(args: argparse.Namespace, found: Found, written: list[Path], out: Path) -> Path:
+def _write_manifest(args: argparse.Namespace, preferences: Found, written: list[Path], out: Path) -> Path:
     """Write the manifest that a release of a model trained on these pairs needs: their SHA-256 and their licence.
 
     A run does not record the licence of its clips and replies, so the user names it."""
@@ -165,7 +165,7 @@ def _write_manifest(args: argparse.Namespace, found: Found, written: list[Path],
         "version": __version__,
         "licence": args.licence,
         "seed": args.seed,
-        "parts": {part: {"records": sum(p.part == part for p in found.pairs)} for part in ("train", "held-out")},
+        "parts": {part: {"records": sum(p.part == part for p in preferences.pairs)} for part in ("train", "held-out")},
         "sha256": {name: sha256(path) for name, path in sorted(files.items())},
     }
     path = out.with_name(f"{out.stem}.manifest.json")
@@ -173,23 +173,23 @@ def _write_manifest(args: argparse.Namespace, found: Found, written: list[Path],
     return path
 
 
-def _told(found: Found) -> list[str]:
-    parts = {part: [pair for pair in found.pairs if pair.part == part] for part in ("train", "held-out")}
+def _summary(preferences: Found) -> list[str]:
+    parts = {part: [pair for pair in preferences.pairs if pair.part == part] for part in ("train", "held-out")}
     counts = ", ".join(
         f"{len(those)} {part} of {len({p.group for p in those})} scripts" for part, those in parts.items()
     )
-    lines = [f"{len(found.pairs)} pairs of {found.considered} considered: {counts}"]
-    lines += [f"  {count} pairs dropped: {why}" for why, count in sorted(found.dropped.items())]
-    lines += [f"  {count} left out: {why}" for why, count in sorted(found.left.items())]
-    return [*lines, *(f"  note: {note}" for note in found.notes)]
+    lines = [f"{len(preferences.pairs)} pairs of {preferences.considered} considered: {counts}"]
+    lines += [f"  {count} pairs dropped: {why}" for why, count in sorted(preferences.dropped.items())]
+    lines += [f"  {count} left out: {why}" for why, count in sorted(preferences.left.items())]
+    return [*lines, *(f"  note: {note}" for note in preferences.notes)]
 
 
 def _margins(given: list[str]) -> dict[str, float]:
-    found = {}
+    margins = {}
     for text in given:
         name, _, number = text.rpartition("=")
         try:
-            found[name] = float(number)
+            margins[name] = float(number)
         except ValueError:
             raise UsageError(f"--margin {text!r}: write a number, or METRIC=NUMBER") from None
-    return found
+    return margins

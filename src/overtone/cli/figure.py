@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overtone.cli._findings import add_choices, read
-from overtone.errors import EXIT_OK, DataError, UsageError
+from overtone.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
-    from overtone.arena.standings import Standings
     from overtone.findings.figure_source import FigureSource
 
-MOST = 64 * 1024 * 1024  # bytes of standings
 EXAMPLES = ("overtone figure funnel runs/monday runs/friday -o funnel.svg",)
 
 
@@ -66,27 +64,12 @@ def main(args: argparse.Namespace) -> int:
 
 def _source(args: argparse.Namespace) -> FigureSource:
     from overtone.findings.figure_source import FigureSource
+    from overtone.report.arena_page import read_standings
     from overtone.report.page import run_labels
 
-    readings, settings, told = read(args)
-    labels = args.label or run_labels(readings[:told])
-    if len(labels) != told:
-        raise UsageError(f"{len(labels)} labels for {told} runs: give --label once for each run, in their order")
-    arena = _standings(args.arena) if args.arena else None
-    return FigureSource(readings[:told], labels, settings, arena, beside=readings[told:])
-
-
-def _standings(folder: Path) -> Standings:
-    """Read the standings that `overtone arena --out DIR` wrote."""
-    import msgspec
-
-    from overtone.arena.standings import Standings
-    from overtone.paths import read_plain
-
-    path = folder / "standings.json"
-    if not path.is_file():
-        raise UsageError(f"{folder} has no standings.json; create it with 'overtone arena RUN... --out {folder}'")
-    try:
-        return msgspec.json.decode(read_plain(path, MOST), type=Standings)
-    except msgspec.DecodeError as error:
-        raise DataError(f"cannot read {path}: {error}; write it again with 'overtone arena'") from None
+    readings, settings, shown = read(args)
+    labels = args.label or run_labels(readings[:shown])
+    if len(labels) != shown:
+        raise UsageError(f"{len(labels)} labels for {shown} runs: give --label once for each run, in their order")
+    arena = read_standings(args.arena) if args.arena else None
+    return FigureSource(readings[:shown], labels, settings, arena, beside=readings[shown:])

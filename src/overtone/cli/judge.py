@@ -95,11 +95,8 @@ def main(args: argparse.Namespace) -> int:
 def _validate(args: argparse.Namespace) -> int:
     if len(args.judges) == 1:
         return _validate_one(args, args.judges[0]).code
-    import msgspec
-
     from overtone.cli._judge import print_consistency
     from overtone.judge_trust.judge_consistency import LINE, consistency
-    from overtone.paths import write_whole
 
     measured = {}
     for text in args.judges:
@@ -107,13 +104,13 @@ def _validate(args: argparse.Namespace) -> int:
         if one.name in measured:
             raise UsageError(f"two judges have the label {one.name!r}; add label=NAME to one SPEC")
         measured[one.name] = one
-    found = {name: one.judgements for name, one in measured.items()}
+    judgements = {name: one.judgements for name, one in measured.items()}
     rubric, labels, dimensions = one.rubric, one.labels, one.dimensions
-    told = consistency(found, rubric, labels, dimensions, seed=args.seed)
+    rows = consistency(judgements, rubric, labels, dimensions, seed=args.seed)
     out = args.out or Path("judges")
-    written = {"line": LINE, "judges": list(found), "labels": labels.path.name, "dimensions": told, "seed": args.seed}
-    write_whole(out / "consistency.json", msgspec.json.format(msgspec.json.encode(written)))
-    print_consistency(told)
+    content = {"line": LINE, "judges": list(judgements), "labels": labels.path.name}
+    write_json(out / "consistency.json", {**content, "dimensions": rows, "seed": args.seed})
+    print_consistency(rows)
     print(f"Written: {out / 'consistency.json'}")
     return max(one.code for one in measured.values())
 
@@ -133,12 +130,11 @@ def _validate_one(args: argparse.Namespace, text: str, *, several: bool = False)
     """Measure one judge against people. If there are several, each gets its own folder."""
     import msgspec
 
-    from overtone.cli._judge import finish, print_validation, remember
+    from overtone.cli._judge import finish, print_validation, remember, write_json
     from overtone.judge_trust import labelled_subjects, recorded_judge, validation_page
     from overtone.judge_trust.validation import validate
     from overtone.judges import trust_record
     from overtone.judges.panel import Outcome
-    from overtone.paths import write_whole
 
     outcome = Outcome()
     base = args.out if several else None
@@ -159,14 +155,13 @@ def _validate_one(args: argparse.Namespace, text: str, *, several: bool = False)
         out = base / judge.label if base else args.out or Path("judges") / judge.label
         judgements, outcome = _ask(judge, rubric, subjects, out)
         name, identity = judge.label, trust_record.identity(judge, rubric)
-    found = validate(judgements, rubric, labels, dimensions, judge=name, identity=identity, seed=args.seed)
-    found.asked = {key: value for key, value in msgspec.to_builtins(outcome).items() if value}
-    out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "validation.json", msgspec.json.format(msgspec.json.encode(found)))
-    validation_page.write(found, out / "validation.html")
-    print_validation(found)
+    validation = validate(judgements, rubric, labels, dimensions, judge=name, identity=identity, seed=args.seed)
+    validation.asked = {key: value for key, value in msgspec.to_builtins(outcome).items() if value}
+    write_json(out / "validation.json", validation)
+    validation_page.write(validation, out / "validation.html")
+    print_validation(validation)
     if file is None:
-        remember(found, rubric, identity)
+        remember(validation, rubric, identity)
     code = finish(outcome, out / "validation.html")
     return _Measured(code, name, judgements, rubric, labels, dimensions)
 
@@ -212,13 +207,13 @@ def _labels(args: argparse.Namespace, judge: Judge) -> tuple[Labels, Rubric]:
 
 
 def _named(args: argparse.Namespace) -> dict[str, str]:
-    found = {}
+    names = {}
     for text in args.dimension:
         ours, equals, theirs = text.partition("=")
         if not equals or not ours or not theirs:
             raise UsageError(f"--dimension {text!r} is not OURS=THEIRS")
-        found[ours] = theirs
-    return found
+        names[ours] = theirs
+    return names
 
 
 def _judge(text: str, repeats: int | None, hears: str | None = None) -> Judge:
@@ -243,26 +238,23 @@ def _ask(judge: Judge, rubric: Rubric, subjects: list[Subject], out: Path) -> tu
     from overtone.cli._judge import Counter
     from overtone.judges.panel import ask
 
-    found: dict[str, Judgement] = {}
+    judgements: dict[str, Judgement] = {}
     with Counter(f"{judge.label} · {rubric.name}", len(subjects)) as counter:
 
         def take(judgement: Judgement) -> None:
-            found[judgement.subject.id] = judgement
-            counter.update(len(found))
+            judgements[judgement.subject.id] = judgement
+            counter.update(len(judgements))
 
         outcome = asyncio.run(ask(judge, rubric, subjects, out / "verdicts.db", on_judgement=take))
-    return [found[subject.id] for subject in subjects], outcome
+    return [judgements[subject.id] for subject in subjects], outcome
 
 
 def _hear(args: argparse.Namespace) -> int:
-    import msgspec
-
-    from overtone.cli._judge import add_up, finish, print_heard
+    from overtone.cli._judge import add_up, finish, print_heard, write_json
     from overtone.judge_trust import hearing_test
     from overtone.judges import rubric as rubrics
     from overtone.judges import trust_record
     from overtone.judges.panel import Outcome
-    from overtone.paths import write_whole
 
     if len(args.judges) > 2 or (args.compare and len(args.judges) > 1):
         raise UsageError("name one judge, two judges, or one judge with --compare")
@@ -272,7 +264,7 @@ def _hear(args: argparse.Namespace) -> int:
         judges = [_judge(text, args.repeats) for text in args.judges]
     if any(judge.policy.hears == "nothing" for judge in judges):
         raise UsageError("a judge with hears=nothing gets no audio and cannot take this test; remove hears=nothing")
-    found = hearing_test.clips(args.data)
+    clips = hearing_test.clips(args.data)
     parts = {part: rubrics.load(name) for part, name in hearing_test.PARTS.items()}
     out = args.out or Path("judges") / judges[0].label
     total = Outcome()
@@ -285,7 +277,7 @@ def _hear(args: argparse.Namespace) -> int:
             add_up(total, outcome)
             return judgements
 
-        answers = hearing_test.take(asked, parts, found, limit=args.limit or hearing_test.LIMIT, seed=args.seed)
+        answers = hearing_test.take(asked, parts, clips, limit=args.limit or hearing_test.LIMIT, seed=args.seed)
         heard = [hearing_test.heard(part, parts[part], *answers[part]) for part in parts]
         identity = trust_record.identity(judge, parts["emotion"]).partition("|calls:")[0]
         test = hearing_test.Test(judge.label, identity, heard)
@@ -298,20 +290,16 @@ def _hear(args: argparse.Namespace) -> int:
     gaps = {}
     if len(taken) == 2:
         gaps = {p: hearing_test.apart(r, taken[0][p][0], taken[0][p][1], taken[1][p][1]) for p, r in parts.items()}
-    out.mkdir(parents=True, exist_ok=True)
     result = {"tests": tests, "passed": [t.passed for t in tests], "differences": gaps, "chance": hearing_test.CHANCE}
-    write_whole(out / "hearing.json", msgspec.json.format(msgspec.json.encode({**result, "seed": args.seed})))
+    write_json(out / "hearing.json", {**result, "seed": args.seed})
     print_heard(tests, gaps)
     return finish(total, out / "hearing.json")
 
 
 def _questions(args: argparse.Namespace) -> int:
-    import msgspec
-
-    from overtone.cli._judge import add_up, finish, print_answers
+    from overtone.cli._judge import add_up, finish, print_answers, write_json
     from overtone.judge_trust import labelled_subjects, scale_questions
     from overtone.judges.panel import Outcome
-    from overtone.paths import write_whole
 
     judge = _judge(args.judge, args.repeats)
     labels, rubric = _labels(args, judge)
@@ -326,26 +314,25 @@ def _questions(args: argparse.Namespace) -> int:
         add_up(total, outcome)
         return judgements
 
-    found: list[scale_questions.Answered] = []
+    answers: list[scale_questions.Answered] = []
     skipped = []
     fine = asked(judge, rubric)
     if any(d.scale == (1, 5) for d in rubric.dimensions):
         rough = asked(judge, scale_questions.coarse(rubric))
-        found += scale_questions.coarse_against_fine(fine, rough, rubric, labels, dimensions, seed=args.seed)
+        answers += scale_questions.coarse_against_fine(fine, rough, rubric, labels, dimensions, seed=args.seed)
     else:
         skipped.append("coarse against fine: the rubric has no scale from 1 to 5")
     if rubric.hears and judge.policy.hears != "nothing":
-        told = {judge.policy.hears: fine}
+        verdicts = {judge.policy.hears: fine}
         for hears in ("audio", "description"):
-            if hears not in told:
-                told[hears] = asked(_judge(args.judge, args.repeats, hears), rubric)
-        both = told["audio"], told["description"]
-        found += scale_questions.audio_against_description(*both, rubric, labels, dimensions, seed=args.seed)
+            if hears not in verdicts:
+                verdicts[hears] = asked(_judge(args.judge, args.repeats, hears), rubric)
+        both = verdicts["audio"], verdicts["description"]
+        answers += scale_questions.audio_against_description(*both, rubric, labels, dimensions, seed=args.seed)
     else:
         skipped.append("audio against description: the rubric plays the judge no audio")
-    out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "questions.json", msgspec.json.format(msgspec.json.encode(found)))
-    print_answers(found, skipped)
+    write_json(out / "questions.json", answers)
+    print_answers(answers, skipped)
     return finish(total, out / "questions.json")
 
 

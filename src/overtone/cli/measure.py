@@ -96,10 +96,10 @@ def _sounds(path: Path) -> list[Path]:
     import soundfile
 
     kinds = {f".{kind.lower()}" for kind in soundfile.available_formats()} - {".raw"} | {".opus", ".oga", ".aif"}
-    found = sorted(p for p in path.rglob("*") if p.suffix.lower() in kinds and p.is_file())
-    if not found:
+    files = sorted(p for p in path.rglob("*") if p.suffix.lower() in kinds and p.is_file())
+    if not files:
         raise UsageError(f"{path}: no audio files in this folder")
-    return found
+    return files
 
 
 def _metrics(asked: Sequence[str]) -> dict[str, Hears]:

@@ -100,13 +100,13 @@ def _refusals(specs: Sequence[Spec]) -> list[str]:
     """Return why `overtone run` would refuse to start: a key is missing or must not be sent to the SPEC's URL."""
     from overtone.runs.session import check_key
 
-    found = []
+    refusals = []
     for spec in specs:
         try:
             check_key(spec)
         except UsageError as error:
-            found.append(f"'overtone run' would refuse to start: {error}")
-    return found
+            refusals.append(f"'overtone run' would refuse to start: {error}")
+    return refusals
 
 
 def _read(reader: Judge, replies: Mapping[str, int]) -> str:
@@ -143,7 +143,7 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-# ── how many cases ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── sample size ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _detect(args: argparse.Namespace) -> int:
@@ -155,8 +155,8 @@ def _detect(args: argparse.Namespace) -> int:
     power = POWER if args.power is None else args.power
     readings = [open_run(folder, light=True) for folder in args.stored or ()]
     items = _items(args) if args.what is not None else None
-    found = needs(part, power, readings, items)
-    print(_needed(found, part, power, bool(items or readings)))
+    needed = needs(part, power, readings, items)
+    print(_needed(needed, part, power, bool(items or readings)))
     return EXIT_OK
 
 
@@ -170,22 +170,26 @@ def _items(args: argparse.Namespace) -> list[Item]:
     return [item for item, _ in planned(settings, load_benchmark(settings))]
 
 
-def _needed(found: list[Need], part: float, power: float, known: bool) -> str:
+def _needed(needs: list[Need], part: float, power: float, known: bool) -> str:
     from overtone.paths import shown
     from overtone.results.sample_size import amount
 
-    rows = [["", "difference", "scripts", "items", *(["there are", "these find"] if known else []), "how it is known"]]
-    for need in found:
+    rows = [["", "difference", "scripts", "items", *(["available", "these detect"] if known else []), "source"]]
+    for need in needs:
         have = f"{need.have:,} {'✓' if need.have >= need.scripts else '✗'}"
         finds = "–" if need.finds is None else amount(need, need.finds)
         row = [shown(need.label), amount(need, need.difference), f"{need.scripts:,}", f"{need.items:,}"]
         rows.append([*row, *([have, finds] if known else []), need.basis])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [f"To tell two models apart that differ by {part:g} of the scale, with power {power:g}:"]
+    lines = [f"To detect a difference of {part:g} of the scale between two models, with power {power:g}:"]
     for row in rows:
         cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:-1], widths[1:-1], strict=True)), row[-1]]
         lines.append("  " + "  ".join(cells).rstrip())
-    how = "each item asked once of both models, a two-sided paired test at 5 %, scripts as the unit"
+    how = "both models are asked each item once; two-sided paired test at the 5 % level, clustered by script"
     return "\n".join(
-        [*lines, how + ("" if known else "; one item a script: name a benchmark or --from RUN for its sizes")]
+        [
+            *lines,
+            how
+            + ("" if known else "; one item per script: name a benchmark or --from RUN to use its numbers of items"),
+        ]
     )

@@ -100,8 +100,8 @@ def _one(settings: Settings, limiters: Limiters, *, verbose: bool, quiet: bool) 
         judges=judges,
         reader=judging.reader if outcome.stopped != "interrupted" else None,
         limiters=limiters,
-        on_judge=judging.told,
-        on_reader=judging.read,
+        on_judge=judging.add_outcome,
+        on_reader=judging.add_readout,
     )
     if not quiet:
         from overtone.report.terminal import print_run

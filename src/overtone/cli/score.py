@@ -46,8 +46,8 @@ def main(args: argparse.Namespace) -> int:
                 metrics=args.metric or (),
                 judges=judging.judges,
                 reader=judging.reader,
-                on_judge=judging.told,
-                on_reader=judging.read,
+                on_judge=judging.add_outcome,
+                on_reader=judging.add_readout,
             )
             with Store.read(folder) as store:
                 judging.no_reply = next(store.answered(), None) is None

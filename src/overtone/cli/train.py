@@ -97,11 +97,9 @@ def main(args: argparse.Namespace) -> int:
     try:
         done = _echat(args) if args.what == "echat" else _text(args)
     except torch.OutOfMemoryError as error:
-        told = ". ".join(str(error).splitlines()[0].split(". ")[:3]).rstrip(
-            "."
-        )  # the rest lists every process on the GPU
+        problem = ". ".join(str(error).splitlines()[0].split(". ")[:3])  # the rest lists every process on the GPU
         way_out = "a smaller --batch" if args.what == "text" else "smaller `positions` in the preset"
-        raise OvertoneError(f"{told}; use {way_out} or free the GPU, then add --resume") from None
+        raise OvertoneError(f"{problem.rstrip('.')}; use {way_out} or free the GPU, then add --resume") from None
     return EXIT_OK if done else EXIT_BUDGET
 
 

@@ -21,12 +21,12 @@ def main(args: argparse.Namespace) -> int:
 
     worst = EXIT_OK
     for folder in args.runs:
-        found = verify(folder)
-        checked = f"{found.replies:,} replies, {found.sounds:,} stored audio files, {found.clips:,} clips checked"
-        print(shown(f"{folder} is {'damaged' if found.damage else 'fine'}: {checked}."))
-        for line in found.damage:
+        result = verify(folder)
+        checked = f"{result.replies:,} replies, {result.sounds:,} stored audio files, {result.clips:,} clips checked"
+        print(shown(f"{folder} is {'damaged' if result.damage else 'fine'}: {checked}."))
+        for line in result.damage:
             print(shown(f"  damaged: {line}."))
-        for line in found.notes:
+        for line in result.notes:
             print(shown(f"  note: {line}."))
-        worst = EXIT_REQUIREMENT if found.damage else worst
+        worst = EXIT_REQUIREMENT if result.damage else worst
     return worst

@@ -32,30 +32,30 @@ class Column(Struct, frozen=True):
 
 def declared_in(conditions: Iterable[ConditionSummary]) -> dict[str, ScoreInfo]:
     """Return the declarations of these conditions' scores, the first one's if several have one."""
-    found: dict[str, ScoreInfo] = {}
+    declared: dict[str, ScoreInfo] = {}
     for condition in conditions:
-        found = {**condition.declared, **found}
-    return found
+        declared = {**condition.declared, **declared}
+    return declared
 
 
 def hearing_columns(conditions: Sequence[ConditionSummary]) -> tuple[Column, ...]:
     """Return the columns of hearing and reasoning: transcripts, then questions. A score without a declared order comes
     last, and only if a reply has it."""
     seen = {n for c in conditions for part in (c.measures, c.unvalidated) for n, e in part.items() if e.scored}
-    found = [
+    ordered = [
         (TASKS.index(m.task), m.order, m.name, _column(m, info))
         for score, info in declared_in(conditions).items()
         for m in info.read_as(score)
         if m.column is not None and m.task in TASKS and (m.order < UNORDERED or m.name in seen)
     ]
-    return named([column for *_, column in sorted(found, key=lambda row: row[:3])], conditions)
+    return named([column for *_, column in sorted(ordered, key=lambda row: row[:3])], conditions)
 
 
 def heat_columns(conditions: Sequence[ConditionSummary]) -> tuple[Column, ...]:
     """Return the columns of tables by cue, dimension and style: the measures that have a colour scale."""
-    found = [(m, info) for score, info in declared_in(conditions).items() for m in info.read_as(score) if m.colours]
+    coloured = [(m, info) for score, info in declared_in(conditions).items() for m in info.read_as(score) if m.colours]
     return named(
-        [_column(m, info) for m, info in sorted(found, key=lambda row: (row[0].order, row[0].name))], conditions
+        [_column(m, info) for m, info in sorted(coloured, key=lambda row: (row[0].order, row[0].name))], conditions
     )
 
 

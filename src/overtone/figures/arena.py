@@ -14,15 +14,15 @@ PREFIX = "arena/"  # before the keys of standings.json
 
 def draw(source: FigureSource, width: float) -> Drawing:
     """Draw the electorates below each other on one axis. Each run has its colour."""
-    found = source.arena
-    if not isinstance(found, Standings) or not found.electorates:
+    standings = source.arena
+    if not isinstance(standings, Standings) or not standings.electorates:
         raise NothingToDraw(
             "there are no votes: run `overtone arena RUN RUN --judge SPEC`, or add people's votes with --votes FILE, "
             "then name its folder with --arena DIR"
         )
-    ranked = [one for one in found.electorates if any(p.rating is not None for p in one.places)]
+    ranked = [one for one in standings.electorates if any(p.rating is not None for p in one.places)]
     if not ranked:
-        raise NothingToDraw(f"there are too few votes for a ranking: {found.electorates[0].problem}")
+        raise NothingToDraw(f"there are too few votes for a ranking: {standings.electorates[0].problem}")
     drawing, y = page(
         width,
         "Arena: whose replies are preferred",
@@ -33,7 +33,7 @@ def draw(source: FigureSource, width: float) -> Drawing:
         drawing, 0, y, width,
         [Entry("wins ÷ own comparisons", "quiet"), Entry("ties ÷ own comparisons", "quiet", hollow=True)],
     )  # fmt: skip
-    inks = {run: series(number) for number, run in enumerate(found.runs)}
+    inks = {run: series(number) for number, run in enumerate(standings.runs)}
     y = grid.rows(
         drawing,
         y,
@@ -43,16 +43,16 @@ def draw(source: FigureSource, width: float) -> Drawing:
             grid.Panel("Wins and ties", "percent", "percent of own comparisons", low=0.0),
         ],
     )
-    for one in (one for one in found.electorates if one not in ranked):
+    for one in (one for one in standings.electorates if one not in ranked):
         y += 6
         for line in wrapped(f"{_who(one)}, no ratings: {one.problem}", width, SMALL):
             y += 9
             drawing.words(0, y, line, size=SMALL, ink="quiet")
-    y = _agreements(drawing, y, found)
+    y = _agreements(drawing, y, standings)
     best = "; ".join(f"{one.name}: {one.places[0].run} first of {len(one.places)}" for one in ranked)
-    drawing.text = f"A ladder of {len(found.runs)} runs. {best}."
+    drawing.text = f"A ladder of {len(standings.runs)} runs. {best}."
     notes = [note for one in ranked for note in one.notes]
-    return close(drawing, y, notes, found.signature)
+    return close(drawing, y, notes, standings.signature)
 
 
 def _head(one: Standing) -> str:
@@ -81,8 +81,8 @@ def _span(places: tuple[int, int], to: str) -> str:
     return str(places[0]) if places[0] == places[1] else f"{places[0]}{to}{places[1]}"
 
 
-def _agreements(drawing: Drawing, y: float, found: Standings) -> float:
-    for one in found.agreements:
+def _agreements(drawing: Drawing, y: float, standings: Standings) -> float:
+    for one in standings.agreements:
         if one.tau.value is None:
             continue
         spot = Spot(one.tau, "", kind="number")

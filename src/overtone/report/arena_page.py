@@ -17,13 +17,14 @@ from overtone.display.table_data import Line, PartTable
 from overtone.errors import DataError, UsageError
 from overtone.figures.arena import PREFIX
 from overtone.findings.figure_source import FigureSource
-from overtone.paths import shown
+from overtone.paths import read_plain, shown
 from overtone.report.arena_tables import tables
 from overtone.report.findings_page import drawn
 from overtone.report.links import Links
 from overtone.results.case_names import KeyedCases
 
 STANDINGS = "standings.json"
+MOST = 64 * 1024 * 1024  # bytes of standings
 
 
 class ArenaSection(NamedTuple):
@@ -38,21 +39,22 @@ class ArenaSection(NamedTuple):
 def read_standings(folder: Path) -> Standings:
     """Read the standings that `overtone arena` wrote to its folder."""
     path = folder / STANDINGS
+    if not path.is_file():
+        where = shown(str(folder))
+        raise UsageError(f"{where} has no {STANDINGS}; create it with 'overtone arena RUN RUN --out {where}'")
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Standings)
-    except OSError as error:
-        raise UsageError(f"{shown(str(path))}: {error.strerror}; make it with 'overtone arena RUN RUN'") from None
+        return msgspec.json.decode(read_plain(path, MOST), type=Standings)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise DataError(f"{shown(str(path))} does not hold standings of this version of Overtone: {error}") from None
+        raise DataError(f"cannot read {shown(str(path))}: {error}; write it again with 'overtone arena'") from None
 
 
-def arena_section(folder: Path, found: Standings, source: FigureSource, links: Links) -> ArenaSection:
+def arena_section(folder: Path, standings: Standings, source: FigureSource, links: Links) -> ArenaSection:
     """Return the section, and keep the links of its numbers."""
     made = ArenaSection(
-        sentences(found),
+        sentences(standings),
         drawn(["arena"], source),
-        [_keyed(table, found) for table in tables(found)],
-        [*(f"{one.name}: {note}" for one in found.electorates for note in one.notes), *found.notes],
+        [_keyed(table, standings) for table in tables(standings)],
+        [*(f"{one.name}: {note}" for one in standings.electorates for note in one.notes), *standings.notes],
     )
     wanted = {mark.key for figure in made.figures for mark in figure.marks}
     wanted |= {cell.key for table in made.tables for line in table.lines for cell in line.cells}
@@ -70,7 +72,7 @@ def _cases_by_key(folder: Path, wanted: set[str]) -> Iterator[KeyedCases]:
         yield key, behind(votes, pairs, key.removeprefix(PREFIX))
 
 
-def _keyed(table: PartTable, found: Standings) -> PartTable:
+def _keyed(table: PartTable, standings: Standings) -> PartTable:
     """Give rows of runs and raters a key to the cases that were voted on."""
     kind, _, electorate = table.key.partition("/")
     ends = {"places": "run", "raters": "rater", "effects": "effect"}

@@ -35,30 +35,30 @@ HINTS = {
 EFFECTS = {"side": "being shown first", "words": "one word more", "seconds": "one second more"}
 
 
-def tables(found: Standings) -> list[PartTable]:
+def tables(standings: Standings) -> list[PartTable]:
     """Return every table with data: the standings and leanings of each electorate, then the electorates compared."""
     made = []
-    for one in found.electorates:
-        made += [_places(found, one), _effects(one), _raters(one)]
-    made += [_beside(found), _agreements(found)]
+    for one in standings.electorates:
+        made += [_places(standings, one), _effects(one), _raters(one)]
+    made += [_beside(standings), _agreements(standings)]
     return [table for table in made if table.lines]
 
 
-def print_standings(found: Standings, file: IO[str] | None = None) -> None:
+def print_standings(standings: Standings, file: IO[str] | None = None) -> None:
     """Print the standings to the terminal, or to `file`."""
     console = make_console(file)
-    for table in tables(found):
+    for table in tables(standings):
         to_terminal(console, [_brief(table)])
         if (more := len(table.lines) - len(_brief(table).lines)) > 0:
             console.print(f"and {more} more raters in standings.json")
-    if not found.electorates:
+    if not standings.electorates:
         console.print("No votes yet: name a --judge, or export pairs for people and import their votes with --votes.")
-    for sentence in sentences(found):
+    for sentence in sentences(standings):
         console.print(safe(sentence))
-    for one in found.electorates:
+    for one in standings.electorates:
         for note in one.notes:
             console.print(f"note: {safe(one.name)}: {safe(note)}")
-    for note in found.notes:
+    for note in standings.notes:
         console.print(f"note: {safe(note)}")
 
 
@@ -66,10 +66,10 @@ def _brief(table: PartTable) -> PartTable:
     return msgspec.structs.replace(table, lines=table.lines[:SHOWN]) if table.key.startswith("raters") else table
 
 
-def _places(found: Standings, one: Standing) -> PartTable:
+def _places(standings: Standings, one: Standing) -> PartTable:
     title = f"{one.name}: {one.votes:,} votes on {one.pairs:,} pairs of {one.scripts:,} scripts; raters: {one.raters:,}"
     heads = ("place", "rating", "level field", "Elo", "wins", "ties", "wins + ½ ties", "n")
-    lines = tuple(Line(found.runs.index(p.run), one.name, (p.run,), _cells(p)) for p in one.places)
+    lines = tuple(Line(standings.runs.index(p.run), one.name, (p.run,), _cells(p)) for p in one.places)
     return PartTable(f"places/{one.key}", title, HINTS["places"], ("run",), heads, lines)
 
 
@@ -107,11 +107,13 @@ def _habit(habit: Habit) -> tuple[Cell, ...]:
     return (text_cell(f"{habit.votes:,}"), *map(with_error, (habit.sharpness, habit.side, habit.ties)))
 
 
-def _beside(found: Standings) -> PartTable:
-    whole = [one for one in found.electorates if not one.problem]
+def _beside(standings: Standings) -> PartTable:
+    whole = [one for one in standings.electorates if not one.problem]
     by = [{p.run: p for p in one.places} for one in whole]
     runs = dict.fromkeys(p.run for one in whole for p in one.places) if len(whole) > 1 else {}
-    lines = tuple(Line(found.runs.index(run), "", (run,), tuple(_rank(held.get(run)) for held in by)) for run in runs)
+    lines = tuple(
+        Line(standings.runs.index(run), "", (run,), tuple(_rank(held.get(run)) for held in by)) for run in runs
+    )
     heads = tuple(one.name for one in whole)
     return PartTable("beside", "rankings side by side", HINTS["beside"], ("run",), heads, lines)
 
@@ -120,8 +122,8 @@ def _rank(p: Place | None) -> Cell:
     return text_cell(NONE if p is None or p.places is None else f"{p.place} ({_span(p.places)})")
 
 
-def _agreements(found: Standings) -> PartTable:
-    lines = tuple(Line(0, "", (f"{a.first} and {a.second}",), _agreed(a)) for a in found.agreements)
+def _agreements(standings: Standings) -> PartTable:
+    lines = tuple(Line(0, "", (f"{a.first} and {a.second}",), _agreed(a)) for a in standings.agreements)
     heads = ("Kendall’s τ", "runs", "same choice", "pairs decided by both")
     return PartTable("agreement", "agreement of rankings", HINTS["agreement"], ("who",), heads, lines)
 

@@ -30,8 +30,8 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 def to_json(value: Any) -> str:
     """Return JSON that is safe inside a script element: nothing in it can end the element or open a comment."""
     text = msgspec.json.encode(value).decode()
-    for found, written in _ESCAPES.items():
-        text = text.replace(found, written)
+    for character, written in _ESCAPES.items():
+        text = text.replace(character, written)
     return text
 
 
@@ -126,8 +126,8 @@ def _about(name: str, readings: list[Reading]) -> list[Any]:
     key, at, judge = name.partition("@")
     signatures = [reading.signatures.get(name, "") for reading in readings]
     if at:
-        found = [read_dimensions(r.meta, [name])[key] for r in readings if name in r.signatures]
-        dimension = found[0] if found else Dimension(key, key)
+        described = [read_dimensions(r.meta, [name])[key] for r in readings if name in r.signatures]
+        dimension = described[0] if described else Dimension(key, key)
         return [dimension.label, int(dimension.share), judge, signatures]
     about = declared_in(readings).get(name) or undeclared(name)
     return [about.label, int(about.scale == "percent"), "", signatures]

@@ -77,11 +77,11 @@ class CaseFinder:
         over, by = fields.get("over", ""), next((name for name in BY if name in fields), "")
         known = (fields["condition"], over, by)
         if known not in self._parts:
-            found: dict[str, list[Answer]] = {}
+            selections: dict[str, list[Answer]] = {}
             empty = "neutral" if by == "cue" else NONE
             for answer in self._over(fields, over):
-                found.setdefault((getattr(answer.item, by) or empty) if by else "", []).append(answer)
-            self._parts[known] = found
+                selections.setdefault((getattr(answer.item, by) or empty) if by else "", []).append(answer)
+            self._parts[known] = selections
         return self._parts[known].get(fields[by] if by else "", [])
 
     def _over(self, fields: Fields, over: str) -> list[Answer]:
@@ -111,8 +111,8 @@ class CaseFinder:
             every = judge_scores.replies_of(self.asked(fields))
             self._names[condition] = judge_scores.judge_names(every, self.reading.signatures)
         judges = judge_scores.judges_of(key, self._names[condition])
-        found = self.replies(fields) if condition else judge_scores.replies_of(self.asked(fields))
-        scope = judge_scores.scope_of(self._dimensions[key], judges, found)
+        replies = self.replies(fields) if condition else judge_scores.replies_of(self.asked(fields))
+        scope = judge_scores.scope_of(self._dimensions[key], judges, replies)
         return [a for a in scope if fields.get("style", a.item.style) == a.item.style], judges
 
 
@@ -129,16 +129,16 @@ def _valued(answers: Iterable[Answer], *scores: str) -> list[Answer]:
 
 def _measured(finder: CaseFinder, fields: Fields) -> list[Answer]:
     measure = finder.measures[fields["measure"]]
-    found = [a for a in finder.core(fields) if measure.belongs(a.item)]
-    return _read(found, fields) if "read" in fields else [a for a in found if measure.read(a) is not None]
+    answers = [a for a in finder.core(fields) if measure.belongs(a.item)]
+    return _read(answers, fields) if "read" in fields else [a for a in answers if measure.read(a) is not None]
 
 
-def _read(found: Sequence[Answer], fields: Fields) -> list[Answer]:
+def _read(answers: Sequence[Answer], fields: Fields) -> list[Answer]:
     """Return questions by how their answers were read."""
     how = fields["read"]
     if how == "strict":
-        return _valued(found, CHOICE_STRICT)
-    scored = _valued(found, CHOICE)
+        return _valued(answers, CHOICE_STRICT)
+    scored = _valued(answers, CHOICE)
     if how == "unparsed":
         return [a for a in scored if status(a) != "parsed"]
     return [a for a in scored if status(a) == how]
@@ -167,10 +167,10 @@ def _wrong(finder: CaseFinder, fields: Fields) -> list[Answer]:
 
 
 def _replies(finder: CaseFinder, fields: Fields) -> list[Answer]:
-    found = [a for a in finder.core(fields) if a.item.task == "converse" and a.answered]
+    replies = [a for a in finder.core(fields) if a.item.task == "converse" and a.answered]
     if "score" in fields:
-        return _valued(found, fields["score"])
-    return [a for a in found if any(r.audio for r in a.replies)] if fields.get("read") == "spoken" else found
+        return _valued(replies, fields["score"])
+    return [a for a in replies if any(r.audio for r in a.replies)] if fields.get("read") == "spoken" else replies
 
 
 def _judged(finder: CaseFinder, fields: Fields) -> list[Answer]:
@@ -235,7 +235,7 @@ def _following(finder: CaseFinder, fields: Fields) -> Iterator[Answer]:
 
 def _voice(finder: CaseFinder, fields: Fields) -> Iterator[Answer]:
     columns = voice_columns(finder.reading.declared).values()
-    column = next(c for found in columns for c in found if c.key == fields["score"])
+    column = next(c for table in columns for c in table if c.key == fields["score"])
     for answer in finder.replies(fields):
         if fields.get("style", answer.item.style) != answer.item.style:
             continue
@@ -244,40 +244,40 @@ def _voice(finder: CaseFinder, fields: Fields) -> Iterator[Answer]:
 
 
 def _emoalign(finder: CaseFinder, fields: Fields) -> list[Answer]:
-    found = [
+    replies = [
         a for a in judge_scores.replies_of(finder.asked(fields)) if fields.get("style", a.item.style) == a.item.style
     ]
-    return [a for a in _valued(found, fields["score"]) if complete(a.scores[fields["score"]], LABELS)]
+    return [a for a in _valued(replies, fields["score"]) if complete(a.scores[fields["score"]], LABELS)]
 
 
 # ── parts outside the headline ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _false_cue(finder: CaseFinder, fields: Fields) -> list[Answer]:
-    found = dict(false_cues(finder.asked(fields))).get(_basis(fields), [])
+    answers = dict(false_cues(finder.asked(fields))).get(_basis(fields), [])
     if fields.get("read") == "unparsed":
-        return [a for a in found if a.answered and status(a) not in ("", "parsed")]
+        return [a for a in answers if a.answered and status(a) not in ("", "parsed")]
     side = fields.get("clips", "")
-    return _valued((a for a in found if not side or bool(a.item.cue) == (side == "cued")), CHOICE)
+    return _valued((a for a in answers if not side or bool(a.item.cue) == (side == "cued")), CHOICE)
 
 
 def _conflict(finder: CaseFinder, fields: Fields) -> list[Answer]:
     asked = [a for a in finder.asked(fields) if a.item.part == "conflict"]
-    found = dict(by_basis(asked, of_script(asked))).get(_basis(fields), [])
-    found = [a for a in found if a.item.style == fields["style"]]
+    answers = dict(by_basis(asked, of_script(asked))).get(_basis(fields), [])
+    answers = [a for a in answers if a.item.style == fields["style"]]
     about = {"dominance": "voice"}.get(fields["score"], fields["score"])
     if about in ("words", "voice", "agreement"):
-        return _valued((a for a in found if a.item.category == f"conflict-{about}" and a.item.gold), CHOICE)
+        return _valued((a for a in answers if a.item.category == f"conflict-{about}" and a.item.gold), CHOICE)
     measure = finder.measures[about]
-    plain = (a for a in found if not a.item.category.startswith("conflict") and measure.belongs(a.item))
+    plain = (a for a in answers if not a.item.category.startswith("conflict") and measure.belongs(a.item))
     return [a for a in plain if measure.read(a) is not None]
 
 
 def _dialogue(finder: CaseFinder, fields: Fields) -> list[Answer]:
     talks = [a for a in finder.asked(fields) if a.item.part == "dialogue"]
-    found = dict(by_basis(talks, of_script(talks))).get(_basis(fields), [])
+    answers = dict(by_basis(talks, of_script(talks))).get(_basis(fields), [])
     turn, score = int(fields["turn"]) - 1, fields["score"]
-    scored = [a for a in found if a.answered and at_turn(a, score, turn) is not None]
+    scored = [a for a in answers if a.answered and at_turn(a, score, turn) is not None]
     if "style" in fields:
         return [a for a in scored if a.item.style == fields["style"]]
     sides = [{(a.item.group, a.repeat) for a in scored if a.item.style == s} for s in ("changed", "steady")]

@@ -45,8 +45,8 @@ class Sets:
     def once(self, key: str, cases: Callable[[], Sequence[int]]) -> int | None:
         """Return the set of a named number, None if no case is behind it."""
         if key not in self._resolved:
-            found = cases()
-            self._resolved[key] = self.add(found) if found else None
+            numbers = cases()
+            self._resolved[key] = self.add(numbers) if numbers else None
         return self._resolved[key]
 
     def json(self) -> dict[str, Any]:

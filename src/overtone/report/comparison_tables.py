@@ -21,13 +21,13 @@ HINT = (
 )
 
 
-def tables(found: Comparison) -> list[PartTable]:
+def tables(comparison: Comparison) -> list[PartTable]:
     """Return the tables of a comparison: all items first, then each measure by cue."""
     made = []
-    for table in found.tables:
+    for table in comparison.tables:
         by_cue = any(row.cue for row in table.rows)
         names = ("cue",) if by_cue else ("measure", "level", "over")
-        heads = (found.first, found.second, "difference", "p", "p, Holm", "pairs", "worse", "better", "")
+        heads = (comparison.first, comparison.second, "difference", "p", "p, Holm", "pairs", "worse", "better", "")
         lines = tuple(Line(0, row.condition, _names(row, by_cue), _cells(row)) for row in table.rows)
         made.append(PartTable(table.key, table.title, HINT, names, heads, lines))
     return made
@@ -74,24 +74,25 @@ def difference(row: Change) -> str:
     return change(row.by.value, row) + (between or f" ({row.by.note})")
 
 
-def facts(found: Comparison) -> list[str]:
+def facts(comparison: Comparison) -> list[str]:
     """Return what was compared, what could not be paired, how the runs differ, and notes."""
     lines = [
-        f"first: {found.first} ({found.first_model or 'model not named'})",
-        f"second: {found.second} ({found.second_model or 'model not named'})",
-        f"{found.shared:,} asks in both, {found.only_first:,} in the first only, {found.only_second:,} in the second",
+        f"first: {comparison.first} ({comparison.first_model or 'model not named'})",
+        f"second: {comparison.second} ({comparison.second_model or 'model not named'})",
+        f"{comparison.shared:,} asks in both, {comparison.only_first:,} in the first only, "
+        f"{comparison.only_second:,} in the second only",
     ]
-    if found.conditions_apart:
-        lines.append(f"conditions in one run only: {', '.join(found.conditions_apart)}")
-    lines += [f"THESE RUNS ARE NOT COMPARABLE: {one}" for one in found.unlike]
-    return [*lines, *(f"note: {note}" for note in found.notes)]
+    if comparison.conditions_apart:
+        lines.append(f"conditions in one run only: {', '.join(comparison.conditions_apart)}")
+    lines += [f"THESE RUNS ARE NOT COMPARABLE: {one}" for one in comparison.unlike]
+    return [*lines, *(f"note: {note}" for note in comparison.notes)]
 
 
 def listed(flips: Flips) -> list[tuple[str, tuple[Flip, ...], int]]:
     """Return both lists of changed cases, each with its heading and its total; empty ones are left out."""
     heads = ("right → wrong", "wrong → right") if flips.right_or_wrong else ("largest losses", "largest gains")
     both = ((heads[0], flips.worse, flips.worse_total), (heads[1], flips.improved, flips.improved_total))
-    return [(head, found, total) for head, found, total in both if total]
+    return [(head, flips_of, total) for head, flips_of, total in both if total]
 
 
 def _of(flips: Flips) -> str:
@@ -108,15 +109,15 @@ def _moved(flip: Flip) -> str:
 # ── the terminal ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def print_comparison(found: Comparison, file: IO[str] | None = None, *, width: int | None = None) -> None:
+def print_comparison(comparison: Comparison, file: IO[str] | None = None, *, width: int | None = None) -> None:
     """Print a comparison to the terminal, or to `file`."""
     console = make_console(file, width)
-    for text in (*facts(found), *(sentence.text for sentence in sentences(found))):
+    for text in (*facts(comparison), *(sentence.text for sentence in sentences(comparison))):
         console.print(safe(text), soft_wrap=True)
-    to_terminal(console, tables(found))
-    if found.tables:
+    to_terminal(console, tables(comparison))
+    if comparison.tables:
         console.print("percent and percentage points, or the measure's own scale; 95 % intervals by script")
-    for flips in found.flips:
+    for flips in comparison.flips:
         for head, cases, total in listed(flips):
             console.print(f"[bold]{safe(_of(flips))}: {head}[/bold] ({total:,})")
             for flip in cases[:SHOWN]:
@@ -130,13 +131,13 @@ def print_comparison(found: Comparison, file: IO[str] | None = None, *, width: i
 # ── Markdown ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def markdown(found: Comparison) -> str:
+def markdown(comparison: Comparison) -> str:
     """Return a comparison as Markdown."""
-    lines = [f"# {plain(found.second)} against {plain(found.first)}", ""]
-    lines += [f"- {plain(line)}" for line in facts(found)]
-    lines += ["", *(f"- {plain(sentence.text)}" for sentence in sentences(found))]
-    lines += ["", *written(tables(found), hints=False).splitlines()]
-    for flips in found.flips:
+    lines = [f"# {plain(comparison.second)} against {plain(comparison.first)}", ""]
+    lines += [f"- {plain(line)}" for line in facts(comparison)]
+    lines += ["", *(f"- {plain(sentence.text)}" for sentence in sentences(comparison))]
+    lines += ["", *written(tables(comparison), hints=False).splitlines()]
+    for flips in comparison.flips:
         for head, cases, total in listed(flips):
             lines += ["", f"## {plain(_of(flips))}: {head} ({total:,})", ""]
             lines += markdown_rows(

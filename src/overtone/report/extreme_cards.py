@@ -24,20 +24,20 @@ def ends(
         shown = [c.extremes for c in summary.conditions if c.extremes is not None]
         by_ask = whole(reading, (extreme.ask for one in shown for extreme in (*one.worst, *one.best)))
         for c in summary.conditions:
-            found = c.extremes
-            if found is None:
+            extremes = c.extremes
+            if extremes is None:
                 continue
             rows = {row.dimension.key: row.dimension for row in c.judged}
             halves = []
-            for title, some in (("Worst", found.worst), ("Best", found.best)):
+            for title, some in (("Worst", extremes.worst), ("Best", extremes.best)):
                 cards = []
                 for extreme in some:
                     answer = by_ask[extreme.ask]
-                    cards.append(_card(run, extreme, found, answer, rows, reading.declared, len(sounds)))
+                    cards.append(_card(run, extreme, extremes, answer, rows, reading.declared, len(sounds)))
                     sounds.append(_sounds(answer, reading, media))
                 halves.append((title, cards))
             made.append(
-                {"run": run, "condition": c.condition, "by": found.by, "judged": found.judged, "halves": halves}
+                {"run": run, "condition": c.condition, "by": extremes.by, "judged": extremes.judged, "halves": halves}
             )
     return made, sounds
 
@@ -45,14 +45,14 @@ def ends(
 def _card(
     run: dict[str, Any],
     extreme: Extreme,
-    found: Extremes,
+    extremes: Extremes,
     answer: Answer,
     rows: dict[str, Dimension],
     declared: Declared,
     position: int,
 ) -> dict[str, Any]:
     item = answer.item
-    share = rows[found.key].share if found.key in rows else declared[found.key].scale == "percent"
+    share = rows[extremes.key].share if extremes.key in rows else declared[extremes.key].scale == "percent"
     labels = {d.label: d for d in rows.values()}
     return {
         "number": position,

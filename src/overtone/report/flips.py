@@ -84,36 +84,36 @@ def _compared(
 ) -> Compared:
     here, there = over_headline([readings[number] for number in both])
     names = labels[both[0]], labels[both[1]]
-    found = msgspec.structs.replace(compare(here, there), first=names[0], second=names[1])
-    if found.unlike or not found.shared:
-        why = [str(reason) for reason in found.unlike] or ["they share no item in any condition"]
+    comparison = msgspec.structs.replace(compare(here, there), first=names[0], second=names[1])
+    if comparison.unlike or not comparison.shared:
+        why = [str(reason) for reason in comparison.unlike] or ["they share no item in any condition"]
         return Compared(*names, why, [], [], [], [])
     prefix = f"{both[1] + 1}:"
-    scales = {row.key: (row.shown, row.digits) for table in found.tables[:1] for row in table.rows}
+    scales = {row.key: (row.shown, row.digits) for table in comparison.tables[:1] for row in table.rows}
     cards = _Cards(here, there, names, scales, media, sounds)
-    significant = {row.key for table in found.tables[:1] for row in table.rows if row.verdict}
-    ordered = sorted(found.flips, key=lambda f: (f.key not in significant, not f.right_or_wrong))
+    significant = {row.key for table in comparison.tables[:1] for row in table.rows if row.verdict}
+    ordered = sorted(comparison.flips, key=lambda f: (f.key not in significant, not f.right_or_wrong))
     changed = [f for f in ordered if f.worse_total or f.improved_total][:GROUPS]
     cards.prepare(flip for flips in changed for _, cases, _ in listed(flips) for flip in _shown(cases))
     groups = [_group(flips, prefix, cards) for flips in changed]
-    ordered_sentences = sorted(sentences(found), key=lambda s: s.key not in significant)
+    ordered_sentences = sorted(sentences(comparison), key=lambda s: s.key not in significant)
     shown = [Sentence(s.text, prefix + s.key if s.key else "") for s in ordered_sentences]
-    made = [_titled(table, found) for table in _tables(found, prefix)]
+    made = [_titled(table, comparison) for table in _tables(comparison, prefix)]
     wanted = {s.key for s in shown} | {half.key for group in groups for half in group.halves}
     wanted |= {cell.key for table in made for line in table.lines for cell in line.cells}
     links.take(((prefix + key, cases) for key, cases in cases_by_key(here, there)), wanted, both)
     before = f"{here.benchmark}/" if len({r.benchmark for r in readings}) > 1 else ""
-    return Compared(*names, [], shown, made, groups, [*found.notes, *_apart(found)], before)
+    return Compared(*names, [], shown, made, groups, [*comparison.notes, *_apart(comparison)], before)
 
 
-def _apart(found: Comparison) -> Iterator[str]:
-    if found.only_first or found.only_second:
+def _apart(comparison: Comparison) -> Iterator[str]:
+    if comparison.only_first or comparison.only_second:
         yield (
-            f"{found.shared:,} asks are in both runs, {found.only_first:,} only in {found.first} and "
-            f"{found.only_second:,} only in {found.second}"
+            f"{comparison.shared:,} asks are in both runs, {comparison.only_first:,} only in {comparison.first} and "
+            f"{comparison.only_second:,} only in {comparison.second}"
         )
-    if found.conditions_apart:
-        yield f"conditions in one run only: {', '.join(found.conditions_apart)}"
+    if comparison.conditions_apart:
+        yield f"conditions in one run only: {', '.join(comparison.conditions_apart)}"
 
 
 def cases_by_key(first: Reading, second: Reading) -> Iterator[KeyedCases]:
@@ -145,12 +145,12 @@ def _bases(pairs: Sequence[tuple[Answer, Answer]], measure: Measure) -> list[tup
 # ── the tables, with keys ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tables(found: Comparison, prefix: str) -> list[PartTable]:
+def _tables(comparison: Comparison, prefix: str) -> list[PartTable]:
     """Return the table of all shared items, then one of the cues that differ; all cues of all measures would be too
     long."""
     made = [
         _keyed(shown, table.rows, prefix)
-        for shown, table in zip(tables(found), found.tables, strict=True)
+        for shown, table in zip(tables(comparison), comparison.tables, strict=True)
         if not any(row.cue for row in table.rows) or any(row.verdict for row in table.rows)
     ]
     by_cue = [table for table in made if table.names == ("cue",)]
@@ -167,9 +167,9 @@ def _tables(found: Comparison, prefix: str) -> list[PartTable]:
     return [*(table for table in made if table.names != ("cue",)), joined]
 
 
-def _titled(table: PartTable, found: Comparison) -> PartTable:
+def _titled(table: PartTable, comparison: Comparison) -> PartTable:
     """Return a table with capitalised heads; the names of the runs are kept."""
-    heads = tuple(head if head in (found.first, found.second) else capital(head) for head in table.heads)
+    heads = tuple(head if head in (comparison.first, comparison.second) else capital(head) for head in table.heads)
     return msgspec.structs.replace(table, names=tuple(map(capital, table.names)), heads=heads)
 
 

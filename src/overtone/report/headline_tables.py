@@ -16,11 +16,11 @@ from overtone.text import as_given, number
 
 def headlines(readings: Sequence[Reading]) -> list[PartTable]:
     """Return the headline tables of every benchmark among the runs; runs of one benchmark share theirs."""
-    found: dict[tuple[str, str], list[tuple[int, SuiteTable]]] = {}
+    by_table: dict[tuple[str, str], list[tuple[int, SuiteTable]]] = {}
     for run, reading in enumerate(readings):
         for table in suite_tables(reading):
-            found.setdefault((reading.benchmark, table.headline.key), []).append((run, table))
-    return [_table(benchmark, key, tables) for (benchmark, key), tables in found.items()]
+            by_table.setdefault((reading.benchmark, table.headline.key), []).append((run, table))
+    return [_table(benchmark, key, tables) for (benchmark, key), tables in by_table.items()]
 
 
 def first_screen(reading: Reading) -> tuple[list[PartTable], list[str]]:
@@ -46,7 +46,7 @@ def wants_judge(reading: Reading, own: Sequence[PartTable]) -> bool:
     if suite is None or not suite.rubrics or any("@" in name for name in reading.signatures):
         return False
     cells = [cell.estimate for table in own for line in table.lines for cell in line.cells]
-    return bool(own) and not any(found is not None and found.scored for found in cells)
+    return bool(own) and not any(estimate is not None and estimate.scored for estimate in cells)
 
 
 def _table(benchmark: str, key: str, tables: Sequence[tuple[int, SuiteTable]]) -> PartTable:
@@ -64,11 +64,11 @@ def _table(benchmark: str, key: str, tables: Sequence[tuple[int, SuiteTable]]) -
     return PartTable(f"suite-{benchmark}-{key}", headline.title, headline.hint, names, heads, tuple(lines))
 
 
-def _cell(column: Column, found: Estimate | None, key: str) -> Cell:
-    if found is None:
+def _cell(column: Column, e: Estimate | None, key: str) -> Cell:
+    if e is None:
         return Cell(None, column.kind)
-    shown = key if found.scored else ""
-    return Cell(found, column.kind, digits=column.digits, title=column.help, key=shown)
+    shown = key if e.scored else ""
+    return Cell(e, column.kind, digits=column.digits, title=column.help, key=shown)
 
 
 def published(benchmarks: Sequence[str] = ()) -> list[PartTable]:

@@ -26,7 +26,7 @@ _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u2
 
 def visible(text: str) -> str:
     """Return text with control and direction-changing characters written out, as the page's script does for its own."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class Links:
@@ -37,9 +37,9 @@ class Links:
         people = [{(row.metric, row.condition): row.cases for row in rows} for rows in corrected]
         self._finders = [CaseFinder(r, people[n] if people else None) for n, r in enumerate(readings)]
 
-    def take(self, found: Iterable[tuple[str, list[str]]], wanted: Collection[str], runs: Sequence[int]) -> None:
+    def take(self, keyed: Iterable[tuple[str, list[str]]], wanted: Collection[str], runs: Sequence[int]) -> None:
         """Keep the cases behind the wanted keys."""
-        for key, cases in found:
+        for key, cases in keyed:
             if key in wanted and (numbers := self.sets.place(cases, runs)):
                 self.sets.behind[key] = self.sets.add(numbers)
 

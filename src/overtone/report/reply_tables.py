@@ -98,20 +98,20 @@ def _basis(basis: str) -> str:
 
 def _grouped(rows: Sequence[JudgedRow]) -> dict[tuple[str, str], dict[str, JudgedRow]]:
     """Return (basis, judge) → dimension → row; the panel first."""
-    found: dict[tuple[str, str], dict[str, JudgedRow]] = {}
+    groups: dict[tuple[str, str], dict[str, JudgedRow]] = {}
     for row in sorted(rows, key=lambda r: (r.basis == "unvalidated", r.judge != PANEL, r.judge)):
-        found.setdefault((row.basis, row.judge), {})[row.dimension.key] = row
-    return found
+        groups.setdefault((row.basis, row.judge), {})[row.dimension.key] = row
+    return groups
 
 
 def _headline(pairs: Pairs) -> PartTable:
     dimensions = _dimensions(row for _, c in pairs for row in c.judged)
     lines = []
     for run, c in pairs:
-        for (basis, judge), found in _grouped(c.judged).items():
+        for (basis, judge), by_dimension in _grouped(c.judged).items():
             cells = []
             for key, d in dimensions.items():
-                row = found.get(key)
+                row = by_dimension.get(key)
                 if row is None:
                     cells.append(Cell())
                     continue
@@ -134,14 +134,14 @@ def _styles(pairs: Pairs) -> PartTable:
     lines = []
     for run, c in pairs:
         groups = _grouped(c.judged)
-        shown = {key: found for key, found in groups.items() if key[1] == PANEL} or groups
-        for (basis, judge), found in shown.items():
-            styles = dict.fromkeys(style for row in found.values() for style in row.styles)
+        shown = {key: by_dimension for key, by_dimension in groups.items() if key[1] == PANEL} or groups
+        for (basis, judge), by_dimension in shown.items():
+            styles = dict.fromkeys(style for row in by_dimension.values() for style in row.styles)
             for style in styles:
                 about = {"condition": c.condition, "over": basis, "judge": judge, "style": style}
                 cells = tuple(
-                    _cell(d, found[key].styles.get(style), key=where(run, "judged", rubric=key, **about))
-                    if key in found
+                    _cell(d, by_dimension[key].styles.get(style), key=where(run, "judged", rubric=key, **about))
+                    if key in by_dimension
                     else Cell()
                     for key, d in dimensions.items()
                 )
@@ -201,13 +201,13 @@ def spoken(pairs: Pairs, *, brief: bool = False) -> list[PartTable]:
     rows: list[tuple[int, ConditionSummary, VoiceRow]] = [
         (run, c, row) for run, c in pairs for row in c.spoken if not brief or not row.style
     ]
-    found = {key for *_, row in rows for key, e in row.measures.items() if not brief or e.value is not None}
+    keys = {key for *_, row in rows for key, e in row.measures.items() if not brief or e.value is not None}
 
     def head(m: Measured) -> str:
         return f"{m.label}{ARROWS.get(m.better, '')}" + (f" · {m.unit}" if m.unit else "")
 
     def table(key: str, title: str, columns: Sequence[Measured]) -> PartTable:
-        used = [m for m in columns if m.key in found]
+        used = [m for m in columns if m.key in keys]
         lines = []
         for run, c, row in rows:
             about = {"condition": c.condition, "over": row.basis, "style": row.style}
@@ -283,23 +283,23 @@ def alignment(summaries: Sequence[Summary], *, brief: bool = False) -> list[Part
     def cells(run: int, metric: str, row: Aligned) -> tuple[Cell, ...]:
         key = where(run, "emoalign", condition=row.condition, style=row.style, score=metric)
         kinds: tuple[Literal["percent", "number"], ...] = ("percent", "percent", "number", "percent", "percent")
-        told = (row.rate, row.chance, row.kappa, row.reply_unknown, row.wanted_unknown)
+        intervals = (row.rate, row.chance, row.kappa, row.reply_unknown, row.wanted_unknown)
         asked = row.rate.rows + row.unscored
         return tuple(
-            Cell(from_interval(found, found.low, found.high, asked), kind, key=key)
-            for found, kind in zip(told, kinds, strict=True)
+            Cell(from_interval(interval, interval.low, interval.high, asked), kind, key=key)
+            for interval, kind in zip(intervals, kinds, strict=True)
         )
 
     lines = [
         Line(
             run,
             row.condition,
-            (summary.declared[told.metric].label.removeprefix("EmoAlign "), row.style or "all"),
-            cells(run, told.metric, row),
+            (summary.declared[aligned.metric].label.removeprefix("EmoAlign "), row.style or "all"),
+            cells(run, aligned.metric, row),
         )
         for run, summary in enumerate(summaries)
-        for told in summary.alignment
-        for row in told.rows
+        for aligned in summary.alignment
+        for row in aligned.rows
         if not brief or not row.style
     ]
     heads = ("Agreement\u00a0↑ · %", "Chance · %", "κ\u00a0↑", "Unknown in replies · %", "Unknown wanted · %")
@@ -307,10 +307,10 @@ def alignment(summaries: Sequence[Summary], *, brief: bool = False) -> list[Part
     return [table] if lines else []
 
 
-def calibrated(found: Sequence[Sequence[Calibrated]], summaries: Sequence[Summary]) -> PartTable:
+def calibrated(corrected_rows: Sequence[Sequence[Calibrated]], summaries: Sequence[Summary]) -> PartTable:
     """Return the table of judges' means corrected by people's labels, for each run."""
     lines = []
-    for run, rows in enumerate(found):
+    for run, rows in enumerate(corrected_rows):
         known = {r.dimension.key: r.dimension for c in summaries[run].conditions for r in c.judged}
         for row in rows:
             d = known.get(row.dimension, Dimension(row.dimension, row.dimension))

@@ -111,10 +111,10 @@ def _voice(pairs: Pairs) -> list[PartTable]:
 
 def _tasks(pairs: Pairs) -> list[PartTable]:
     def cells(run: int, c: ConditionSummary, t: TaskRow) -> tuple[Cell, ...]:
-        found = t.accuracy
+        accuracy = t.accuracy
         key = partial(where, run, choice_measure(c.declared, t.level), condition=c.condition, category=t.key)
-        read = (Cell(found.questions, key=key()), Cell(found.strict, key=key(read="strict")))
-        return (*read, Cell(found.corrected, key=key()), text_cell(by_kind(found.chance, "percent"), key()))
+        read = (Cell(accuracy.questions, key=key()), Cell(accuracy.strict, key=key(read="strict")))
+        return (*read, Cell(accuracy.corrected, key=key()), text_cell(by_kind(accuracy.chance, "percent"), key()))
 
     lines = [
         Line(run, c.condition, (LEVELS.get(t.level, str(t.level)), t.label), cells(run, c, t))
@@ -205,8 +205,10 @@ RESULTS = {
 def result_tables(name: str, readings: Sequence[Reading]) -> list[PartTable]:
     """Return the tables of one name that have data. If the run holds several measurements of a metric, a footnote says
     which is shown."""
-    found = RESULTS[name]
-    made = found.make([summarise_reading(r) for r in readings]) if found.of_runs is None else found.of_runs(readings)
+    results = RESULTS[name]
+    made = (
+        results.make([summarise_reading(r) for r in readings]) if results.of_runs is None else results.of_runs(readings)
+    )
     notes = list(dict.fromkeys(note for reading in readings if (note := source_note(reading))))
     return [_annotated(_with_hint(table, notes), readings) for table in made if table.lines]
 
@@ -221,8 +223,8 @@ def _annotated(table: PartTable, readings: Sequence[Reading]) -> PartTable:
     read = [" ".join(sentences(reader_shares(reading))) for reading in readings]  # what a model read, by run
     if table.key.startswith("suite-"):  # a benchmark's own columns do not say which metric they read
         runs = dict.fromkeys(line.run for line in table.lines if line.run is not None)
-        told = dict.fromkeys(note for run in runs for note in (read[run], readings[run].language_note))
-        return replace(table, hint=" ".join(filter(None, (table.hint, *told))))
+        run_notes = dict.fromkeys(note for run in runs for note in (read[run], readings[run].language_note))
+        return replace(table, hint=" ".join(filter(None, (table.hint, *run_notes))))
     lines = []
     for line in table.lines:
         notes = dict(readings[line.run].measured_twice) if line.run is not None else {}
@@ -242,8 +244,8 @@ def _measurement_notes(cell: Cell, notes: Mapping[str, str], declared: Declared)
     dimension."""
     if cell.estimate is None or not cell.key.startswith("where="):
         return []
-    told = read_where(cell.key)
-    metric = told.get("score") or score_of(declared, told["measure"])
-    rubric, judge = told.get("rubric", ""), told.get("judge", "")
+    fields = read_where(cell.key)
+    metric = fields.get("score") or score_of(declared, fields["measure"])
+    rubric, judge = fields.get("rubric", ""), fields.get("judge", "")
     judged = [n for n in notes if rubric and n.partition("@")[0] == rubric and judge in ("", n.partition("@")[2])]
     return [notes[name] for name in (metric, *judged) if name in notes]

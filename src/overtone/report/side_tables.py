@@ -174,10 +174,10 @@ def _conflicts(pairs: Pairs) -> PartTable:
 
 def _usual_columns(conditions: Sequence[ConditionSummary]) -> dict[str, str]:
     """Return the heads, by measure, of the usual measures that are also read on conflicting clips."""
-    found = [(m, i) for s, i in declared_in(conditions).items() for m in i.read_as(s) if m.conflict]
-    found.sort(key=lambda row: row[0].order)
+    declared = [(m, i) for s, i in declared_in(conditions).items() for m in i.read_as(s) if m.conflict]
+    declared.sort(key=lambda row: row[0].order)
     rate = error_rate_of(conditions)
-    return {m.name: f"{m.conflict.replace('WER', rate)} {ARROWS.get(i.better, '')}".strip() for m, i in found}
+    return {m.name: f"{m.conflict.replace('WER', rate)} {ARROWS.get(i.better, '')}".strip() for m, i in declared}
 
 
 def _dialogues(pairs: Pairs) -> PartTable:
@@ -190,13 +190,13 @@ def _dialogues(pairs: Pairs) -> PartTable:
     lines: dict[tuple[int, str, str, str], dict[tuple[str, int], Cell]] = {}
     for run, c, row in rows:
         cells = lines.setdefault((run, c.condition, BASES[row.basis], row.variant), {})
-        for metric, found in row.measures.items():
+        for metric, e in row.measures.items():
             kind: Literal["percent", "number", "points"] = infos[metric].shown
             if kind == "percent" and "−" in row.variant:
                 kind = "points"
             about = {"condition": c.condition, "over": row.basis, "score": metric, "turn": str(row.turn)}
             key = where(run, "dialogue", **about, style="" if "−" in row.variant else row.variant)
-            cells[metric, row.turn] = Cell(found, kind, key=key)
+            cells[metric, row.turn] = Cell(e, kind, key=key)
     labels = {
         m: next((read.label for read in info.measures if read.task == "converse"), info.label)
         for m, info in infos.items()

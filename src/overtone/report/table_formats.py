@@ -36,8 +36,8 @@ def make_console(file: IO[str] | None = None, width: int | None = None) -> Conso
     COLUMNS."""
     console = Console(file=file, highlight=False, emoji=False, width=width)
     if not console.is_terminal and width is None:
-        told = os.environ.get("COLUMNS", "")
-        width = int(told) if told.isascii() and told.isdigit() and int(told) > 0 else WIDE
+        columns = os.environ.get("COLUMNS", "")
+        width = int(columns) if columns.isascii() and columns.isdigit() and int(columns) > 0 else WIDE
         console = Console(file=file, highlight=False, emoji=False, width=width, color_system=None)
     return console
 
@@ -161,11 +161,11 @@ def _left_widths(g: Grid, headings: int, width: int) -> list[int]:
 
 
 def _cell_widths(g: Grid, below: bool, room: int) -> list[int]:
-    found = []
+    widths = []
     for at, head in enumerate(g.heads):
         lines = [cell_len(shown(line)) for _, cells in g.rows for line in _lines(cells[at], below)]
-        found.append(min(max(_longest_word(head), *lines, 1), max(min(WIDEST, room), 8)))
-    return found
+        widths.append(min(max(_longest_word(head), *lines, 1), max(min(WIDEST, room), 8)))
+    return widths
 
 
 def _pieces(widths: Sequence[int], room: int) -> list[list[int]]:
@@ -218,10 +218,10 @@ def markdown(tables: Iterable[PartTable], labels: Sequence[str] = (), *, level: 
     return "\n".join(lines)
 
 
-def markdown_rows(heads: Sequence[str], found: Sequence[Sequence[str]]) -> list[str]:
+def markdown_rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of one Markdown table; untrusted text stays text."""
     lines = ["| " + " | ".join(map(plain, heads)) + " |", "|" + "---|" * len(heads)]
-    return [*lines, *("| " + " | ".join(map(plain, row)) + " |" for row in found)]
+    return [*lines, *("| " + " | ".join(map(plain, row)) + " |" for row in rows)]
 
 
 def plain(text: str) -> str:
@@ -282,7 +282,7 @@ def _stop(title: str) -> str:
 
 def escaped(text: str) -> str:
     """Return untrusted text for LaTeX: no character has a special meaning."""
-    return _LATEX_CHARACTERS.sub(lambda found: _LATEX[found[0]], shown(text.translate(ENDS)))
+    return _LATEX_CHARACTERS.sub(lambda match: _LATEX[match[0]], shown(text.translate(ENDS)))
 
 
 # ── CSV ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

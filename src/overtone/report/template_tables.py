@@ -66,10 +66,10 @@ def tables(runs: list[Run]) -> dict[str, Any]:
         "agreement": agreement(summaries),
         "signatures": [(run, _signatures(summary)) for run, summary in zip(runs, summaries, strict=True)],
         "readings_of_accuracy": [
-            (run, c.condition, what, choice_measure(c.declared, level), found)
+            (run, c.condition, what, choice_measure(c.declared, level), accuracy)
             for run, c in pairs
-            for level, what, found in ((1, "voice", c.voice), (2, "reasoning", c.reasoning))
-            if found is not None
+            for level, what, accuracy in ((1, "voice", c.voice), (2, "reasoning", c.reasoning))
+            if accuracy is not None
         ],
         "breakdowns": _breakdowns(pairs),
         "wide_columns": heat_columns([c for _, c in pairs]),
@@ -85,13 +85,13 @@ def _source_notes(summaries: list[Summary]) -> list[str]:
 
 def _read_by_model(runs: list[Run]) -> list[str]:
     """Return the share of answers that a model read, for every run that has some; named if there are several runs."""
-    told = [(run["label"], sentence) for run in runs for sentence in sentences(run["summary"].readers)]
-    return [f"{label}: {sentence}" if len(runs) > 1 else sentence for label, sentence in told]
+    labelled = [(run["label"], sentence) for run in runs for sentence in sentences(run["summary"].readers)]
+    return [f"{label}: {sentence}" if len(runs) > 1 else sentence for label, sentence in labelled]
 
 
-def talk_columns(found: Iterable[Conversation], declared: Declared) -> list[TalkColumn]:
+def talk_columns(talks: Iterable[Conversation], declared: Declared) -> list[TalkColumn]:
     """Return the columns of the table of replies in the declared order; those without an order by name."""
-    measured = {m: declared.get(m) or undeclared(m) for t in found for m in t.measures if "@" not in m}
+    measured = {m: declared.get(m) or undeclared(m) for t in talks for m in t.measures if "@" not in m}
     columns = [
         TalkColumn(
             name,
@@ -130,20 +130,20 @@ def hearing(c: ConditionSummary) -> list[tuple[str, dict[str, Estimate]]]:
 def conversations(c: ConditionSummary) -> list[tuple[str, Conversation]]:
     """Return the rows of the table of replies."""
     both = (("", c.conversation), (NOT_VALIDATED, c.unvalidated_conversation))
-    return [(over, found) for over, found in both if found is not None]
+    return [(over, talk) for over, talk in both if talk is not None]
 
 
 def facts(summary: Summary) -> list[tuple[str, str]]:
     """Return the facts about a run in the order of interest."""
     meta = summary.meta
-    found = [(name, meta[key]) for key, name in _FACTS if meta.get(key) not in (None, "", "None")]
-    found = [(name, value[:16].replace("T", " ") if name == "Date" else value) for name, value in found]
+    stored = [(name, meta[key]) for key, name in _FACTS if meta.get(key) not in (None, "", "None")]
+    stored = [(name, value[:16].replace("T", " ") if name == "Date" else value) for name, value in stored]
     versions = _object(meta.get("versions", ""))
     made_with = ", ".join(f"{name} {versions[name]}" for name in ("overtone", "python") if name in versions)
     answers = ", ".join(f"{k} {_short(v)}" for k, v in _object(meta.get("answers", "")).items() if v not in (None, ""))
     more = [("Made with", made_with), ("Parameters", answers), ("Prompts", meta.get("prompts", "")[:12])]
     return [
-        *found,
+        *stored,
         *((name, value) for name, value in more if value),
         ("Folder", summary.folder),
         ("Items", f"{summary.items:,} in {summary.cases:,} cases"),
@@ -153,10 +153,10 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
 def _object(text: str) -> dict[str, Any]:
     """Return a JSON object that is stored as text; {} if an untrusted run holds something else."""
     try:
-        found = msgspec.json.decode(text)
+        value = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _short(value: object) -> str:
@@ -168,7 +168,7 @@ def _breakdowns(pairs: list[tuple[Run, ConditionSummary]]) -> list[tuple[str, st
     by_dimension = [(run, c.condition, row) for run, c in pairs for row in c.dimensions]
     by_style = [(run, c.condition, row) for run, c in pairs for row in c.styles]
     both = [("By the dimension of the script’s cue", "dimension", by_dimension), ("By style", "style", by_style)]
-    return [found for found in both if found[2]]
+    return [table for table in both if table[2]]
 
 
 def _tasks(pairs: list[tuple[Run, ConditionSummary]]) -> dict[str, Any]:
@@ -178,11 +178,11 @@ def _tasks(pairs: list[tuple[Run, ConditionSummary]]) -> dict[str, Any]:
         labels = dict.fromkeys((t.key, t.label) for _, c in with_tasks for t in c.tasks if t.level == level)
         rows = []
         for key, label in labels:
-            found = [
+            accuracies = [
                 next((t.accuracy for t in c.tasks if (t.level, t.key) == (level, key)), None) for _, c in with_tasks
             ]
             measure = next((choice_measure(c.declared, level) for _, c in with_tasks), "")
-            rows.append((label, measure, key, next((a.chance for a in found if a is not None), None), found))
+            rows.append((label, measure, key, next((a.chance for a in accuracies if a is not None), None), accuracies))
         if rows:
             bands.append((name, rows))
     return {"task_rows": bands, "task_columns": [(run, c.condition) for run, c in with_tasks]}
@@ -203,18 +203,18 @@ def _map(run: Run, c: ConditionSummary) -> dict[str, Any] | None:
     colours = {m.name: m.colours for score, info in c.declared.items() for m in info.read_as(score) if m.colours}
 
     def cells(row: Row | None) -> dict[str, tuple[int, Estimate]]:
-        found = row.measures if row is not None else {}
+        measures = row.measures if row is not None else {}
         return {
             col.measure: (shade(colours[col.measure], e.value), e)
             for col in columns
-            if (e := found.get(col.measure)) is not None and e.value is not None
+            if (e := measures.get(col.measure)) is not None and e.value is not None
         }
 
     groups: dict[str, list[tuple[str, str, dict[str, tuple[int, Estimate]]]]] = {}
     for cue in CUES:
         name = f"{cue.category} ({cue.dimension})"
         groups.setdefault(name, []).append((cue.slug, cue.phrase, cells(by_cue.get(cue.slug))))
-    covered = sum(bool(found) for rows in groups.values() for _, _, found in rows)
+    covered = sum(bool(measures) for rows in groups.values() for _, _, measures in rows)
     known = {cue.slug for cue in CUES}
     others = [(row.key, row.label, cells(row)) for row in c.cues if row.key not in known]
     if others:

@@ -107,8 +107,8 @@ def _print_asked(console: Console, asked: Asked, full: bool) -> None:
         texts = answer.texts if full else [cut(text, MOST_TEXT, "; --full shows all") for text in answer.texts]
         console.print(f"  {safe(name):<24} {safe(_verdict(answer))}{safe(' / '.join(texts) or answer.failure)}")
         for metric, why in answer.why.items():
-            found = answer.scores.get(metric)
-            console.print(f"  {'':<24} {safe(metric)} {'no value' if found is None else f'{found:g}'}: {safe(why)}")
+            value = answer.scores.get(metric)
+            console.print(f"  {'':<24} {safe(metric)} {'no value' if value is None else f'{value:g}'}: {safe(why)}")
 
 
 def _print_turns(console: Console, item: Item) -> None:

@@ -135,19 +135,19 @@ class Baseline:
         """Return a row for each condition in which only the baseline has the measure. Without these rows, a run that
         was asked less would pass."""
         known = {row.condition for row in rows}
-        found = []
+        made = []
         for condition, answers in asks(self.baseline, self.conditions, core=not measure.every).items():
             if condition not in known and any(measure.belongs(a.item) and measure.read(a) is not None for a in answers):
                 count = self._asked(measure, condition)
                 why = f"the baseline has {count:,} such items and the run has none of them; {_ASK_ALIKE}"
-                found.append(_undecided(name, condition, 0, why, margin))
-        return found
+                made.append(_undecided(name, condition, 0, why, margin))
+        return made
 
     def _unjudged(self) -> list[Checked]:
         """Return a row for each headline measure that was judged only in the baseline. Without these rows, a regression
         in them would pass."""
         known = {self._meant(name) for name in (*self.margins, *self.required)}
-        found = []
+        rows = []
         for measure in measure_names.headline([self.baseline]):
             if measure.name in known:
                 continue
@@ -155,10 +155,10 @@ class Baseline:
             shared = share(self.baseline, self.run, self.conditions)[0]
             if any(measure.belongs(b.item) for b, _ in shared):
                 why = "no judge of the baseline scored the run; 'overtone score RUN --judge SPEC' asks one"
-                found.append(_undecided(name, "", 0, why))
+                rows.append(_undecided(name, "", 0, why))
             else:
-                found += self._absent(name, measure, [])
-        return found
+                rows += self._absent(name, measure, [])
+        return rows
 
     # ── by significance ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -182,13 +182,13 @@ class Baseline:
         return why_unscored(self.run, measure, [r for _, r in self.pairs])
 
     def _significance(self, name: str, row: Tested) -> Checked:
-        found, by = row.change, row.change.by
+        change, by = row.change, row.change.by
         if by.value is None:
-            return _undecided(name, found.condition, by.asked, NO_SCORE)
-        if found.short_of:
-            return _undecided(name, found.condition, by.asked, too_few(found))
-        worse = found.verdict == "worse"
-        asked = self._asked(row.measure, found.condition)
+            return _undecided(name, change.condition, by.asked, NO_SCORE)
+        if change.short_of:
+            return _undecided(name, change.condition, by.asked, too_few(change))
+        worse = change.verdict == "worse"
+        asked = self._asked(row.measure, change.condition)
         parts = []
         state: State = "fails" if worse else "holds"
         filled = _filled(row.measure, row.pairs, worst=not worse)
@@ -196,20 +196,20 @@ class Baseline:
         if lost and self._worse_with(row, filled) != worse:
             parts.append(_could_turn(lost))
             state = "undecided"
-        if found.basis == "unvalidated":
+        if change.basis == "unvalidated":
             parts.append("over cues that are not validated")
-        key = "/".join(("check", found.condition, name, NOT_WORSE))
-        full, brief = [outcome(found, "the baseline", "the run", asked, brief=short) for short in (False, True)]
+        key = "/".join(("check", change.condition, name, NOT_WORSE))
+        full, brief = [outcome(change, "the baseline", "the run", asked, brief=short) for short in (False, True)]
         test = (
-            f"p: {significance.method_of(found.tests, found.family)}; the intervals are those of each row alone; "
+            f"p: {significance.method_of(change.tests, change.family)}; the intervals are those of each row alone; "
             f"detectable: the smallest difference that the test detects with {percent(POWER)} power"
         )
-        if not found.verdict:
+        if not change.verdict:
             least = _finds(row)
             full += f"; the smallest difference that this test detects with {percent(POWER)} power is {least}"
             brief += f"; detectable {least}"
         full, brief = ("; ".join([text, *parts]) for text in (full, brief))
-        return Checked(key, _not_worse(name), found.condition, state, by, full, found.adjusted, brief, test)
+        return Checked(key, _not_worse(name), change.condition, state, by, full, change.adjusted, brief, test)
 
     def _worse_with(self, row: Tested, filled: Sides) -> bool:
         """Return whether the row would be significantly worse with these values, among the other tests of its
@@ -242,12 +242,12 @@ class Baseline:
 
 def _finds(row: Tested) -> str:
     """Return the smallest difference that the test of a row without a significant difference could have found."""
-    found = detectable(row.measure, row.pairs, row.change.tests)
-    if found is not None and row.measure.right_or_wrong:  # that many scripts must differ, by an item each at least
-        found = max(found, significance.least_scripts(row.change.tests) / row.change.by.scored)
-    if found is None or found >= row.measure.about.length:
+    smallest = detectable(row.measure, row.pairs, row.change.tests)
+    if smallest is not None and row.measure.right_or_wrong:  # that many scripts must differ, by an item each at least
+        smallest = max(smallest, significance.least_scripts(row.change.tests) / row.change.by.scored)
+    if smallest is None or smallest >= row.measure.about.length:
         return "the whole scale"
-    return f"about {_signed(found, row.measure.about).lstrip('+')}"
+    return f"about {_signed(smallest, row.measure.about).lstrip('+')}"
 
 
 def _not_worse(name: str, margin: Limit | None = None) -> str:
@@ -317,7 +317,7 @@ def _within_margin(
     tested, holds = _margin_test(measure, margin, sides)
     sign = -1.0 if about.better == "lower" else 1.0
     low, high = (x if math.isfinite(x) else None for x in sorted(sign * x for x in (tested.low, tested.high)))
-    found = Estimate(sign * tested.value, low, high, size, len(pairs), scripts=tested.clusters)
+    difference = Estimate(sign * tested.value, low, high, size, len(pairs), scripts=tested.clusters)
     by = f"the difference to the baseline is {_signed(sign * tested.value, about)}"
     if low is None or high is None:
         bound = "too few scripts for a bound"
@@ -336,7 +336,7 @@ def _within_margin(
     key = "/".join(("check", condition, name, f"{NO_WORSE}:{margin:g}"))
     required = _not_worse(name, (margin, about))
     full, brief = ("; ".join([f"{by}, {bound} ({test}{counts})", *parts]) for test in (f"{MARGIN_TEST}; ", ""))
-    return Checked(key, required, condition, state, found, full, tested.p, brief, f"margins: {MARGIN_TEST}")
+    return Checked(key, required, condition, state, difference, full, tested.p, brief, f"margins: {MARGIN_TEST}")
 
 
 def _signed(x: float, about: ScoreInfo) -> str:

@@ -20,8 +20,8 @@ class Names:
 
     def of(self, rows: npt.NDArray[np.intp] | Sequence[int]) -> list[str]:
         """Return the cases of these rows, in their order."""
-        found: list[str] = self._cases[rows if len(rows) else np.empty(0, dtype=np.intp)].tolist()
-        return found if self._once else unique(found)
+        cases: list[str] = self._cases[rows if len(rows) else np.empty(0, dtype=np.intp)].tolist()
+        return cases if self._once else unique(cases)
 
 
 def unique(cases: Iterable[str]) -> list[str]:

@@ -71,12 +71,12 @@ def check(
     return Check(run.name, baseline.name if baseline else "", tuple(rows), tuple(obstacles), tuple(notes))
 
 
-def sentences(found: Check) -> list[str]:
+def sentences(outcome: Check) -> list[str]:
     """Return one sentence for every requirement."""
     word = {"holds": "holds", "fails": "fails", "undecided": "is undecided"}
     return [
         f"{row.required}{f' ({row.condition})' if row.condition else ''} {word[row.state]}: {row.text}."
-        for row in found.rows
+        for row in outcome.rows
     ]
 
 

@@ -42,27 +42,27 @@ def unlike(
     first: Reading, second: Reading, measures: Iterable[Measure], shared: Sequence[tuple[Answer, Answer]]
 ) -> tuple[list[Unlike], list[str]]:
     """Return the differences that make the runs incomparable, and notes. `shared` are the asks of both runs."""
-    found: list[Unlike] = []
+    differences: list[Unlike] = []
     if first.benchmark != second.benchmark:
-        found.append(Unlike("benchmark", first.benchmark or "not named", second.benchmark or "not named"))
+        differences.append(Unlike("benchmark", first.benchmark or "not named", second.benchmark or "not named"))
     changed = {a.item_id for a, b in shared if a.content != b.content}
     if changed:
         what = f"{len(changed)} of {len({a.item_id for a, _ in shared})} shared items"
-        found.append(Unlike(f"{what}, e.g. {min(changed)}", "one version", "another"))
-    found += _clips(first, second)
-    found += signatures_apart(first, second, {score for m in measures for score in m.scores})
+        differences.append(Unlike(f"{what}, e.g. {min(changed)}", "one version", "another"))
+    differences += _clips(first, second)
+    differences += signatures_apart(first, second, {score for m in measures for score in m.scores})
     prompts, prompt_notes = _prompts(first, second, shared)
-    return [*found, *prompts], prompt_notes
+    return [*differences, *prompts], prompt_notes
 
 
-def refuse(found: Sequence[Unlike], of_scores: str = "", always: str = "") -> None:
+def refuse(differences: Sequence[Unlike], of_scores: str = "", always: str = "") -> None:
     """Raise UsageError with every difference and its remedy, if there is any.
 
     `of_scores` is an additional way out if only the scores were computed differently; `always` is one in any case.
     """
-    if found:
-        lines = "".join(f"\n  {one}" for one in found)
-        remedies = dict.fromkeys(one.remedy for one in found)
+    if differences:
+        lines = "".join(f"\n  {one}" for one in differences)
+        remedies = dict.fromkeys(one.remedy for one in differences)
         others = [of_scores if set(remedies) == {SCORE_ALIKE} else "", always]
         raise UsageError(
             f"these runs are not comparable:{lines}\n{', or '.join(['; '.join(remedies), *filter(None, others)])}"
@@ -100,13 +100,13 @@ def _prompts(
         return [], []
     used = _prefixes(shared)
     keys = [k for k in {**here[0], **there[0]} if k.startswith(used) and here[0].get(k) != there[0].get(k)]
-    found, notes = [], []
+    differences, notes = [], []
     for key in sorted(keys):
         if any(CHANGED_FOR_MODEL in origins.get(key, "") for _, origins in (here, there)):
             notes.append(f"the prompt {key} was changed for one of the models, which needs to be asked differently")
         else:
-            found.append(Unlike(f"prompt {key}", _short(here[0].get(key)), _short(there[0].get(key))))
-    return found, notes
+            differences.append(Unlike(f"prompt {key}", _short(here[0].get(key)), _short(there[0].get(key))))
+    return differences, notes
 
 
 def _prefixes(shared: Sequence[tuple[Answer, Answer]]) -> tuple[str, ...]:

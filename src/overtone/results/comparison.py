@@ -273,15 +273,15 @@ def wanted(first: Reading, second: Reading, names: Sequence[str]) -> list[Measur
     readings = [first, second]
     headline = measure_names.headline(readings)
     judged = {m.scores: m for m in headline if "@" in "".join(m.scores)}
-    found = [judged.get(m.scores, m) for name in names for m in measure_names.find(name, readings)]
-    return list({m.name: m for m in found}.values()) if names else headline
+    named = [judged.get(m.scores, m) for name in names for m in measure_names.find(name, readings)]
+    return list({m.name: m for m in named}.values()) if names else headline
 
 
 def _by_basis(measure: Measure, pairs: Pairs) -> list[tuple[str, Pairs]]:
     if measure.every:
         return [("", pairs)]
     other = {a.ask: b for a, b in pairs}
-    return [(basis, [(a, other[a.ask]) for a in found]) for basis, found in by_status([a for a, _ in pairs])]
+    return [(basis, [(a, other[a.ask]) for a in answers]) for basis, answers in by_status([a for a, _ in pairs])]
 
 
 def _by_cue(pairs: Pairs) -> list[tuple[str, Pairs]]:
@@ -299,8 +299,8 @@ def values(measure: Measure, pairs: Pairs) -> tuple[list[float], list[float], li
     """Return the values of both sides if both have one, and their scripts. A difference below the tie is made 0."""
     read = ((measure.read(a), measure.read(b), a.item.group) for a, b in pairs)
     tie = tie_of(measure)
-    found = [(x, x if abs(y - x) < tie else y, group) for x, y, group in read if x is not None and y is not None]
-    return [x for x, _, _ in found], [y for _, y, _ in found], [group for *_, group in found]
+    both = [(x, x if abs(y - x) < tie else y, group) for x, y, group in read if x is not None and y is not None]
+    return [x for x, _, _ in both], [y for _, y, _ in both], [group for *_, group in both]
 
 
 def noise_of(measure: Measure, pairs: Pairs) -> float | None:
@@ -387,19 +387,19 @@ def corrected(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def _flips(row: Change, measure: Measure, pairs: Pairs) -> Flips:
-    found = []
+    flips = []
     tie = tie_of(measure)
     for a, b in pairs:
         x, y = measure.read(a), measure.read(b)
         if x is not None and y is not None and abs(y - x) >= tie:
-            found.append(Flip(a.item_id, a.item.case, a.condition, a.repeat, a.item.cue, x, y, chosen(a), chosen(b)))
+            flips.append(Flip(a.item_id, a.item.case, a.condition, a.repeat, a.item.cue, x, y, chosen(a), chosen(b)))
     sign = -1 if measure.about.better == "lower" else 1
-    found.sort(key=lambda f: (sign * (f.second - f.first), f.item, f.repeat))
-    worse = [f for f in found if sign * (f.second - f.first) < 0]
-    improved = [f for f in reversed(found) if sign * (f.second - f.first) > 0]
+    flips.sort(key=lambda f: (sign * (f.second - f.first), f.item, f.repeat))
+    worse = [f for f in flips if sign * (f.second - f.first) < 0]
+    improved = [f for f in reversed(flips) if sign * (f.second - f.first) > 0]
     if measure.right_or_wrong:
         improved.reverse()  # all have the same size: order them by name
-    most = len(found) if measure.right_or_wrong else LARGEST
+    most = len(flips) if measure.right_or_wrong else LARGEST
     return Flips(
         row.key, measure.label, row.condition, row.basis, measure.right_or_wrong,
         tuple(worse[:most]), tuple(improved[:most]), len(worse), len(improved),

@@ -11,19 +11,19 @@ from overtone.results.wording import Sentence
 from overtone.text import by_kind
 
 
-def sentences(found: Comparison) -> list[Sentence]:
+def sentences(comparison: Comparison) -> list[Sentence]:
     """Return one sentence for each row over all cues."""
-    rows = found.tables[0].rows if found.tables else ()
-    made = [Sentence(_sentence(found, row), row.key) for row in rows]
+    rows = comparison.tables[0].rows if comparison.tables else ()
+    made = [Sentence(_sentence(comparison, row), row.key) for row in rows]
     return made or [Sentence("The runs share no item that both have scores for.")]
 
 
-def _sentence(found: Comparison, row: Change) -> str:
+def _sentence(comparison: Comparison, row: Change) -> str:
     over = {"unvalidated": ", cues not validated", "validated": ", validated cues"}.get(row.basis, "")
     what = f"{row.label} ({row.condition}{over})"
     if row.by.value is None:
         return f"{what}: not enough data, no item has a score in both runs."
-    return f"{what}: {outcome(row, found.first, found.second)}."
+    return f"{what}: {outcome(row, comparison.first, comparison.second)}."
 
 
 def outcome(row: Change, first: str, second: str, of: int | None = None, *, brief: bool = False) -> str:

@@ -29,13 +29,13 @@ NO_INTERVAL = "falls as replies are added: compare equal numbers of replies only
 def over(metric: str, answers: Sequence[Answer], info: ScoreInfo, turn: int | None = None) -> Estimate:
     """Compute a metric over replies (the last ones, or those to one turn): its corpus score if it has one, else its
     mean."""
-    found = [(_score(a, metric, turn), a.item.group) for a in answers]
+    scores = [(_score(a, metric, turn), a.item.group) for a in answers]
     if info.corpus:
         needed = needed_by(info)
-        rows = [(score.detail, group) for score, group in found if score is not None and complete(score, needed)]
-        return REDUCERS[info.reduce](rows, len(found))
+        rows = [(score.detail, group) for score, group in scores if score is not None and complete(score, needed)]
+        return REDUCERS[info.reduce](rows, len(scores))
     good, bad = (info.high, info.low) if info.bounds else (None, None)
-    valued = [(None if score is None else score.value, group) for score, group in found]
+    valued = [(None if score is None else score.value, group) for score, group in scores]
     known = [value for value, _ in valued if value is not None]
     made = estimate(valued, kind="proportion" if info.reduce == "share" else "mean", good=good, bad=bad)
     if info.scale == "percent":  # of errors too, 100 % is the natural far end
@@ -55,10 +55,10 @@ def bleu(rows: Sequence[Row], asked: int) -> Estimate:
     if not rows:
         return Estimate(None, None, None, 0, asked)
     counts = [[_number(detail, name) for name in BLEU] for detail, _ in rows]
-    found = corpus_sums.jackknife(
+    interval = corpus_sums.jackknife(
         counts, [group for _, group in rows], lambda s: corpus_sums.bleu(s[0], s[1], list(s[2:6]), list(s[6:]))
     )
-    return from_scale(from_interval(found, _within(found.low), _within(found.high), asked), 0.0, 1.0)
+    return from_scale(from_interval(interval, _within(interval.low), _within(interval.high), asked), 0.0, 1.0)
 
 
 def distinct(rows: Sequence[Row], asked: int) -> Estimate:
@@ -79,8 +79,8 @@ def word_errors(rows: Sequence[Row], asked: int) -> Estimate:
     """Compute Σ errors ÷ Σ words of the replies' texts, from the counts in the details."""
     errors = [math.fsum(_number(detail, name) for name in ERRORS) for detail, _ in rows]
     words = [_number(detail, "reference_words") for detail, _ in rows]
-    found = cluster.ratio(errors, words, [group for _, group in rows])
-    return from_scale(from_interval(found, max(found.low, 0.0), found.high, asked), 0.0, 1.0)
+    rate = cluster.ratio(errors, words, [group for _, group in rows])
+    return from_scale(from_interval(rate, max(rate.low, 0.0), rate.high, asked), 0.0, 1.0)
 
 
 REDUCERS: dict[str, Callable[[Sequence[Row], int], Estimate]] = {
@@ -120,11 +120,11 @@ def corpus_wer(answers: Iterable[Answer]) -> Estimate:
         if answer.item.task != "transcribe":
             continue
         asked += 1
-        if (found := counts(answer)) is None:
+        if (aligned := counts(answer)) is None:
             open_words += text_length((answer.item.references or ("",))[0])
             continue
-        errors.append(sum(found[name] for name in ERRORS))
-        words.append(found["reference_words"])
+        errors.append(sum(aligned[name] for name in ERRORS))
+        words.append(aligned["reference_words"])
         groups.append(answer.item.group)
     result = cluster.ratio(errors, words, groups)
     total = sum(words) + open_words

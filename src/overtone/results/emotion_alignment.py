@@ -60,13 +60,13 @@ def alignment(by_condition: Mapping[str, Iterable[Answer]], metric: str) -> Alig
                     groups.setdefault((condition, style), []).append(answer)
     if not groups:
         return None
-    return Alignment(metric, tuple(_row(metric, *key, found) for key, found in sorted(groups.items())))
+    return Alignment(metric, tuple(_row(metric, *key, answers_of) for key, answers_of in sorted(groups.items())))
 
 
 def _row(metric: str, condition: str, style: str, answers: list[Answer]) -> Aligned:
-    found = [(a.scores[metric].detail, a.item.group) for a in answers if complete(a.scores[metric], LABELS)]
-    scripts = [group for _, group in found]
-    pairs = [(str(detail["reply"]), str(detail["wanted"])) for detail, _ in found]
+    scored = [(a.scores[metric].detail, a.item.group) for a in answers if complete(a.scores[metric], LABELS)]
+    scripts = [group for _, group in scored]
+    pairs = [(str(detail["reply"]), str(detail["wanted"])) for detail, _ in scored]
     names = sorted({label for pair in pairs for label in pair})
     a = np.array([names.index(one) for one, _ in pairs], dtype=np.intp)
     b = np.array([names.index(other) for _, other in pairs], dtype=np.intp)
@@ -93,7 +93,7 @@ def _row(metric: str, condition: str, style: str, answers: list[Answer]) -> Alig
         wanted_unknown=share(~known[b]),
         replies=_counts(names, a),
         wanted=_counts(names, b),
-        unscored=len(answers) - len(found),
+        unscored=len(answers) - len(scored),
     )
 
 

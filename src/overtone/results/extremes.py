@@ -78,7 +78,7 @@ def extremes(
         label = declared[metric].label
     if len({place for place, _, _ in ranked}) < 2:
         return None
-    ranked.sort(key=lambda found: (found[0], found[2].ask))
+    ranked.sort(key=lambda row: (row[0], row[2].ask))
     count = min(shown, len(ranked) // 2)
     return Extremes(
         by=label,
@@ -104,10 +104,10 @@ def _by_judges(
     return ranked
 
 
-def _placed(dimension: Dimension, found: float) -> float:
+def _placed(dimension: Dimension, value: float) -> float:
     """Return the position of a value between the worst (0) and the best (1) end of its scale."""
     low, high = dimension.low, dimension.high
-    share = (found - low) / (high - low) if low is not None and high is not None and high > low else found
+    share = (value - low) / (high - low) if low is not None and high is not None and high > low else value
     return 1 - share if dimension.better == "lower" else share
 
 

@@ -107,8 +107,8 @@ def _values(
     for part in parts:
         metric, _, key = part.partition(".")
         score = answer.scores.get(metric)
-        found = score.detail.get(key) if score is not None and answer.answered else None
-        values[part] = float(found) if isinstance(found, int | float) else None
+        number = score.detail.get(key) if score is not None and answer.answered else None
+        values[part] = float(number) if isinstance(number, int | float) else None
     for key, labels in judges.items():
         values[key] = value(answer, key, PANEL if len(labels) > 1 else labels[0], labels)
     texts = {
@@ -183,12 +183,12 @@ def number(column: Column, replies: Sequence[Scored], scales: Scales | None = No
     whole = list(groups.values())
 
     def statistic(places: Iterable[int]) -> float:
-        found = reduce([whole[int(place)] for place in places])
-        return math.nan if found is None else scale * (found + offset)
+        interval = reduce([whole[int(place)] for place in places])
+        return math.nan if interval is None else scale * (interval + offset)
 
-    found = bootstrap.clustered(statistic, range(len(whole)), seed=SEED, draws=DRAWS)
+    interval = bootstrap.clustered(statistic, range(len(whole)), seed=SEED, draws=DRAWS)
     known = sum(reply.values.get(column.score) is not None for reply in replies) if column.score else len(replies)
-    value, low, high = (None if math.isnan(x) else x for x in (found.value, found.low, found.high))
+    value, low, high = (None if math.isnan(x) else x for x in (interval.value, interval.low, interval.high))
     return _uncertain(Estimate(value, low, high, known, len(replies), scripts=len(whole)))
 
 
@@ -229,8 +229,8 @@ def _balanced(column: Column, replies: Sequence[Scored]) -> Estimate:
         there = counts > 0.5  # a count, less one that was left out
         return float((totals[there] / counts[there]).mean()) if there.any() else math.nan
 
-    found = corpus_sums.jackknife(rows, [group for _, _, group in valued], score)
-    ends = tuple(None if math.isnan(x) else x for x in (found.value, found.low, found.high))
+    interval = corpus_sums.jackknife(rows, [group for _, _, group in valued], score)
+    ends = tuple(None if math.isnan(x) else x for x in (interval.value, interval.low, interval.high))
     scripts = len({reply.item.group for reply in replies})
     return _uncertain(Estimate(ends[0], ends[1], ends[2], len(valued), len(replies), scripts=scripts))
 
@@ -239,12 +239,12 @@ def _once(column: Column, replies: Sequence[Scored]) -> Sequence[Scored]:
     """Return the replies or, if a score is about whole groups, one reply for each group and repeat."""
     if column.each == "reply":
         return replies
-    found: dict[tuple[str, str, int], Scored] = {}
+    first: dict[tuple[str, str, int], Scored] = {}
     for reply in replies:
         key = reply.item.group, reply.condition, reply.repeat
-        if key not in found or column.value(found[key]) is None:
-            found[key] = reply
-    return list(found.values())
+        if key not in first or column.value(first[key]) is None:
+            first[key] = reply
+    return list(first.values())
 
 
 # ── differences between conditions ──────────────────────────────────────────────────────────────────────────────────

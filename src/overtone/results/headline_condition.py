@@ -30,9 +30,9 @@ def talk_condition(readings: Sequence[Reading], prompt: str = "", input: str = "
     for reading in readings:
         sets.append({a.condition for a in reading.answers if a.item.task == "converse" and not a.item.part})
     wanted = [f"{p}/{input}" for p in ((prompt,) if prompt else order)]
-    talking = [found for found in sets if found & set(wanted)]
-    common = [c for c in wanted if all(c in found for found in talking)]
-    return [next((c for c in (common or wanted) if c in found), "") for found in sets]
+    talking = [asked for asked in sets if asked & set(wanted)]
+    common = [c for c in wanted if all(c in asked for asked in talking)]
+    return [next((c for c in (common or wanted) if c in asked), "") for asked in sets]
 
 
 def prompt_notes(readings: Sequence[Reading], conditions: Sequence[str]) -> list[str]:

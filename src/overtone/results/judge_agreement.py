@@ -81,9 +81,9 @@ def _row(
     ]
     if not len(rated):
         return AgreementRow(kind, dimension, who, Estimate(None, None, None, 0, len(units)), None, None, None, 0)
-    found = agreement.agreement(table.T, "ordinal", seed=SEED, draws=DRAWS, clusters=[group for _, group in rated])
-    known = cluster.Interval(found.alpha, math.nan, found.low, found.high, len(rated), len({g for _, g in rated}))
-    alpha = from_interval(known, found.low, found.high, len(units))
+    agreed = agreement.agreement(table.T, "ordinal", seed=SEED, draws=DRAWS, clusters=[group for _, group in rated])
+    known = cluster.Interval(agreed.alpha, math.nan, agreed.low, agreed.high, len(rated), len({g for _, g in rated}))
+    alpha = from_interval(known, agreed.low, agreed.high, len(units))
     if kind == "judges":
         alpha = msgspec.structs.replace(alpha, note=_coverage(who, [values for values, _ in units]))
     return AgreementRow(

@@ -98,19 +98,19 @@ def read_dimensions(meta: Mapping[str, str], names: Iterable[str]) -> dict[str, 
     except (msgspec.MsgspecError, RecursionError):  # an untrusted run may hold anything there
         described = {}
     keys = {name.partition("@")[0] for name in names if "@" in name}
-    found = {}
+    dimensions = {}
     for key in sorted(keys, key=lambda k: (ORDER.index(k) if k in ORDER else len(ORDER), k)):
         about = described.get(key) if isinstance(described, dict) else None
         try:
-            found[key] = msgspec.convert({"key": key, "label": key, **(about or {})}, Dimension, strict=False)
+            dimensions[key] = msgspec.convert({"key": key, "label": key, **(about or {})}, Dimension, strict=False)
         except (msgspec.ValidationError, TypeError):
-            found[key] = Dimension(key, key)
-    return found
+            dimensions[key] = Dimension(key, key)
+    return dimensions
 
 
 def judges_of(key: str, names: Iterable[str]) -> list[str]:
     """Return the labels of the judges that scored a dimension."""
-    return sorted(label for name in names for found, at, label in [name.partition("@")] if at and found == key)
+    return sorted(label for name in names for dimension, at, label in [name.partition("@")] if at and dimension == key)
 
 
 def judge_names(answers: Iterable[Answer], signatures: Collection[str]) -> set[str]:
@@ -128,9 +128,9 @@ def value(answer: Answer, key: str, judge: str, judges: Sequence[str]) -> float 
     """Return a judge's value of a reply, or the panel's: the mean of all judges, None if one of them has none."""
     if judge:
         return answer.value(f"{key}@{judge}")
-    found = [answer.value(f"{key}@{label}") for label in judges]
-    known = [x for x in found if x is not None]
-    return math.fsum(known) / len(known) if known and len(known) == len(found) else None
+    values = [answer.value(f"{key}@{label}") for label in judges]
+    known = [x for x in values if x is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(values) else None
 
 
 def replies_of(answers: Iterable[Answer]) -> list[Answer]:
@@ -143,10 +143,10 @@ def by_status(asked: list[Answer]) -> list[tuple[str, list[Answer]]]:
 
     If no cue is validated, the neutral clips are not a basis alone: all replies are one basis.
     """
-    found = by_basis(asked, lambda a: a.item.status)
-    if len(found) > 1 and not found[0][0]:
+    bases = by_basis(asked, lambda a: a.item.status)
+    if len(bases) > 1 and not bases[0][0]:
         return [("unvalidated", asked)]
-    return found
+    return bases
 
 
 def scope_of(dimension: Dimension, judges: Sequence[str], answers: Sequence[Answer]) -> list[Answer]:
@@ -168,10 +168,10 @@ def judged(
     asked = replies_of(answers)
     names = judge_names(asked, signatures)
     rows = []
-    for basis, found in by_status(asked):
+    for basis, replies in by_status(asked):
         for key, dimension in dimensions.items():
             judges = judges_of(key, names)
-            scope = scope_of(dimension, judges, found)
+            scope = scope_of(dimension, judges, replies)
             for judge in ([PANEL] if len(judges) > 1 else []) + judges:
                 if scope:
                     rows.append(_row(basis, dimension, judge, judges, scope, signatures))
@@ -222,20 +222,20 @@ def differences(
     asked = replies_of(answers)
     names = judge_names(asked, signatures)
     rows = []
-    for basis, found in by_status(asked):
-        rows += _implicit(basis, found, dimensions, names)
-        rows += _hearing(basis, found, dimensions, names, signatures)
+    for basis, replies in by_status(asked):
+        rows += _implicit(basis, replies, dimensions, names)
+        rows += _hearing(basis, replies, dimensions, names, signatures)
     return rows
 
 
 def _implicit(
-    basis: str, found: Sequence[Answer], dimensions: Mapping[str, Dimension], names: Iterable[str]
+    basis: str, replies: Sequence[Answer], dimensions: Mapping[str, Dimension], names: Iterable[str]
 ) -> list[Difference]:
     if not {SPEECH, IMPLICIT} <= dimensions.keys():
         return []
     plain, quiet = dimensions[SPEECH], dimensions[IMPLICIT]
     both = [j for j in judges_of(SPEECH, names) if j in judges_of(IMPLICIT, names)]
-    scope = scope_of(quiet, both, found)
+    scope = scope_of(quiet, both, replies)
     rows = []
     for judge in ([PANEL] if len(both) > 1 else []) + both:
         by = _paired(quiet, scope, lambda a: value(a, IMPLICIT, judge, both), lambda a: value(a, SPEECH, judge, both))  # noqa: B023
@@ -245,7 +245,7 @@ def _implicit(
 
 def _hearing(
     basis: str,
-    found: Sequence[Answer],
+    replies: Sequence[Answer],
     dimensions: Mapping[str, Dimension],
     names: Iterable[str],
     signatures: Mapping[str, str],
@@ -254,7 +254,7 @@ def _hearing(
     for key, dimension in dimensions.items():
         for model, labels in judges_by_ear_and_text(key, names, signatures).items():
             ear, eye = f"{key}@{labels['audio']}", f"{key}@{labels['description']}"
-            scope = scope_of(dimension, list(labels.values()), found)
+            scope = scope_of(dimension, list(labels.values()), replies)
             by = _paired(dimension, scope, lambda a: a.value(ear), lambda a: a.value(eye))  # noqa: B023
             rows.append(Difference(basis, "hears", dimension, model, "hears the audio", "reads a description", by))
     return rows
@@ -297,16 +297,16 @@ def troubles(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -> 
     rows = []
     for key, dimension in dimensions.items():
         for judge in judges_of(key, names):
-            found = [s for a in asked if (s := a.scores.get(f"{key}@{judge}")) is not None]
+            scores = [s for a in asked if (s := a.scores.get(f"{key}@{judge}")) is not None]
             reasons: dict[str, int] = {}
-            for score in found:
+            for score in scores:
                 if score.value is None:
                     reasons[score.reason] = reasons.get(score.reason, 0) + 1
-            counts = [absent(s) for s in found]
+            counts = [absent(s) for s in scores]
             unread, missing, skipped = (sum(one[place] for one in counts) for place in range(3))
             if reasons or unread or missing:
                 most = dict(sorted(reasons.items(), key=lambda kv: (-kv[1], kv[0]))[:3])
-                row = Trouble(dimension, judge, len(found), sum(reasons.values()), unread, missing, skipped, most)
+                row = Trouble(dimension, judge, len(scores), sum(reasons.values()), unread, missing, skipped, most)
                 rows.append(row)
     return rows
 

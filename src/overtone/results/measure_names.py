@@ -55,8 +55,8 @@ def _by_name(name: str) -> tuple[ScoreInfo, str]:
         return DIMENSIONS[name], DIMENSIONS[name].label
     if (measure := _built_in_measures().get(name)) is not None:
         return measure.about, measure.label if measure.about.measures else measure.about.name
-    found = built_in().get(name) or ScoreInfo(name, "mos", "higher", None, None)
-    return found, found.name
+    info = built_in().get(name) or ScoreInfo(name, "mos", "higher", None, None)
+    return info, info.name
 
 
 def questions() -> list[Measure]:
@@ -87,10 +87,10 @@ def write(name: str, e: Estimate, *, difference: bool = False) -> str:
 def declared_in(readings: Sequence[Reading]) -> dict[str, ScoreInfo]:
     """Return the declarations of the runs' scores, the first run's if several have one; without runs, those of the
     installed metrics."""
-    found: dict[str, ScoreInfo] = {} if readings else known_scores()
+    declared: dict[str, ScoreInfo] = {} if readings else known_scores()
     for reading in reversed(readings):
-        found |= reading.declared
-    return found
+        declared |= reading.declared
+    return declared
 
 
 def measures_of(readings: Sequence[Reading], only: Collection[str] | None = None) -> dict[str, Measure]:
@@ -101,9 +101,9 @@ def measures_of(readings: Sequence[Reading], only: Collection[str] | None = None
     """
     runs = [_looked_at(reading, only) for reading in readings]
     declared = declared_in(readings)
-    found = {m.name: m for m in _headline(runs, declared)}
+    measures = {m.name: m for m in _headline(runs, declared)}
     replies = [m for m in declared_measures(declared) if m.about.finding]
-    return found | {m.name: m for m in replies if runs and all(m.name in run.styles for run in runs)}
+    return measures | {m.name: m for m in replies if runs and all(m.name in run.styles for run in runs)}
 
 
 def headline(readings: Sequence[Reading]) -> list[Measure]:
@@ -113,11 +113,11 @@ def headline(readings: Sequence[Reading]) -> list[Measure]:
 
 
 def _headline(runs: Sequence[_Run], declared: Declared) -> list[Measure]:
-    found = [m for m in declared_measures(declared) if m.headline]
+    measures = [m for m in declared_measures(declared) if m.headline]
     if runs:  # what was said of replies belongs to the headline where replies were scored
-        found = [m for m in found if m.task != "converse" or any(m.scores[0] in run.styles for run in runs)]
+        measures = [m for m in measures if m.task != "converse" or any(m.scores[0] in run.styles for run in runs)]
     judged = [_dimension(key, key, "", runs) for key in dict.fromkeys(k for run in runs for k in run.dimensions)]
-    return [*found, *(m for m in judged if m.scores)]
+    return [*measures, *(m for m in judged if m.scores)]
 
 
 def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
@@ -154,10 +154,10 @@ def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
 
 def find_one(name: str, readings: Sequence[Reading]) -> Measure:
     """Return the only measure of a name. Raises UsageError if it has two."""
-    found = find(name, readings)
-    if len(found) > 1:
-        raise UsageError(f"{name} is two measures, {' and '.join(f.name for f in found)}; name one of them")
-    return found[0]
+    measures = find(name, readings)
+    if len(measures) > 1:
+        raise UsageError(f"{name} is two measures, {' and '.join(f.name for f in measures)}; name one of them")
+    return measures[0]
 
 
 def judges_left_out(measure: Measure, readings: Sequence[Reading]) -> list[str]:
@@ -166,8 +166,8 @@ def judges_left_out(measure: Measure, readings: Sequence[Reading]) -> list[str]:
         return []
     key = measure.scores[0].partition("@")[0] if measure.scores else TYPED.get(measure.name, measure.name)
     used = {score.partition("@")[2] for score in measure.scores}
-    found = {label for r in readings for label in judges_of(key, r.signatures)}
-    return [] if "@" in measure.name else sorted(found - used)
+    labels = {label for r in readings for label in judges_of(key, r.signatures)}
+    return [] if "@" in measure.name else sorted(labels - used)
 
 
 # ── judges ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -267,18 +267,18 @@ def pooled(readings: Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure
     """Read several runs as one, e.g. one model asked twice. Return the answers, the measures that all runs took in the
     same way, and notes on those left out."""
     answers = [a for reading in readings for a in reading.answers]
-    found: dict[str, Measure] = {}
+    measures: dict[str, Measure] = {}
     notes = []
     for reading in reversed(readings):  # where a name is in several, the first run's reading of it counts
-        found |= measures_of([reading])
-    for name in list(found):
+        measures |= measures_of([reading])
+    for name in list(measures):
         if comparable(readings, name)[1]:
-            del found[name]
+            del measures[name]
             notes.append(f"{short(name)} was measured differently in the runs and is left out.")
     models = sorted({reading.meta.get("model", "") or reading.name for reading in readings})
     if len(models) > 1:
         notes.append(f"The runs have different models ({', '.join(models)}), so differences may come from the models.")
-    return answers, {name: found[name] for name in sorted(found, key=lambda n: _order(found[n]))}, notes
+    return answers, {name: measures[name] for name in sorted(measures, key=lambda n: _order(measures[n]))}, notes
 
 
 def _order(measure: Measure) -> tuple[int, int, str]:

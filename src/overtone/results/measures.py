@@ -66,10 +66,10 @@ def estimate(
     values = [value for value, _ in rows if value is not None]
     groups = [group for value, group in rows if value is not None]
     shares = kind == "proportion" and (not values or (min(values) >= 0 and max(values) <= 1))  # or another program's
-    found = (cluster.proportion if shares else cluster.mean)(values, groups)
+    interval = (cluster.proportion if shares else cluster.mean)(values, groups)
     missing = len(rows) - len(values)
     best, worst = _bound(values, missing, good, rows), _bound(values, missing, bad, rows)
-    made = from_interval(found, found.low, found.high, len(rows), best, worst)
+    made = from_interval(interval, interval.low, interval.high, len(rows), best, worst)
     ends = ends or _ends(values, good, bad)
     return within(made if good is None or bad is None else from_scale(made, good, bad), *ends)
 
@@ -120,25 +120,30 @@ def _bound(values: list[float], missing: int, filled: float | None, rows: Sequen
 
 
 def from_interval(
-    found: cluster.Interval, low: float, high: float, asked: int, best: float | None = None, worst: float | None = None
+    interval: cluster.Interval,
+    low: float,
+    high: float,
+    asked: int,
+    best: float | None = None,
+    worst: float | None = None,
 ) -> Estimate:
     """Convert an interval of `stats` to an estimate with the given ends. An interval of width 0 from fewer scripts than
     a difference needs is uninformative: it is dropped, and the note says why."""
-    value, low_, high_ = _or_none(found.value), _or_none(low), _or_none(high)
-    if found.clusters < DIFFERENCE.least and _flat(low_, high_, found.value):
-        return Estimate(value, None, None, found.rows, asked, best, worst, found.clusters, NO_SPREAD)
-    return Estimate(value, low_, high_, found.rows, asked, best, worst, found.clusters)
+    value, low_, high_ = _or_none(interval.value), _or_none(low), _or_none(high)
+    if interval.clusters < DIFFERENCE.least and _flat(low_, high_, interval.value):
+        return Estimate(value, None, None, interval.rows, asked, best, worst, interval.clusters, NO_SPREAD)
+    return Estimate(value, low_, high_, interval.rows, asked, best, worst, interval.clusters)
 
 
-def from_comparison(found: paired.Comparison, asked: int) -> tuple[Estimate, float | None]:
+def from_comparison(test: paired.Comparison, asked: int) -> tuple[Estimate, float | None]:
     """Convert a paired test to an estimate and its p-value. An unbounded end is dropped, and the note says why."""
-    low, high = (x if math.isfinite(x) else math.nan for x in (found.low, found.high))
-    open_ended = found.rows > 0 and math.isnan(low + high)
-    note = f"{found.clusters} scripts are too few for an interval" if open_ended else ""
+    low, high = (x if math.isfinite(x) else math.nan for x in (test.low, test.high))
+    open_ended = test.rows > 0 and math.isnan(low + high)
+    note = f"{test.clusters} scripts are too few for an interval" if open_ended else ""
     made = Estimate(
-        _or_none(found.value), _or_none(low), _or_none(high), found.rows, asked, scripts=found.clusters, note=note
+        _or_none(test.value), _or_none(low), _or_none(high), test.rows, asked, scripts=test.clusters, note=note
     )
-    return made, _or_none(found.p)
+    return made, _or_none(test.p)
 
 
 def _or_none(x: float) -> float | None:
@@ -224,8 +229,8 @@ class Measure:
         rows = list(rows)
         both = [(a, b, group) for a, b, group in rows if a is not None and b is not None]
         first, second = [a for a, *_ in both], [b for _, b, _ in both]
-        found = paired.permutation(first, second, [group for *_, group in both], seed=seed, draws=draws)
-        gap, p = from_comparison(found, len(rows))
+        test = paired.permutation(first, second, [group for *_, group in both], seed=seed, draws=draws)
+        gap, p = from_comparison(test, len(rows))
         return self.bounded(gap, [*first, *second]), p
 
     def bounded(self, gap: Estimate, values: Sequence[float]) -> Estimate:
@@ -257,13 +262,13 @@ def measure_of(score: str, info: ScoreInfo, read_as: MeasureInfo) -> Measure:
 
 def declared_measures(declared: Declared) -> list[Measure]:
     """Return every measure with a value for single replies, those of the headline first."""
-    found = [
+    measures = [
         measure_of(score, info, read_as)
         for score, info in declared.items()
         for read_as in info.read_as(score)
         if not read_as.corpus
     ]
-    return sorted(found, key=lambda m: (not m.headline, m.order))
+    return sorted(measures, key=lambda m: (not m.headline, m.order))
 
 
 def table_measures(declared: Declared) -> list[Measure]:
@@ -273,8 +278,8 @@ def table_measures(declared: Declared) -> list[Measure]:
 
 def choice_measure(declared: Declared, level: int) -> str:
     """Return the name of the measure that is the accuracy on questions of a level; "" if it is not declared."""
-    found = declared[CHOICE].measures if CHOICE in declared else ()
-    return next((m.name for m in found if m.level == level), "")
+    measures = declared[CHOICE].measures if CHOICE in declared else ()
+    return next((m.name for m in measures if m.level == level), "")
 
 
 # ── accuracy in full ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -359,7 +364,7 @@ def accuracy(answers: Iterable[Answer], belongs: Callable[[Item], bool]) -> Accu
 
 
 def _over_tasks(chosen: list[Answer], scored: list[Answer]) -> Estimate:
-    found = cluster.mean_of_means(
+    interval = cluster.mean_of_means(
         [a.value(CHOICE) or 0.0 for a in scored],
         [a.item.category for a in scored],
         [a.item.group for a in scored],
@@ -374,7 +379,7 @@ def _over_tasks(chosen: list[Answer], scored: list[Answer]) -> Estimate:
         math.fsum((right[task] + fill * missing[task]) / count for task, count in asked.items()) / len(asked)
         for fill in (1.0, 0.0)
     ]
-    return from_interval(found, max(found.low, 0.0), min(found.high, 1.0), len(chosen), bounds[0], bounds[1])
+    return from_interval(interval, max(interval.low, 0.0), min(interval.high, 1.0), len(chosen), bounds[0], bounds[1])
 
 
 def correct(e: Estimate, chance: float | None) -> Estimate:

@@ -64,16 +64,16 @@ class Total(NamedTuple):
 
 def read_spent(run: Reading) -> Spent:
     """Read latency and tokens of every stored reply; a light reading only holds those of conversations."""
-    found = Spent([], [], [], set())
+    spent = Spent([], [], [], set())
     with Store.read(run.folder) as store:
         for reply in store.replies():
-            found.asks.append(reply.ask)
-            found.latencies.append(reply.latency)
-            found.usages.append(reply.usage)
+            spent.asks.append(reply.ask)
+            spent.latencies.append(reply.latency)
+            spent.usages.append(reply.usage)
             if reply.attempts > 1:
-                found.retried.add(reply.ask)
-        found.retried.update(failure.ask for failure in store.failures() if failure.attempts > 1)
-    return found
+                spent.retried.add(reply.ask)
+        spent.retried.update(failure.ask for failure in store.failures() if failure.attempts > 1)
+    return spent
 
 
 # ── retries ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -18,8 +18,8 @@ VARIANTS = ("Audio-Flamingo3+Think", "Audio-Flamingo3-chat")  # of a model that 
 
 def published() -> Published:
     """Return the table as printed."""
-    found: Published = registry.find("benchmarks", "echomind").SUITE.published[0]
-    return found
+    table: Published = registry.find("benchmarks", "echomind").SUITE.published[0]
+    return table
 
 
 def papers() -> dict[str, dict[str, float | None]]:

@@ -57,10 +57,10 @@ class _Known(Struct, frozen=True):
     """The values that the sample size of one measure is computed from."""
 
     rate: float  # of right answers
-    either: float | None  # share of items that only one of two models gets right, where two runs told
+    either: float | None  # share of items that only one of two models gets right, if two runs are known
     spread: float  # of one model's scores
     agree: float
-    spread_between: float | None  # of the differences, where two runs told
+    spread_between: float | None  # of the differences, if two runs are known
     alike: float  # for a cluster of mean size
     basis: str
 
@@ -136,12 +136,12 @@ def _measured(measure: Measure, readings: Sequence[Reading], sizes: Counter[str]
     rows = _head(a for a in readings[0].answers if not a.item.part and measure.belongs(a.item))
     condition = _condition(measure, rows)
     rows = [a for a in rows if a.condition == condition]
-    found = [(value, a.item.group) for a in rows if not a.repeat and (value := measure.read(a)) is not None]
-    numbers = np.array([value for value, _ in found])
-    if len(found) < 2 or (not measure.right_or_wrong and numbers.std() == 0):
+    valued = [(value, a.item.group) for a in rows if not a.repeat and (value := measure.read(a)) is not None]
+    numbers = np.array([value for value, _ in valued])
+    if len(valued) < 2 or (not measure.right_or_wrong and numbers.std() == 0):
         return None
     agree = _repeats(measure, rows)
-    alike = _alike(numbers, [group for _, group in found], sizes)
+    alike = _alike(numbers, [group for _, group in valued], sizes)
     spread = float(numbers.std(ddof=1))
     what = f"rate {number(numbers.mean())}" if measure.right_or_wrong else f"spread {spread:.3g}"
     between = "models 0.5 (assumed)" if agree is None else f"models {number(agree)} (from its repeats)"
@@ -176,8 +176,8 @@ def _of_pairs(measure: Measure, pairs: Pairs, sizes: Counter[str]) -> _Known | N
 
 def _condition(measure: Measure, answers: Sequence[Answer]) -> str:
     """Return the condition with the most scores of a measure; the first of several."""
-    found = Counter(a.condition for a in answers if measure.read(a) is not None)
-    return found.most_common(1)[0][0] if found else ""
+    counts = Counter(a.condition for a in answers if measure.read(a) is not None)
+    return counts.most_common(1)[0][0] if counts else ""
 
 
 def _head(answers: Iterable[Answer]) -> list[Answer]:
@@ -304,9 +304,9 @@ def _mean_size(sizes: Counter[str]) -> float:
 # ── in words ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def sentences(found: Sequence[Need], wanted: float) -> list[str]:
+def sentences(needs_of_measures: Sequence[Need], wanted: float) -> list[str]:
     """Return one sentence for each measure."""
-    return [_sentence(need, wanted) for need in found]
+    return [_sentence(need, wanted) for need in needs_of_measures]
 
 
 def _sentence(need: Need, wanted: float) -> str:

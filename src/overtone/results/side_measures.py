@@ -97,7 +97,7 @@ def by_basis(answers: Iterable[Answer], of: Callable[[Answer], str]) -> list[tup
     for answer in answers:
         (unsure if of(answer) == "unvalidated" else sure).append(answer)
     basis = "validated" if any(a.item.status == "validated" for a in sure) else ""
-    return [(name, found) for name, found in ((basis, sure), ("unvalidated", unsure)) if found]
+    return [(name, own) for name, own in ((basis, sure), ("unvalidated", unsure)) if own]
 
 
 def of_script(answers: list[Answer]) -> Callable[[Answer], str]:
@@ -112,7 +112,7 @@ def of_script(answers: list[Answer]) -> Callable[[Answer], str]:
 
 def detection(answers: Iterable[Answer]) -> list[Detection]:
     """Compute hits and false alarms, by basis."""
-    return [_detection(basis, found) for basis, found in false_cues(answers)]
+    return [_detection(basis, asked) for basis, asked in false_cues(answers)]
 
 
 def false_cues(answers: Iterable[Answer]) -> list[tuple[str, list[Answer]]]:
@@ -133,7 +133,7 @@ def false_cues(answers: Iterable[Answer]) -> list[tuple[str, list[Answer]]]:
 
 def _detection(basis: str, asked: list[Answer]) -> Detection:
     rows = [(something, bool(a.item.cue), a.item.group) for a in asked if (something := _named_a_cue(a)) is not None]
-    found = detect([row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
+    detected = detect([row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
     cued = [a for a in asked if a.item.cue]
     plain = [a for a in asked if not a.item.cue]
     shares = [1 / len(a.item.options) for a in cued if a.item.options]
@@ -141,8 +141,8 @@ def _detection(basis: str, asked: list[Answer]) -> Detection:
         basis=basis,
         hit=_share(cued, _named_a_cue),
         false_alarm=_share(plain, _named_a_cue, good=0.0),
-        d_prime=from_interval(found.d_prime, found.d_prime.low, found.d_prime.high, len(asked)),
-        criterion=from_interval(found.criterion, found.criterion.low, found.criterion.high, len(asked)),
+        d_prime=from_interval(detected.d_prime, detected.d_prime.low, detected.d_prime.high, len(asked)),
+        criterion=from_interval(detected.criterion, detected.criterion.low, detected.criterion.high, len(asked)),
         identification=_share(cued, lambda a: a.value(CHOICE)),
         chance=sum(shares) / len(shares) if shares else None,
         unread=sum(status(a) not in ("", "parsed") for a in asked if a.answered),
@@ -170,9 +170,9 @@ def conflict(answers: Iterable[Answer], declared: Declared) -> list[ConflictRow]
     asked = [a for a in answers if a.item.part == "conflict" and a.item.style in CONFLICT_CLIPS]
     usual = table_measures(declared)
     rows = []
-    for basis, found in by_basis(asked, of_script(asked)):
+    for basis, on_basis in by_basis(asked, of_script(asked)):
         for style, clip in CONFLICT_CLIPS.items():
-            measures = _conflict([a for a in found if a.item.style == style], usual)
+            measures = _conflict([a for a in on_basis if a.item.style == style], usual)
             if measures:
                 rows.append(ConflictRow(basis, clip, measures))
     return rows
@@ -210,8 +210,8 @@ def dialogue(answers: Iterable[Answer], declared: Declared) -> list[DialogueRow]
         turns = max(len(a.item.turns) for a in asked)
         for variant in sorted({a.item.style for a in asked}):
             for turn in range(turns):
-                found = [a for a in asked if a.item.style == variant]
-                measures = {m: corpus_scores.over(m, found, info, turn) for m, info in metrics.items()}
+                replies = [a for a in asked if a.item.style == variant]
+                measures = {m: corpus_scores.over(m, replies, info, turn) for m, info in metrics.items()}
                 rows.append(DialogueRow(basis, variant, turn + 1, measures))
         gaps = {  # a corpus score is no mean, so that it has no mean of differences
             m: _gap(m, asked, info, turns - 1) for m, info in metrics.items() if not info.corpus
@@ -299,7 +299,7 @@ def wrong(answers: Iterable[Answer]) -> list[WrongRow]:
     for style in STYLES:
         scored = [a for a in asked if a.item.style == style and a.value(CHOICE) is not None]
         missed = [a for a in scored if a.value(CHOICE) != 1]
-        found = Counter(picked(a) if chosen(a) else UNREAD for a in missed)
+        counts = Counter(picked(a) if chosen(a) else UNREAD for a in missed)
         if scored:
-            rows.append(WrongRow(style, len(scored), len(missed), {r: found[r] for r in READINGS if found[r]}))
+            rows.append(WrongRow(style, len(scored), len(missed), {r: counts[r] for r in READINGS if counts[r]}))
     return rows

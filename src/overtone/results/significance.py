@@ -32,11 +32,11 @@ def holm_by_family(p_values: Sequence[float | None], families: Sequence[Hashable
     for place, (p, family) in enumerate(zip(p_values, families, strict=True)):
         if p is not None:
             members.setdefault(family, []).append(place)
-    found: list[tuple[float | None, int]] = [(None, len(members.get(family, ()))) for family in families]
+    corrected: list[tuple[float | None, int]] = [(None, len(members.get(family, ()))) for family in families]
     for places in members.values():
         for place, p in zip(places, multiplicity.holm([p_values[i] or 0.0 for i in places]), strict=True):
-            found[place] = float(p), len(places)
-    return found
+            corrected[place] = float(p), len(places)
+    return corrected
 
 
 Row = TypeVar("Row", bound=Struct)

@@ -46,8 +46,8 @@ def sensitivities(squares: Square) -> Square:
     rows, columns = squares.mean(1, keepdims=True), squares.mean(2, keepdims=True)
     centred = squares - rows - columns + squares.mean((1, 2), keepdims=True)
     own = np.eye(squares.shape[1], dtype=bool)
-    found: Square = centred[:, own].mean(1) - centred[:, ~own].mean(1)
-    return found
+    differences: Square = centred[:, own].mean(1) - centred[:, ~own].mean(1)
+    return differences
 
 
 def assignments(squares: Square) -> Square:
@@ -57,8 +57,8 @@ def assignments(squares: Square) -> Square:
     orders = itertools.permutations(range(n))
     sums = np.stack([squares[:, range(n), list(order)].sum(1) for order in orders], axis=1)
     tied = sums > sums.max(1, keepdims=True) - TIE * n
-    found: Square = np.where(tied[:, 0], 1 / tied.sum(1), 0.0)  # the first permutation is the true one
-    return found
+    shares: Square = np.where(tied[:, 0], 1 / tied.sum(1), 0.0)  # the first permutation is the true one
+    return shares
 
 
 def style_rows(answers: Iterable[Answer]) -> list[StyleRow]:
@@ -75,7 +75,7 @@ def by_size(answers: Iterable[Answer]) -> list[tuple[str, int, list[tuple[str, d
     asked = [a for a in answers if _belongs(a)]
     if not any(METRIC in a.scores for a in asked):
         return []
-    found = []
+    sizes = []
     for basis, part in by_basis(asked, of_script(asked)):
         scripts: dict[tuple[str, int], dict[str, Answer]] = {}
         for answer in part:
@@ -83,8 +83,8 @@ def by_size(answers: Iterable[Answer]) -> list[tuple[str, int, list[tuple[str, d
         for size in (3, 2):
             own = [(group, replies) for (group, _), replies in scripts.items() if len(replies) == size]
             if own:
-                found.append((basis, size, own))
-    return found
+                sizes.append((basis, size, own))
+    return sizes
 
 
 def _belongs(answer: Answer) -> bool:

@@ -191,7 +191,7 @@ def summarise_reading(reading: Reading) -> Summary:
     warnings = [detail for _, kind, detail in reading.events if kind == "warning"]
     answered, failed = sum(a.answered for a in answers), sum(a.failed for a in answers)
     dimensions = read_dimensions(reading.meta, reading.signatures)
-    talks = {name: replies_of(found) for name, found in rows.items()}
+    talks = {name: replies_of(own) for name, own in rows.items()}
     return Summary(
         name=reading.name,
         folder=str(reading.folder),
@@ -204,13 +204,13 @@ def summarise_reading(reading: Reading) -> Summary:
         answered=answered,
         failed=failed,
         pending=len(answers) - answered - failed,
-        conditions=[_condition(name, found, dimensions, reading) for name, found in rows.items()],
+        conditions=[_condition(name, own, dimensions, reading) for name, own in rows.items()],
         ledger=make_ledger(answers, reading.declared, lambda answer: last_text(reading, answer)),
         signatures=reading.signatures,
         notes=[*reading.notes, *warnings],
         agreement=agreements(answers, dimensions),
         troubles=troubles(answers, read_dimensions(reading.meta, {*reading.signatures, *reading.silent})),
-        alignment=[found for m in in_table(reading.declared, "emotion") if (found := alignment(talks, m)) is not None],
+        alignment=[own for m in in_table(reading.declared, "emotion") if (own := alignment(talks, m)) is not None],
         source_note=source_note(reading),
         readers=reader_shares(reading),
         declared=reading.declared,
@@ -262,14 +262,14 @@ def _condition(
 
 
 def _slugs(answers: Iterable[Answer]) -> tuple[str, ...]:
-    found = {a.item.cue for a in answers if a.item.cue}
-    return tuple(slug for slug in cues.slugs() if slug in found)
+    present = {a.item.cue for a in answers if a.item.cue}
+    return tuple(slug for slug in cues.slugs() if slug in present)
 
 
 def _measures(answers: list[Answer], measures: Sequence[Measure]) -> dict[str, Estimate]:
-    found = {m.name: m.estimate(answers) for m in measures}
-    found[corpus_scores.WER_CORPUS] = corpus_scores.corpus_wer(answers)
-    return {name: e for name, e in found.items() if e.asked}
+    estimates = {m.name: m.estimate(answers) for m in measures}
+    estimates[corpus_scores.WER_CORPUS] = corpus_scores.corpus_wer(answers)
+    return {name: e for name, e in estimates.items() if e.asked}
 
 
 def _tasks(answers: list[Answer]) -> list[TaskRow]:
@@ -282,9 +282,9 @@ def _tasks(answers: list[Answer]) -> list[TaskRow]:
             if belongs(answer.item):
                 parts.setdefault(answer.item.category, []).append(answer)
         for category in sorted(parts, key=lambda c: (order.index(c) if c in order else len(order), c)):
-            found = accuracy(parts[category], belongs)
-            if found is not None:
-                rows.append(TaskRow(category, LABELS.get(category, category), level, found))
+            result = accuracy(parts[category], belongs)
+            if result is not None:
+                rows.append(TaskRow(category, LABELS.get(category, category), level, result))
     return rows
 
 

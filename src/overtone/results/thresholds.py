@@ -31,11 +31,11 @@ _OPS: dict[str, Callable[[float, float], bool]] = {
 
 def asks(run: Reading, conditions: Sequence[str], *, core: bool = True) -> dict[str, list[Answer]]:
     """Return the answers by condition, in the benchmark's core or in all of it."""
-    found: dict[str, list[Answer]] = {}
+    by_condition: dict[str, list[Answer]] = {}
     for answer in run.answers:
         if not (core and answer.item.part) and (not conditions or answer.condition in conditions):
-            found.setdefault(answer.condition, []).append(answer)
-    return found
+            by_condition.setdefault(answer.condition, []).append(answer)
+    return by_condition
 
 
 def headline_asks(answers: list[Answer], measure: Measure | None = None) -> tuple[str, list[Answer]]:
@@ -44,8 +44,8 @@ def headline_asks(answers: list[Answer], measure: Measure | None = None) -> tupl
     if measure is not None and measure.every:
         return "", answers
     parts = by_status(answers)
-    basis, found = parts[0] if parts else ("", [])
-    return " over cues that are not validated" if basis == "unvalidated" else "", found
+    basis, own = parts[0] if parts else ("", [])
+    return " over cues that are not validated" if basis == "unvalidated" else "", own
 
 
 def missing(run: Reading, conditions: Sequence[str], most: float) -> Checked:
@@ -63,8 +63,8 @@ def missing(run: Reading, conditions: Sequence[str], most: float) -> Checked:
     state: State = "fails" if len(parts) > 1 else "holds"
     if lost:
         parts.append("the same 'overtone run' command retries them")
-    found = Estimate(lost / len(every) if every else None, None, None, len(every), len(every))
-    return Checked("check/missing", f"missing replies <= {limit(most, about)}", "", state, found, "; ".join(parts))
+    share = Estimate(lost / len(every) if every else None, None, None, len(every), len(every))
+    return Checked("check/missing", f"missing replies <= {limit(most, about)}", "", state, share, "; ".join(parts))
 
 
 def threshold_rows(run: Reading, required: Requirement, conditions: Sequence[str]) -> list[Checked]:
@@ -82,10 +82,10 @@ def threshold_rows(run: Reading, required: Requirement, conditions: Sequence[str
         if not mine:
             continue
         over, head = headline_asks(mine, measure)
-        found = measure.estimate(head) if measure else corpus_wer(head)
-        possible = _possible(measure, head) if measure else [found.best, found.worst]
+        value = measure.estimate(head) if measure else corpus_wer(head)
+        possible = _possible(measure, head) if measure else [value.best, value.worst]
         why = why_unscored(run, measure, mine)
-        rows.append(_row(required, about, number, condition, found, possible, over, why))
+        rows.append(_row(required, about, number, condition, value, possible, over, why))
     every = [a for answers in asked.values() for a in answers]
     return rows or [_row(required, about, number, "", NOTHING, [], "", why_unscored(run, measure, every))]
 
@@ -101,9 +101,9 @@ def _totals(run: Reading, required: Requirement, conditions: Sequence[str]) -> l
     why = operations.why_not(required.name, run)
     rows = []
     for condition, answers in asked.items():
-        found = total.estimate(run, spent, answers)
+        value = total.estimate(run, spent, answers)
         over = f" ({total.note})" if total.note else ""
-        rows.append(_row(required, total.about, number, condition, found, [found.best, found.worst], over, why))
+        rows.append(_row(required, total.about, number, condition, value, [value.best, value.worst], over, why))
     return rows
 
 
@@ -147,27 +147,27 @@ def _row(
     about: ScoreInfo,
     number: float,
     condition: str,
-    found: Estimate,
+    value: Estimate,
     possible: Sequence[float | None],
     over: str,
     why: str,
 ) -> Checked:
     key = "/".join(filter(None, ("check", condition, required.name, f"{required.op}{number:g}")))
     wanted = f"{required.name} {required.op} {limit(number, about)}"
-    if found.value is None:
-        return Checked(key, wanted, condition, "undecided", found, f"not enough data: {why}")
+    if value.value is None:
+        return Checked(key, wanted, condition, "undecided", value, f"not enough data: {why}")
     test = _OPS[required.op]
-    holds = test(found.value, number)
-    parts = [f"{required.name} is {amount(found.value, about, number)}{over}"]
-    if found.low is not None and found.high is not None:
-        ends = test(found.low, number), test(found.high, number)
+    holds = test(value.value, number)
+    parts = [f"{required.name} is {amount(value.value, about, number)}{over}"]
+    if value.low is not None and value.high is not None:
+        ends = test(value.low, number), test(value.high, number)
         word = "all of" if all(ends) else "only part of" if any(ends) else "no part of"
-        between = f"{amount(found.low, about)} to {amount(found.high, about)}"
+        between = f"{amount(value.low, about)} to {amount(value.high, about)}"
         parts.append(f"{word} its 95 % interval, {between}, meets the threshold")
     state: State = "holds" if holds else "fails"
-    if found.missing:
-        parts.append(f"{found.scored:,} of {found.asked:,} have a value")
+    if value.missing:
+        parts.append(f"{value.scored:,} of {value.asked:,} have a value")
         if any(x is not None and test(x, number) != holds for x in possible):
-            parts.append(f"the {found.missing:,} missing ones could change the verdict")
+            parts.append(f"the {value.missing:,} missing ones could change the verdict")
             state = "undecided"
-    return Checked(key, wanted, condition, state, found, "; ".join(parts))
+    return Checked(key, wanted, condition, state, value, "; ".join(parts))

@@ -59,20 +59,20 @@ class Measured(Struct, frozen=True):
         if self.detail is None:
             return answer.value(self.score)
         score = answer.scores.get(self.score) if answer.answered else None
-        found = score.detail.get(self.detail.key) if score is not None else None
-        return float(found) if isinstance(found, int | float) else None
+        number = score.detail.get(self.detail.key) if score is not None else None
+        return float(number) if isinstance(number, int | float) else None
 
 
 def voice_columns(declared: Declared) -> dict[Table, list[Measured]]:
     """Return the columns of the tables of delivery and of predicted quality."""
-    found: dict[Table, list[Measured]] = {}
+    by_table: dict[Table, list[Measured]] = {}
     for table in VOICE_TABLES:
         columns = []
         for score in in_table(declared, table):
             info = declared[score]
             columns += [Measured(score, score, info), *(Measured(d.key, score, info, d) for d in info.details)]
-        found[table] = sorted(columns, key=lambda c: c.order)
-    return found
+        by_table[table] = sorted(columns, key=lambda c: c.order)
+    return by_table
 
 
 class VoiceRow(Struct, frozen=True):
@@ -85,12 +85,12 @@ class VoiceRow(Struct, frozen=True):
 
 def spoken(answers: Iterable[Answer], declared: Declared) -> list[VoiceRow]:
     """Return a row over all clips and one for each style; an empty list if no reply has measured audio."""
-    columns = [column for found in voice_columns(declared).values() for column in found]
+    columns = [column for replies in voice_columns(declared).values() for column in replies]
     rows = []
-    for basis, found in by_status(replies_of(answers)):
-        styles = [s for s in STYLES if any(a.item.style == s for a in found)]
+    for basis, replies in by_status(replies_of(answers)):
+        styles = [s for s in STYLES if any(a.item.style == s for a in replies)]
         for style in ("", *(styles if len(styles) > 1 else [])):
-            part = [a for a in found if not style or a.item.style == style]
+            part = [a for a in replies if not style or a.item.style == style]
             measures = {c.key: e for c in columns if (e := _measure(c, part)) is not None}
             if any(e.value is not None for e in measures.values()):
                 rows.append(VoiceRow(basis, style, measures))

@@ -226,16 +226,16 @@ class _Rates:
 
     def of(self, values: _Values, asked: Sequence[int] | None = None) -> list[Estimate]:
         """Return the share of ones in each selection. `asked` holds their sizes (default: the whole selections)."""
-        found = []
+        estimates = []
         for rate, size in zip(self._parts.proportions(values), asked or self.sizes, strict=True):
             right = rate.value * rate.rows if rate.rows else 0.0
             best, worst = ((right + size - rate.rows) / size, right / size) if size else (None, None)
-            found.append(from_interval(rate, rate.low, rate.high, size, best, worst))
-        return found
+            estimates.append(from_interval(rate, rate.low, rate.high, size, best, worst))
+        return estimates
 
     def differences(self, values: _Values, first: npt.NDArray[np.bool_]) -> list[Estimate]:
-        found = zip(self._parts.differences(values, first), self.sizes, strict=True)
-        return [from_interval(gap, gap.low, gap.high, size) for gap, size in found]
+        gaps = zip(self._parts.differences(values, first), self.sizes, strict=True)
+        return [from_interval(gap, gap.low, gap.high, size) for gap, size in gaps]
 
     def count(self, kept: npt.NDArray[np.bool_]) -> list[int]:
         """Count the kept rows of each selection."""
@@ -355,8 +355,8 @@ def _rate(values: _Values, groups: Sequence[str]) -> Estimate:
 
 
 def _difference(values: _Values, first: npt.NDArray[np.bool_], groups: list[str], asked: int) -> Estimate:
-    found = cluster.difference(values, first.tolist(), groups)
-    return from_interval(found, found.low, found.high, asked)
+    gap = cluster.difference(values, first.tolist(), groups)
+    return from_interval(gap, gap.low, gap.high, asked)
 
 
 def _notes(tables: dict[str, Table], judged: bool) -> list[str]:

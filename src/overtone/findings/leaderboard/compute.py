@@ -105,9 +105,9 @@ def leaderboard(readings: Sequence[Reading], *, prompt: str = "", input: str = "
     scores: dict[str, dict[str, Estimate]] = {e.key: _paper_scores(e) for e in entrants}
     conditions = talk_condition(readings, prompt, input)
     for number, (key, reading, condition) in enumerate(zip(_keys(readings), readings, conditions, strict=True)):
-        entrant, found = _entrant(key, number, reading, condition, input)
+        entrant, board_scores = _entrant(key, number, reading, condition, input)
         entrants.append(entrant)
-        scores[key] = found
+        scores[key] = board_scores
     boards = [_board(key, title, columns, entrants, scores) for key, title, columns in BOARDS]
     return Leaderboard(published().source, boards, entrants, prompt_notes(readings, conditions))
 
@@ -196,12 +196,12 @@ def _papers() -> list[Entrant]:
 
 
 def _paper_scores(entrant: Entrant) -> dict[str, Estimate]:
-    found = {}
+    scores = {}
     for board, _, columns in BOARDS:
         known = [x for c in columns if (x := entrant.cells[c].value) is not None]
         if len(known) == len(columns):
-            found[board] = Estimate(sum(known) / len(known), None, None, 0, 0)
-    return found
+            scores[board] = Estimate(sum(known) / len(known), None, None, 0, 0)
+    return scores
 
 
 def _entrant(
@@ -216,14 +216,14 @@ def _entrant(
         name = _measure_of(column, measures)
         measure = measures.get(name)
         asked = [a for a in tasks.get(measure.task, ()) if measure.belongs(a.item)] if measure is not None else []
-        found = measure.estimate(asked) if measure is not None else None
-        if found is None or found.value is None:
-            cells[column.key] = Cell(column.key, None, found)
+        value = measure.estimate(asked) if measure is not None else None
+        if value is None or value.value is None:
+            cells[column.key] = Cell(column.key, None, value)
             continue
         scale = 100.0 if column.kind == "percent" else 1.0
         differs, untold = _marks(column, name, reading, condition, asked)
         cells[column.key] = Cell(
-            column.key, scale * found.value, _scaled(found, scale), (*everywhere, *differs), tuple(untold)
+            column.key, scale * value.value, _scaled(value, scale), (*everywhere, *differs), tuple(untold)
         )
     scores = {board: score for board, _, columns in BOARDS if (score := _score(columns, measures, tasks)) is not None}
     return Entrant(key, reading.name, number, condition, cells), scores
@@ -268,8 +268,8 @@ def _score(columns: Sequence[str], measures: dict[str, Measure], tasks: dict[str
         highs.append(high)
         groups += [g for _, g in rows]
         strata += [column.key] * len(rows)
-    found = cluster.mean_of_means(values, strata, groups)
-    score = within(from_interval(found, found.low, found.high, asked), min(lows), max(highs))
+    mean = cluster.mean_of_means(values, strata, groups)
+    score = within(from_interval(mean, mean.low, mean.high, asked), min(lows), max(highs))
     return _scaled(score, 100.0 if percent else 1.0)
 
 

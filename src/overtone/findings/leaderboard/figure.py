@@ -19,8 +19,8 @@ def draw(source: FigureSource, width: float) -> Drawing:
     A hollow mark is a run that was not measured as in the paper. Every board has its own order.
     """
     result = source.results_of("leaderboard", Leaderboard)[0]
-    found = result.data
-    boards = [board for board in found.boards if any(p.entrant.run is not None for p in board.places)]
+    board_data = result.data
+    boards = [board for board in board_data.boards if any(p.entrant.run is not None for p in board.places)]
     if not boards:
         raise NothingToDraw(
             "no run has the columns of a board: voice and reasoning accuracy (overtone run … --levels 1,2), or VES, or "
@@ -42,7 +42,7 @@ def draw(source: FigureSource, width: float) -> Drawing:
     for board in boards:
         y = _board(drawing, y, board, source) + 6
     drawing.text = " ".join(s.text for s in result.sentences)
-    return close(drawing, y - 6, _notes(found, boards), SIGNATURE)
+    return close(drawing, y - 6, _notes(board_data, boards), SIGNATURE)
 
 
 def _alike(place: Place, board: Board) -> bool:
@@ -99,9 +99,9 @@ def _ranks(place: Place) -> str:
     return f"{place.sure[0]}–{place.sure[1]}"
 
 
-def _notes(found: Leaderboard, boards: Sequence[Board]) -> list[str]:
+def _notes(data: Leaderboard, boards: Sequence[Board]) -> list[str]:
     """Return the source of the numbers and how measurements differ, differences on all boards first."""
-    notes = [f"Published: {found.source}."]
+    notes = [f"Published: {data.source}."]
     differs = [
         list(dict.fromkeys(d for p in b.places if p.entrant.run is not None for c in b.columns
                            for d in p.entrant.cells[c].differs))
@@ -113,5 +113,5 @@ def _notes(found: Leaderboard, boards: Sequence[Board]) -> list[str]:
     for board, own in zip(boards, differs, strict=True):
         if more := [d for d in own if d not in common]:
             notes.append(f"{board.title.partition(':')[0]}, not as in the paper: {'; '.join(more)}.")
-    notes += [f"No run has the columns of “{b.title}”." for b in found.boards if b not in boards]
+    notes += [f"No run has the columns of “{b.title}”." for b in data.boards if b not in boards]
     return notes

@@ -78,11 +78,11 @@ def _ranks(board: Board, place: Place) -> Cell:
     return Cell(kind="text", text=words, key=f"{place.entrant.key}/{board.key}")
 
 
-def _names(found: Leaderboard) -> dict[str, str]:
+def _names(data: Leaderboard) -> dict[str, str]:
     """Return the name of each row: a run's name, or its key if two runs share it, with the prompt of its replies."""
-    given = [entrant.name for entrant in found.entrants if entrant.run is not None]
+    given = [entrant.name for entrant in data.entrants if entrant.run is not None]
     names = {}
-    for entrant in found.entrants:
+    for entrant in data.entrants:
         name = entrant.name
         if entrant.run is not None:
             prompt = entrant.condition.partition("/")[0]
@@ -92,11 +92,9 @@ def _names(found: Leaderboard) -> dict[str, str]:
     return names
 
 
-def _entrants(found: Leaderboard, names: dict[str, str]) -> PartTable:
+def _entrants(data: Leaderboard, names: dict[str, str]) -> PartTable:
     """Make a table of every column of the paper, for every row."""
-    lines = [
-        Line(None, "", (names[e.key],), tuple(_entry(e, column.key) for column in COLUMNS)) for e in found.entrants
-    ]
+    lines = [Line(None, "", (names[e.key],), tuple(_entry(e, column.key) for column in COLUMNS)) for e in data.entrants]
     heads = tuple(column.title for column in COLUMNS)
     title = "All columns of the paper"
     return PartTable("leaderboard/columns", title, HINT, ("Model",), heads, tuple(lines))

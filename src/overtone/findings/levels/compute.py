@@ -125,17 +125,17 @@ def published_levels(*, variants: bool = True) -> Levels:
     rows = {model: values for model, values in papers().items() if variants or model not in VARIANTS}
     columns = [c for c in COLUMNS if c.measure in MEASURES]
     columns.sort(key=lambda c: MEASURES.index(c.measure))
-    found = []
+    level_rows = []
     for one, other in itertools.combinations(columns, 2):
         pairs = [(values[one.key], values[other.key], model) for model, values in rows.items()]
         known = [(a, b, model) for a, b, model in pairs if a is not None and b is not None]
         models = [model.partition("+")[0].partition("-chat")[0] for *_, model in known]  # variants are one model
         both = _across([a for a, _, _ in known], [b for _, b, _ in known], models, len(rows))
         key = f"levels/published-{len(rows)}/model/between/{one.measure}~{other.measure}"
-        found.append(
+        level_rows.append(
             LevelRow(key, "published", "model", "between", one.measure, other.measure, *both, models=len(known))
         )
-    return Levels(found, tuple(c.measure for c in columns), tuple(rows), (), [published().source])
+    return Levels(level_rows, tuple(c.measure for c in columns), tuple(rows), (), [published().source])
 
 
 def cases_by_key(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Iterator[KeyedCases]:
@@ -249,12 +249,12 @@ def _read(
                 at.append(seen)
         seen += 1
     where = np.frombuffer(places, dtype=np.int64).reshape(-1, 4) if seen else np.empty((0, 4), dtype=np.int64)
-    found = {}
+    values_of = {}
     for name, (values, at) in table.items():
         if values:
             rows = where[np.frombuffer(at, dtype=np.int64)].astype(np.intp)
-            found[name] = _Values(np.frombuffer(values, dtype=np.float64), *(rows[:, k] for k in range(4)))
-    return found, list(cases)
+            values_of[name] = _Values(np.frombuffer(values, dtype=np.float64), *(rows[:, k] for k in range(4)))
+    return values_of, list(cases)
 
 
 class _Table:
@@ -315,13 +315,13 @@ class _Table:
 
     def rows(self) -> list[LevelRow]:
         self.by_cue = {n: self._means(v) for n, v in self.values.items()} if self.cues > 1 else {}
-        found = []
+        made = []
         for first, second in self._combined():
-            found.append(self._models("model", first, second, self.by_run[first], self.by_run[second]))
+            made.append(self._models("model", first, second, self.by_run[first], self.by_run[second]))
             if self.by_cue:
-                found += self._cue(first, second)
-            found += self._case(first, second)
-        return found
+                made += self._cue(first, second)
+            made += self._case(first, second)
+        return made
 
     def _row(
         self, level: str, scope: str, first: str, second: str, both: tuple[Estimate, Estimate], models: int
@@ -338,13 +338,13 @@ class _Table:
         a, b = self.by_cue[first], self.by_cue[second]
         known = (a.known & b.known)[0]
         scripts = self.scripts
-        found = nested_correlation.of_means(a, b, int(known.sum()), scripts)
+        both_coefficients = nested_correlation.of_means(a, b, int(known.sum()), scripts)
         asked = int((a.known | b.known)[0].sum())
         few = "" if known.sum(1).max(initial=0) > 2 else "fewer than three cues"
         if not few and scripts < 3 * self.cues:
             few = "fewer than three scripts per cue: see the case level"
         with_cue = min(self.values[n].scripts_with_a_cue for n in (first, second))
-        both = _of_scripts(found, with_cue, asked, few)
+        both = _of_scripts(both_coefficients, with_cue, asked, few)
         yield self._row("cue", "within", first, second, both, int(known.any(1).sum()))
         if self.runs > 1:
             count = np.maximum(known.sum(1), 1)
@@ -373,30 +373,32 @@ def _across(
     if different < 3:
         none = Estimate(None, None, None, len(a), asked, note="needs at least three models")
         return none, none
-    found = nested_correlation.across(a, b, [str(m) for m in models], seed=SEED, draws=MODEL_DRAWS)
+    coefficients = nested_correlation.across(a, b, [str(m) for m in models], seed=SEED, draws=MODEL_DRAWS)
     if different < FEWEST:
-        return _bare(found, asked, f"only {different} models: too few for an interval", different)
+        return _bare(coefficients, asked, f"only {different} models: too few for an interval", different)
     note = f"{different} models: the interval is rough" if different < FEW else ""
-    return _estimate(found[0], asked, note), _estimate(found[1], asked, note)
+    return _estimate(coefficients[0], asked, note), _estimate(coefficients[1], asked, note)
 
 
-def _of_scripts(found: Sequence[Interval], scripts: int, asked: int, note: str = "") -> tuple[Estimate, Estimate]:
+def _of_scripts(
+    coefficients: Sequence[Interval], scripts: int, asked: int, note: str = ""
+) -> tuple[Estimate, Estimate]:
     """Return two coefficients with intervals over scripts, if there are enough scripts."""
     if scripts < FEWEST:
         note = f"only {count(scripts, 'script')}: too few for an interval"
-        return _bare(found, asked, note, scripts)
-    return _estimate(found[0], asked, note), _estimate(found[1], asked, note)
+        return _bare(coefficients, asked, note, scripts)
+    return _estimate(coefficients[0], asked, note), _estimate(coefficients[1], asked, note)
 
 
-def _bare(found: Sequence[Interval], asked: int, note: str, clusters: int) -> tuple[Estimate, Estimate]:
-    bare = [Interval(r.value, math.nan, math.nan, math.nan, r.rows, clusters) for r in found]
+def _bare(coefficients: Sequence[Interval], asked: int, note: str, clusters: int) -> tuple[Estimate, Estimate]:
+    bare = [Interval(r.value, math.nan, math.nan, math.nan, r.rows, clusters) for r in coefficients]
     return _estimate(bare[0], asked, note), _estimate(bare[1], asked, note)
 
 
-def _estimate(found: Interval, asked: int, note: str = "") -> Estimate:
-    e = from_interval(found, found.low, found.high, asked)
+def _estimate(interval: Interval, asked: int, note: str = "") -> Estimate:
+    e = from_interval(interval, interval.low, interval.high, asked)
     if e.value is None:
-        note = "one of the two does not vary" if found.rows > 1 else "fewer than two have both"
+        note = "one of the two does not vary" if interval.rows > 1 else "fewer than two have both"
     return Estimate(e.value, e.low, e.high, e.scored, e.asked, scripts=e.scripts, note=note or e.note)
 
 
@@ -404,5 +406,5 @@ def _cells(values: Array, place: Codes, size: int) -> Array:
     """Return the means by place, NaN for an empty place."""
     counts = np.bincount(place, minlength=size)
     sums = np.bincount(place, weights=values, minlength=size)
-    found: Array = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
-    return found
+    means: Array = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
+    return means

@@ -34,13 +34,13 @@ def draw(source: FigureSource, width: float) -> Drawing:
             f"levels cannot be averaged over benchmarks ({', '.join(benchmarks)}); give runs of one of them"
         )
     result = source.results_of("levels", Levels)[0]
-    found = result.data
-    bases = dict.fromkeys(row.basis for row in found.rows)
+    data = result.data
+    bases = dict.fromkeys(row.basis for row in data.rows)
     basis = next((b for b in bases if b != "unvalidated"), next(iter(bases), ""))
     rows: Rows = {
-        (row.level, row.scope, frozenset((row.first, row.second))): row for row in found.rows if row.basis == basis
+        (row.level, row.scope, frozenset((row.first, row.second))): row for row in data.rows if row.basis == basis
     }
-    names = [n for n in found.measures if any(n in pair for *_, pair in rows)]
+    names = [n for n in data.measures if any(n in pair for *_, pair in rows)]
     if len(names) < 2:
         raise NothingToDraw(NOTHING)
     models = len({reading.meta.get("model", "") or reading.name for reading in source.readings})
@@ -49,7 +49,7 @@ def draw(source: FigureSource, width: float) -> Drawing:
     drawing.text = " ".join(sentence.text for sentence in result.sentences)
     kept = _kept(names, width)
     y = _matrix(drawing, y, kept, rows, between)
-    notes = _notes(found, kept, between, models)
+    notes = _notes(data, kept, between, models)
     if left := [short(name) for name in names if name not in kept]:
         notes.append(f"Left out for lack of space: {', '.join(left)}.")
     return axes.close(drawing, y, notes, SIGNATURE)
@@ -161,11 +161,11 @@ def _scale(drawing: Drawing, x: float, y: float, room: float) -> float:
     return y + 15
 
 
-def _notes(found: Levels, kept: Sequence[str], between: bool, models: int) -> list[str]:
-    notes = list(found.notes)
+def _notes(data: Levels, kept: Sequence[str], between: bool, models: int) -> list[str]:
+    notes = list(data.notes)
     if not between:
         notes.append(f"Between models: needs at least three, here {models}.")
-    conditions = sorted({c for c in found.conditions if c})
+    conditions = sorted({c for c in data.conditions if c})
     if conditions:
         notes.append(f"Replies of {', '.join(conditions)}.")
     named = [NAMED[name] for name in kept if name in NAMED]

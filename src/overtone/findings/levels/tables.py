@@ -35,25 +35,25 @@ def make_tables(result: FindingResult[Levels], by: str = "overall", settings: Se
 
 
 def level_tables(
-    found: Levels, result: FindingResult[Levels] | None = None, *, everything: bool = False
+    data: Levels, result: FindingResult[Levels] | None = None, *, everything: bool = False
 ) -> list[PartTable]:
     """Make the tables of levels. `everything` adds all other pairs and two more ways to compare models."""
     ways = tuple(SCOPES) if everything else HEADLINE
-    ways = tuple(way for way in ways if any((r.level, r.scope) == way and r.pearson.scored for r in found.rows))
-    bases = list(dict.fromkeys(row.basis for row in found.rows))
+    ways = tuple(way for way in ways if any((r.level, r.scope) == way and r.pearson.scored for r in data.rows))
+    bases = list(dict.fromkeys(row.basis for row in data.rows))
     return [
-        _pairs(result, found.rows, ways, everything),
+        _pairs(result, data.rows, ways, everything),
         *(
-            _matrix(result, found, way, name, everything)
+            _matrix(result, data, way, name, everything)
             for name in bases
             for way in ways
-            if _has_values(found, way, name)
+            if _has_values(data, way, name)
         ),
     ]
 
 
-def _has_values(found: Levels, way: tuple[str, str], name: str) -> bool:
-    return any((r.level, r.scope) == way and r.basis == name and r.pearson.value is not None for r in found.rows)
+def _has_values(data: Levels, way: tuple[str, str], name: str) -> bool:
+    return any((r.level, r.scope) == way and r.basis == name and r.pearson.value is not None for r in data.rows)
 
 
 def _pairs(
@@ -67,10 +67,10 @@ def _pairs(
             lines.setdefault((basis(row.basis), name), {})[row.level, row.scope] = row
     heads = tuple(f"{SCOPES[way]}, {sign}" for way in ways for sign in "rρ")
     made = []
-    for names, found in lines.items():
+    for names, by_scope in lines.items():
         cells: list[Cell] = []
         for way in ways:
-            one = found.get(way)
+            one = by_scope.get(way)
             both = (one.pearson, one.spearman) if one is not None else (None, None)
             cells += [cell(result, e, one.key if one else "", "number") for e in both]
         made.append(Line(None, "", names, tuple(cells)))
@@ -78,11 +78,11 @@ def _pairs(
 
 
 def _matrix(
-    result: FindingResult[Levels] | None, found: Levels, way: tuple[str, str], name: str, everything: bool
+    result: FindingResult[Levels] | None, data: Levels, way: tuple[str, str], name: str, everything: bool
 ) -> PartTable:
-    rows = [row for row in found.rows if (row.level, row.scope) == way and row.basis == name]
+    rows = [row for row in data.rows if (row.level, row.scope) == way and row.basis == name]
     by_pair = {frozenset((row.first, row.second)): row for row in rows}
-    used = [m for m in found.measures if any(m in pair for pair in by_pair)]
+    used = [m for m in data.measures if any(m in pair for pair in by_pair)]
     spoken = [m for m in used if any(m in pair for pair in PAIRS)]
     used = spoken if len(spoken) > 2 and not everything else used
     lines = []

@@ -27,8 +27,8 @@ def make_tables(result: FindingResult[Prompts], by: str = "overall", settings: S
 
 
 def _fixed(result: FindingResult[Prompts], everything: bool) -> PartTable:
-    found = result.data
-    measured = list(dict.fromkeys(name for row in found.rows for name, e in row.measures.items() if e.scored))
+    data = result.data
+    measured = list(dict.fromkeys(name for row in data.rows for name, e in row.measures.items() if e.scored))
     known = [name for name in SHOWN if name in measured]
     order = [*known, *(name for name in measured if name not in known and (everything or not known))]
     lines = [
@@ -36,7 +36,7 @@ def _fixed(result: FindingResult[Prompts], everything: bool) -> PartTable:
             result.runs[0], "", (basis(row.basis), row.prompt),
             tuple(measure_cell(result, name, row.measures.get(name), f"{row.key}/{name}") for name in order),
         )
-        for row in found.rows
+        for row in data.rows
     ]  # fmt: skip
     heads = tuple(map(head, order))
     return named(PartTable("prompts", "Under each prompt", HINTS["prompts"], ("Cues", "Prompt"), heads, tuple(lines)))
@@ -62,11 +62,11 @@ def _choices(result: FindingResult[Prompts], everything: bool) -> PartTable:
 
 
 def _failures(result: FindingResult[Prompts], everything: bool) -> PartTable:
-    found = result.data
-    happened = {kind for row in found.failures for kind, e in row.kinds.items() if e.value or everything}
+    data = result.data
+    happened = {kind for row in data.failures for kind, e in row.kinds.items() if e.value or everything}
     kinds = [kind for kind in KINDS if kind in happened]
     lines = []
-    for row in found.failures:
+    for row in data.failures:
         names = (basis(row.basis), row.prompt, TASKS.get(row.task, row.task))
         cells: tuple[Cell, ...] = tuple(cell(result, row.kinds.get(kind), f"{row.key}/{kind}") for kind in kinds)
         if kinds:

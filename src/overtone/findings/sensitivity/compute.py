@@ -110,12 +110,12 @@ class Counterfactual(Struct, frozen=True):
 def counterfactual(reading: Reading) -> Counterfactual:
     """Compute all four parts for a run, under each condition."""
     conditions = _by_condition(reading)
-    found = {name: gather(answers) for name, answers in conditions.items()}
+    gathered = {name: gather(answers) for name, answers in conditions.items()}
     return Counterfactual(
         run=reading.name,
         signature=SIGNATURE,
-        sensitivity=_adjusted([_sensitivity(p) for name, g in found.items() for p in _moved_parts(name, g.moved)]),
-        specificity=_adjusted([_specificity(p) for name, g in found.items() for p in _still_parts(name, g.still)]),
+        sensitivity=_adjusted([_sensitivity(p) for name, g in gathered.items() for p in _moved_parts(name, g.moved)]),
+        specificity=_adjusted([_specificity(p) for name, g in gathered.items() for p in _still_parts(name, g.still)]),
         false_cues=[
             FalseCueRow(_key(name, row.basis, "false-cue"), name, row)
             for name, answers in conditions.items()
@@ -126,7 +126,7 @@ def counterfactual(reading: Reading) -> Counterfactual:
             for name, answers in conditions.items()
             for row in style_rows(answers)
         ],
-        notes=[f"{name}: {note}" for name, g in found.items() for note in g.notes],
+        notes=[f"{name}: {note}" for name, g in gathered.items() for note in g.notes],
     )
 
 
@@ -246,10 +246,10 @@ class _Part(NamedTuple, Generic[Compared]):
 
 
 def _by_condition(reading: Reading) -> dict[str, list[Answer]]:
-    found: dict[str, list[Answer]] = {}
+    answers: dict[str, list[Answer]] = {}
     for answer in reading.answers:
-        found.setdefault(answer.condition, []).append(answer)
-    return found
+        answers.setdefault(answer.condition, []).append(answer)
+    return answers
 
 
 def _key(condition: str, basis: str, rest: str) -> str:
@@ -278,13 +278,13 @@ def _parts(
     condition: str, what: str, rows: Sequence[Compared], splits: Sequence[Callable[[About], tuple[str, str]]]
 ) -> Iterator[_Part[Compared]]:
     """Yield the comparisons of each basis and level: all, then by each of `splits`."""
-    found: dict[tuple[str, str, str, str], list[Compared]] = {}
+    selections: dict[tuple[str, str, str, str], list[Compared]] = {}
     for row in rows:
         about: About = row.about
         for by, name in (("overall", ""), *(split(about) for split in splits)):
             if name or by == "overall":
-                found.setdefault((about.basis, about.level, by, name), []).append(row)
-    for (basis, level, by, name), part in found.items():
+                selections.setdefault((about.basis, about.level, by, name), []).append(row)
+    for (basis, level, by, name), part in selections.items():
         where = f"{level}/{by}/{name}/{what}" if name else f"{level}/{by}/{what}"
         yield _Part(_key(condition, basis, where), condition, basis, level, by, name, part)
 
@@ -334,8 +334,8 @@ def _test(rows: Sequence[tuple[float | None, float | None, str]]) -> tuple[Estim
     """Return the mean difference of two shares of the same comparisons, with its interval and p-value by sign flips."""
     both = [(a, b, group) for a, b, group in rows if a is not None and b is not None]
     groups = [group for *_, group in both]
-    found = paired.permutation([a for a, *_ in both], [b for _, b, _ in both], groups, seed=SEED, draws=DRAWS)
-    return from_comparison(found, len(rows))
+    test = paired.permutation([a for a, *_ in both], [b for _, b, _ in both], groups, seed=SEED, draws=DRAWS)
+    return from_comparison(test, len(rows))
 
 
 def _adjusted(rows: Sequence[Row]) -> list[Row]:

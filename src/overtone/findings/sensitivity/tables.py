@@ -46,24 +46,24 @@ def make_tables(
     result: FindingResult[Counterfactual], by: str = "overall", settings: Settings = DEFAULT
 ) -> list[PartTable]:
     """Make the four tables, over the conditions that represent the run."""
-    found = result.data
-    asked = [row.condition for rows in (found.sensitivity, found.false_cues, found.replies) for row in rows]
-    shown = representing([*asked, *(row.condition for row in found.specificity)], by, settings)
-    found = Counterfactual(
-        found.run,
-        found.signature,
-        [row for row in found.sensitivity if row.condition in shown],
-        [row for row in found.specificity if row.condition in shown],
-        [row for row in found.false_cues if row.condition in shown],
-        [row for row in found.replies if row.condition in shown],
-        found.notes,
+    data = result.data
+    asked = [row.condition for rows in (data.sensitivity, data.false_cues, data.replies) for row in rows]
+    shown = representing([*asked, *(row.condition for row in data.specificity)], by, settings)
+    data = Counterfactual(
+        data.run,
+        data.signature,
+        [row for row in data.sensitivity if row.condition in shown],
+        [row for row in data.specificity if row.condition in shown],
+        [row for row in data.false_cues if row.condition in shown],
+        [row for row in data.replies if row.condition in shown],
+        data.notes,
     )
     wanted = {"style": "pair"}.get(by, by)
-    made = (_moved(result, found, wanted), _still(result, found, wanted))
-    return [*made, _false(result, found), _replies(result, found)]
+    made = (_moved(result, data, wanted), _still(result, data, wanted))
+    return [*made, _false(result, data), _replies(result, data)]
 
 
-def _moved(result: FindingResult[Counterfactual], found: Counterfactual, by: str) -> PartTable:
+def _moved(result: FindingResult[Counterfactual], data: Counterfactual, by: str) -> PartTable:
     lines = [
         Line(
             result.runs[0], row.condition, (basis(row.basis), row.level, over(row)),
@@ -76,7 +76,7 @@ def _moved(result: FindingResult[Counterfactual], found: Counterfactual, by: str
                 p_cell(result, row.adjusted, row.direction, row.key),
             ),
         )
-        for row in chosen(found.sensitivity, by)
+        for row in chosen(data.sensitivity, by)
     ]  # fmt: skip
     heads = (
         "Changed · %", "Correct on both ↑ · %", "Swapped ↓ · %", "Difference ↑ · points", "p", "p, Holm",
@@ -85,7 +85,7 @@ def _moved(result: FindingResult[Counterfactual], found: Counterfactual, by: str
     return named(PartTable("sensitivity", title, HINTS["sensitivity"], ("Cues", "Level", "Over"), heads, tuple(lines)))
 
 
-def _still(result: FindingResult[Counterfactual], found: Counterfactual, by: str) -> PartTable:
+def _still(result: FindingResult[Counterfactual], data: Counterfactual, by: str) -> PartTable:
     lines = [
         Line(
             result.runs[0], row.condition, (basis(row.basis), row.level, NOTHING[row.nothing], over(row)),
@@ -96,14 +96,14 @@ def _still(result: FindingResult[Counterfactual], found: Counterfactual, by: str
                 p_cell(result, row.adjusted, row.excess, f"{row.key}/excess"),
             ),
         )
-        for row in chosen(found.specificity, by)
+        for row in chosen(data.specificity, by)
     ]  # fmt: skip
     heads = ("Stays ↑ · %", "Excess ↑ · points", "p", "p, Holm")
     names = ("Cues", "Level", "Nothing changed", "Over")
     return named(PartTable("specificity", "If nothing changed", HINTS["specificity"], names, heads, tuple(lines)))
 
 
-def _false(result: FindingResult[Counterfactual], found: Counterfactual) -> PartTable:
+def _false(result: FindingResult[Counterfactual], data: Counterfactual) -> PartTable:
     lines = [
         Line(
             result.runs[0], row.condition, (basis(detected.basis),),
@@ -116,7 +116,7 @@ def _false(result: FindingResult[Counterfactual], found: Counterfactual) -> Part
                 text(result, f"{detected.unread:,}", f"{row.key}/unread"),
             ),
         )
-        for row in found.false_cues
+        for row in data.false_cues
         for detected in [row.detection]
     ]  # fmt: skip
     heads = (
@@ -125,7 +125,7 @@ def _false(result: FindingResult[Counterfactual], found: Counterfactual) -> Part
     return named(PartTable("false-cue", "False cues", HINTS["false-cue"], ("Cues",), heads, tuple(lines)))
 
 
-def _replies(result: FindingResult[Counterfactual], found: Counterfactual) -> PartTable:
+def _replies(result: FindingResult[Counterfactual], data: Counterfactual) -> PartTable:
     lines = [
         Line(
             result.runs[0], row.condition, (basis(style.basis), str(style.styles)),
@@ -135,7 +135,7 @@ def _replies(result: FindingResult[Counterfactual], found: Counterfactual) -> Pa
                 text(result, f"{style.left_out:,}", f"{row.key}/left-out"),
             ),
         )
-        for row in found.replies
+        for row in data.replies
         for style in [row.style]
     ]  # fmt: skip
     heads = ("Style sensitivity ↑", "True pairing found ↑ · %", "Scripts left out")

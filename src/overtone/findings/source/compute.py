@@ -173,11 +173,11 @@ def _shared(answers: Iterable[Answer], first: str, second: str) -> dict[str, lis
         if (side := placed.get(answer.item.source)) is not None:
             side.append(((script_of(answer), answer.item.style, answer.condition), answer))
     common = {place for place, _ in placed[first]} & {place for place, _ in placed[second]}
-    found: dict[str, list[tuple[Place, Answer]]] = {}
+    by_task: dict[str, list[tuple[Place, Answer]]] = {}
     for place, answer in itertools.chain(*placed.values()):
         if place in common:
-            found.setdefault(answer.item.task, []).append((place, answer))
-    return found
+            by_task.setdefault(answer.item.task, []).append((place, answer))
+    return by_task
 
 
 def _pairs(answers: Iterable[tuple[Place, Answer]], measure: Measure, first: str, second: str) -> dict[str, list[Pair]]:
@@ -186,7 +186,7 @@ def _pairs(answers: Iterable[tuple[Place, Answer]], measure: Measure, first: str
     for place, answer in answers:
         if measure.belongs(answer.item):
             sides[answer.item.source].setdefault(place, []).append(answer)
-    found: dict[str, list[Pair]] = {}
+    by_condition: dict[str, list[Pair]] = {}
     for place, here in sides[first].items():
         there = sides[second].get(place)
         if there is not None:
@@ -194,8 +194,8 @@ def _pairs(answers: Iterable[tuple[Place, Answer]], measure: Measure, first: str
             means = [_mean([measure.read(a) for a in side]) for side in (here, there)]
             cases = tuple(unique(a.item.case for a in here)), tuple(unique(a.item.case for a in there))
             pair = Pair(means[0], means[1], script, style, there[-1].item.dimension, cases)
-            found.setdefault(condition, []).append(pair)
-    return found
+            by_condition.setdefault(condition, []).append(pair)
+    return by_condition
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

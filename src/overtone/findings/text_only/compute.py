@@ -216,7 +216,7 @@ def _pairs(reading: Reading, others: Sequence[Reading]) -> tuple[list[_Paired], 
         return [], []
     texts = {(a.item_id, a.condition.partition("/")[0], a.repeat): a for a in _core(source, TEXT)}
     measures, notes = _measures(reading, source)
-    found: list[_Paired] = []
+    pairs: list[_Paired] = []
     changed = 0
     for audio in _core(reading, AUDIO):
         prompt = audio.condition.partition("/")[0]
@@ -228,12 +228,12 @@ def _pairs(reading: Reading, others: Sequence[Reading]) -> tuple[list[_Paired], 
             continue
         for measure in measures:
             if measure.belongs(audio.item):
-                found.append(_Paired(audio.item, prompt, measure, measure.read(audio), measure.read(text)))
+                pairs.append(_Paired(audio.item, prompt, measure, measure.read(audio), measure.read(text)))
     if changed:
         notes.append(f"{changed} items differ between {reading.name} and {source.name} and are left out.")
     if source is not reading:
         notes.append(f"The answers to transcripts come from {source.name}, a run of the same model.")
-    return found, notes
+    return pairs, notes
 
 
 def _measures(first: Reading, second: Reading) -> tuple[list[Measure], list[str]]:
@@ -245,10 +245,10 @@ def _measures(first: Reading, second: Reading) -> tuple[list[Measure], list[str]
     }
     same = {name for name, is_same in alike.items() if is_same}
     known = measure_names.measures_of([first] if second is first else [first, second], only=same)
-    found = [m for name in SHOWN if (m := known.get(name)) is not None and same.issuperset(m.scores)]
+    shared = [m for name in SHOWN if (m := known.get(name)) is not None and same.issuperset(m.scores)]
     unlike = [name for name in alike if name not in same]
     notes = [f"{', '.join(unlike)}: scored differently in the two runs, so not compared."] if unlike else []
-    return found, notes
+    return shared, notes
 
 
 def _unsolved(reading: Reading, others: Sequence[Reading], deaf: Sequence[Reading]) -> list[_Tried]:
@@ -259,13 +259,15 @@ def _unsolved(reading: Reading, others: Sequence[Reading], deaf: Sequence[Readin
     for answer in texts:
         if answer.item.task == "choose" and (right := answer.value("accuracy")) is not None:
             tried.setdefault((answer.item_id, answer.content), []).append(right)
-    found = []
+    questions = []
     for audio in _core(reading, AUDIO):
         tries = tried.get((audio.item_id, audio.content))
         measure = next((m for m in measure_names.questions() if m.belongs(audio.item)), None) if tries else None
         if tries and measure:
-            found.append(_Tried(audio.item_id, audio.item, measure, 1.0 in tries, len(tries), audio.value("accuracy")))
-    return found
+            questions.append(
+                _Tried(audio.item_id, audio.item, measure, 1.0 in tries, len(tries), audio.value("accuracy"))
+            )
+    return questions
 
 
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -291,18 +293,18 @@ _PLACE = {name: place for place, name in enumerate(_NAMES)}
 def _split(items: Sequence[Item]) -> Iterator[tuple[str, str, str, str, list[int]]]:
     """Yield basis, by, name and the end of the key for every selection, with the positions of its rows."""
     sure = "validated" if any(item.status == "validated" for item in items) else ""
-    found: dict[tuple[str, str, str], list[int]] = {}
+    selections: dict[tuple[str, str, str], list[int]] = {}
     for place, item in enumerate(items):
         basis = "unvalidated" if item.status == "unvalidated" else sure
         for by, name in _slices(item):
-            found.setdefault((basis, by, name), []).append(place)
+            selections.setdefault((basis, by, name), []).append(place)
 
     def order(at: tuple[str, str, str]) -> tuple[bool, int, int, str]:
         return at[0] == "unvalidated", _BYS.index(at[1]), _PLACE.get(at[2], len(_PLACE)), at[2]
 
-    for basis, by, name in sorted(found, key=order):
+    for basis, by, name in sorted(selections, key=order):
         end = ("unvalidated/" if basis == "unvalidated" else "") + by + (f"/{name}" if name else "")
-        yield basis, by, name, end, found[basis, by, name]
+        yield basis, by, name, end, selections[basis, by, name]
 
 
 def _pair_parts(pairs: Sequence[_Paired]) -> Iterator[_Part]:
