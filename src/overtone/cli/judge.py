@@ -95,7 +95,7 @@ def main(args: argparse.Namespace) -> int:
 def _validate(args: argparse.Namespace) -> int:
     if len(args.judges) == 1:
         return _validate_one(args, args.judges[0]).code
-    from overtone.cli._judge import print_consistency
+    from overtone.cli._judge import print_consistency, write_json
     from overtone.judge_trust.judge_consistency import LINE, consistency
 
     measured = {}
