@@ -51,7 +51,7 @@ def test_judges_and_people_are_ranked_side_by_side(tmp_path: Path, capsys: Captu
         assert main([*judged, "--votes", "filled.csv", "--export-votes", "votes.jsonl"]) == EXIT_OK
         assert server.paid == 180, "the judge is paid once"
     out = capsys.readouterr().out
-    assert "rankings side by side" in out and "how alike they rank" in out
+    assert "rankings side by side" in out and "agreement of rankings" in out
     assert "whether people and judge scripted rank runs alike (3 of 5)" in out
     assert len(Path("votes.jsonl").read_text().splitlines()) == 270
     found = msgspec.json.decode(Path("arena/standings.json").read_bytes())

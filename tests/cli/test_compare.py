@@ -76,7 +76,7 @@ def test_runs_that_do_not_compare_are_refused_with_the_reason(
         "or look at the numbers anyway with --force\n"
     )
     assert main(["compare", str(a), str(b), "--force"]) == 0
-    assert "THESE RUNS DO NOT COMPARE: signature of accuracy" in capsys.readouterr().out
+    assert "THESE RUNS ARE NOT COMPARABLE: signature of accuracy" in capsys.readouterr().out
 
 
 def test_an_item_that_flipped_can_be_shown_by_the_id_that_is_printed(

@@ -64,7 +64,7 @@ def test_two_benchmarks_on_two_models_are_four_runs_on_one_page(
         assert "report" not in (out / folder / "config.toml").read_text(), "the page is the command's, not a run's"
     assert f"report of 4 of 4 runs → {report}" in capsys.readouterr().out
     page = report.read_text(encoding="utf-8")
-    assert "10 cases, 20 questions put, 20 answered" in page
+    assert "10 cases, 20 requests, 20 answered" in page
     for benchmark, key in (("empathyeval", "empathyeval"), ("mmau", "mmau")):
         headline = table(page, f"suite-{benchmark}-{key}")
         others = {*data} - {benchmark}
@@ -123,7 +123,7 @@ def test_where_no_run_could_be_done_no_page_is_written(tmp_path: Path, capsys: p
         ("pages.html", "pages.html is a folder; give the report a file name"),
         ("m/mmau-test-mini.json/all.html", "all.html could not be written"),
         ("all.txt", "is not an HTML file; name one, e.g. report.html"),
-        ("mine.html", "is no report of Overtone's"),
+        ("mine.html", "is not a report of Overtone's"),
     ],
 )
 @pytest.mark.parametrize("by", ["flag", "file", "environment"])

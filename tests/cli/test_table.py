@@ -119,7 +119,7 @@ def test_what_was_published_is_that_of_the_runs_benchmarks_and_there_once(
     toy = Maker(tmp_path / "toy")
     toy.choice(item("q", "choose"), "A")
     toy.done()
-    assert "nothing for the table published" in out(capsys, "published", str(tmp_path / "toy"), code=2)
+    assert "no data for the table published" in out(capsys, "published", str(tmp_path / "toy"), code=2)
 
 
 def test_the_files_ending_says_the_format(tmp_path: Path, runs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,7 +169,7 @@ def test_a_table_that_runs_have_nothing_for_says_what_to_run(
     maker.transcript(item("t", "transcribe"), 1, 4)
     run = str(maker.done())
     assert "run with --prompt enhance,oracle,oracle-false" in out(capsys, "upper", run, code=2)
-    assert "nothing for the table judged" in out(capsys, "judged", run, code=2)
+    assert "no data for the table judged" in out(capsys, "judged", run, code=2)
 
 
 def test_a_file_that_cannot_be_written_is_a_clear_error(

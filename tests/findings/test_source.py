@@ -67,7 +67,7 @@ def test_what_was_measured_differently_in_the_two_runs_is_left_out(tmp_path: Pat
     both = [make(tmp_path / v, {v: C4[v]}, signature=f"cspeechrel@j|v1|judge:{v}") for v in C4]
     found = source(both)
     assert {r.measure for r in found.rows} == {"voice_accuracy"}
-    assert found.notes == ["C4 was measured in different ways in the runs: left out."]
+    assert found.notes == ["C4 was measured differently in the runs and is left out."]
 
 
 def test_a_reply_without_a_score_takes_its_pair_with_it(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_the_keyboard_opens_a_case_and_escape_comes_back(driver: Any, home: Path
 def test_a_link_opens_a_case_with_all_levels_and_runs(driver: Any, home: Path) -> None:
     go(driver, home / "linked.html", "#case=synthesis%2Fid_2%2Ftarget")
     text = driver.find_element("id", "case").text
-    for expected in ("the words", "the voice", "What was made of it", "What was replied", "Reference reply"):
+    for expected in ("the words", "the voice", "Reasoning", "Replies", "Reference reply"):
         assert expected in text, expected
     assert "openai:other · task/audio · repeat 2" in text
     assert driver.execute_script("return document.querySelectorAll('#case li.gold').length") == 4

@@ -45,7 +45,7 @@ def test_a_case_prints_all_its_levels(tmp_path: Path) -> None:
     out = io.StringIO()
     with Store.read(make_run(tmp_path / "run", scripts=2, failures=False)) as store:
         print_case(case(store, "synthesis/id_0/target"), out)
-    for expected in ("the words", "the voice", "what was made of it", "the reply", "reference", "✓"):
+    for expected in ("the words", "the voice", "the reasoning", "the reply", "reference", "✓"):
         assert expected in out.getvalue(), expected
     assert "\x1b" not in out.getvalue()
 

@@ -167,8 +167,8 @@ def test_a_headline_measure_that_the_run_was_not_asked_is_undecided(tmp_path: Pa
         ("reasoning_accuracy", "task/audio", "holds"),
         ("missing", "", "holds"),
     ]
-    assert "the baseline was asked 8 such items, and the run none of them" in found.rows[0].text
-    assert found.notes == ("8 of the baseline's 16 asks were not asked of the run and are not compared",)
+    assert "the baseline has 8 such items and the run has none of them" in found.rows[0].text
+    assert found.notes == ("8 of the baseline's 16 asks are not in the run and are not compared",)
     row = check(run, [], [Margin("voice_accuracy", 10, "%")], first).rows[0]
     assert (row.required, row.condition, row.state) == (
         "voice_accuracy worse by less than 10 points",
@@ -185,7 +185,7 @@ def test_cues_that_are_not_validated_do_not_stand_in_for_those_the_run_was_not_a
     base, run = opened(hearing(tmp_path / "a", 8, unsure=8), maker.done())
     assert check(run, baseline=base).rows[0].state == "undecided"
     row = check(run, [], [Margin("voice_accuracy", 50, "%")], base).rows[0]
-    assert row.state == "undecided" and "the run none of them" in row.text
+    assert row.state == "undecided" and "the run has none of them" in row.text
 
 
 def test_asks_of_the_baseline_outside_the_core_are_counted_too(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_asks_of_the_baseline_outside_the_core_are_counted_too(tmp_path: Path) -
     maker.store.set_meta({"benchmark": "toy"})
     base, run = opened(maker.done(), answers(tmp_path / "b", [True] * 6))
     found = check(run, baseline=base)
-    assert "5 of the baseline's 11 asks were not asked of the run and are not compared" in found.notes
+    assert "5 of the baseline's 11 asks are not in the run and are not compared" in found.notes
     assert "6 pairs of the baseline's 8 asks from 6 scripts" in found.rows[0].text
 
 
@@ -206,7 +206,7 @@ def test_a_row_without_a_significant_difference_says_what_it_could_have_found(tm
     for size in (8, 200):
         base, run = opened(answers(tmp_path / f"a{size}", [True] * size), answers(tmp_path / f"b{size}", [True] * size))
         texts.append(check(run, baseline=base).rows[0].text)
-    assert "the smallest difference that this test finds with 80 % power is about 75.0 points" in texts[0]  # 6 of 8
+    assert "the smallest difference that this test detects with 80 % power is about 75.0 points" in texts[0]  # 6 of 8
     assert "is about 10." in texts[1]
     worse = opened(answers(tmp_path / "c", [False] * 20), answers(tmp_path / "d", [True] * 20))
     assert "power" not in check(worse[0], baseline=worse[1]).rows[0].text
@@ -255,8 +255,8 @@ def test_nothing_in_common_is_undecided_and_the_rest_of_the_baseline_is_noted(tm
     base, run = opened(answers(tmp_path / "a", EIGHT, meta={"benchmark": ""}), maker.done())
     found = check(run, baseline=base)
     assert found.state == "undecided"
-    assert "the run none of them" in found.rows[0].text
-    assert "8 of the baseline's 8 asks were not asked of the run and are not compared" in found.notes
+    assert "the run has none of them" in found.rows[0].text
+    assert "8 of the baseline's 8 asks are not in the run and are not compared" in found.notes
 
 
 # ── missing replies ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -270,7 +270,7 @@ def test_a_comparison_that_missing_replies_could_turn_is_undecided(tmp_path: Pat
     )
     rows = check(run, baseline=base).rows
     assert [row.state for row in rows] == ["undecided", "fails"]
-    assert "7 pairs without a value on both sides could turn the verdict" in rows[0].text
+    assert "7 pairs without a value on both sides could change the verdict" in rows[0].text
     assert check(sure, baseline=base).rows[0].state == "holds"  # one reply turns nothing
     half, broken = opened(
         answers(tmp_path / "d", [True] * 10 + [False] * 10),

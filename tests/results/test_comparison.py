@@ -117,7 +117,7 @@ def test_one_script_gives_a_difference_without_an_interval(tmp_path: Path) -> No
     assert row.by.note == "too few scripts"
     assert row.verdict == ""
     assert sentences(compare(a, b))[0].text == (
-        "Voice accuracy (task/audio): the difference of +100.0 points cannot be tested, not enough data: 1 script is "
+        "Voice accuracy (task/audio): not enough data to test the difference of +100.0 points: 1 script is "
         "too few, 1 headline test needs at least 6."
     )
 
@@ -234,9 +234,9 @@ def test_a_judge_of_one_run_only_is_left_out_and_named(tmp_path: Path) -> None:
     a, b = opened(talks(tmp_path / "a", [3, 3, 3, 3]), maker.done())
     found = compare(a, b, ["c4"])
     assert found.tables[0].rows[0].by.value == 1
-    assert any("other judged only one of the runs and is left out" in note for note in found.notes)
+    assert any("other judged only one of the runs and is not used" in note for note in found.notes)
     assert left_out(measure_names.questions()[0], ["exch", "good"]).endswith(
-        "exch and good judged only one of the runs and are left out"
+        "exch and good judged only one of the runs and are not used"
     )
 
 
@@ -289,7 +289,7 @@ def test_another_benchmark_and_other_items_are_differences(tmp_path: Path) -> No
     maker.choice(asked(0, question="why?"), "A")
     maker.choice(asked(1), "A")
     (c,) = opened(maker.done())
-    assert [one.what for one in differences(a, c)[0]] == ["1 of 2 shared items, q0 among them"]
+    assert [one.what for one in differences(a, c)[0]] == ["1 of 2 shared items, e.g. q0"]
 
 
 def test_changed_clips_are_a_difference(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_changed_clips_are_a_difference(tmp_path: Path) -> None:
         made.append(maker.done())
     a, b = opened(*made)
     (found,) = differences(a, b)[0]
-    assert found.what == "1 of 1 shared clips, a.wav among them"
+    assert found.what == "1 of 1 shared clips, e.g. a.wav"
 
 
 def test_prompts_matter_where_they_were_used(tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_a_wrong_name_gets_the_nearest_and_a_corpus_score_the_reason(tmp_path: P
     a, b = opened(answers(tmp_path / "a", FIRST), answers(tmp_path / "b", SECOND))
     with pytest.raises(UsageError, match="did you mean 'voice_accuracy'"):
         compare(a, b, ["voice_acuracy"])
-    with pytest.raises(UsageError, match="many replies together"):
+    with pytest.raises(UsageError, match="computed over many replies"):
         compare(a, b, ["bleu_corpus"])
     with pytest.raises(UsageError, match="does not name a judge"):
         compare(a, b, ["c4@"])

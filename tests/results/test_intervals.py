@@ -124,7 +124,7 @@ def test_a_number_without_spread_on_an_open_scale_has_no_interval_and_says_why(t
     assert found.conversation is not None
     margin = found.conversation.measures["style_margin"]
     assert (margin.value, margin.low, margin.high) == (0.25, None, None)
-    assert margin.note == "so few scripts, which all agree, do not show their spread"
+    assert margin.note == "no interval: the few scripts all agree, so their spread is unknown"
 
 
 def test_the_interval_of_word_errors_is_not_cut_at_the_largest_rate_seen(tmp_path: Path) -> None:

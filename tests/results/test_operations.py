@@ -67,9 +67,9 @@ def test_answered_can_be_compared_and_latency_and_cost_cannot(tmp_path: Path) ->
     assert (row.state, row.value.value) == ("fails", -0.5)
     assert compare(base, run, ["answered"]).tables[0].rows[0].by.value == -0.5
     assert not compare(base, run, ["answered"]).flips[0].right_or_wrong
-    with pytest.raises(UsageError, match="It can be required of each run: overtone check RUN"):
+    with pytest.raises(UsageError, match="Check it in each run instead: overtone check RUN"):
         check(run, [], [parse_margin("latency_p95:1")], base)
-    with pytest.raises(UsageError, match="It can be required of each run: overtone check RUN"):
+    with pytest.raises(UsageError, match="Check it in each run instead: overtone check RUN"):
         compare(base, run, ["cost_usd"])
 
 
@@ -119,7 +119,7 @@ def test_latency_counts_the_replies_to_questions_too(tmp_path: Path) -> None:
         ZERO: (1.0, "holds"),
         "task/audio": (2.0, "fails"),
     }
-    assert rows[0].text.startswith("latency_p50 is 1.00 s (of the successful requests alone, without waiting")
+    assert rows[0].text.startswith("latency_p50 is 1.00 s (successful requests only, without waiting")
     assert "all of its 95 % interval, 1.00 s to 1.00 s" in rows[0].text
     assert states(folder, "latency_p95 <= 2000ms") == ["holds", "holds"]
 
@@ -162,7 +162,7 @@ def test_a_cost_that_is_not_known_is_undecided_and_says_why(tmp_path: Path) -> N
         "no tokens": timed(tmp_path / "b", [1.0], spec="openai:gpt-audio"),
         "a stranger's": timed(tmp_path / "c", [1.0]),
     }
-    why = {"own server": "OVERTONE_PRICES", "no tokens": "reported no token counts", "a stranger's": "not known"}
+    why = {"own server": "OVERTONE_PRICES", "no tokens": "reported no token counts", "a stranger's": "is unknown"}
     for name, folder in folders.items():
         (run,) = opened(folder)
         row = check(run, [parse_requirement("cost_usd <= 1")]).rows[0]

@@ -82,9 +82,9 @@ def test_a_share_outside_its_scale_is_refused_with_the_flag(text: str) -> None:
 
 def test_a_limit_that_nothing_could_exceed_is_refused() -> None:
     assert parse_most("99%", "--flag") == 0.99
-    with pytest.raises(UsageError, match="nothing could fail; for 1 percent write 1%"):
+    with pytest.raises(UsageError, match="the check could never fail; for 1 percent write 1%"):
         parse_most("1", "--flag")
-    with pytest.raises(UsageError, match=r"nothing could fail$"):
+    with pytest.raises(UsageError, match=r"the check could never fail$"):
         parse_most("100%", "--flag")
 
 
@@ -112,12 +112,12 @@ def test_a_threshold_is_read_in_the_measure_s_own_unit(about: ScoreInfo, typed: 
     ("about", "typed", "hint"),
     [
         (SHARE, "x >= 60", "for 60 percent write 60%"),
-        (SHARE, "x >= 0", "every value of x .* meets this, so nothing could fail$"),
-        (SHARE, "x <= 1", "so nothing could fail; for 1 percent write 1%"),
-        (SHARE, "x <= 100%", "so nothing could fail$"),
-        (WER, "x >= 0%", "so nothing could fail$"),
-        (RATING, "x >= 1", "so nothing could fail$"),
-        (SECONDS, "x >= 0", "so nothing could fail$"),
+        (SHARE, "x >= 0", "every value of x .* meets this, so the check could never fail$"),
+        (SHARE, "x <= 1", "so the check could never fail; for 1 percent write 1%"),
+        (SHARE, "x <= 100%", "so the check could never fail$"),
+        (WER, "x >= 0%", "so the check could never fail$"),
+        (RATING, "x >= 1", "so the check could never fail$"),
+        (SECONDS, "x >= 0", "so the check could never fail$"),
         (SHARE, "x >= 101%", r"101 % is outside the scale of x \(0 % to 100 %\)"),
         (SHARE, "x >= -0.1", "outside"),
         (WER, "x <= 5", "for 5 percent write 5%"),
@@ -158,9 +158,9 @@ def test_a_margin_is_read_in_the_measure_s_own_unit(about: ScoreInfo, typed: str
     [
         (SHARE, "x:5", "for 5 percent write 5%"),
         (SHARE, "x:1", "covers all of x .* for 1 percent write 1%"),
-        (SHARE, "x:100%", "nothing could fail"),
+        (SHARE, "x:100%", "the check could never fail"),
         (WER, "x:5", "write 5%"),
-        (WER, "x:100%", "nothing could fail"),
+        (WER, "x:100%", "the check could never fail"),
         (RATING, "x:4", r"covers all of x \(1 to 5\)"),
         (RATING, "x:5%", "not measured in percent"),
     ],

@@ -88,7 +88,7 @@ def test_rows_that_go_together_are_seen_in_a_run(tmp_path: Path) -> None:
             maker.choice(asked(100 * script + part, group=f"synthesis/s{script}"), "A" if script % 2 else "B")
     (run,) = opened(maker.done())
     (need,) = needs(0.05, 0.8, [run])
-    assert "agree by 1.00" in need.basis
+    assert "items of a script 1.00" in need.basis
     assert need.items == 4 * need.scripts
     assert need.scripts == pytest.approx(needs(0.05, 0.8)[0].scripts, abs=2)  # four copies are one item
 
@@ -109,10 +109,10 @@ def test_the_sizes_are_those_the_comparison_needs() -> None:
 
 def test_runs_without_scores_or_spread_and_wrong_numbers_are_clear_errors(tmp_path: Path) -> None:
     (nothing,) = opened(answers(tmp_path / "a", [None, None]))
-    with pytest.raises(UsageError, match="nothing to plan for"):
+    with pytest.raises(UsageError, match="nothing to plan"):
         needs(0.03, 0.8, [nothing])
     same, again = opened(talks(tmp_path / "b", [3.0] * 5), talks(tmp_path / "c", [3.0] * 5))
-    with pytest.raises(UsageError, match="nothing to plan for"):
+    with pytest.raises(UsageError, match="nothing to plan"):
         needs(0.03, 0.8, [same, again])
     for difference, power in ((0.0, 0.8), (1.0, 0.8), (-0.1, 0.8), (math.nan, 0.8), (0.1, 0.01), (0.1, 1.0)):
         with pytest.raises(UsageError):

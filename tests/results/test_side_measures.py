@@ -53,7 +53,7 @@ def test_the_headline_is_over_core_items_whose_cue_is_not_unvalidated(told: Told
     assert (reasoning.value, reasoning.asked) == (1.0, 5), "s1: three clips, s3: two; no control, no fixed, no conflict"
     assert found.unvalidated["voice_accuracy"].value == 0 and found.unvalidated["reasoning_accuracy"].value == 0.5
     assert found.validated_cues == ("male", "happy", "sad") and found.unvalidated_cues == ("wind", "rain")
-    assert "3 validated of 5 cues asked about" in found.basis
+    assert "3 validated cues of 5 that were asked about" in found.basis
     assert found.voice is not None and found.voice.questions.asked == 2
     rain = next(row for row in found.cues if row.key == "rain")
     assert rain.measures["voice_accuracy"].value == 0, "the map of cues shows all of them"

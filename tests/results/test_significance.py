@@ -55,7 +55,7 @@ def test_the_scripts_a_test_needs_are_those_from_which_it_can_find_anything(test
         best = float(multiplicity.holm([p, *itertools.repeat(1.0, tests - 1)])[0])
         assert significance.significant(best) is possible
     text = significance.by_test(made(1.0, scripts=least - 1), 1.0, tests)
-    assert text.startswith(f", which cannot be tested, not enough data: {least - 1} scripts are too few, {tests} test")
+    assert text.startswith(f"; not enough data to test it: {least - 1} scripts are too few, {tests} test")
 
 
 def test_without_p_values_the_interval_is_described_and_nothing_is_called_significant() -> None:

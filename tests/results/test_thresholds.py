@@ -60,7 +60,7 @@ def test_a_verdict_that_missing_replies_could_turn_is_undecided(tmp_path: Path) 
     names = ("voice_accuracy >= 70%", "voice_accuracy >= 76%", "voice_accuracy >= 50%", "voice_accuracy >= 90%")
     rows = check(run, [parse_requirement(name) for name in names], most_missing=1.0).rows
     assert [row.state for row in rows] == ["undecided", "undecided", "holds", "fails", "holds"]
-    assert "8 of 10 have a value; the 2 missing ones could turn the verdict" in rows[0].text
+    assert "8 of 10 have a value; the 2 missing ones could change the verdict" in rows[0].text
     assert "could turn" not in rows[2].text
 
 
@@ -163,7 +163,7 @@ def test_a_value_that_rounds_to_the_threshold_is_shown_with_more_digits(tmp_path
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("voice_accuracy > 1%", "was not asked any question of level 1 here; 'overtone run' with --levels 1"),
+        ("voice_accuracy > 1%", "has no question of level 1 here; 'overtone run … --levels 1"),
         ("wer_corpus < 1%", "was not asked any transcription of level 1 here"),
         ("c1 > 2", "no judge scored it; 'overtone score RUN --judge SPEC'"),
         ("nisqa_mos > 2", "'overtone score RUN --metric nisqa' computes it"),
