@@ -19,7 +19,7 @@ EXAMPLES = (
 def add(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     flag("run", metavar="RUN", type=Path, help="folder of a run")
-    flag("more", nargs="*", help=argparse.SUPPRESS)  # to name --baseline where a second run is given
+    flag("more", nargs="*", help=argparse.SUPPRESS)  # a second run gets an error that names --baseline
     flag(
         "--baseline",
         metavar="RUN",

@@ -58,7 +58,7 @@ class Compared(NamedTuple):
     tables: list[PartTable]
     groups: list[Group]
     notes: list[str]
-    prefix: str = ""  # before the names of cases, where the report is of several benchmarks
+    prefix: str = ""  # before the names of cases, if the report has several benchmarks
 
 
 def comparisons(

@@ -61,7 +61,7 @@ def to_terminal(
 
 def _draw(console: Console, g: Grid) -> None:
     title, g = _hoisted(g)
-    headings = 0  # so many of the columns that name a row stand above their rows, for want of room beside them
+    headings = 0  # this many columns of names are printed above their rows, because there is no room beside them
     left, widths, room = _measured(g, 0, console.width, below=False)
     if _span(widths) > room:
         headings = _repeating(g)

@@ -41,7 +41,7 @@ class SuiteTable(Struct, frozen=True):
 
 
 def suite_of(benchmark: str) -> Suite | None:
-    """What a benchmark says of itself; None where it says nothing, or is a plug-in that is not here."""
+    """Return a benchmark's suite; None if it has none, or if its plug-in is not loaded."""
     try:
         module = registry.find("benchmarks", benchmark)
     except UsageError:
@@ -51,7 +51,7 @@ def suite_of(benchmark: str) -> Suite | None:
 
 
 def has_own_tables(benchmark: str) -> bool:
-    """Whether a benchmark is known by tables of its own, rather than by levels that share their scripts."""
+    """Return whether a benchmark has headline tables instead of levels that share their scripts."""
     suite = suite_of(benchmark) if benchmark else None
     return suite is not None and bool(suite.headlines)
 

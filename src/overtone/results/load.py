@@ -34,7 +34,7 @@ _SHARED = 20_000  # sets of scores to remember at a time, for others to share
 
 
 class Answer(Struct, gc=False):
-    """What became of one ask: an item under a condition, the repeat-th time. Answers may share their scores."""
+    """The outcome of one ask: an item under a condition, in one repeat. Answers may share their scores."""
 
     ask: int
     item: Item
@@ -59,7 +59,7 @@ class Answer(Struct, gc=False):
         return self.state == FAILED
 
     def value(self, metric: str, turn: int | None = None) -> float | None:
-        """The metric's value for the last reply or that to an earlier turn; None where unanswered or unscored."""
+        """Return the metric's value for the last reply or that to an earlier turn; None if unanswered or unscored."""
         score = (self.scores if turn is None else self.earlier.get(turn, {})).get(metric)
         return None if score is None or self.state != ANSWERED else score.value
 
@@ -96,7 +96,7 @@ class Reading(Struct):
 
 
 def read(store: Store, part: Part | None = None, *, light: bool = False) -> Reading:
-    """Everything a run holds, or what it holds of a part.
+    """Read everything that a run holds, or a part of it.
 
     A `light` reading is enough for a summary and no more: equal items share one object without words, texts or id,
     and the replies to questions and transcriptions are left out, so that a long run's tables fit into memory.
@@ -189,7 +189,7 @@ def whole(reading: Reading, asks: Iterable[int]) -> dict[int, Answer]:
 
 
 def last_text(reading: Reading, answer: Answer) -> str:
-    """Read the text of an answer's last reply from the run's store; "" where it has none."""
+    """Read the text of an answer's last reply from the run's store; "" if it has none."""
     with Store.read(reading.folder) as store:
         reply = store.reply(Key(answer.item_id, answer.condition, answer.repeat, max(len(answer.item.turns) - 1, 0)))
     return reply.text if reply else ""
@@ -207,7 +207,7 @@ def _silent_notes(silent: Collection[str]) -> list[str]:
 
 
 def _sample(item: Item) -> str:
-    """A text that an item's language shows in, where the item does not say it."""
+    """Return a text that shows an item's language, if the item does not name it."""
     texts = (*(turn.reference for turn in item.turns), *item.references, *(turn.words for turn in item.turns))
     return next(filter(None, texts), item.question)
 
@@ -281,7 +281,8 @@ def _choice(item: Item, scores: Scores) -> str:
 
 
 def reader(names: Sequence[str]) -> Callable[[Answer], float | None]:
-    """Reads the mean of an answer's scores of these names; None where one of them has no value, or there are none."""
+    """Return a function that reads the mean of an answer's scores of these names; None if one has no value, or without
+    names."""
     if len(names) == 1:
         (only,) = names
 
@@ -306,7 +307,7 @@ def reader(names: Sequence[str]) -> Callable[[Answer], float | None]:
 
 
 def open_run(folder: Path, *, light: bool = False) -> Reading:
-    """Read a run folder. A damaged or foreign store is a StoreError."""
+    """Read a run folder. Raises StoreError for a damaged or foreign store."""
     with Store.read(folder) as store, uncollected():
         try:
             found = read(store, light=light)
@@ -318,7 +319,7 @@ def open_run(folder: Path, *, light: bool = False) -> Reading:
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Without a search for garbage meanwhile: among millions of records it finds none, and costs a quarter."""
+    """Pause garbage collection: among millions of records it finds nothing, and costs a quarter of the time."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -329,9 +330,9 @@ def uncollected() -> Iterator[None]:
 
 
 def signature_differences(readings: Sequence[Reading]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The metrics whose signature is not the same in all runs that have it, each with (runs, signature).
+    """Return the metrics whose signatures differ between the runs that have them, each with (runs, signature).
 
-    Such numbers do not compare between the runs, and a comparison has to say so.
+    Such numbers are not comparable between the runs, and a comparison must say so.
     """
     found = []
     for metric in sorted({m for r in readings for m in r.signatures}):

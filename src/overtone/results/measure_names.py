@@ -25,7 +25,7 @@ from overtone.text import plain, points, rate
 
 C1, C2, C3, C4, VES = "cctxfit", "crespnat", "ccolloqdeg", SPEECH, "ves"
 TYPED = {"c1": C1, "c2": C2, "c3": C3, "c4": C4, "ves": VES}  # what a user may type → the dimension
-CUED = ("target", "alternative")  # clips that C4 and VES are asked about, where a run does not say
+CUED = ("target", "alternative")  # clips that C4 and VES are asked about, if the run does not say
 DIMENSIONS = {  # the judged dimensions of EchoMind, as sentences call them; a run describes its own
     C1: rating("C1"),
     C2: rating("C2"),
@@ -37,7 +37,7 @@ DIMENSIONS = {  # the judged dimensions of EchoMind, as sentences call them; a r
 }
 
 
-# ── what a name stands for ──────────────────────────────────────────────────────────────────────────────────────────
+# ── names ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def about(name: str) -> ScoreInfo:
@@ -269,7 +269,7 @@ def pooled(readings: Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure
     answers = [a for reading in readings for a in reading.answers]
     measures: dict[str, Measure] = {}
     notes = []
-    for reading in reversed(readings):  # where a name is in several, the first run's reading of it counts
+    for reading in reversed(readings):  # if several runs have a name, the first one counts
         measures |= measures_of([reading])
     for name in list(measures):
         if comparable(readings, name)[1]:

@@ -48,7 +48,7 @@ class Need(Struct, frozen=True):
     items: int
     power: float
     per_script: float
-    have: int  # scripts there are, 0 where no benchmark or run was named
+    have: int  # available scripts, 0 if no benchmark or run was named
     finds: float | None  # the smallest difference these find with the same power
     basis: str  # measured or assumed, in words
 

@@ -175,8 +175,8 @@ class Summary(Struct, frozen=True):
     agreement: list[AgreementRow] = []  # of judges
     troubles: list[Trouble] = []  # of judges
     alignment: list[Alignment] = []  # of the emotions heard in replies with those wanted
-    source_note: str = ""  # on whose clips the headline is, where the run has several sources
-    readers: list[ReaderShare] = []  # under each condition, where a model read what the rules could not
+    source_note: str = ""  # the clips of the headline, if the run has several sources
+    readers: list[ReaderShare] = []  # under each condition, if a model read answers
     declared: Declared = {}  # what each metric's score is
 
 
