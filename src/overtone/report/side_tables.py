@@ -92,14 +92,8 @@ def wrong_answers(pairs: Pairs) -> PartTable:
                 n = row.readings.get(reading, 0)
                 shares.append(text_cell(_percent(n, row.wrong), key(reading=reading or NONE), f"{n:,}"))
             lines.append(Line(run, c.condition, (row.style,), tuple(shares)))
-    return PartTable(
-        "wrong",
-        "Wrong answers",
-        HINTS["wrong"],
-        ("Clips",),
-        ("Wrong", *(labels.get(r, r) for r in used)),
-        tuple(lines) if used else (),
-    )
+    heads = ("Wrong", *(labels.get(r, r) for r in used))
+    return PartTable("wrong", "Wrong answers", HINTS["wrong"], ("Clips",), heads, tuple(lines) if used else ())
 
 
 def _percent(n: int, of: int) -> str:
@@ -124,17 +118,10 @@ def _false_cues(pairs: Pairs) -> PartTable:
             text_cell(f"{d.unread:,}", key(read="unparsed")),
         )
 
-    return PartTable(
-        "false-cue",
-        "False cues",
-        HINTS["false-cue"],
-        ("Cues",),
-        ("Hits ↑", "False alarms ↓", "d′ ↑", "Criterion", "Right cue named ↑", "Not readable"),
-        tuple(
-            Line(run, c.condition, (BASES[d.basis],), cells(run, c, d))
-            for run, c, d in _rows(pairs, lambda c: c.detection)
-        ),
-    )
+    heads = ("Hits ↑", "False alarms ↓", "d′ ↑", "Criterion", "Right cue named ↑", "Not readable")
+    rows = _rows(pairs, lambda c: c.detection)
+    lines = tuple(Line(run, c.condition, (BASES[d.basis],), cells(run, c, d)) for run, c, d in rows)
+    return PartTable("false-cue", "False cues", HINTS["false-cue"], ("Cues",), heads, lines)
 
 
 def _conflicts(pairs: Pairs) -> PartTable:
@@ -156,20 +143,12 @@ def _conflicts(pairs: Pairs) -> PartTable:
         about = {"condition": c.condition, "over": row.basis, "style": styles[row.clip], "score": measure}
         return Cell(row.measures.get(measure), key=where(run, "conflict", **about))
 
-    return PartTable(
-        "conflict",
-        "Words against voice",
-        HINTS["conflict"],
-        ("Cues", "Clips"),
-        tuple(columns[m] for m in used),
-        tuple(
-            Line(
-                run, c.condition, (BASES[row.basis], row.clip),
-                tuple(cell(run, c, row, m) for m in used),
-            )
-            for run, c, row in rows
-        ),
-    )  # fmt: skip
+    lines = tuple(
+        Line(run, c.condition, (BASES[row.basis], row.clip), tuple(cell(run, c, row, m) for m in used))
+        for run, c, row in rows
+    )
+    heads = tuple(columns[m] for m in used)
+    return PartTable("conflict", "Words against voice", HINTS["conflict"], ("Cues", "Clips"), heads, lines)
 
 
 def _usual_columns(conditions: Sequence[ConditionSummary]) -> dict[str, str]:
@@ -201,60 +180,31 @@ def _dialogues(pairs: Pairs) -> PartTable:
         m: next((read.label for read in info.measures if read.task == "converse"), info.label)
         for m, info in infos.items()
     }
-    return PartTable(
-        "dialogue",
-        "Dialogues",
-        HINTS["dialogue"],
-        ("Cues", "Dialogue"),
-        tuple(f"{labels[m]}, turn {turn}" for m, turn in columns),
-        tuple(
-            Line(run, condition, (basis, variant), tuple(cells.get(column, Cell()) for column in columns))
-            for (run, condition, basis, variant), cells in lines.items()
-        ),
+    heads = tuple(f"{labels[m]}, turn {turn}" for m, turn in columns)
+    made = tuple(
+        Line(run, condition, (basis, variant), tuple(cells.get(column, Cell()) for column in columns))
+        for (run, condition, basis, variant), cells in lines.items()
     )
+    return PartTable("dialogue", "Dialogues", HINTS["dialogue"], ("Cues", "Dialogue"), heads, made)
 
 
 def _controls(pairs: Pairs) -> PartTable:
-    return PartTable(
-        "control",
-        "Controls",
-        HINTS["control"],
-        (),
-        ("Same answer, other voice ↑", "Same answer, other cue ↓"),
-        tuple(
-            Line(
-                run,
-                c.condition,
-                (),
-                tuple(
-                    Cell(e, key=where(run, "control", condition=c.condition, read=how))
-                    for how, e in (("same", c.control.same), ("moved", c.control.moved))
-                ),
-            )
-            for run, c in pairs
-            if c.control is not None
-        ),
-    )
+    lines = []
+    for run, c in pairs:
+        if c.control is not None:
+            sides = (("same", c.control.same), ("moved", c.control.moved))
+            cells = [Cell(e, key=where(run, "control", condition=c.condition, read=how)) for how, e in sides]
+            lines.append(Line(run, c.condition, (), tuple(cells)))
+    heads = ("Same answer, other voice ↑", "Same answer, other cue ↓")
+    return PartTable("control", "Controls", HINTS["control"], (), heads, tuple(lines))
 
 
 def _fixed(pairs: Pairs) -> PartTable:
-    return PartTable(
-        "fixed",
-        "Fixed answers",
-        HINTS["fixed"],
-        (),
-        ("Right ÷ answered ↑", "Chance"),
-        tuple(
-            Line(
-                run,
-                c.condition,
-                (),
-                (
-                    Cell(c.fixed.questions, key=(key := where(run, "fixed", condition=c.condition))),
-                    text_cell(by_kind(c.fixed.chance, "percent"), key),
-                ),
-            )
-            for run, c in pairs
-            if c.fixed is not None
-        ),
-    )
+    lines = []
+    for run, c in pairs:
+        if c.fixed is not None:
+            key = where(run, "fixed", condition=c.condition)
+            cells = (Cell(c.fixed.questions, key=key), text_cell(by_kind(c.fixed.chance, "percent"), key))
+            lines.append(Line(run, c.condition, (), cells))
+    heads = ("Right ÷ answered ↑", "Chance")
+    return PartTable("fixed", "Fixed answers", HINTS["fixed"], (), heads, tuple(lines))

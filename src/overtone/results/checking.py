@@ -13,6 +13,7 @@ from msgspec import Struct
 from overtone.errors import UsageError
 from overtone.results import measure_names, operations
 from overtone.results.baseline import NO_WORSE, NOT_WORSE, ONE_SIDED, Baseline
+from overtone.results.case_names import unique
 from overtone.results.comparability import Unlike, unlike
 from overtone.results.comparison import DRAWS, SEED, share
 from overtone.results.corpus_scores import TRANSCRIPTS, WER_CORPUS
@@ -89,7 +90,7 @@ def behind(run: Reading, key: str, baseline: Reading | None = None) -> list[str]
     beside = kind.startswith((NO_WORSE, NOT_WORSE)) and baseline is not None
     if name in {**operations.TOTALS, **operations.MEASURES} and not beside:
         every = asks(run, [condition], core=False).get(condition, [])
-        return list(dict.fromkeys(a.item.case for a in every))
+        return unique(a.item.case for a in every)
     readings = [run] if baseline is None else [run, baseline]
     measure = None if name == WER_CORPUS else measure_names.find_one(name, readings)
     belongs = measure.belongs if measure else lambda item: item.task == "transcribe"
@@ -99,4 +100,4 @@ def behind(run: Reading, key: str, baseline: Reading | None = None) -> list[str]
     if beside and baseline is not None:
         both = {r.ask for b, r in share(baseline, run, [condition], core=core)[0] if read(b) is not None}
         mine = [a for a in mine if a.ask in both]
-    return list(dict.fromkeys(a.item.case for a in headline_asks(mine, measure)[1]))
+    return unique(a.item.case for a in headline_asks(mine, measure)[1])

@@ -10,14 +10,14 @@ are separate families. `overtone check` uses the same rows, so the two commands 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from overtone import cues
 from overtone.results import measure_names, significance
+from overtone.results.case_names import unique
 from overtone.results.comparability import Unlike, signatures_apart, unlike
 from overtone.results.judge_scores import by_status
 from overtone.results.load import Answer, Reading
@@ -367,15 +367,7 @@ def _change(measure: Measure, condition: str, basis: str, cue: str, pairs: Pairs
 
 def _adjusted(rows: Sequence[Change]) -> list[Change]:
     """Return the rows with Holm's correction over each family."""
-    families: dict[str, dict[str, float]] = {}
-    for row in rows:
-        if row.p is not None:
-            families.setdefault(row.family, {})[row.key] = row.p
-    adjusted = {key: p for family in families.values() for key, p in corrected(family).items()}
-    return [
-        msgspec.structs.replace(row, adjusted=adjusted.get(row.key), tests=len(families.get(row.family, ())))
-        for row in rows
-    ]
+    return significance.adjust(rows, [row.family for row in rows])
 
 
 def corrected(p_values: Mapping[str, float]) -> dict[str, float]:
@@ -422,8 +414,4 @@ def behind(first: Reading, second: Reading, key: str) -> list[str]:
     part = rest[1] if len(rest) > 1 else ""
     parted = _by_cue(pairs) if rest[0] == "cue" else _by_basis(measure, pairs)
     pairs = dict(parted).get(part, [])
-    return list(dict.fromkeys(_scored(pairs, measure.read)))
-
-
-def _scored(pairs: Pairs, read: Callable[[Answer], float | None]) -> Iterable[str]:
-    return (a.item.case for a, b in pairs if read(a) is not None and read(b) is not None)
+    return unique(a.item.case for a, b in pairs if measure.read(a) is not None and measure.read(b) is not None)

@@ -234,7 +234,7 @@ Compared = TypeVar("Compared", Moved, Still)
 
 
 class _Part(NamedTuple, Generic[Compared]):
-    """A group of comparisons and the key that names it."""
+    """A group of comparisons and the key that names it. The first six fields are also those of its row."""
 
     key: str
     condition: str
@@ -294,12 +294,7 @@ def _sensitivity(part: _Part[Moved]) -> SensitivityRow:
     chances = [row.chance for row in rows if row.chance is not None]
     direction, p = _test([(row.right, row.swapped, row.about.group) for row in rows])
     return SensitivityRow(
-        key=part.key,
-        condition=part.condition,
-        basis=part.basis,
-        level=part.level,
-        by=part.by,
-        name=part.name,
+        *part[:6],
         changed=_rate([(row.changed, row.about.group) for row in rows]),
         sensitivity=_rate([(row.right, row.about.group) for row in rows]),
         chance=math.fsum(chances) / len(chances) if chances else None,
@@ -313,12 +308,7 @@ def _specificity(part: _Part[Still]) -> SpecificityRow:
     rows = part.rows
     excess, p = _test([(row.voice, row.nothing, row.about.group) for row in rows])
     return SpecificityRow(
-        key=part.key,
-        condition=part.condition,
-        basis=part.basis,
-        level=part.level,
-        by=part.by,
-        name=part.name,
+        *part[:6],
         nothing=rows[0].about.kind,
         stays=_rate([(row.stays, row.about.group) for row in rows]),
         excess=excess,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -182,20 +182,17 @@ class _Tried(NamedTuple):
     audio: float | None
 
 
-class _Part(NamedTuple):
+Compared = TypeVar("Compared", _Paired, _Tried)
+
+
+class _Part(NamedTuple, Generic[Compared]):
+    """A selection of items or questions, and the key that names it."""
+
     key: str
     basis: str
     by: str
     name: str
-    rows: list[_Paired]
-
-
-class _Left(NamedTuple):
-    key: str
-    basis: str
-    by: str
-    name: str
-    rows: list[_Tried]
+    rows: list[Compared]
 
 
 def _core(reading: Reading, given: str) -> Iterator[Answer]:
@@ -307,7 +304,7 @@ def _split(items: Sequence[Item]) -> Iterator[tuple[str, str, str, str, list[int
         yield basis, by, name, end, selections[basis, by, name]
 
 
-def _pair_parts(pairs: Sequence[_Paired]) -> Iterator[_Part]:
+def _pair_parts(pairs: Sequence[_Paired]) -> Iterator[_Part[_Paired]]:
     tables: dict[tuple[str, str], list[_Paired]] = {}
     for pair in pairs:
         tables.setdefault((pair.prompt, pair.measure.name), []).append(pair)
@@ -316,14 +313,14 @@ def _pair_parts(pairs: Sequence[_Paired]) -> Iterator[_Part]:
             yield _Part(f"text-only/{prompt}/{measure}/{end}", basis, by, name, [rows[i] for i in places])
 
 
-def _unsolved_parts(tried: Sequence[_Tried]) -> Iterator[_Left]:
+def _unsolved_parts(tried: Sequence[_Tried]) -> Iterator[_Part[_Tried]]:
     for measure in measure_names.questions():
         rows = [row for row in tried if row.measure is measure]
         for basis, by, name, end, places in _split([row.item for row in rows]):
-            yield _Left(f"text-only/unsolved/{measure.name}/{end}", basis, by, name, [rows[i] for i in places])
+            yield _Part(f"text-only/unsolved/{measure.name}/{end}", basis, by, name, [rows[i] for i in places])
 
 
-def _row(part: _Part) -> TextRow:
+def _row(part: _Part[_Paired]) -> TextRow:
     rows, measure = part.rows, part.rows[0].measure
     both = [(p.audio, p.text, p.item.group) for p in rows if p.audio is not None and p.text is not None]
     difference, p = measure.tested(((r.audio, r.text, r.item.group) for r in rows), seed=SEED, draws=DRAWS)
@@ -342,7 +339,7 @@ def _row(part: _Part) -> TextRow:
     )
 
 
-def _unsolved_row(left: _Left) -> UnsolvedRow:
+def _unsolved_row(left: _Part[_Tried]) -> UnsolvedRow:
     unsolved = [row for row in left.rows if not row.solved]
     accuracy = estimate([(row.audio, row.item.group) for row in unsolved], kind="proportion", good=1.0, bad=0.0)
     shares = [1 / len(row.item.options) for row in unsolved if row.audio is not None and row.item.options]
