@@ -145,7 +145,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path, runs: list[str], capsys: pyte
 def test_benchmarks_are_not_averaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = toy(tmp_path / "a"), toy(tmp_path / "b", "other")
     text = out(capsys, a, b)
-    assert "levels is left out: the runs are of several benchmarks (toy, other)" in text
+    assert "levels is left out: the runs have several benchmarks (toy, other)" in text
     assert "heard the cue" in text
     assert "Levels together" not in text
     assert "give runs of one benchmark" in out(capsys, a, b, "--finding", "levels", code=2)

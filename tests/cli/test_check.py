@@ -82,7 +82,7 @@ def test_failed_requests_do_not_pass(tmp_path: Path, capsys: pytest.CaptureFixtu
     base, run = str(answers(tmp_path / "a", [True] * 60)), str(answers(tmp_path / "b", [True] * 42 + [None] * 18))
     assert main(["check", run, "--baseline", base]) == 1
     out = capsys.readouterr().out
-    assert "✗ missing replies <= 1 % fails: 18 of 60 asks have no reply; 30.0 % under task/audio" in out
+    assert "✗ missing replies <= 1 % fails: 18 of 60 requests have no reply; 30.0 % under task/audio" in out
     assert "? voice_accuracy not significantly worse (task/audio) is undecided" in out
     assert main(["check", run, "--baseline", base, "--max-missing", "30%"]) == 3
     assert main(["check", run, "--max-missing", "30%"]) == 0

@@ -95,7 +95,7 @@ def test_a_row_with_too_few_scripts_has_no_p_value_beside_a_sentence_that_says_s
     a, b = answers(tmp_path / "a", [True] * 5), answers(tmp_path / "b", [False] * 5)
     assert main(["compare", str(a), str(b), "--format", "markdown"]) == 0
     out = capsys.readouterr().out
-    assert "cannot be tested, not enough data: 5 scripts are too few" in out
+    assert "points: 5 scripts are too few" in out
     assert "| 100.0 | 0.0 | −100.0 (too few scripts)¹ | – | – | 5 of 5 |" in out
 
 
@@ -171,9 +171,9 @@ def test_real_runs_compare_check_and_plan_and_a_changed_clip_is_noticed(
     capsys.readouterr()
     assert main(["compare", a, c]) == 2
     told = capsys.readouterr().err
-    assert "shared clips" in told and "ask one of the models again with the same benchmark data and prompts" in told
+    assert "shared clips" in told and "run one of the models again with the same benchmark data and prompts" in told
     assert "score" not in told and "--metric" not in told  # neither would help
     assert main(["check", c, "--baseline", a]) == 2
-    assert "ask one of the models again" in capsys.readouterr().err
+    assert "run one of the models again" in capsys.readouterr().err
     assert main(["plan", "echomind", "--data", str(small), "--detect", "0.1"]) == 0
     assert "3 ✗" in capsys.readouterr().out

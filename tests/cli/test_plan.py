@@ -33,7 +33,7 @@ def test_a_difference_needs_so_many_scripts(tmp_path: Path, capsys: pytest.Captu
         (["--power", "0.9"], "add --detect X"),
         (["--detect", "3"], "from 0% to 100%"),
         (["--detect", "0"], "between 0 and 1"),
-        (["--detect", "0.03", "--power", "2"], "--power lies between"),
+        (["--detect", "0.03", "--power", "2"], "--power must be between"),
         (["--detect", "0.03", "--from", "nowhere"], "is not a run"),
         (["nosuch", "--data", ".", "--detect", "0.03"], "nosuch"),
     ],

@@ -123,7 +123,7 @@ def test_where_no_run_could_be_done_no_page_is_written(tmp_path: Path, capsys: p
         ("pages.html", "pages.html is a folder; give the report a file name"),
         ("m/mmau-test-mini.json/all.html", "all.html could not be written"),
         ("all.txt", "is not an HTML file; name one, e.g. report.html"),
-        ("mine.html", "is not a report of Overtone's"),
+        ("mine.html", "is not a report of Overtone"),
     ],
 )
 @pytest.mark.parametrize("by", ["flag", "file", "environment"])

@@ -92,7 +92,7 @@ def test_words_are_a_column_once_and_are_not_called_percent(tmp_path: Path) -> N
     (table,) = result_tables("results", [open_run(make.done(), light=True)])
     assert table.key == "conversation" and table.heads.count("Words") == 1 and "Characters" in table.heads
     assert all(len(line.cells) == len(table.heads) for line in table.lines)
-    assert "words and characters are counts" in table.hint
+    assert "words and characters per reply" in table.hint
 
 
 def test_a_condition_stands_in_a_heading_once() -> None:

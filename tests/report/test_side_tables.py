@@ -76,7 +76,7 @@ def test_the_terminal_says_over_which_cues_and_shows_the_rest_below(run: Path) -
     out = io.StringIO()
     print_run(run, out)
     text = out.getvalue()
-    assert "Over the 23 validated of 35 cues asked about." in text and text.count("cues not validated") >= 3
+    assert "Over the 23 validated cues of 35 that were asked about." in text and text.count("cues not validated") >= 3
     for title in (*TITLES, "Wrong answers"):
         assert title in text, title
     assert "d′" in text and "−" in text

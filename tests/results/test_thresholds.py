@@ -164,7 +164,7 @@ def test_a_value_that_rounds_to_the_threshold_is_shown_with_more_digits(tmp_path
     ("name", "why"),
     [
         ("voice_accuracy > 1%", "has no question of level 1 here; 'overtone run … --levels 1"),
-        ("wer_corpus < 1%", "was not asked any transcription of level 1 here"),
+        ("wer_corpus < 1%", "has no transcription of level 1 here"),
         ("c1 > 2", "no judge scored it; 'overtone score RUN --judge SPEC'"),
         ("nisqa_mos > 2", "'overtone score RUN --metric nisqa' computes it"),
         ("bertscore > 50%", "'overtone score RUN' computes it"),
@@ -185,7 +185,7 @@ def test_a_measure_whose_asks_are_all_open_names_the_run_command(tmp_path: Path)
     maker.pending(asked(1))
     (run,) = opened(maker.done())
     text = check(run, [parse_requirement("voice_accuracy > 1%")], most_missing=1.0).rows[0].text
-    assert text == "not enough data: none of its 1 asks has a reply; the same 'overtone run' command asks again"
+    assert text == "not enough data: none of its 1 requests has a reply; the same 'overtone run' command retries them"
 
 
 def test_a_score_that_is_computed_on_request_says_by_which_name() -> None:
@@ -203,8 +203,8 @@ def test_a_run_with_too_many_failures_does_not_pass(tmp_path: Path) -> None:
     found = check(run, [parse_requirement("voice_accuracy >= 60%")])
     assert [row.state for row in found.rows] == ["holds", "fails"]  # 70 % even with all of the missing ones wrong
     assert found.rows[1].text == (
-        "30 of 100 asks have no reply; 30.0 % under task/audio (30 of 100: 30 failed, 0 not asked yet); "
-        "the same 'overtone run' command asks for them again"
+        "30 of 100 requests have no reply; 30.0 % under task/audio (30 of 100: 30 failed, 0 pending); "
+        "the same 'overtone run' command retries them"
     )
     assert found.state == "fails"
     assert check(run, [parse_requirement("voice_accuracy >= 60%")], most_missing=0.3).state == "holds"
