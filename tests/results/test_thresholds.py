@@ -220,5 +220,5 @@ def test_the_limit_on_missing_replies_holds_in_every_condition_and_counts_open_a
     (run,) = opened(maker.done())
     (row,) = check(run).rows  # 1 of 205, but 1 of 5 under one condition, and outside the headline
     assert row.state == "fails"
-    assert "20.0 % under zero/audio (1 of 5: 0 failed, 1 not asked yet)" in row.text
+    assert "20.0 % under zero/audio (1 of 5: 0 failed, 1 pending)" in row.text
     assert check(run, conditions=["task/audio"]).state == "holds"
