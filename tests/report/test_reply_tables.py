@@ -71,7 +71,7 @@ def test_the_page_has_these_parts_and_leaves_no_empty_ones(home: Path, tmp_path:
     bare = make_run(tmp_path / "bare", scripts=2, audio=False)
     html = write_report([bare], tmp_path / "bare.html").read_text()
     assert not any(f'id="{name}"' in html for name in ("judged", "following", "voice"))
-    assert "likeness to the reference reply, not a judgement" in html
+    assert "similarity to the reference reply, not a judgement" in html
 
 
 def test_a_judges_reasons_are_text_wherever_they_stand(home: Path) -> None:
