@@ -8,7 +8,7 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from overtone.errors import DataError, UsageError
@@ -98,17 +98,21 @@ def read_plain(path: Path, limit: int) -> bytes:
         raise DataError(f"{shown(str(path))}: cannot be read: {error.strerror}") from None
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Write a file atomically, and create its folder if missing. If the disk is full, an existing file is kept.
 
-    A pipe or device, such as /dev/stdout, is written to, not replaced. Raises OSError."""
+    Blocks of an iterable are written one by one. A pipe or device, such as /dev/stdout, is written to, not replaced.
+    Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    blocks = (data,) if isinstance(data, bytes) else data
     if _is_stream(path):
-        path.write_bytes(data)
+        with path.open("wb") as file:
+            file.writelines(blocks)
         return
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.write_bytes(data)
+        with part.open("wb") as file:
+            file.writelines(blocks)
         part.replace(path)
     except BaseException:  # also when interrupted: nothing half is left behind
         part.unlink(missing_ok=True)

@@ -15,9 +15,10 @@ from overtone import text
 from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_OK
 from overtone.judge_trust.people_agreement import MEASURES, Measure
 from overtone.judge_trust.validation import BAR, Validation
-from overtone.judge_trust.validation_page import interval, number
 from overtone.paths import shown, write_whole
 from overtone.report.table_formats import make_console, safe
+from overtone.report.validation_page import interval
+from overtone.text import number
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -131,10 +131,11 @@ def _validate_one(args: argparse.Namespace, text: str, *, several: bool = False)
     import msgspec
 
     from overtone.cli._judge import finish, print_validation, remember, write_json
-    from overtone.judge_trust import labelled_subjects, recorded_judge, validation_page
+    from overtone.judge_trust import labelled_subjects, recorded_judge
     from overtone.judge_trust.validation import validate
     from overtone.judges import trust_record
     from overtone.judges.panel import Outcome
+    from overtone.report.validation_page import write_validation
 
     outcome = Outcome()
     base = args.out if several else None
@@ -158,7 +159,7 @@ def _validate_one(args: argparse.Namespace, text: str, *, several: bool = False)
     validation = validate(judgements, rubric, labels, dimensions, judge=name, identity=identity, seed=args.seed)
     validation.asked = {key: value for key, value in msgspec.to_builtins(outcome).items() if value}
     write_json(out / "validation.json", validation)
-    validation_page.write(validation, out / "validation.html")
+    write_validation(validation, out / "validation.html")
     print_validation(validation)
     if file is None:
         remember(validation, rubric, identity)

@@ -5,7 +5,6 @@ A page asks for its links while it is written; the sets of cases that they open 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import quote
 
@@ -13,6 +12,7 @@ import msgspec
 from markupsafe import Markup
 
 from overtone.display.drawing import Drawing, svg
+from overtone.html_page import visible
 from overtone.judge_trust.calibration import Calibrated
 from overtone.report.case_data import to_json
 from overtone.report.case_links import CaseFinder, read
@@ -21,12 +21,6 @@ from overtone.results.load import Reading
 from overtone.text import NONE, count
 
 _NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'  # a page knows it, and names no address
-_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-
-
-def visible(text: str) -> str:
-    """Return text with control and direction-changing characters written out, as the page's script does for its own."""
-    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class Links:

@@ -6,24 +6,20 @@ element), the page only sets textContent, and a Content-Security-Policy allows n
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import datetime as dt
-import hashlib
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import IO, Any
 
-import jinja2
 from markupsafe import Markup
 
 from overtone.display.table_data import PartTable, bounds, counted
 from overtone.errors import StoreError, UsageError
 from overtone.findings.figure_source import FigureSource
+from overtone.html_page import asset, write_page
 from overtone.judge_trust.calibration import Calibrated, calibrated_means
 from overtone.report import reply_tables, template_tables
 from overtone.report.arena_page import arena_section, read_standings
@@ -33,7 +29,7 @@ from overtone.report.extreme_cards import ends
 from overtone.report.findings_page import sections
 from overtone.report.flips import comparisons
 from overtone.report.headline_tables import headlines
-from overtone.report.links import Links, visible
+from overtone.report.links import Links
 from overtone.report.media import Media
 from overtone.results import style_following
 from overtone.results.headline import cases_by_key, has_own_tables
@@ -43,7 +39,6 @@ from overtone.results.measures import Estimate
 from overtone.results.summary import Summary, summarise_reading
 from overtone.runs import audio_probe
 from overtone.text import by_kind, interval, percent, seconds, value_of
-from overtone.version import __version__
 
 GENERATOR = b'<meta name="generator" content="Overtone '
 SCRIPTS = ("page.js", "list.js", "case.js", "links.js")  # one after the other, in one scope
@@ -123,25 +118,19 @@ def _write(
     context["ends"], index["ends"] = ends(shown, media)
     context["compared"] = comparisons(readings, labels, links, media, index["ends"])
     media.check_size()
-    page = (
-        _environment(links)
-        .get_template("report.html.j2")
-        .generate(
-            **context,
-            index=Markup(to_json(index)),
-            chunks=chunks,
-            sounds=(media.block(number) for number in range(len(media.blocks))),
-            embedded=embed_audio,
-        )
+    write_page(
+        out,
+        "overtone.report",
+        "report.html.j2",
+        css=asset("overtone.report", "app.css"),
+        js=f'"use strict";\n(function () {{\n{"".join(asset("overtone.report", name) for name in SCRIPTS)}}})();\n',
+        **context,
+        **_functions(links),
+        index=Markup(to_json(index)),
+        chunks=chunks,
+        sounds=(media.block(number) for number in range(len(media.blocks))),
+        embedded=embed_audio,
     )
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=out.parent, suffix=".part", delete=False) as file:
-        try:
-            file.writelines(page)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-    Path(file.name).chmod(0o666 & ~_umask())
-    Path(file.name).replace(out)
 
 
 def check_not_folder(out: Path) -> None:
@@ -177,12 +166,6 @@ def _own_tables(readings: list[Reading], links: Links) -> list[PartTable]:
     return made
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def run_labels(readings: list[Reading]) -> list[str]:
     """Return a short name for each run: its model; if runs share it, with the benchmark's name, else the folder's."""
     models = [_model_name(r.meta.get("model", "")) or r.name for r in readings]
@@ -198,49 +181,26 @@ def _model_name(spec: str) -> str:
     return f"{kind}{colon}{Path(name).name if name.startswith(('/', '.', '~')) else name}"
 
 
-def _environment(links: Links) -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("overtone.report", "."),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=lambda value: visible(value) if type(value) is str else value,
-    )
-    environment.globals.update(
-        percent=partial(by_kind, kind="percent"),
-        interval=interval,
-        bounds=bounds,
-        counted=counted,
-        seconds=seconds,
-        value_of=value_of,
-        whisker=whisker,
-        where=where,
-        linked=links.linked,
-        cases=links.cases,
-        picture=links.picture,
-        sets=links.json,
-        footnotes=footnotes,
-    )
-    return environment
-
-
-def _asset(name: str) -> str:
-    return resources.files("overtone.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def policy(css: str, js: str) -> str:
-    """Return the Content-Security-Policy: nothing loads or runs except this style, this script and sounds."""
-
-    def sha(text: str) -> str:
-        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-    return (
-        f"default-src 'none'; script-src {sha(js)}; style-src {sha(css)}; media-src 'self' file: blob: data:; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
+def _functions(links: Links) -> dict[str, Any]:
+    """Return the functions that the templates call."""
+    return {
+        "percent": partial(by_kind, kind="percent"),
+        "interval": interval,
+        "bounds": bounds,
+        "counted": counted,
+        "seconds": seconds,
+        "value_of": value_of,
+        "whisker": whisker,
+        "where": where,
+        "linked": links.linked,
+        "cases": links.cases,
+        "picture": links.picture,
+        "sets": links.json,
+        "footnotes": footnotes,
+    }
 
 
 def _context(readings: list[Reading], labels: list[str], corrected: list[list[Calibrated]]) -> dict[str, Any]:
-    css, js = _asset("app.css"), f'"use strict";\n(function () {{\n{"".join(map(_asset, SCRIPTS))}}})();\n'
     summaries = [summarise_reading(reading) for reading in readings]
     several = len({s.benchmark for s in summaries}) > 1
     runs = [_run(n, s, label, several) for n, (s, label) in enumerate(zip(summaries, labels, strict=True))]
@@ -252,10 +212,6 @@ def _context(readings: list[Reading], labels: list[str], corrected: list[list[Ca
         "warnings": _warnings(summaries),
         "differences": signature_differences(readings),
         "runs": runs,
-        "css": Markup(css),
-        "js": Markup(js),
-        "csp": policy(css, js),
-        "version": __version__,
         "written": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "calibrated": reply_tables.calibrated(corrected, summaries),
         "signed_following": lambda line: summaries[line.run].signatures.get(style_following.METRIC, ""),

@@ -1,7 +1,6 @@
 """The log of a training run, and its report: one self-contained HTML file.
 
-The report has the losses of all stages, the speed, and the model's replies to held-out clips during training. All texts
-are escaped.
+The report has the losses of all stages, the speed, and the model's replies to held-out clips during training.
 """
 
 from __future__ import annotations
@@ -9,15 +8,15 @@ from __future__ import annotations
 import base64
 import contextlib
 import math
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+from markupsafe import Markup
 from msgspec import Struct
 
-from overtone.paths import shown, shown_lines, write_whole
+from overtone.html_page import visible, write_page
 
 LOG, LOOKS, MARGINS, RUN, REPORT = "log.jsonl", "looks.jsonl", "margins.jsonl", "run.json", "report.html"
 COLOURS = {
@@ -113,29 +112,43 @@ def _lines(path: Path, kind: Any) -> list[Any]:
     return rows
 
 
+class Table(NamedTuple):
+    """A table of the page."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
 def write_report(out: Path) -> Path:
     """Write OUT/report.html from the files in OUT."""
     run = msgspec.json.decode((out / RUN).read_bytes(), type=RunDescription)
     names = [str(stage["name"]) for stage in run.stages]
     logs = {name: read_log(out / f"stage-{name}" / LOG) for name in names}
     looks = {name: read_looks(out / f"stage-{name}" / LOOKS) for name in names}
-    parts = [f"<h1>{_escaped(run.title)}</h1>", _summary(run, logs, looks)]
-    for stage in run.stages:
-        name = str(stage["name"])
-        if logs[name]:
-            parts.append(f"<h2>Stage {_escaped(name)}: {_escaped(str(stage['title']))}</h2>")
-            parts.append(picture(logs[name], looks[name], f"Loss of stage {name}"))
-            parts.append(_losses(looks[name]))
-            parts.append(_margins(out / f"stage-{name}" / MARGINS))
-    parts.append(_samples(out, names, looks))
-    settings = msgspec.json.format(msgspec.json.encode(run.settings), indent=1).decode()
-    parts.append(f"<h2>Settings</h2><pre>{escape(shown_lines(settings))}</pre>")
-    path = out / REPORT
-    write_whole(path, _PAGE.format(title=_escaped(run.title), body="\n".join(filter(None, parts))).encode())
-    return path
+    stages = [
+        {
+            "name": name,
+            "title": str(stage["title"]),
+            "picture": picture(logs[name], looks[name], f"Loss of stage {name}"),
+            "losses": _losses(looks[name]),
+            "margins": _margins(out / f"stage-{name}" / MARGINS),
+        }
+        for name, stage in zip(names, run.stages, strict=True)
+        if logs[name]
+    ]
+    return write_page(
+        out / REPORT,
+        "overtone.echat.learn",
+        "training_report.html.j2",
+        title=run.title,
+        summary=_summary(run, logs, looks),
+        stages=stages,
+        samples=_samples(out, names, looks),
+        settings=msgspec.json.format(msgspec.json.encode(run.settings), indent=1).decode(),
+    )
 
 
-def _summary(run: RunDescription, logs: dict[str, list[Row]], looks: dict[str, list[Look]]) -> str:
+def _summary(run: RunDescription, logs: dict[str, list[Row]], looks: dict[str, list[Look]]) -> Table:
     rows = []
     for stage in run.stages:
         name = str(stage["name"])
@@ -159,66 +172,44 @@ def _summary(run: RunDescription, logs: dict[str, list[Row]], looks: dict[str, l
         )
     head = ("stage", "learning", "steps", "target tokens", "text loss", "speech loss", "held-out loss", "minutes",
             "positions/s")  # fmt: skip
-    note = (
-        "<p>Losses are means over the last tenth of each stage, in nats per token. Positions are those of the language "
-        "model in one process, without padding.</p>"
-    )
-    return table(head, rows) + note
+    return Table(head, rows)
 
 
-def _losses(looks: Sequence[Look]) -> str:
-    if not any(look.losses for look in looks):
-        return ""
+def _losses(looks: Sequence[Look]) -> Table:
     names = sorted({name for look in looks for name in look.losses})
     rows = [
         [f"{look.step:,}", *(f"{look.losses[name]:.3f}" if name in look.losses else "" for name in names)]
         for look in looks
     ]
-    return "<h3>Held-out loss by task</h3>" + table(("step", *names), rows)
+    return Table(("step", *names), rows if names else ())
 
 
-def _margins(path: Path) -> str:
+def _margins(path: Path) -> Table:
     margins: list[Margin] = _lines(path, Margin)
     rows = [
         [f"{one.step:,}", one.part, f"{one.pairs}", f"{one.loss:.3f}", f"{one.margin:+.2f}", f"{100 * one.right:.0f} %",
          f"{one.chosen:+.2f}", f"{one.rejected:+.2f}"]
         for one in {(one.step, one.part): one for one in margins}.values()
     ]  # fmt: skip
-    head = ("step", "part", "pairs", "loss", "margin, nats", "correct", "chosen", "rejected")
-    return f"<h3>Preference pairs</h3>{table(head, rows)}" if rows else ""
+    return Table(("step", "part", "pairs", "loss", "margin, nats", "correct", "chosen", "rejected"), rows)
 
 
-def _samples(out: Path, names: Sequence[str], looks: dict[str, list[Look]]) -> str:
-    samples = [(name, look, said) for name in names for look in looks[name] for said in look.said]
-    if not samples:
-        return ""
-    rows, left = [], _EMBEDDED
-    for name, look, said in samples:
+def _samples(out: Path, names: Sequence[str], looks: dict[str, list[Look]]) -> Iterator[tuple[list[str], str]]:
+    """Yield the cells of each sample and its audio in base64. Embedded audio has at most _EMBEDDED bytes in total."""
+    left = _EMBEDDED
+    samples = [(name, look, sample) for name in names for look in looks[name] for sample in look.said]
+    for name, look, sample in samples:
         sound = ""
-        path = out / f"stage-{name}" / Path(said.wav).name  # a log may be untrusted: only files of its own folder
-        if said.wav and path.is_file() and path.stat().st_size < left:
+        path = out / f"stage-{name}" / Path(sample.wav).name  # a log may be untrusted: only files of its own folder
+        if sample.wav and path.is_file() and path.stat().st_size < left:
             left -= path.stat().st_size
-            coded = base64.b64encode(path.read_bytes()).decode()
-            sound = f'<audio controls preload="none" src="data:audio/wav;base64,{coded}"></audio>'
-        asked = said.question + (f" [{said.labels}]" if said.labels else "")
-        cells = [asked, said.thought, said.text or said.failure, said.reference]
-        texts = "".join(f"<td>{_escaped(cell)}</td>" for cell in cells)
-        where = f"<td>{_escaped(name)}, {look.step:,}</td><td>{_escaped(said.key)}</td>"
-        rows.append(f"<tr>{where}{texts}<td>{sound}</td></tr>")
-    head = "".join(
-        f"<th>{x}</th>" for x in ("stage, step", "record", "query", "thought", "reply", "reference", "speech")
-    )
-    return f"<h2>Replies to held-out clips</h2><table><tr>{head}</tr>{''.join(rows)}</table>"
+            sound = base64.b64encode(path.read_bytes()).decode()
+        query = sample.question + (f" [{sample.labels}]" if sample.labels else "")
+        texts = [query, sample.thought, sample.text or sample.failure, sample.reference]
+        yield [f"{name}, {look.step:,}", sample.key, *texts], sound
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return an HTML table with escaped cells."""
-    top = "".join(f"<th>{_escaped(cell)}</th>" for cell in head)
-    body = "".join("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><tr>{top}</tr>{body}</table>"
-
-
-def picture(log: Sequence[Row], looks: Sequence[Look], title: str) -> str:
+def picture(log: Sequence[Row], looks: Sequence[Look], title: str) -> Markup:
     """Draw the losses of a stage as SVG: lines for training losses, dots for held-out losses."""
     curves = {
         "text": [(row.step, row.text) for row in log if row.text_targets],
@@ -230,7 +221,7 @@ def picture(log: Sequence[Row], looks: Sequence[Look], title: str) -> str:
     drawn = {name: points if name == "held-out" else thinned(points) for name, points in curves.items() if points}
     values = [y for points in drawn.values() for _, y in points if math.isfinite(y)]
     if not values:
-        return ""
+        return Markup("")
     low, high = min(0.0, *values), max(values) or 1.0
     last = max(row.step for row in log)
 
@@ -243,9 +234,9 @@ def picture(log: Sequence[Row], looks: Sequence[Look], title: str) -> str:
     marks = []
     for tick in ticks(low, high):
         marks.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
-        marks.append(f'<text x="{LEFT - 6}" y="{y(tick) + 3:.1f}" text-anchor="end">{tick:g}</text>')
+        marks.append(f'<text x="{LEFT - 6}" y="{y(tick) + 3:.1f}" text-anchor="end" class="tick">{tick:g}</text>')
     for tick in ticks(0, last):
-        marks.append(f'<text x="{x(tick):.1f}" y="{HEIGHT - 10}" text-anchor="middle">{tick:,.0f}</text>')
+        marks.append(f'<text x="{x(tick):.1f}" y="{HEIGHT - 10}" text-anchor="middle" class="tick">{tick:,.0f}</text>')
     for number, (name, points) in enumerate(drawn.items()):
         places = [(x(step), y(loss)) for step, loss in points if math.isfinite(loss)]
         if name == "held-out":
@@ -254,14 +245,10 @@ def picture(log: Sequence[Row], looks: Sequence[Look], title: str) -> str:
             path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in places)
             marks.append(f'<path d="{path}" fill="none" stroke="{COLOURS[name]}" stroke-width="1.5"/>')
         place = f'x="{WIDTH - RIGHT - 2}" y="{22 + 14 * number}" text-anchor="end"'
-        marks.append(f'<text {place} style="fill:{COLOURS[name]}">{name}</text>')
+        marks.append(f'<text {place} fill="{COLOURS[name]}">{name}</text>')
     what = "; ".join(f"{name} {points[0][1]:.3g} to {points[-1][1]:.3g}" for name, points in drawn.items())
-    return (
-        f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img"><title>{_escaped(title)}</title>'
-        + f"<desc>{_escaped(what)}</desc>"
-        + "".join(marks)
-        + "</svg>"
-    )
+    svg = Markup('<svg viewBox="0 0 {:g} {:g}" role="img"><title>{}</title><desc>{}</desc>{}</svg>')
+    return svg.format(WIDTH, HEIGHT, visible(title), what, Markup("".join(marks)))
 
 
 def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -283,25 +270,3 @@ def ticks(low: float, high: float) -> list[float]:
 
 def _mean(values: Sequence[float]) -> str:
     return f"{sum(values) / len(values):.3f}" if values else ""
-
-
-def _escaped(text: str) -> str:
-    return escape(shown(text))
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; media-src data:; base-uri 'none'; form-action 'none'">
-<style>
-:root {{ color-scheme: light dark }}
-body {{ font: 14px/1.45 Helvetica, Arial, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em }}
-table {{ border-collapse: collapse; margin: 1em 0; display: block; overflow-x: auto }}
-th, td {{ text-align: left; vertical-align: top; padding: 3px 10px 3px 0; border-bottom: 1px solid #8884 }}
-svg {{ width: 100%; background: #fff }} svg text {{ font-size: 11px; fill: #5f6368 }} .grid {{ stroke: #d9dce1 }}
-pre {{ overflow-x: auto; font-size: 12px }} audio {{ width: 220px }}
-</style></head><body>
-{body}
-</body></html>
-"""

@@ -1,0 +1,27 @@
+"""The HTML page of a judge's validation: agreement with people, and audits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from overtone.html_page import write_page
+from overtone.judge_trust.people_agreement import MEASURES, Measure
+from overtone.judge_trust.validation import Validation
+from overtone.text import NONE, number
+
+
+def write_validation(validation: Validation, out: Path) -> Path:
+    """Write the page atomically and return its path."""
+    title = f"{validation.judge} compared with people"
+    helpers = {"number": number, "interval": interval}
+    return write_page(
+        out, "overtone.report", "validation.html.j2", title=title, v=validation, measures=MEASURES, **helpers
+    )
+
+
+def interval(measure: Measure | None) -> str:
+    """Write `0.49 [0.43 to 0.55]`; the bare value if it has no interval, and a dash if it has no value."""
+    if measure is None or measure.value is None:
+        return NONE
+    limits = "" if measure.low is None else f" [{number(measure.low)} to {number(measure.high)}]"
+    return number(measure.value) + limits
