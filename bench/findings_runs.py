@@ -17,7 +17,7 @@ import numpy as np
 from bench.findings_items import make_items
 from bench.findings_minds import Mind, Reply, Said, minds
 from overtone.judges import rubric
-from overtone.judges.panel import signature
+from overtone.judges.judgement import signature
 from overtone.judges.policy import parse_judge
 from overtone.metrics.choice import SIGNATURE, SIGNATURE_STRICT
 from overtone.runs.store import Ask, Store

@@ -16,7 +16,7 @@ from overtone.embedded.language import identity
 from overtone.embedded.llm_server import serving
 from overtone.judges import rubric
 from overtone.judges.judge_input import Subject
-from overtone.judges.panel import judged
+from overtone.judges.panel import judge_all
 from overtone.judges.policy import parse_judge
 
 SCRIPTS = 10
@@ -50,7 +50,7 @@ def _measure(url: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in ("echomind", "implicit"):
             one = rubric.load(name)
-            found, outcome = judged(judge, one, replies, Path(folder) / "verdicts.db")
+            found, outcome = judge_all(judge, one, replies, Path(folder) / "verdicts.db")
             asked, read = asked + outcome.asked, read + outcome.answered
             print(f"{name}: {outcome.answered} of {outcome.asked} verdicts can be read")
             for problem in sorted({d.problem.partition(":")[0] for j in found for d in j.draws if d.problem}):

@@ -10,7 +10,7 @@ import pytest
 from overtone.html_page import visible, write_page
 
 SAMPLES = ("overtone.echat.learn", "training_report.html.j2")
-EMPTY = {"summary": {"rows": ()}, "stages": (), "settings": ""}
+EMPTY: dict[str, object] = {"summary": {"rows": ()}, "stages": (), "settings": ""}
 
 
 def cells() -> Iterator[tuple[list[str], str]]:
@@ -18,7 +18,9 @@ def cells() -> Iterator[tuple[list[str], str]]:
 
 
 def test_a_page_escapes_texts_and_forbids_everything_but_its_own_style(tmp_path: Path) -> None:
-    page = write_page(tmp_path / "new" / "page.html", *SAMPLES, title="<i>", samples=cells(), **EMPTY).read_text()
+    page = write_page(
+        tmp_path / "new" / "page.html", *SAMPLES, EMPTY | {"title": "<i>", "samples": cells()}
+    ).read_text()
     assert "<title>&lt;i&gt; · Overtone</title>" in page
     assert "&lt;b&gt;" in page and "a name from a disk \\udcff" in page
     assert "default-src 'none'" in page and "unsafe" not in page
@@ -31,7 +33,7 @@ def test_a_page_that_fails_half_way_leaves_the_older_one(tmp_path: Path) -> None
 
     (tmp_path / "page.html").write_text("older")
     with pytest.raises(ValueError, match="no more"):
-        write_page(tmp_path / "page.html", *SAMPLES, title="t", samples=failing(), **EMPTY)
+        write_page(tmp_path / "page.html", *SAMPLES, EMPTY | {"title": "t", "samples": failing()})
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("page.html", "older")]
 
 

@@ -32,7 +32,7 @@ def asset(package: str, name: str) -> str:
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
-def write_page(out: Path, package: str, template: str, css: str = "", js: str = "", **context: Any) -> Path:
+def write_page(out: Path, package: str, template: str, context: dict[str, Any], *, css: str = "", js: str = "") -> Path:
     """Write a page atomically from a template of `package` that extends page.html.j2, and return `out`.
 
     Without `css` the page has the plain style of page.css. `context` must have a title. Generators in it are read while

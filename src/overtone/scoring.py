@@ -22,7 +22,7 @@ from overtone.scores import known as known_scores
 from overtone.spec import Spec, parse_spec, suggest
 
 if TYPE_CHECKING:
-    from overtone.judges.panel import Outcome
+    from overtone.judges.judgement import Outcome
     from overtone.judges.policy import Judge
     from overtone.judges.read_choices import Readout
     from overtone.runs.limiter import Limiters

@@ -13,7 +13,7 @@ from overtone.benchmarks.uro_bench.sets import ABILITIES, PUBLISHED, SCORES, SET
 from overtone.cli import main
 from overtone.embedded import recogniser
 from overtone.errors import DataError
-from overtone.judges import reply_transcripts, rubric
+from overtone.judges import reply_audio, rubric
 from overtone.results.headline import number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item, Turn
@@ -174,7 +174,7 @@ def test_a_run_is_judged_by_what_is_heard_and_shown_by_set(tmp_path: Path, monke
     write(data, "basic", "MLC", [line("wavs/0.wav", "Right?"), line("wavs/1.wav", "Wrong?")])
     write(data, "basic", "Repeat", [line("wavs/0.wav", "Repeat.", "red blue green gold")])
     write(data, "pro", "UnderEmotion-en", [line("wavs/0.wav", "I won!", "Great!", emotion="happy")])
-    monkeypatch.setattr(reply_transcripts, "transcript", lambda path: "Heard.")
+    monkeypatch.setattr(reply_audio, "transcript", lambda path: "Heard.")
     monkeypatch.setattr(recogniser, "transcribe", lambda samples, rate: "red blue green old")
     given: dict[str, dict[str, int | str]] = {
         "Open 0?": {"uro_open": 4},

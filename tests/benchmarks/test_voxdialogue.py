@@ -13,7 +13,7 @@ from overtone.cli import main
 from overtone.errors import DataError
 from overtone.judges.contract import Contract
 from overtone.judges.judge_input import Subject
-from overtone.judges.panel import told
+from overtone.judges.judge_messages import build_messages
 from overtone.judges.reply_texts import Reply, texts
 from overtone.judges.reply_texts import style as style_of
 from overtone.judges.rubric import load as load_rubric
@@ -234,7 +234,7 @@ def test_a_label_that_the_files_do_not_tell_is_unknown_and_used_nowhere(tmp_path
     rubric = load_rubric("voxdialogue-told")
     subject = Subject("x", "g", texts(Reply(1, Key(one.id, "zero/audio"), one, "Yes.")), item=one)
     with pytest.raises(DataError, match="do not say what was heard"):
-        told(rubric, rubric.dimensions, Contract(rubric.dimensions), subject, False, "nothing")
+        build_messages(rubric, rubric.dimensions, Contract(rubric.dimensions), subject, False, "nothing")
 
 
 def test_the_age_of_the_copied_voice_is_the_label(tmp_path: Path) -> None:

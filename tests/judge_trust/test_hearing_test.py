@@ -14,7 +14,7 @@ from overtone.cli import main
 from overtone.errors import DataError
 from overtone.judge_trust import hearing_test
 from overtone.judges import rubric, trust_record
-from overtone.judges.panel import Draw, Judgement
+from overtone.judges.judgement import Draw, Judgement
 from tests.judges.server import JudgeServer, Verdict
 from tests.judges.voices import always, ears, recordings
 from tests.servers import Asked

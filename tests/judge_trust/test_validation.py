@@ -14,7 +14,7 @@ from overtone.judge_trust.unit_facts import family
 from overtone.judge_trust.validation import Validation, validate
 from overtone.judges import rubric, trust_record
 from overtone.judges.judge_input import Subject
-from overtone.judges.panel import Draw, Judgement
+from overtone.judges.judgement import Draw, Judgement
 from overtone.judges.rubric import Dimension
 from tests.servers import tone
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from overtone.judges import rubric
 from overtone.judges.judge_input import Subject
-from overtone.judges.panel import Judgement, Outcome, Sitting
+from overtone.judges.judgement import Judgement, Outcome
+from overtone.judges.panel import Sitting
 from overtone.judges.policy import parse_judge
 from overtone.judges.verdict_cache import Verdicts
 from overtone.runs.asker import Policy

@@ -19,7 +19,7 @@ from overtone import registry
 from overtone.judges import rubric, voice_description
 from overtone.judges.contract import Contract
 from overtone.judges.judge_input import Subject
-from overtone.judges.panel import told
+from overtone.judges.judge_messages import build_messages
 from tests.servers import tone
 
 ROOT = Path(__file__).parents[2] / "src" / "overtone"
@@ -55,7 +55,7 @@ def words(name: str) -> str:
         subject = Subject("s", "g", texts, dict.fromkeys(("clip", "reply", "a", "b"), wav))
         for dimensions in calls:
             for swapped in (False, True) if found.subject == "pair" else (False,):
-                for message in told(found, dimensions, Contract(dimensions), subject, swapped, "audio"):
+                for message in build_messages(found, dimensions, Contract(dimensions), subject, swapped, "audio"):
                     parts = [part if isinstance(part, str) else "<sound>" for part in message.parts]
                     lines.append(f"{message.role}: {parts}")
     return "\n".join(lines)

@@ -14,7 +14,7 @@ from overtone import registry
 from overtone.errors import UsageError
 from overtone.judges import rubric
 from overtone.judges.judge_run import check_suits, judge_run, with_own_rubrics
-from overtone.judges.panel import Outcome
+from overtone.judges.judgement import Outcome
 from overtone.judges.policy import STANDARD, parse_judge
 from overtone.results.judge_scores import read_dimensions
 from overtone.results.load import open_run

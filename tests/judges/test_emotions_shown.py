@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overtone.judges import reply_emotions
+from overtone.judges import reply_audio
 from overtone.judges.judge_run import judge_run
 from overtone.judges.policy import parse_judge
 from overtone.results.load import open_run
@@ -46,9 +46,7 @@ def judge(folder: Path) -> tuple[dict[str, str], dict[str, Score]]:
 @pytest.fixture
 def ears(monkeypatch: pytest.MonkeyPatch) -> None:
     heard = {tone(0): "happy", tone(1): "unknown"}
-    monkeypatch.setattr(
-        reply_emotions, "emotion", lambda path: (reply_emotions.in_words(heard[path.read_bytes()]), OURS)
-    )
+    monkeypatch.setattr(reply_audio, "emotion", lambda path: (reply_audio.in_words(heard[path.read_bytes()]), OURS))
     monkeypatch.setattr("overtone.embedded.emotion.identity", lambda: OURS)
 
 
@@ -57,7 +55,7 @@ def test_the_judge_reads_the_emotion_and_the_signature_says_who_heard_it(tmp_pat
     run = stored(tmp_path / "run", {"a": Reply("Yes.", tone(0)), "b": Reply("No.", tone(1)), "c": Reply("So.")})
     shown, scores = judge(run)
     assert "<emotion>\nhappy\n</emotion>" in shown["a"] and "<wanted>\nsad\n</wanted>" in shown["a"]
-    assert f"<emotion>\n{reply_emotions.UNKNOWN}\n</emotion>" in shown["b"]
+    assert f"<emotion>\n{reply_audio.UNKNOWN}\n</emotion>" in shown["b"]
     assert scores["a"].value == 4 and scores["a"].signature.endswith(f"|emotion:{OURS}")
     assert "c" not in shown, "nothing is asked about a voice that is not there"
     assert (scores["c"].value, scores["c"].reason) == (None, "the reply has no audio")
@@ -84,5 +82,5 @@ def test_what_another_predictor_wrote_down_before_is_shown_instead(tmp_path: Pat
 def test_our_predictor_hears_a_sound_by_itself(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     path.write_bytes(tone(0, 0.5, 16_000))
-    word, name = reply_emotions.emotion(path)
+    word, name = reply_audio.emotion(path)
     assert word and name.startswith("overtone-emotion-")

@@ -13,10 +13,10 @@ import pytest
 from overtone import registry
 from overtone.cli import main
 from overtone.errors import UsageError
-from overtone.judges import reply_transcripts, rubric
+from overtone.judges import reply_audio, rubric
 from overtone.judges.groups import exchanged, shuffled
 from overtone.judges.judge_run import beside, judge_run
-from overtone.judges.panel import Outcome
+from overtone.judges.judgement import Outcome
 from overtone.judges.policy import parse_judge
 from overtone.results.judge_scores import read_dimensions
 from overtone.results.load import Answer, open_run
@@ -173,7 +173,7 @@ def test_an_unreadable_verdict_is_a_reason_on_every_reply(tmp_path: Path) -> Non
 def test_a_reply_with_speech_alone_is_judged_by_what_is_heard_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reply_transcripts, "transcript", lambda path: "Reply to g_2 under zero/audio.")
+    monkeypatch.setattr(reply_audio, "transcript", lambda path: "Reply to g_2 under zero/audio.")
     planned(tmp_path / "run", {"g": 2}, ["zero/audio"])
     sound = Reply("", audio=tone(1, 0.3, 16_000))
     answer(tmp_path / "run", lambda ask: sound if ask.item.case == "g_2" else told(ask))
@@ -202,8 +202,8 @@ def test_orders_depend_on_names_alone_and_exchanges_leave_nobody_in_place() -> N
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (('shows = ["context", "words", "cue", "reply"]', 'shows = ["context"]'), "shows must name reply"),
-        (("hears = []", 'hears = ["reply"]'), "hears nothing"),
+        (('shows = ["context", "words", "cue", "reply"]', 'shows = ["context"]'), "shows must have reply"),
+        (("hears = []", 'hears = ["reply"]'), "hears and wordless must be missing"),
         (('subject = "group"', 'subject = "reply"'), 'needs subject = "group"'),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overtone.judges import reply_transcripts
+from overtone.judges import reply_audio
 from overtone.judges.judge_run import judge_run
 from overtone.judges.policy import parse_judge
 from overtone.results.judge_scores import judged, read_dimensions
@@ -97,7 +97,7 @@ def test_what_is_heard_is_judged_and_every_reference_and_earlier_reply_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sounds = {tone(number): f"Heard {number}." for number in range(3)}
-    monkeypatch.setattr(reply_transcripts, "transcript", lambda path: sounds[path.read_bytes()])
+    monkeypatch.setattr(reply_audio, "transcript", lambda path: sounds[path.read_bytes()])
     said = [Reply("Text 0.", tone(0)), Reply("Text 1.", tone(1))]
     turns = (
         Turn(Clip("a.wav"), "Hello.", given="Given."),
@@ -116,7 +116,7 @@ def test_what_is_heard_is_judged_and_every_reference_and_earlier_reply_shown(
 def test_a_reply_without_a_word_counts_what_the_rubric_says_and_costs_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reply_transcripts, "transcript", lambda path: "")
+    monkeypatch.setattr(reply_audio, "transcript", lambda path: "")
     rows = [(item("a", "one"), [Reply("Written, but silent.", tone())]), (item("b", "one"), [Reply(" ")])]
     asked, values = judge(stored(tmp_path / "run", rows), tmp_path)
     assert asked == [] and values == {"a": {"first": 0}, "b": {"first": 0}}
@@ -155,5 +155,5 @@ def test_a_rubric_that_asks_about_a_field_no_item_has_is_refused(tmp_path: Path)
 
     path = tmp_path / "mine.toml"
     path.write_text(RUBRIC.replace("category", "kategory", 1))
-    with pytest.raises(UsageError, match="only names kategory"):
+    with pytest.raises(UsageError, match="unknown fields of items: kategory"):
         rubric.load(str(path))

@@ -16,7 +16,7 @@ from overtone.cli import main
 from overtone.errors import UsageError
 from overtone.judges import rubric
 from overtone.judges.judge_run import FILE, judge_run
-from overtone.judges.panel import Outcome
+from overtone.judges.judgement import Outcome
 from overtone.judges.policy import parse_judge
 from overtone.runs.store import Store
 from overtone.schema import Score
@@ -253,7 +253,7 @@ def test_a_reply_without_text_is_judged_by_a_transcript_and_the_signature_says_s
         times.append(path)
         return f"heard in {path.stem[:6]}"
 
-    monkeypatch.setattr("overtone.judges.reply_transcripts.transcript", transcript)
+    monkeypatch.setattr("overtone.judges.reply_audio.transcript", transcript)
     out = tmp_path / "run"
     with Silent() as model, JudgeServer() as server:
         asked_of(small, out, model)

@@ -8,7 +8,8 @@ import pytest
 
 from overtone.errors import UsageError
 from overtone.judges import rubric
-from overtone.judges.panel import judged, signature
+from overtone.judges.judgement import signature
+from overtone.judges.panel import judge_all
 from overtone.judges.policy import parse_judge
 from tests.judges.helpers import pair, reply, sit, sounds
 from tests.judges.server import JudgeServer, keys_asked
@@ -203,12 +204,12 @@ def test_a_budget_of_requests_stops_cleanly_and_a_second_budget_goes_on(tmp_path
     subjects = [reply(n) for n in range(10)]
     with JudgeServer() as server:
         judge = parse_judge(server.spec("budget_requests=6&connections=2"))
-        found, outcome = judged(judge, rubric.load("implicit"), subjects, tmp_path / "v.db")
+        found, outcome = judge_all(judge, rubric.load("implicit"), subjects, tmp_path / "v.db")
         assert (server.count, outcome.stopped) == (6, "budget")
         missing = [judgement.draws[0].problem for judgement in found if not judgement.draws[0].values]
         assert len(missing) == 4
         assert all("budget of 6 requests" in problem for problem in missing)
-        found, outcome = judged(judge, rubric.load("implicit"), subjects, tmp_path / "v.db")
+        found, outcome = judge_all(judge, rubric.load("implicit"), subjects, tmp_path / "v.db")
         assert (server.count, outcome.cached, outcome.stopped) == (10, 6, "")
     assert all(judgement.draws[0].values for judgement in found)
 
@@ -222,7 +223,7 @@ def test_many_at_once_give_the_same_judgements_in_order(tmp_path: Path) -> None:
     subjects = [reply(n) for n in range(40)]
     with JudgeServer(latency=0.02) as server:
         judge = parse_judge(server.spec("connections=8"))
-        found, _ = judged(judge, rubric.load("implicit"), subjects, tmp_path / "a.db")
+        found, _ = judge_all(judge, rubric.load("implicit"), subjects, tmp_path / "a.db")
         assert 1 < server.most_at_once <= 8
         one, _ = sit(server.spec(), "implicit", subjects, tmp_path / "b.db")
     assert found == one

@@ -13,8 +13,8 @@ from overtone.cli import main
 from overtone.cli._judges import Judging
 from overtone.judges.forget import forget
 from overtone.judges.judge_run import FILE
-from overtone.judges.panel import UNREADABLE, Outcome
-from overtone.judges.verdict_cache import Verdicts
+from overtone.judges.judgement import Outcome
+from overtone.judges.panel import UNREADABLE
 from overtone.report.page import write_report
 from overtone.results import measure_names
 from overtone.results.load import open_run
@@ -160,8 +160,8 @@ def test_verdicts_of_older_versions_are_forgotten_unless_another_judge_shares_th
     db.close()
     assert forget(finished, "one").verdicts == 0, "two still rests on them"
     assert forget(finished, "two").verdicts == 8
-    with Verdicts(finished / FILE) as verdicts:
-        assert verdicts.usage()[0] == 0
+    with sqlite3.connect(finished / FILE) as db:
+        assert db.execute("SELECT count(*) FROM verdicts").fetchone() == (0,)
 
 
 def test_a_quiet_command_still_reports_verdicts_that_could_not_be_read(capsys: pytest.CaptureFixture[str]) -> None:

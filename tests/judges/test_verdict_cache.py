@@ -24,11 +24,11 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from overtone.judges import rubric
-from overtone.judges.panel import judged
+from overtone.judges.panel import judge_all
 from overtone.judges.policy import parse_judge
 from tests.judges.helpers import reply
 _, spec, cache, count = sys.argv
-judged(parse_judge(spec), rubric.load("implicit"), [reply(n) for n in range(int(count))], Path(cache))
+judge_all(parse_judge(spec), rubric.load("implicit"), [reply(n) for n in range(int(count))], Path(cache))
 """
 
 
@@ -154,12 +154,10 @@ def test_killed_at_any_moment_nothing_that_was_kept_is_asked_again(tmp_path: Pat
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_what_was_paid_is_added_up(tmp_path: Path) -> None:
+def test_a_stored_verdict_is_found_by_its_subject_and_request(tmp_path: Path) -> None:
     with Verdicts(tmp_path / "v.db") as verdicts:
-        assert verdicts.usage() == (0, Usage())
         for number in range(3):
             verdicts.put("s", str(number), "j", "r", Reply("{}", usage=Usage(100, 7, 40)), 1)
-        assert verdicts.usage() == (3, Usage(300, 21, 120))
         assert verdicts.get("s", "1") == "{}"
         assert verdicts.get("s", "9") is None
 

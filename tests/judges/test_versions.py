@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from overtone.judges import panel, rubric
+from overtone.judges import judge_messages, rubric
 from tests.judges import refresh
 from tests.judges.refresh import CONTRACT, TOLD, Stamp, drifted, names, now, stored
 
@@ -28,7 +28,7 @@ def test_a_changed_word_of_a_rubric_is_caught(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_changed_form_of_the_request_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     was = now("echomind")
-    monkeypatch.setattr(panel, "_scale", lambda dimension: dimension.question)
+    monkeypatch.setattr(judge_messages, "_scale", lambda dimension: dimension.question)
     assert TOLD in drifted("echomind", was, now("echomind"))
 
 

@@ -19,8 +19,8 @@ from overtone.arena.pairing import Case, Pair
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.judges.judge_input import Subject
 from overtone.judges.judge_run import replies
+from overtone.judges.reply_audio import transcript
 from overtone.judges.reply_texts import Reply, texts
-from overtone.judges.reply_transcripts import transcript
 from overtone.judges.rubric import Rubric
 from overtone.languages import text_length
 from overtone.paths import inside, shown

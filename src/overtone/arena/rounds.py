@@ -12,7 +12,8 @@ from overtone.arena.pairing import Pair, round_length
 from overtone.arena.vote_store import VERDICTS, Table, Vote
 from overtone.errors import UsageError
 from overtone.judges import trust_record
-from overtone.judges.panel import Judgement, Outcome, Sitting, each
+from overtone.judges.judgement import Judgement, Outcome
+from overtone.judges.panel import Sitting, each
 from overtone.judges.policy import Judge
 from overtone.judges.rubric import Rubric
 from overtone.judges.verdict_cache import Verdicts

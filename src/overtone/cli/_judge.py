@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from overtone.judge_trust.hearing_test import Test
     from overtone.judge_trust.judge_consistency import Consistent
     from overtone.judge_trust.scale_questions import Answered
-    from overtone.judges.panel import Outcome
+    from overtone.judges.judgement import Outcome
     from overtone.judges.rubric import Rubric
 
 _EVERY = 5.0  # seconds between two lines of progress
@@ -203,13 +203,15 @@ def print_rubric(rubric: Rubric) -> None:
     """Print the messages that a judge receives verbatim, with a placeholder for the judged content."""
     from overtone.judges.contract import Contract
     from overtone.judges.judge_input import Subject
-    from overtone.judges.panel import told
+    from overtone.judges.judge_messages import build_messages
 
     print(f"{rubric.identity}: {rubric.title}")
     print(f"Measures: {rubric.measures}\nCannot see: {rubric.cannot_see}\nSource: {rubric.source}\n")
     texts = dict.fromkeys([*rubric.shows, *(f"{key}_{n}" for n in (1, 2) for key in rubric.shows)], "…")
     silent = msgspec.structs.replace(rubric, hears=())
-    messages = told(silent, rubric.dimensions, Contract(rubric.dimensions), Subject("", "", texts), False, "nothing")
+    messages = build_messages(
+        silent, rubric.dimensions, Contract(rubric.dimensions), Subject("", "", texts), False, "nothing"
+    )
     for message in messages:
         print(f"── {message.role} " + "─" * 40)
         print(message.text)

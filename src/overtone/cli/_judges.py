@@ -13,7 +13,7 @@ from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_OK
 from overtone.paths import shown
 
 if TYPE_CHECKING:
-    from overtone.judges.panel import Outcome
+    from overtone.judges.judgement import Outcome
     from overtone.judges.policy import Judge
     from overtone.judges.read_choices import Readout
     from overtone.runs.asker import Policy

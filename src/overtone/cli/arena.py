@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from overtone.arena.pairing import Pair
     from overtone.arena.standings import Standings
     from overtone.arena.vote_store import Table, Vote
-    from overtone.judges.panel import Outcome
+    from overtone.judges.judgement import Outcome
     from overtone.judges.policy import Judge
     from overtone.judges.rubric import Rubric
 
@@ -174,7 +174,7 @@ def _show(args: argparse.Namespace, result: Standings, outcomes: dict[str, Outco
     import msgspec
 
     from overtone.cli._judge import add_up, finish, write_json
-    from overtone.judges.panel import Outcome
+    from overtone.judges.judgement import Outcome
     from overtone.report.arena_tables import print_standings
 
     result = msgspec.structs.replace(result, notes=(*result.notes, *notes))

@@ -12,7 +12,7 @@ from overtone.errors import EXIT_OK, UsageError
 if TYPE_CHECKING:
     from overtone.judge_trust.labels import Labels
     from overtone.judges.judge_input import Subject
-    from overtone.judges.panel import Judgement, Outcome
+    from overtone.judges.judgement import Judgement, Outcome
     from overtone.judges.policy import Judge
     from overtone.judges.rubric import Rubric
 
@@ -134,7 +134,7 @@ def _validate_one(args: argparse.Namespace, text: str, *, several: bool = False)
     from overtone.judge_trust import labelled_subjects, recorded_judge
     from overtone.judge_trust.validation import validate
     from overtone.judges import trust_record
-    from overtone.judges.panel import Outcome
+    from overtone.judges.judgement import Outcome
     from overtone.report.validation_page import write_validation
 
     outcome = Outcome()
@@ -234,20 +234,11 @@ def _judge(text: str, repeats: int | None, hears: str | None = None) -> Judge:
 
 def _ask(judge: Judge, rubric: Rubric, subjects: list[Subject], out: Path) -> tuple[list[Judgement], Outcome]:
     """Return every verdict. Verdicts are cached in OUT/verdicts.db, so each is asked for once."""
-    import asyncio
-
     from overtone.cli._judge import Counter
-    from overtone.judges.panel import ask
+    from overtone.judges.panel import judge_all
 
-    judgements: dict[str, Judgement] = {}
     with Counter(f"{judge.label} · {rubric.name}", len(subjects)) as counter:
-
-        def take(judgement: Judgement) -> None:
-            judgements[judgement.subject.id] = judgement
-            counter.update(len(judgements))
-
-        outcome = asyncio.run(ask(judge, rubric, subjects, out / "verdicts.db", on_judgement=take))
-    return [judgements[subject.id] for subject in subjects], outcome
+        return judge_all(judge, rubric, subjects, out / "verdicts.db", progress=counter.update)
 
 
 def _hear(args: argparse.Namespace) -> int:
@@ -255,7 +246,7 @@ def _hear(args: argparse.Namespace) -> int:
     from overtone.judge_trust import hearing_test
     from overtone.judges import rubric as rubrics
     from overtone.judges import trust_record
-    from overtone.judges.panel import Outcome
+    from overtone.judges.judgement import Outcome
 
     if len(args.judges) > 2 or (args.compare and len(args.judges) > 1):
         raise UsageError("name one judge, two judges, or one judge with --compare")
@@ -300,7 +291,7 @@ def _hear(args: argparse.Namespace) -> int:
 def _questions(args: argparse.Namespace) -> int:
     from overtone.cli._judge import add_up, finish, print_answers, write_json
     from overtone.judge_trust import labelled_subjects, scale_questions
-    from overtone.judges.panel import Outcome
+    from overtone.judges.judgement import Outcome
 
     judge = _judge(args.judge, args.repeats)
     labels, rubric = _labels(args, judge)

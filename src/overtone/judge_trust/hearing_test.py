@@ -18,7 +18,7 @@ from msgspec import Struct
 from overtone.errors import DataError
 from overtone.judge_trust.people_agreement import Measure, measure
 from overtone.judges.judge_input import Subject
-from overtone.judges.panel import Judgement, NoVerdicts
+from overtone.judges.judgement import Judgement, NoVerdicts
 from overtone.judges.rubric import Rubric
 from overtone.paths import inside, read_plain, shown
 from overtone.stats import cluster

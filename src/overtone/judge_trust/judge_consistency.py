@@ -20,7 +20,7 @@ from overtone.judge_trust.labelled_subjects import people, settled
 from overtone.judge_trust.labels import Labels
 from overtone.judge_trust.people_agreement import DRAWS, Measure, measure, placed
 from overtone.judge_trust.scale_questions import collapsed
-from overtone.judges.panel import Judgement
+from overtone.judges.judgement import Judgement
 from overtone.judges.rubric import Dimension, Rubric
 from overtone.stats import agreement as krippendorff
 from overtone.stats import bootstrap, cluster

@@ -14,7 +14,7 @@ from overtone.errors import DataError, UsageError
 from overtone.judge_trust import labels as labelled
 from overtone.judge_trust.labels import Labels
 from overtone.judges.judge_input import Subject
-from overtone.judges.panel import Draw, Judgement
+from overtone.judges.judgement import Draw, Judgement
 from overtone.judges.rubric import Dimension, Rubric
 from overtone.paths import shown
 

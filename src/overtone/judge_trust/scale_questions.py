@@ -18,7 +18,7 @@ from overtone.errors import DataError, UsageError
 from overtone.judge_trust.labelled_subjects import People, people, settled
 from overtone.judge_trust.labels import Labels
 from overtone.judge_trust.people_agreement import DRAWS, Compared, compared, placed
-from overtone.judges.panel import Judgement
+from overtone.judges.judgement import Judgement
 from overtone.judges.rubric import Dimension, Rubric
 
 Array = npt.NDArray[np.float64]

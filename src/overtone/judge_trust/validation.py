@@ -16,7 +16,7 @@ from overtone.judge_trust.labelled_subjects import People, people, settled
 from overtone.judge_trust.labels import Labels
 from overtone.judge_trust.people_agreement import DRAWS, Ceiling, Measure, agreement, ceiling, placed
 from overtone.judge_trust.unit_facts import family, lengths, pair_lengths, same_words
-from overtone.judges.panel import Judgement, NoVerdicts
+from overtone.judges.judgement import Judgement, NoVerdicts
 from overtone.judges.rubric import Dimension, Rubric
 from overtone.paths import shown
 from overtone.stats import kappa

@@ -1,7 +1,7 @@
-"""A model that reads multiple-choice replies which the rules cannot read: what it is shown, and how it is checked.
+"""A model that reads multiple-choice replies which the rules cannot read, and the check it must pass before use.
 
-It sees the options and the reply, never the question, the clip or the right answer. Before it is used, it reads a set
-of replies whose meaning is known (`reader_set.jsonl`), of which some choose an option and some do not.
+It sees the options and the reply, never the question, the clip or the right answer. The check is a set of replies whose
+meaning is known (`reader_set.jsonl`): some choose an option, some do not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from overtone.errors import UsageError
 from overtone.judges import rubric, trust_record
 from overtone.judges.groups import shuffled
 from overtone.judges.judge_input import Subject
-from overtone.judges.panel import Judgement, Sitting, each
+from overtone.judges.judgement import Judgement
+from overtone.judges.panel import Sitting, each
 from overtone.judges.policy import Judge, judge_of
 from overtone.judges.rubric import Rubric
 from overtone.schema import Option
@@ -29,13 +30,13 @@ from overtone.stats.binomial import exact_interval
 RUBRIC = "reader"
 NONE = "none"
 SET = Path(__file__).with_name("reader_set.jsonl")
-PRECISION, RECALL = 0.95, 0.5  # what a reader must reach on the set before it is used
-_NOT_ITS_KEYS = ("rubrics", "hears", "calls", "swap", "least")
+PRECISION, RECALL = 0.95, 0.5  # minimum on the set
+_JUDGE_ONLY_KEYS = ("rubrics", "hears", "calls", "swap", "least")
 
 
 def reader_of(spec: Spec) -> Judge:
-    """Return the reader that a SPEC stands for. It takes a judge's keys, but for those that only judges have."""
-    for key in _NOT_ITS_KEYS:
+    """Return the reader that a SPEC describes. Keys that make sense only for judges raise UsageError."""
+    for key in _JUDGE_ONLY_KEYS:
         if key in spec.options:
             raise UsageError(f"--reader {spec}: a reader has no key {key!r}; it reads multiple-choice replies only")
     return msgspec.structs.replace(judge_of(spec), rubrics=(RUBRIC,))
@@ -47,7 +48,7 @@ def _rubric() -> Rubric:
 
 
 def signature(reader: Judge, rules: str) -> str:
-    """Return the signature of accuracy with a reader: that of the rules, and what the reader's answers depend on."""
+    """Return the signature of accuracy with a reader: that of the rules, and everything the reader depends on."""
     policy = reader.policy
     temperature = "model" if policy.temperature is None else f"{policy.temperature:g}"
     return (
@@ -61,7 +62,7 @@ def signature(reader: Judge, rules: str) -> str:
 
 
 class Reading(Struct, frozen=True):
-    """What the reader made of a reply: a letter, `none`, or "" with the problem that kept it from being read."""
+    """How the reader understood a reply: a letter, `none`, or "" with the problem if it has no valid answer."""
 
     answer: str
     why: str = ""
@@ -69,26 +70,26 @@ class Reading(Struct, frozen=True):
 
 
 async def read(sitting: Sitting, name: str, item: str, options: Sequence[Option], reply: str) -> Reading:
-    """Have one reply read. `name` identifies the reply among the verdicts; the options' order is drawn from `item`."""
+    """Let the model read one reply. `name` identifies it among the verdicts; `item` decides the options' order."""
     order = shuffled(item, [option.letter for option in options])
     lines = [f"{options[place].letter}. {options[place].text or '(a recording)'}" for place in order]
     subject = Subject(name, item, {"options": "\n".join(lines), "reply": reply})
     judgement = await sitting.judgement(_with_menu(tuple(option.letter for option in options)), subject)
-    return _settled(judgement)
+    return _majority(judgement)
 
 
 @cache
 def _with_menu(letters: tuple[str, ...]) -> Rubric:
-    """The rubric, with these letters and `none` as the answers it allows."""
-    found = _rubric()
+    """Return the rubric with these letters and `none` as the allowed answers."""
+    rubric_ = _rubric()
     menu = {letter: float(place) for place, letter in enumerate((NONE, *letters))}
-    (asked,) = found.dimensions
-    asked = msgspec.structs.replace(asked, choices=(*letters, NONE), values=menu)
-    return msgspec.structs.replace(found, dimensions=(asked,))
+    (dimension,) = rubric_.dimensions
+    dimension = msgspec.structs.replace(dimension, choices=(*letters, NONE), values=menu)
+    return msgspec.structs.replace(rubric_, dimensions=(dimension,))
 
 
-def _settled(judgement: Judgement) -> Reading:
-    """The answer of more than half of the draws; `none` where no answer has that many."""
+def _majority(judgement: Judgement) -> Reading:
+    """Return the answer of more than half of the draws, or `none` if no answer has a majority."""
     (key,) = (dimension.key for dimension in _rubric().dimensions)
     draws = [draw for draw in judgement.draws if key in draw.values]
     if not draws:
@@ -98,11 +99,11 @@ def _settled(judgement: Judgement) -> Reading:
     return Reading(answer if 2 * count > len(draws) else NONE, why)
 
 
-# ── whether it can be trusted ───────────────────────────────────────────────────────────────────────────────────────
+# ── the check ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Known(Struct, frozen=True):
-    """A reply of the set, its options and what it says: the letter of an option, or `none`."""
+    """A reply of the set, its options and its meaning: the letter of an option, or `none`."""
 
     options: tuple[str, ...]
     reply: str
@@ -110,12 +111,12 @@ class Known(Struct, frozen=True):
 
 
 class Checked(Struct, frozen=True):
-    """How a reader did on the set: of `replies`, `claims` choose an option; it named one in `said` and was `right`."""
+    """A reader's result on the set."""
 
     replies: int
-    claims: int
-    said: int
-    right: int
+    claims: int  # replies that choose an option
+    said: int  # replies for which the reader named an option
+    right: int  # replies for which it named the right one
 
     @property
     def passed(self) -> bool:
@@ -123,7 +124,7 @@ class Checked(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Precision and recall with their 95 % intervals, and on what."""
+        """Precision and recall with their 95 % intervals, and the size of the set."""
         return (
             f"precision {_share(self.right, self.said)}, recall {_share(self.right, self.claims)} on {self.replies} "
             f"replies of known meaning, {self.replies - self.claims} of them without a choice"
@@ -142,14 +143,14 @@ def known_replies() -> tuple[Known, ...]:
 
 
 @cache
-def _how() -> str:
+def _kind_of_check() -> str:
     return f"read the known replies {hashlib.sha256(SET.read_bytes()).hexdigest()[:8]}"
 
 
 def kept_check(reader: Judge) -> Checked | None:
-    """The result of an earlier check of this reader on this machine, None without one."""
-    found = trust_record.kept(_identity(reader), _rubric(), how=_how())
-    return None if found is None else msgspec.convert(found.numbers, Checked, strict=False)
+    """Return the result of an earlier check of this reader on this machine, or None."""
+    record = trust_record.kept(_identity(reader), _rubric(), how=_kind_of_check())
+    return None if record is None else msgspec.convert(record.numbers, Checked, strict=False)
 
 
 def _identity(reader: Judge) -> str:
@@ -158,9 +159,9 @@ def _identity(reader: Judge) -> str:
 
 
 async def check(sitting: Sitting) -> Checked | None:
-    """Have the reader read the set, and keep the result; None where an answer did not come, as from a failing server.
+    """Let the reader read the set, and store the result. Return None if an answer is missing, e.g. the server failed.
 
-    A verdict that cannot be read counts as `none`: it makes nothing of the reply.
+    A verdict that cannot be read counts as `none`.
     """
     answers: dict[int, str] = {}
     failed = sitting.outcome.failed
@@ -175,16 +176,15 @@ async def check(sitting: Sitting) -> Checked | None:
     await each(one, enumerate(replies), sitting.judge.policy.connections)
     if sitting.outcome.failed > failed and sitting.outcome.stopped != "unreadable":
         return None
-    said = [(answers[number], known.answer) for number, known in enumerate(replies)]
+    pairs = [(answers[number], known.answer) for number, known in enumerate(replies)]
     checked = Checked(
         replies=len(replies),
-        claims=sum(meant != NONE for _, meant in said),
-        said=sum(answer != NONE for answer, _ in said),
-        right=sum(answer == meant != NONE for answer, meant in said),
+        claims=sum(meant != NONE for _, meant in pairs),
+        said=sum(answer != NONE for answer, _ in pairs),
+        right=sum(answer == meant != NONE for answer, meant in pairs),
     )
-    found = _rubric()
     sentence = checked.sentence + ("" if checked.passed else "; not good enough to be used")
-    keys = tuple(dimension.key for dimension in found.dimensions)
+    keys = tuple(dimension.key for dimension in _rubric().dimensions)
     numbers = {key: float(value) for key, value in msgspec.structs.asdict(checked).items()}
-    trust_record.write(_identity(sitting.judge), found, keys, sentence, how=_how(), numbers=numbers)
+    trust_record.write(_identity(sitting.judge), _rubric(), keys, sentence, how=_kind_of_check(), numbers=numbers)
     return checked

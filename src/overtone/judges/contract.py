@@ -1,5 +1,7 @@
-"""The contract of a verdict: a typed record made from a rubric's dimensions. It writes the format instruction that the
-judge is given, and it alone reads the answer: whatever does not fit is unread, with the reason, and never guessed.
+"""The contract of a verdict: a typed record made from a rubric's dimensions.
+
+It writes the format instruction that the judge receives, and it is the only code that reads the answer. An answer that
+does not match is unread, with the reason; it is never guessed.
 """
 
 from __future__ import annotations
@@ -21,18 +23,18 @@ _FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n[ \t]*```\Z", re.S | re.I)
 
 
 class Unread(Exception):
-    """An answer that the contract does not allow; its text says why."""
+    """An answer that the contract does not allow. The message says why."""
 
 
 class Verdict(Struct, frozen=True):
-    """An answer as the contract allows it."""
+    """A valid answer."""
 
     values: dict[str, int | str]
     reasons: dict[str, str]
 
 
 class Contract:
-    """What may be answered about these dimensions: one JSON object, for each dimension a reason and an answer."""
+    """The allowed answers: one JSON object with a reason and an answer for each dimension."""
 
     def __init__(self, dimensions: Sequence[Dimension]) -> None:
         self.dimensions = tuple(dimensions)
@@ -52,7 +54,7 @@ class Contract:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The same as a JSON schema, for endpoints that hold a model to one."""
+        """The contract as a JSON schema, for endpoints that can enforce one."""
         fields: dict[str, Any] = {}
         for d in self.dimensions:
             fields[f"{d.key}_reason"] = {"type": "string"}
@@ -60,8 +62,10 @@ class Contract:
         return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
 
     def read(self, text: str) -> Verdict:
-        """The verdict. Raises Unread. A model's thinking before the answer and a code fence around it are no part of
-        it; anything else beside the object is."""
+        """Return the verdict of an answer. Raises Unread.
+
+        A model's thinking before the answer and a code fence around it are ignored; other text makes it unread.
+        """
         body = _THINKING.sub("", text, count=1).strip()
         if fenced := _FENCE.match(body):
             body = fenced[1].strip()
@@ -70,14 +74,14 @@ class Contract:
         if not body.startswith("{"):
             raise Unread(f"the answer does not begin with {{: {body[:80]!r}")
         try:
-            found = msgspec.json.decode(body, type=self.record)
+            answer = msgspec.json.decode(body, type=self.record)
         except msgspec.ValidationError as error:
             raise Unread(_plain(str(error), self.dimensions)) from None
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             raise Unread(f"not one JSON object: {str(error)[:200]}") from None
-        _refuse_doubles(body)
-        values = {d.key: getattr(found, d.key) for d in self.dimensions}
-        reasons = {d.key: getattr(found, f"{d.key}_reason")[:MAX_REASON] for d in self.dimensions}
+        _refuse_repeated_keys(body)
+        values = {d.key: getattr(answer, d.key) for d in self.dimensions}
+        reasons = {d.key: getattr(answer, f"{d.key}_reason")[:MAX_REASON] for d in self.dimensions}
         return Verdict(values, reasons)
 
 
@@ -93,17 +97,19 @@ def _menu(d: Dimension) -> str:
     return " or ".join(f'"{choice}"' for choice in d.choices)
 
 
-def _refuse_doubles(body: str) -> None:
-    """JSON lets a key come twice and readers take the last; which one the judge meant cannot be known. A valid answer
-    is flat, so that every string before a colon is one of its keys; a key may be spelt with escapes."""
+def _refuse_repeated_keys(body: str) -> None:
+    """Raise Unread for a repeated key: decoders take the last value, but the judge may have meant another.
+
+    A valid answer is flat, so every string before a colon is a key. A key may contain escapes.
+    """
     keys = [match[1] for match in _STRING.finditer(body) if match[2]]
     spelt = [msgspec.json.decode(f'"{key}"', type=str) if "\\" in key else key for key in keys]
-    if doubled := next((key for key, times in Counter(spelt).items() if times > 1), None):
-        raise Unread(f"{doubled!r} is answered twice")
+    if repeated := next((key for key, times in Counter(spelt).items() if times > 1), None):
+        raise Unread(f"{repeated!r} is answered twice")
 
 
 def _plain(message: str, dimensions: Sequence[Dimension]) -> str:
-    """A validation error in the rubric's words."""
+    """Return a validation error with the name of the dimension and its allowed answers."""
     for d in dimensions:
         if message.endswith(f"`$.{d.key}`"):
             return f"{d.key} is not on the menu ({_menu(d)}): {message}"

@@ -1,6 +1,6 @@
-"""Removes what one judge or reader left in a run: its scores, its verdicts, and what the run says about it.
+"""Remove one judge or reader from a run: its scores, its verdicts and its description.
 
-Afterwards the run is as if it had never been asked. Asking it again pays for every verdict again.
+Afterwards the run is as if that judge had never been asked. Asking it again pays for every verdict again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ASKED_BY = re.compile(r"\|rubric:([^|]*)\|judge:(.*?)\|temperature:")  # in the
 
 
 class Forgotten(Struct, frozen=True):
-    """What was removed, and `known`: the judges and readers that the run held before."""
+    """The number of removed things. `known` lists the judges and readers that the run had before."""
 
     label: str
     scores: int
@@ -34,14 +34,14 @@ class Forgotten(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         if not self.scores and not self.verdicts:
-            return f"there is nothing by {self.label!r} in this run"
+            return f"this run has no scores or verdicts by {self.label!r}"
         return (
             f"removed {self.scores:,} scores of {self.replies:,} replies and {self.verdicts:,} verdicts by {self.label}"
         )
 
 
 def forget(folder: Path, judge: str) -> Forgotten:
-    """Remove a judge or a reader, named by its label or its SPEC, from a run. Returns what was removed, if anything."""
+    """Remove a judge or reader, given by its label or SPEC, from a run. Return what was removed."""
     label = parse_judge(judge).label if ":" in judge or "?" in judge else judge
     Store.read(folder).close()  # a folder that is not a run is an error, not a new run
     with Store.create(folder) as store:
@@ -57,22 +57,22 @@ def forget(folder: Path, judge: str) -> Forgotten:
 
 
 def _asked_by(signatures: Iterable[str]) -> set[tuple[str, str]]:
-    """The rubric and the model behind each signature of a judge's score."""
+    """Return the (rubric, model) pairs in these signatures of judges' scores."""
     return {(match[1], match[2]) for text in signatures if (match := _ASKED_BY.search(text))}
 
 
 def _without(store: Store, label: str) -> dict[str, str]:
-    """The run's descriptions of rubrics and of its reader, without this judge."""
-    meta, found = store.meta(), {}
-    with suppress(msgspec.MsgspecError, RecursionError):  # a stranger's run may hold anything there
+    """Return the run's descriptions of rubrics and readers, without this judge."""
+    meta, kept = store.meta(), {}
+    with suppress(msgspec.MsgspecError, RecursionError):  # the run may come from elsewhere and hold anything
         about = msgspec.json.decode(meta.get("rubrics", "") or "{}", type=dict[str, dict[str, object]])
         for key, entry in list(about.items()):
             marks = entry.get("unvalidated")
             if isinstance(marks, dict) and marks.pop(label, None) is not None and not marks:
                 del about[key]
-        found["rubrics"] = msgspec.json.encode(about).decode()
+        kept["rubrics"] = msgspec.json.encode(about).decode()
     with suppress(msgspec.MsgspecError, RecursionError):
         readers = msgspec.json.decode(meta.get("readers", "") or "{}", type=dict[str, object])
         readers.pop(label, None)
-        found["readers"] = msgspec.json.encode(readers).decode()
-    return found
+        kept["readers"] = msgspec.json.encode(readers).decode()
+    return kept

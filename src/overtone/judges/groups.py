@@ -1,8 +1,8 @@
-"""Verdicts on groups: all variants of one utterance with their replies, put before a judge together.
+"""Verdicts on groups: a judge sees all variants of one utterance with their replies at once.
 
-The order is drawn from the group's name and its items' names, so that it is the same for every model and no habit of
-the benchmark's. As a control the judge sees the same variants once more, each with the reply of another, under the same
-question; what it says then is stored as KEY_shuffled. A group's verdict is stored on each of its replies.
+A hash of the group's and items' names decides the order, so that it is the same for every model and does not follow the
+benchmark's order. As a control, the judge is asked the same question again with the replies exchanged between variants;
+that verdict is stored as KEY_shuffled. A group's verdict is stored for each of its replies.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from overtone.judges.judge_input import Subject
-from overtone.judges.panel import Judgement, Sitting, signature
+from overtone.judges.judgement import Judgement, signature
+from overtone.judges.panel import Sitting
 from overtone.judges.policy import Judge
 from overtone.judges.reply_texts import Reply
 from overtone.judges.rubric import Dimension, Rubric
@@ -21,108 +22,108 @@ from overtone.runs.store import Ask, Store
 from overtone.schema import Score
 
 Group = tuple[str, str, str, int]  # the item's group and part, the condition, the repeat
-Taker = tuple[str, str]  # a judge's label and a rubric's name
+Asker = tuple[str, str]  # a judge's label and a rubric's name
 
 
 class Groups:
-    """Which variants a run holds of each group, and which groups are whole."""
+    """The variants of each group in a run, and which groups are complete."""
 
     def __init__(self, store: Store, read: Callable[[Ask], Reply | None]) -> None:
         self._store = store
         self._read = read
         self._asks: dict[Group, list[Ask]] | None = None
-        self._met: dict[Taker, dict[Group, tuple[str, ...]]] = {}
-        self._taken: set[tuple[Taker, Group]] = set()
+        self._seen: dict[Asker, dict[Group, tuple[str, ...]]] = {}
+        self._judged: set[tuple[Asker, Group]] = set()
 
-    def whole(self, taker: Taker, reply: Reply, tasks: Sequence[str]) -> list[Reply]:
-        """All replies of the group of `reply`, where it has at least two and none is missing; to each taker once."""
+    def complete(self, asker: Asker, reply: Reply, tasks: Sequence[str]) -> list[Reply]:
+        """Return all replies of the group of `reply` if it has two or more and none is missing, else [].
+
+        Each asker gets a group once; later calls return [].
+        """
         group = reply.item.group, reply.item.part, reply.key.condition, reply.key.repeat
-        self._met.setdefault(taker, {})[group] = tuple(tasks)
-        if (taker, group) in self._taken:
+        self._seen.setdefault(asker, {})[group] = tuple(tasks)
+        if (asker, group) in self._judged:
             return []
-        found = [self._read(ask) for ask in self._variants(group, tasks)]
-        known = [one for one in found if one is not None]
-        if len(known) < len(found) or len(known) < 2:
+        asks, replies = self._variants(group, tasks)
+        if len(replies) < len(asks) or len(replies) < 2:
             return []
-        self._taken.add((taker, group))
-        return known
+        self._judged.add((asker, group))
+        return replies
 
-    def rest(self, taker: Taker) -> Iterator[tuple[list[Reply], str]]:
-        """The groups met that were never whole: the replies they have, and why they cannot be judged."""
-        for group, tasks in self._met.get(taker, {}).items():
-            if (taker, group) in self._taken:
+    def incomplete(self, asker: Asker) -> Iterator[tuple[list[Reply], str]]:
+        """Yield the replies of each seen group that was never complete, and why it cannot be judged."""
+        for group, tasks in self._seen.get(asker, {}).items():
+            if (asker, group) in self._judged:
                 continue
-            asks = self._variants(group, tasks)
-            known = [one for ask in asks if (one := self._read(ask)) is not None]
+            asks, replies = self._variants(group, tasks)
             if len(asks) < 2:
                 why = "the group has one variant here: there is nothing to tell apart"
             else:
-                why = f"{len(known)} of the {len(asks)} variants of the group have a reply"
-            yield known, why
+                why = f"{len(replies)} of the {len(asks)} variants of the group have a reply"
+            yield replies, why
 
-    def _variants(self, group: Group, tasks: Sequence[str]) -> list[Ask]:
+    def _variants(self, group: Group, tasks: Sequence[str]) -> tuple[list[Ask], list[Reply]]:
         if self._asks is None:
             self._asks = {}
             for ask, _ in self._store.asks():
                 self._asks.setdefault((ask.item.group, ask.item.part, ask.condition, ask.repeat), []).append(ask)
-        return [ask for ask in self._asks.get(group, []) if ask.item.task in tasks]
+        asks = [ask for ask in self._asks.get(group, []) if ask.item.task in tasks]
+        return asks, [reply for ask in asks if (reply := self._read(ask)) is not None]
 
 
 def shuffled(group: str, names: Sequence[str]) -> list[int]:
-    """The places of the names in an order that depends on nothing but them and the group."""
+    """Return the indices of the names in an order that depends only on the names and the group."""
     return sorted(range(len(names)), key=lambda place: hashlib.sha256(f"{group}\n{names[place]}".encode()).digest())
 
 
 def exchanged(group: str, count: int) -> list[int]:
-    """For each of `count` variants another one, no two the same: a turn by a step that the group's name decides."""
+    """Return a different variant for each of `count` variants: a rotation by a step that the group's name decides."""
     step = 1 + hashlib.sha256(group.encode()).digest()[0] % (count - 1)
     return [(place + step) % count for place in range(count)]
 
 
 def subject(name: str, variants: Sequence[tuple[Reply, dict[str, str]]], *, control: bool) -> Subject:
-    """What a judge is shown of a group, in the order given. With `control` each variant has another's reply."""
+    """Return the subject that shows a group in the order given. With `control`, replies are exchanged."""
     group = variants[0][0].item.group
-    from_ = exchanged(group, len(variants)) if control else list(range(len(variants)))
+    sources = exchanged(group, len(variants)) if control else list(range(len(variants)))
     texts: dict[str, str] = {}
-    for place, (_, told) in enumerate(variants):
-        replied = {"reply": variants[from_[place]][1]["reply"]}
-        texts |= {f"{key}_{place + 1}": text for key, text in (told | replied).items()}
+    for place, (_, own_texts) in enumerate(variants):
+        reply = {"reply": variants[sources[place]][1]["reply"]}
+        texts |= {f"{key}_{place + 1}": text for key, text in (own_texts | reply).items()}
     return Subject(f"{name}{'|shuffled' if control else ''}", group, texts, item=variants[0][0].item)
 
 
 async def verdicts(
-    sitting: Sitting, one: Rubric, told: Sequence[tuple[Reply, dict[str, str]]], *, transcript: bool, heard_by: str
+    sitting: Sitting, one: Rubric, group: Sequence[tuple[Reply, dict[str, str]]], *, transcript: bool, heard_by: str
 ) -> list[Score]:
-    """The scores of one whole group: of every question, and where the rubric has a control, of that."""
-    key = told[0][0].key
-    group = told[0][0].item.group
-    order = shuffled(group, [reply.item.id for reply, _ in told])
-    variants = [told[place] for place in order]
-    name = f"{group}|{key.condition}|{key.repeat}"
-    found: list[Score] = []
+    """Judge a complete group, and its control if the rubric has one. Return a score for each question."""
+    key, name = group[0][0].key, group[0][0].item.group
+    order = shuffled(name, [reply.item.id for reply, _ in group])
+    variants = [group[place] for place in order]
+    scores: list[Score] = []
     for control in (False, True) if one.control else (False,):
-        shown = subject(name, variants, control=control)
+        shown = subject(f"{name}|{key.condition}|{key.repeat}", variants, control=control)
         shown = msgspec.structs.replace(shown, transcript=transcript, heard_by=heard_by)
         judgement = await sitting.judgement(one, shown)
         dimensions = one.controls if control else one.dimensions
         for asked, d in zip(one.dimensions, dimensions, strict=True):
             if asked.asked("", shown.item):
-                found.append(_score(sitting.judge, one, asked, d, judgement, order))
-    return found
+                scores.append(_score(sitting.judge, one, asked, d, judgement, order))
+    return scores
 
 
 def _score(
     judge: Judge, one: Rubric, asked: Dimension, d: Dimension, judgement: Judgement, order: Sequence[int]
 ) -> Score:
-    value, reason, detail = judgement.told(asked, judge.policy.least)
+    value, reason, detail = judgement.score_parts(asked, judge.policy.least)
     detail |= {"variants": len(order), "order": ",".join(str(place + 1) for place in order)}
     shown = judgement.subject
-    told = signature(judge, one, d, transcript=shown.transcript, heard_by=shown.heard_by)
-    return Score(f"{d.key}@{judge.label}", told, value, reason, detail)
+    signed = signature(judge, one, d, transcript=shown.transcript, heard_by=shown.heard_by)
+    return Score(f"{d.key}@{judge.label}", signed, value, reason, detail)
 
 
 def unscored(judge: Judge, one: Rubric, why: str) -> list[Score]:
-    """The same where a group cannot be judged."""
+    """Return missing scores for a group that cannot be judged, with the reason."""
     return [
         Score(f"{d.key}@{judge.label}", signature(judge, one, d, transcript=False), None, why)
         for d in (*one.dimensions, *one.controls)

@@ -1,4 +1,4 @@
-"""What is put before a judge: texts and sounds by the names a rubric asks for them."""
+"""The subject of a verdict: the texts and sounds that a judge may get, by the names that rubrics use for them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from overtone.schema import Item
 
 
 class Subject(Struct, frozen=True):
-    """One reply, or one pair of replies. `group` is what is not independent of it: its script."""
+    """One reply, one pair of replies, or one group. Subjects with the same `group` are not independent (one script)."""
 
     id: str
     group: str
     texts: dict[str, str]
     sounds: dict[str, Path] = {}
-    style: str = ""  # of the clip; "" where every dimension is to be asked
+    style: str = ""  # of the clip; "" asks every dimension
     transcript: bool = False  # the reply's text is a transcript of its audio
-    heard_by: str = ""  # which recogniser made it; "" for the package's own
-    felt_by: str = ""  # what heard the emotion of the reply's voice, where that is shown
-    item: Item | None = None  # what it replies to; None where every dimension is to be asked
+    heard_by: str = ""  # recogniser of the transcript; "" is the package's own
+    felt_by: str = ""  # predictor of the emotion in the reply's voice, if that is shown
+    item: Item | None = None  # the item that was answered; None asks every dimension

@@ -1,4 +1,4 @@
-"""How a judge is asked: which model through which rubrics, how often, in which order, at what cost; all in a SPEC."""
+"""How a judge is asked: the model, rubrics, repeats, order and budget. A SPEC holds all of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from overtone.spec import Spec, parse_spec
 
 Hears = Literal["audio", "description", "nothing"]
 STANDARD = ("echomind", "implicit", "ves", "false-cue")
-KEYS: dict[str, type] = {  # of a judge's SPEC, beside those of its model
+KEYS: dict[str, type] = {  # a judge's own keys in its SPEC; the others are its model's
     "rubrics": str,
     "label": str,
     "repeats": int,
@@ -29,24 +29,24 @@ KEYS: dict[str, type] = {  # of a judge's SPEC, beside those of its model
 
 
 class Policy(Struct, frozen=True):
-    """The rules of asking."""
+    """How often and in which form a judge is asked."""
 
     repeats: int = 1
     temperature: float | None = 0.0  # None (temperature=none): not sent
-    seed: int | None = 0  # of the first repeat; repeat r is asked with seed + r; None (seed=none): not sent
-    calls: Literal["together", "apart"] = "together"  # all dimensions in one call, or one call each against the halo
-    hears: Hears = "audio"  # sounds as they are, as a measured description, or not at all
-    format: Literal["text", "schema"] = "text"  # asked for in words, or with the endpoint held to the contract's schema
+    seed: int | None = 0  # seed of repeat 0; repeat r has seed + r; None (seed=none): not sent
+    calls: Literal["together", "apart"] = "together"  # one call, or one per dimension against the halo effect
+    hears: Hears = "audio"  # the sounds, a measured description of them, or nothing
+    format: Literal["text", "schema"] = "text"  # only asked for in words, or also enforced by the endpoint
     swap: bool = True  # pairs are asked in both orders
-    least: int = 1  # valid verdicts without which there is no score
-    again: int = 1  # how often an unreadable answer is asked for once more
+    least: int = 1  # minimum of valid verdicts for a score
+    again: int = 1  # retries for an unreadable answer
     connections: int = 16
     budget_requests: int | None = None
     budget_usd: float | None = None
 
 
 class Judge(Struct, frozen=True):
-    """A model as a judge. `spec` is the model's alone; `label` names the judge in scores."""
+    """A model as a judge. `spec` has only the model's keys; `label` names the judge in scores."""
 
     spec: Spec
     rubrics: tuple[str, ...]
@@ -55,21 +55,21 @@ class Judge(Struct, frozen=True):
 
     @property
     def identity(self) -> str:
-        """What its verdicts depend on, of the model: kind and name."""
+        """The model's kind and name."""
         return f"{self.spec.kind}:{self.spec.name}" if self.spec.name else self.spec.kind
 
 
 def parse_judge(text: str) -> Judge:
-    """`kind:name?rubrics=echomind,ves&repeats=3&…`: the keys of the policy, and beside them the model's own."""
+    """Parse a judge's SPEC, `kind:name?rubrics=echomind,ves&repeats=3&…`, which may have the model's keys too."""
     return judge_of(parse_spec(text))
 
 
 def judge_of(whole: Spec) -> Judge:
-    """The judge a parsed SPEC stands for."""
+    """Return the judge that a parsed SPEC describes. Raises UsageError."""
     own = {k: v for k, v in whole.options.items() if k in KEYS}
-    told = Spec(whole.kind, whole.name, own).typed(KEYS)
+    options = Spec(whole.kind, whole.name, own).typed(KEYS)
     rest = {k: v for k, v in whole.options.items() if k not in KEYS}
-    given: dict[str, Any] = {k: v for k, v in told.items() if k in Policy.__struct_fields__}
+    given: dict[str, Any] = {k: v for k, v in options.items() if k in Policy.__struct_fields__}
     for key in ("temperature", "seed"):
         if key in rest:
             value = rest.pop(key)
@@ -79,10 +79,10 @@ def judge_of(whole: Spec) -> Judge:
     rest.setdefault("speech", "no")
     policy = Policy(**given)
     _check(whole, policy)
-    rubrics = tuple(name.strip() for name in told.get("rubrics", ",".join(STANDARD)).split(",") if name.strip())
+    rubrics = tuple(name.strip() for name in options.get("rubrics", ",".join(STANDARD)).split(",") if name.strip())
     if not rubrics:
         raise UsageError(f"{whole}: rubrics is empty; name some, e.g. rubrics={','.join(STANDARD)}")
-    label = told.get("label") or _label(whole)
+    label = options.get("label") or _label(whole)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", label):
         raise UsageError(f"{whole}: label must be letters, digits, '.', '_' and '-', not {label!r}")
     return Judge(Spec(whole.kind, whole.name, rest), rubrics, policy, label)
@@ -107,4 +107,4 @@ def _check(spec: Spec, policy: Policy) -> None:
         if value is not None and not value > 0:
             raise UsageError(f"{spec}: {key} must be greater than 0, not {value}")
     if policy.least > policy.repeats * (2 if policy.swap else 1):
-        raise UsageError(f"{spec}: {policy.least} valid verdicts are wanted of {policy.repeats}; raise repeats")
+        raise UsageError(f"{spec}: least={policy.least} is more than the verdicts per reply; raise repeats")

@@ -1,8 +1,8 @@
-"""A reader over a run's multiple-choice replies: what the rules could not read, it reads.
+"""Let a reader read the multiple-choice replies of a run that the rules could not read.
 
-Its work is a measurement of `accuracy` of its own. Every reply has a row in it: as the rules read it, or where they
-could not, as the reader does. A reply that the reader did not get to, or whose verdict could not be read, stays as the
-rules left it, so that a failing server changes no number. The measurement by rules alone is not touched.
+The result is a separate measurement of `accuracy` with a row for every reply: as read by the rules or, if they could
+not, by the reader. A reply that the reader did not reach, or whose verdict cannot be read, keeps the rules' result, so
+that a failing server changes no number. The measurement by rules alone does not change.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from msgspec import Struct
 from overtone.judges import choice_reader as reading
 from overtone.judges.choice_reader import NONE, Checked
 from overtone.judges.judge_run import FILE
-from overtone.judges.panel import Detail, Outcome, Sitting, each
+from overtone.judges.judgement import Detail, Outcome
+from overtone.judges.panel import Sitting, each
 from overtone.judges.policy import Judge
 from overtone.judges.verdict_cache import Verdicts
 from overtone.runs.asker import Policy as Retries
@@ -26,20 +27,19 @@ from overtone.runs.store import Ask, Store
 from overtone.schema import Score
 from overtone.scores import CHOICE
 
-META = "readers"  # the run's meta holds under this key what is known of each reader
+META = "readers"  # key in the run's meta for the descriptions of readers
 PAGE = 1000
 _READ = "|reader:"
 
 
 class Readout(Struct):
-    """How a reader's work went: of `replies` answers to questions, the rules could not read `unparsed`. Of these the
-    reader read `read`, found no choice in `none`, and did not read `left`."""
+    """How a reader's work went: numbers of replies."""
 
     replies: int = 0
-    unparsed: int = 0
-    read: int = 0
-    none: int = 0
-    left: int = 0
+    unparsed: int = 0  # not readable by the rules; the three below sum to this
+    read: int = 0  # the reader found a choice
+    none: int = 0  # the reader found no choice
+    left: int = 0  # not read by the reader
     checked: Checked | None = None
     outcome: Outcome = msgspec.field(default_factory=Outcome)
 
@@ -65,9 +65,9 @@ async def read_run(
     log: Callable[[str], None] | None = None,
     limiters: Limiters | None = None,
 ) -> Readout:
-    """Read what the rules, which score with the signature `rules`, could not. What was read before is not asked again.
+    """Read the replies that the rules with the signature `rules` could not read. Earlier readings are reused.
 
-    The reader is checked first, unless it was on this machine before; one that fails the check reads nothing.
+    The reader is checked first, unless it was checked on this machine before. If it fails, it reads nothing.
     """
     scores = _scores(store, rules)
     unparsed = {one.ask.id: one for one in _unparsed(store, scores)}
@@ -94,8 +94,10 @@ async def read_run(
 
 
 def carry(store: Store, rules: str) -> None:
-    """Complete a measurement with a reader by the replies that came since, where it is the one that is shown. Nobody is
-    asked: replies that the rules cannot read stay as the rules left them until the reader is named again."""
+    """Add replies that arrived later to a measurement with a reader, if that is the one shown in results.
+
+    No model is asked: new replies that the rules cannot read keep the rules' result until the reader runs again.
+    """
     by_rules, read, rest = store.selection().shown.get(CHOICE, "").partition(_READ)
     if read and same_signature(rules, by_rules):
         scores = _scores(store, rules)
@@ -103,12 +105,12 @@ def carry(store: Store, rules: str) -> None:
 
 
 def _spent(outcome: Outcome) -> Outcome:
-    """A fresh count for the run's own replies, with what the check has cost."""
+    """Return zero counts for the run's replies, with the cost of the check."""
     return Outcome(requests=outcome.requests, cost=outcome.cost)
 
 
 def _scores(store: Store, rules: str) -> dict[int, Score]:
-    """Ask → its score by the rules alone."""
+    """Return ask → score by the rules alone."""
     return {
         ask: score
         for ask, score in store.scores(every=True)
@@ -117,8 +119,7 @@ def _scores(store: Store, rules: str) -> dict[int, Score]:
 
 
 def _unparsed(store: Store, scores: dict[int, Score]) -> Iterator[_Unparsed]:
-    """The replies with words that the rules could not read as one of the options, without those that the endpoint
-    itself marked as refused."""
+    """Yield the replies with words that the rules could not read, except those that the endpoint marked as refused."""
     for ask, turn, text, _, _, refused in store.answered():
         score = scores.get(ask.id)
         if score is None or score.value is None or refused or turn < len(ask.item.turns) - 1:
@@ -129,8 +130,10 @@ def _unparsed(store: Store, scores: dict[int, Score]) -> Iterator[_Unparsed]:
 
 
 def _fill(store: Store, ending: str, scores: dict[int, Score], unparsed: dict[int, _Unparsed]) -> set[int]:
-    """Give every reply without one a row of the measurement whose signatures end like this, as the rules read it.
-    Returns the asks whose replies the reader has read before."""
+    """Add the rules' result for every reply that the measurement with this ending of its signature lacks.
+
+    Return the asks whose replies the reader has read before.
+    """
     held: set[int] = set()
     read: set[int] = set()
     for ask, score in store.scores(every=True):
@@ -150,8 +153,8 @@ def _fill(store: Store, ending: str, scores: dict[int, Score], unparsed: dict[in
 
 
 def _row(signature: str, score: Score, more: Detail, value: float | None = None) -> Score:
-    found = score.value if value is None else value
-    return Score(CHOICE, signature, found, score.reason, {**score.detail, **more})
+    value = score.value if value is None else value
+    return Score(CHOICE, signature, value, score.reason, {**score.detail, **more})
 
 
 async def _read(
@@ -162,15 +165,15 @@ async def _read(
     read_before: set[int],
     result: Readout,
 ) -> None:
-    async def one(found: _Unparsed) -> None:
-        item, score = found.ask.item, found.rules
-        key = found.ask.key(found.turn)
+    async def one(reply: _Unparsed) -> None:
+        item, score = reply.ask.item, reply.rules
+        key = reply.ask.key(reply.turn)
         name = f"read {key.item}|{key.condition}|{key.repeat}|{key.turn}"
-        read = await reading.read(sitting, name, item.id, item.options, found.text)
+        read = await reading.read(sitting, name, item.id, item.options, reply.text)
         signature = score.signature + ending
         if not read.answer:
             result.left += 1
-            if found.ask.id in read_before:  # its verdict was lost, what it said is still stored
+            if reply.ask.id in read_before:  # the verdict is lost, but its score is still stored
                 return
             row = _row(signature, score, {"read_by": "rules", "reader": read.problem})
         elif read.answer == NONE:
@@ -182,16 +185,16 @@ async def _read(
             detail: Detail = {"answer": read.answer, "status": "parsed", "rule": "reader", "why": read.why}
             detail |= {"provenance": option.provenance, "read_by": sitting.judge.identity, "reader": read.answer}
             row = _row(signature, score, detail, float(read.answer == item.gold))
-        store.add_scores([(found.ask.id, row)])
+        store.add_scores([(reply.ask.id, row)])
         store.commit()
 
     await each(one, unparsed.values(), sitting.judge.policy.connections)
 
 
 def _describe(store: Store, reader: Judge, checked: Checked | None) -> None:
-    """Keep in the run which model the reader is and how it did in its check."""
+    """Store the reader's model and the result of its check in the run."""
     readers: dict[str, dict[str, str]] = {}
-    with suppress(msgspec.MsgspecError, RecursionError):  # a stranger's run may hold anything there: begin anew
+    with suppress(msgspec.MsgspecError, RecursionError):  # the run may come from elsewhere: start from nothing
         readers = msgspec.json.decode(store.meta().get(META, "") or "{}", type=dict[str, dict[str, str]])
     checked_before = readers.get(reader.label, {}).get("check", "")
     check = checked.sentence if checked else checked_before

@@ -1,4 +1,4 @@
-"""What a stored reply offers a rubric: the texts it may show, by name."""
+"""A stored reply, and the texts that a rubric may show a judge about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from overtone.cues import PLAIN
 from overtone.schema import UNKNOWN, Item, Key
 from overtone.tasks import heard
 
-TEXTS = (  # what a stored reply offers a rubric
+TEXTS = (  # names of the texts
     "cue", "topic", "words", "context", "question", "options", "answer", "wanted", "reply", "reference", "references",
     "reply_a", "reply_b", "emotion",
 )  # fmt: skip
@@ -17,25 +17,25 @@ NO_CUE = "nothing in particular: an ordinary voice, no background sound"
 
 
 class Reply(Struct, frozen=True):
-    """One stored reply to be judged, with what was said before it."""
+    """One stored reply to judge, with the replies before it."""
 
     ask: int
     key: Key
     item: Item
     text: str
     audio: str = ""
-    before: tuple[str, ...] = ()  # the replies to earlier turns: the model's, or given by the benchmark
-    before_audio: tuple[str, ...] = ()  # their sounds; "" where there is none
+    before: tuple[str, ...] = ()  # replies to earlier turns, by the model or given by the benchmark
+    before_audio: tuple[str, ...] = ()  # their audio, "" if missing
 
 
 def texts(reply: Reply) -> dict[str, str]:
-    """What a stored reply offers a rubric to show, by the names of TEXTS; what its voice carries comes to it later."""
-    item, said = reply.item, reply.item.turns[-1]
-    reference = said.reference or (item.references[0] if item.references else "")
+    """Return the texts about a reply by the names of TEXTS, except the emotion, which is added later."""
+    item, turn = reply.item, reply.item.turns[-1]
+    reference = turn.reference or (item.references[0] if item.references else "")
     return {
         "cue": heard(item, len(item.turns) - 1) or NO_CUE,
         "topic": item.topic.replace("_", " "),
-        "words": said.words,
+        "words": turn.words,
         "context": _context(reply),
         "question": item.question,
         "options": "\n".join(f"{o.letter}. {o.text}" for o in item.options if o.text),
@@ -44,14 +44,16 @@ def texts(reply: Reply) -> dict[str, str]:
         "reply": reply.text,
         "reference": reference,
         "references": _references(item),
-        "reply_a": reply.text,  # of a pair whose other half is the reference
+        "reply_a": reply.text,  # a pair of the reply and the reference
         "reply_b": reference,
     }
 
 
 def style(item: Item) -> str:
-    """Return the style a rubric goes by. A control clip is a second rendering, a dialogue has variants, and other
-    benchmarks have no styles: what the clip carries decides for those, be it one of our cues or not."""
+    """Return the style that decides which of a rubric's dimensions are asked.
+
+    Control clips, dialogues and benchmarks without styles get "target" if the clip carries a cue, else "neutral".
+    """
     if item.style in ("target", "alternative", "neutral"):
         return item.style
     if item.status == UNKNOWN:
@@ -62,13 +64,13 @@ def style(item: Item) -> str:
 
 def _context(reply: Reply) -> str:
     lines = [reply.item.context] if reply.item.context else []
-    for turn, said in zip(reply.item.turns, reply.before, strict=False):
-        lines += [f"The user said: {turn.words}", f"The reply was: {said}"]
+    for turn, earlier in zip(reply.item.turns, reply.before, strict=False):
+        lines += [f"The user said: {turn.words}", f"The reply was: {earlier}"]
     return "\n".join(lines)
 
 
 def _references(item: Item) -> str:
-    """All reference replies: to each turn of a dialogue, or those that were written for one turn."""
+    """Return all reference replies: one per turn of a dialogue, or several for a single turn."""
     if len(item.turns) > 1:
         return "\n".join(f"{number}. {turn.reference}" for number, turn in enumerate(item.turns, 1) if turn.reference)
     return " / ".join(item.references)

@@ -1,7 +1,7 @@
-"""Verdicts, kept as they come: what a judge was asked and what it answered, in one SQLite file. Paid once.
+"""A judge's answers in one SQLite file, so that each is paid for once.
 
 A verdict's key is its subject and a hash of everything it depends on: the judge, the rubric's words, the texts, the
-sounds, the repeat. The same question is never asked again; a changed reply or rubric is another question.
+sounds, the repeat. The same question is never asked again; a changed reply or rubric is a different question.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from overtone.errors import StoreError
 from overtone.runs.database import clear_errors, open_tables
-from overtone.schema import Reply, Usage
+from overtone.schema import Reply
 
 VERSION = 1
 APPLICATION = 0x0F372021
@@ -24,7 +24,6 @@ _TABLE = (
     "text TEXT NOT NULL, finish TEXT NOT NULL, model TEXT NOT NULL, usage BLOB NOT NULL, attempts INTEGER NOT NULL, "
     "at REAL NOT NULL, PRIMARY KEY (subject, request)) WITHOUT ROWID"
 )
-_usage = msgspec.json.Decoder(Usage)
 
 
 class Verdicts:
@@ -47,7 +46,7 @@ class Verdicts:
         self.db.close()
 
     def get(self, subject: str, request: str) -> str | None:
-        """The text that was answered, or None where this was not asked yet."""
+        """Return the answer, or None if this was not asked yet."""
         with clear_errors(self.path.parent):
             row = self.db.execute(
                 "SELECT text FROM verdicts WHERE subject = ? AND request = ?", (subject, request)
@@ -55,7 +54,7 @@ class Verdicts:
         return None if row is None else str(row[0])
 
     def put(self, subject: str, request: str, judge: str, rubric: str, reply: Reply, attempts: int) -> None:
-        """Keep an answer; it is on disk when this returns."""
+        """Store an answer. It is on disk when this returns."""
         with clear_errors(self.path.parent):
             try:
                 self.db.execute(
@@ -77,8 +76,11 @@ class Verdicts:
                 raise StoreError(f"{self.path}: {error}") from None
 
     def forget(self, label: str, asked: Collection[tuple[str, str]]) -> int:
-        """Remove the verdicts of the judge with this label; returns how many. `asked` has (rubric, model) pairs that no
-        other judge of the run was asked by: verdicts of older versions, which name no label, are removed by them."""
+        """Remove the verdicts of the judge with this label, and return their number.
+
+        `asked` has the (rubric, model) pairs of this judge alone: verdicts of older versions have no label and are
+        removed by these pairs.
+        """
         ending = f" as {label}"
         with clear_errors(self.path.parent):
             count = self.db.execute(
@@ -87,10 +89,3 @@ class Verdicts:
             for pair in asked:
                 count += self.db.execute("DELETE FROM verdicts WHERE rubric = ? AND judge = ?", pair).rowcount
         return count
-
-    def usage(self) -> tuple[int, Usage]:
-        """How many verdicts were paid for, and their tokens."""
-        with clear_errors(self.path.parent):
-            rows = [_usage.decode(row[0]) for row in self.db.execute("SELECT usage FROM verdicts")]
-        sums = [sum(column) for column in zip(*(msgspec.structs.astuple(u) for u in rows), strict=True)]
-        return len(rows), Usage(*sums) if rows else Usage()

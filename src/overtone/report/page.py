@@ -122,14 +122,16 @@ def _write(
         out,
         "overtone.report",
         "report.html.j2",
+        {
+            **context,
+            **_functions(links),
+            "index": Markup(to_json(index)),
+            "chunks": chunks,
+            "sounds": (media.block(number) for number in range(len(media.blocks))),
+            "embedded": embed_audio,
+        },
         css=asset("overtone.report", "app.css"),
         js=f'"use strict";\n(function () {{\n{"".join(asset("overtone.report", name) for name in SCRIPTS)}}})();\n',
-        **context,
-        **_functions(links),
-        index=Markup(to_json(index)),
-        chunks=chunks,
-        sounds=(media.block(number) for number in range(len(media.blocks))),
-        embedded=embed_audio,
     )
 
 

@@ -13,10 +13,8 @@ from overtone.text import NONE, number
 def write_validation(validation: Validation, out: Path) -> Path:
     """Write the page atomically and return its path."""
     title = f"{validation.judge} compared with people"
-    helpers = {"number": number, "interval": interval}
-    return write_page(
-        out, "overtone.report", "validation.html.j2", title=title, v=validation, measures=MEASURES, **helpers
-    )
+    context = {"title": title, "v": validation, "measures": MEASURES, "number": number, "interval": interval}
+    return write_page(out, "overtone.report", "validation.html.j2", context)
 
 
 def interval(measure: Measure | None) -> str:

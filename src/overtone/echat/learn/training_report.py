@@ -140,11 +140,13 @@ def write_report(out: Path) -> Path:
         out / REPORT,
         "overtone.echat.learn",
         "training_report.html.j2",
-        title=run.title,
-        summary=_summary(run, logs, looks),
-        stages=stages,
-        samples=_samples(out, names, looks),
-        settings=msgspec.json.format(msgspec.json.encode(run.settings), indent=1).decode(),
+        {
+            "title": run.title,
+            "summary": _summary(run, logs, looks),
+            "stages": stages,
+            "samples": _samples(out, names, looks),
+            "settings": msgspec.json.format(msgspec.json.encode(run.settings), indent=1).decode(),
+        },
     )
 
 
