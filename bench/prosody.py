@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from overtone.audio import read
-from overtone.metrics.prosody import FLAT, Delivery, delivery, differences, parts
+from overtone.metrics.prosody import FLAT, Delivery, delivery, differences, similarities
 from overtone.stats.bootstrap import clustered
 
 PAGE = Path(__file__).parents[1] / "docs" / "metrics" / "prosody.md"
@@ -63,7 +63,7 @@ def share(some: Iterable[Pair], measure: Callable[[Delivery], float]) -> str:
 
 
 def fit(a: Delivery, b: Delivery) -> float:
-    return float(np.mean(list(parts(differences(a, b)).values())))
+    return float(np.mean(list(similarities(differences(a, b)).values())))
 
 
 def fits(found: Sequence[Clip], other_sex: bool) -> tuple[float, float, float]:

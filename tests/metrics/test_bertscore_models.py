@@ -97,9 +97,9 @@ def test_a_wrong_baseline_is_refused_before_anything_is_scored(tmp_path: Path, t
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"layer": "seven"}, "not a number"),
+        ({"layer": "seven"}, "not a layer number"),
         ({"layer": "7"}, "layers 0 to 6"),
-        ({"model": "someone/unknown-model"}, "say which layer"),
+        ({"model": "someone/unknown-model"}, "name the layer"),
         ({"model": "/no/such/folder", "layer": "3"}, "no such folder"),
         ({"rescale": "/no/such/file.tsv"}, "cannot be read"),
     ],

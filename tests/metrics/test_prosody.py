@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from overtone.embedded.espeak_voice import speak
-from overtone.metrics.prosody import HALF, LEAST, REFERENCE, Delivery, differences, load, parts
+from overtone.metrics.prosody import HALF, LEAST, REFERENCE, Delivery, differences, load, similarities
 from overtone.schema import Score, Turn
 from tests.metrics.answers import answered, item
 from tests.metrics.speech import Sound, spoken
@@ -120,13 +120,13 @@ def test_a_broken_or_missing_sound_is_a_reason_that_names_no_folder(tmp_path: Pa
 
 
 def test_a_part_is_halved_at_its_half_and_nothing_where_only_one_has_a_pitch() -> None:
-    assert parts({name: -half for name, half in HALF.items()}) == pytest.approx(dict.fromkeys(HALF, 0.5))
+    assert similarities({name: -half for name, half in HALF.items()}) == pytest.approx(dict.fromkeys(HALF, 0.5))
     voiced = Delivery(2.0, 200.0, 6.0, 2.0, 4.0, 0, 0.0, 0.0, -20.0, 0.7)
     whisper = msgspec.structs.replace(voiced, f0_hz=None, f0_range_st=None, f0_sd_st=None)
     assert differences(msgspec.structs.replace(voiced, f0_hz=400.0), voiced)["pitch_st"] == pytest.approx(12.0)
-    found = parts(differences(whisper, voiced))
+    found = similarities(differences(whisper, voiced))
     assert found == {"pitch_st": 0, "movement_st": 0, "rate_octaves": 1, "pause_share": 1, "level_db": 1}
-    assert set(parts(differences(whisper, whisper))) == {"rate_octaves", "pause_share", "level_db"}
+    assert set(similarities(differences(whisper, whisper))) == {"rate_octaves", "pause_share", "level_db"}
 
 
 def test_the_reference_audio_is_of_the_same_turn_as_the_reference_text() -> None:

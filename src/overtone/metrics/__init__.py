@@ -1,7 +1,7 @@
 """Metrics turn a stored reply and its item into scores: a value with its statistics, or unscored with a reason.
 
-One file per metric, each with a `load(**options) -> Metric`; importing this room imports none of them. A file that says
-`ON_REQUEST = True` (its metric is slow, or needs what few have) is scored only where it is named.
+One file per metric, each with a `load(**options) -> Metric`; importing this room imports none of them. A metric whose
+file says `ON_REQUEST = True` (it is slow, or needs a special installation) runs only if the user names it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Sounds(Struct, frozen=True):
-    """Where a run's sounds lie: a reply's by its SHA-256, a reference's by its path in the benchmark's folder."""
+    """Where a run's audio is stored: a reply's by its SHA-256, a reference's by its path in the benchmark's folder."""
 
     reply: Callable[[str], Path]
     root: Path | None = None
 
 
 class Answered(Struct, frozen=True):
-    """One stored reply with its item. `refused` and `finish` are the endpoint's own words on it."""
+    """One stored reply with its item. `refused` and `finish` are what the endpoint reported about it."""
 
     key: Key
     item: Item
@@ -38,31 +38,30 @@ class Answered(Struct, frozen=True):
     finish: str = ""
     audio_sha: str = ""
     sounds: Sounds | None = None
-    siblings: Mapping[str, str] = {}  # style → reference reply of the same script, of a one-turn conversation
+    siblings: Mapping[str, str] = {}  # style → reference reply of the same script, in one-turn conversations
 
     @property
     def reference(self) -> str:
-        """The reference transcript or reply to this turn; "" where there is none."""
+        """The reference transcript or reply to this turn; "" if it is missing."""
         given = self.item.turns[self.key.turn].reference if self.key.turn < len(self.item.turns) else ""
         return given or (self.item.references[0] if self.item.references else "")
 
     @property
     def language(self) -> str:
-        """The primary language of the reply: what the item says, else what the script of its texts suggests."""
+        """The primary language of the reply: the item's language, else a guess from the script of its texts."""
         words = self.item.turns[self.key.turn].words if self.key.turn < len(self.item.turns) else ""
         return language_of(self.item.language, self.reference or words)
 
     @property
     def reference_audio(self) -> str:
-        """The path of the reference reply's sound, of the same turn as `reference`; "" where there is none."""
+        """The path of the reference reply's audio, for the same turn as `reference`; "" if it is missing."""
         turn = self.item.turns[self.key.turn] if self.key.turn < len(self.item.turns) else None
         if turn is not None and (turn.reference_audio or turn.reference):
             return turn.reference_audio
         return self.item.reference_audio
 
     def sound(self) -> tuple[Samples, int]:
-        """The reply's sound, mono, and its rate. OvertoneError, fit to be a reason, where it has none that can be
-        read."""
+        """Return the reply's audio as mono samples, and its rate. Raises OvertoneError, worded as a score's reason."""
         if not self.audio_sha:
             raise AudioError("the reply has no audio")
         if self.sounds is None:
@@ -70,11 +69,11 @@ class Answered(Struct, frozen=True):
         return _read(self.sounds.reply(self.audio_sha), f"the reply's audio {self.audio_sha[:12]}")
 
     def reference_sound(self) -> tuple[Samples, int]:
-        """The reference reply's sound, as `sound`."""
+        """Return the reference reply's audio like `sound`."""
         if not self.reference_audio:
             raise AudioError("no reference audio")
         if self.sounds is None or self.sounds.root is None:
-            raise AudioError("the run does not say where its reference audio lies")
+            raise AudioError("the run does not name the folder of its reference audio")
         path = inside(self.sounds.root, self.reference_audio)
         return _read(path, f"the reference audio {self.reference_audio}")
 
@@ -86,23 +85,39 @@ def _read(path: Path, name: str) -> tuple[Samples, int]:
 
 
 class Metric(Protocol):
-    """What every metric offers. One metric may emit several `Score.metric` names, e.g. `wer` and `wer_raw`."""
+    """The interface of every metric. A metric may emit several `Score.metric` names, e.g. `wer` and `wer_raw`."""
 
     name: str
     version: int
 
     def applies(self, item: Item) -> bool:
-        """Whether this metric has a word to say on the replies to this item."""
+        """Return whether this metric scores the replies to this item."""
         ...
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        """For each reply its scores, in order. Batched: a metric that loads a model loads it once."""
+        """Return the scores of each reply, in order. Replies come in batches so that a model is loaded once."""
         ...
 
 
 @runtime_checkable
 class Surveying(Metric, Protocol):
-    """A metric whose scores depend on the other replies of the run: it sees all of them before it scores any, and
-    every time anew."""
+    """A metric whose scores depend on the other replies of the run."""
 
-    def survey(self, answered: Iterable[Answered]) -> None: ...
+    def survey(self, answered: Iterable[Answered]) -> None:
+        """Look at all replies of the run. This is called before `score`, each time a run is scored."""
+        ...
+
+
+class ReplyMetric:
+    """The part that metrics share which score each reply to items of one task separately. They define `one`."""
+
+    task = "converse"
+
+    def applies(self, item: Item) -> bool:
+        return item.task == self.task
+
+    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
+        return [self.one(reply) for reply in answered]
+
+    def one(self, a: Answered) -> list[Score]:
+        raise NotImplementedError

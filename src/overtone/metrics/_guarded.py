@@ -1,4 +1,4 @@
-"""A metric whose own exceptions leave single replies unscored with the reason, instead of ending the scoring."""
+"""Guard against exceptions in a metric: they leave single replies unscored, with the reason, and scoring continues."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from overtone.errors import OvertoneError, UsageError, raised
 from overtone.metrics import Answered, Metric
 from overtone.schema import Score
 
-IN_A_ROW = 5  # replies on which a metric raises, one after the other, before it is given up
+IN_A_ROW = 5  # consecutive replies on which a metric raises before it is abandoned
 
 
 class Guarded:
-    """Scores with a metric. `stopped` says why it was given up, if it was: replies after that have no row."""
+    """A metric with its guard. If the metric is abandoned, `stopped` says why and later replies have no row."""
 
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
         self.stopped = ""
         self._in_a_row = 0
-        self.emits: dict[str, str] = {}  # score name → the signature it was last seen with
+        self.emits: dict[str, str] = {}  # score name → latest signature
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        """Return the scores of each reply; fewer rows than replies where the metric is given up on the way."""
+        """Return the scores of each reply. There are fewer rows than replies if the metric is abandoned on the way."""
         try:
             rows = self._checked(answered)
-        except UsageError:  # of an option: it is wrong for every reply
+        except UsageError:  # a wrong option, which concerns every reply
             raise
-        except Exception:  # noqa: BLE001 - a plug-in may raise anything; found again below, reply by reply
+        except Exception:  # noqa: BLE001 - a plug-in may raise anything; the next line finds which replies
             return self._one_by_one(answered)
         self._in_a_row = 0
         return rows
@@ -38,7 +38,7 @@ class Guarded:
             try:
                 rows.append(self._checked([one])[0])
                 self._in_a_row = 0
-            except OvertoneError as error:  # fit to be a reason, such as "the reply has no audio"
+            except OvertoneError as error:  # its message is a reason, such as "the reply has no audio"
                 rows.append(str(error))
             except Exception as error:  # noqa: BLE001
                 rows.append(f"the metric raised {raised(error)}"[:400])
@@ -49,12 +49,12 @@ class Guarded:
         return [self._unscored(row) if isinstance(row, str) else row for row in rows]
 
     def _unscored(self, reason: str) -> list[Score]:
-        """What the metric would have emitted, without a value; a later value of the same signature replaces it."""
+        """Return the metric's scores without a value. A later value of the same signature replaces them."""
         emits = self.emits or {self.metric.name: f"{self.metric.name}|v{self.metric.version}"}
         return [Score(name, signature, None, reason) for name, signature in emits.items()]
 
     def _checked(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        """The metric's rows. Raises TypeError or ValueError for what the store could not keep or read again."""
+        """Return the metric's rows. Raises TypeError or ValueError for scores that cannot be stored."""
         rows = self.metric.score(answered)
         if len(rows) != len(answered):
             raise ValueError(f"score() returned {len(rows)} rows for {len(answered)} replies")

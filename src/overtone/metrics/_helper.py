@@ -1,8 +1,8 @@
-"""A helper of a metric: a program of `workers/` that runs in the measuring environment and answers calls.
+"""A metric's helper: a program in `workers/` that runs in the measuring environment and answers calls.
 
-Heavy predictors need torch, which is no part of Overtone. They live in a virtual environment of their own, made by
-`overtone setup measures`, and are spoken to over the workers' wire: one call, one answer. The workers' host runs them
-on an event loop in a thread of its own, because metrics are not asynchronous.
+Heavy predictors need torch, which Overtone does not install. They run in a separate virtual environment, made by
+`overtone setup measures`, and talk over the workers' protocol: one call, one answer. Metrics are not asynchronous, so
+the workers' host runs on an event loop in a separate thread.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from overtone.paths import user_data
 from overtone.workers import host, protocol
 
 SETUP = "overtone setup measures"
-_PATIENCE = 120.0  # seconds without a heartbeat after which it counts as hung
+_PATIENCE = 120.0  # seconds without a heartbeat after which the process counts as hung
 
 
 class HelperDied(OvertoneError):
-    """The process is gone, or does not answer; the text holds the last lines of its log. Calling again starts anew."""
+    """The process ended or does not answer; the message has the last lines of its log. The next call restarts it."""
 
 
 def measures_folder(environ: Mapping[str, str]) -> Path:
-    """The measuring environment's folder: OVERTONE_MEASURES, else overtone/measures among the user's data."""
+    """Return the measuring environment's folder: OVERTONE_MEASURES, else overtone/measures in the user's data."""
     return user_data("OVERTONE_MEASURES", "measures", environ)
 
 
 def measures_python(environ: Mapping[str, str] = os.environ) -> Path:
-    """The measuring environment's interpreter. MissingExtra, with the one line that makes it, where there is none."""
+    """Return the measuring environment's interpreter. Raises MissingExtra with the command that installs it."""
     path = measures_folder(environ) / "bin" / "python"
     if not os.access(path, os.X_OK):
         raise MissingExtra(f"the measuring environment is not installed (no {path}); run '{SETUP}'")
@@ -42,13 +42,13 @@ def measures_python(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 class Helper:
-    """A running program. As a context manager it starts at once; otherwise at the first call, and it ends with `close`
-    or with its last reference.
+    """A helper process. It starts at the first call, or at once as a context manager. It ends with `close` or when it
+    is no longer referenced.
 
-    `program` is the name of a file in `workers/`, which ends in `sys.exit(protocol.serve_calls(load))`, or a path;
-    `hub` lets it see proxies and HF_TOKEN, for models that are fetched; `python` is the interpreter of another
-    environment than the measuring one; `start_timeout` and `timeout` are seconds until
-    it must be ready and for one call. `facts` is what it said of itself when it was ready.
+    `program` is a path, or the name of a file in `workers/` that ends in `sys.exit(protocol.serve_calls(load))`. `hub`
+    passes proxies and HF_TOKEN on, for models that are downloaded. `python` is an interpreter other than the measuring
+    environment's. `start_timeout` and `timeout` limit the start and one call, in seconds. `facts` is the program's
+    description of itself once it is ready.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Helper:
         self._timeout = timeout
         self._hosted: _Hosted | None = None
         self._finish: weakref.finalize[..., Helper] | None = None
+        self._start_error: OvertoneError | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -79,7 +80,7 @@ class Helper:
         self.close()
 
     def start(self) -> None:
-        """Start it and wait until it is ready. MissingExtra where its environment or a package of it is missing."""
+        """Start the process and wait until it is ready. Raises MissingExtra without its environment or a package."""
         if self._hosted is not None:
             return
         python = self._python or measures_python(os.environ)
@@ -94,10 +95,21 @@ class Helper:
         self._wait(self._hosted.process.start(self._start_timeout))
         self.facts = self._hosted.process.facts
 
-    def call(self, header: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> dict[str, Any]:
-        """Its answer to one call; bytes that came with it are under "blobs".
+    def start_once(self) -> Helper:
+        """Start and return this helper. An error is remembered and raised again, so that a start is tried only once."""
+        if self._start_error is not None:
+            raise self._start_error
+        try:
+            self.start()
+        except OvertoneError as error:
+            self._start_error = error
+            raise
+        return self
 
-        HelperDied when the process is gone, OvertoneError with its own words when it cannot answer this call.
+    def call(self, header: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> dict[str, Any]:
+        """Return the answer to one call, with its bytes as "blobs" if it has any.
+
+        Raises HelperDied if the process ended, and OvertoneError with the helper's message if it cannot answer.
         """
         self.start()
         assert self._hosted is not None
@@ -110,13 +122,13 @@ class Helper:
         return {**message, "blobs": answer_blobs} if answer_blobs else message
 
     def close(self) -> None:
-        """End it. A later call starts it again."""
+        """End the process. A later call starts it again."""
         if self._finish is not None:
             self._finish()
         self._hosted = None
 
     def _wait(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Return what the host's coroutine returns. The process is ended when that fails or is interrupted."""
+        """Wait for a coroutine of the host and return its result. A failure or interruption ends the process."""
         assert self._hosted is not None
         log = self._hosted.process.plan.log
         try:
@@ -125,10 +137,10 @@ class Helper:
             raise  # nothing was sent
         except (host.StartFailed, ModelFailure) as error:
             text = error.detail if isinstance(error, ModelFailure) else str(error)
-            detail = text.replace(f" ({log})", "")  # the log goes with the process
+            detail = text.replace(f" ({log})", "")  # the log is deleted with the process
             missing = error.missing if isinstance(error, host.StartFailed) else host.missing_module(detail)
             self.close()
-        except BaseException:  # interrupted between sending and receiving: what comes next would answer the wrong call
+        except BaseException:  # interrupted before the answer: it would be taken for the next call's
             self.close()
             raise
         if missing:
@@ -140,7 +152,7 @@ class Helper:
 
 
 class _Hosted:
-    """A worker process on an event loop that runs in a thread of its own."""
+    """A worker process on an event loop in a separate thread."""
 
     def __init__(self, process: host.WorkerProcess) -> None:
         self.process = process
@@ -153,7 +165,9 @@ class _Hosted:
 
     def end(self) -> None:
         """End the process and the thread, and remove the log."""
-        if threading.current_thread() is self._thread:  # the garbage collector may run here, where nothing may wait
+        if (
+            threading.current_thread() is self._thread
+        ):  # called by the garbage collector on the loop's own thread, which cannot wait
             threading.Thread(target=self.end, daemon=True).start()
             return
         self.wait(self.process.close())

@@ -1,6 +1,6 @@
-"""The longest text that is aligned with another. Alignments take quadratic time; everything else about text is linear.
+"""Limits of text metrics: the maximum length for alignments, which take quadratic time, and English only.
 
-A model that loops can reply with megabytes. Such a reply is unscored, with the reason, instead of stopping the scoring.
+A model that loops can reply with megabytes. Such a reply is unscored, with the reason, and scoring continues.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ LIMIT = f"longest:{LONGEST}"  # in the signatures of the metrics that align
 
 
 def too_long(reply: Sized, reference: Sized) -> str:
-    """Why two texts are not aligned, or "" where they are."""
+    """Return the reason if a text is too long to be aligned, else ""."""
     for name, units in (("reply", reply), ("reference", reference)):
         if len(units) > LONGEST:
             return f"the {name} has {len(units):,} tokens; at most {LONGEST:,} are aligned"
@@ -20,5 +20,5 @@ def too_long(reply: Sized, reference: Sized) -> str:
 
 
 def english_only(what: str, language: str) -> str:
-    """Why a metric that knows English alone has no value, or "" for English."""
+    """Return the reason why an English metric has no value for this language, or "" for English."""
     return "" if language == "en" else f"{what} is for English, and this item is in {language!r}"

@@ -1,6 +1,6 @@
 """Numbers in English words to digits: "thirty six dollars and seven cents" to "$36.07", "nineteen sixties" to "1960s".
 
-The number half of the normaliser: a walk over the words with one pending number, equal in behaviour to Whisper's.
+This is the part of Whisper's English normaliser that handles numbers: one pass over the words with one pending number.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ WORDS = frozenset(
 )
 _DIGITS = re.compile(r"\d+(\.\d+)?")
 _HALF = re.compile(r"\band\s+a\s+half\b")
-_TOO_LONG = 4000  # digits; Python refuses to convert longer ones, so they stay as they are, and none is strung longer
+_TOO_LONG = 4000  # digits; Python refuses to convert more, so longer numbers are neither changed nor built
 
 
 def words_to_digits(text: str) -> str:
-    """The text with every number in digits. Expects lower case, and no symbols but `.%$¢€£`."""
+    """Return the text with every number in digits. Expects lower case and no symbols except `.%$¢€£`."""
     has_digit = re.search(r"\d", text) is not None
     if "half" in text:
         text = _halves(text)
@@ -66,7 +66,7 @@ def words_to_digits(text: str) -> str:
 
 
 def _halves(text: str) -> str:
-    """`two and a half` to `two point five`; other halves stay."""
+    """Replace `two and a half` by `two point five`; other halves stay."""
     pieces = _HALF.split(text)
     out = []
     for piece in pieces[:-1]:
@@ -88,7 +88,7 @@ def _fraction(text: str | int) -> Fraction | None:
 
 
 class _Walk:
-    """One pass over the words. `value` is the number being built: an int, or text once digits are strung together."""
+    """One pass over the words. `value` is the pending number: an int, or text once digits are concatenated."""
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
@@ -142,7 +142,7 @@ class _Walk:
                 else:
                     yield from self._flush()
                     yield self._out(word)
-            elif not self._numeric(after):  # and, double, triple, point: special only before what can be a number
+            elif not self._numeric(after):  # and, double, triple, point: special only before a possible number
                 yield from self._flush()
                 yield self._out(word)
             elif word == "and":
@@ -181,7 +181,7 @@ class _Walk:
         self.value = number.numerator if number.denominator == 1 else bare
 
     def _join(self, n: int, before: str | None) -> int | str:
-        """The pending number followed by a number under a hundred: added where it fits, else strung on."""
+        """Return the pending number followed by one below a hundred: added if possible, else concatenated."""
         value = self.value
         if value is None:
             return n
@@ -192,7 +192,7 @@ class _Walk:
         return value + n if value % (10 if n < 10 else 100) == 0 else f"{value}{n}"
 
     def _scale(self, scale: int, ending: str = "") -> Iterator[str]:
-        """Multiply the pending number by hundred, thousand, …; with an ending (`hundredth`) it is finished."""
+        """Multiply the pending number by hundred, thousand, …; an ending (`hundredth`) completes it."""
         value = self.value
         if value is None:
             self.value = scale

@@ -1,4 +1,4 @@
-"""Porter's stemmer with the extensions NLTK gives it by default: the stems ROUGE and METEOR compare."""
+"""Porter's stemmer with NLTK's default extensions, for ROUGE and METEOR."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _IRREGULAR = {
     "cannings": "canning",
 } | {w: w for w in ("sky", "news", "inning", "outing", "canning", "howe", "proceed", "exceed", "succeed")}  # fmt: skip
 
-# Of each list the first ending that a word has decides, whether its condition holds or not.
+# In each list, only the first ending that a word has is tried, whether or not its condition holds.
 _STEP2 = (
     ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("bli", "ble"),
     ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"), ("ization", "ize"), ("ation", "ate"),
@@ -29,7 +29,7 @@ _STEP4 = (
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """The stem of a word, in lower case."""
+    """Return the stem of a word in lower case."""
     short = len(word) <= 2
     word = word.lower()
     if word in _IRREGULAR:
@@ -43,7 +43,7 @@ def stem(word: str) -> str:
 
 
 def _shape(word: str) -> str:
-    """A letter for each letter: v for a vowel, c for a consonant; y is a vowel after a consonant."""
+    """Return v for each vowel and c for each consonant; y is a vowel after a consonant."""
     shape = ""
     for letter in word:
         if letter in "aeiou" or (letter == "y" and shape[-1:] == "c"):
@@ -54,12 +54,12 @@ def _shape(word: str) -> str:
 
 
 def _measure(word: str) -> int:
-    """How often a consonant follows a vowel."""
+    """Return how often a consonant follows a vowel."""
     return _shape(word).count("vc")
 
 
 def _closed(word: str) -> bool:
-    """Whether a word ends consonant, vowel, consonant (not w, x or y), or is a vowel and a consonant."""
+    """Return whether a word ends in consonant, vowel, consonant (not w, x or y), or is a vowel and a consonant."""
     shape = _shape(word)
     return shape == "vc" or (shape.endswith("cvc") and word[-1] not in "wxy")
 
@@ -77,12 +77,12 @@ def _past_and_plural(word: str) -> str:
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for ending in ("ed", "ing"):
         if word.endswith(ending) and "v" in _shape(word[: -len(ending)]):
-            return _mended(word[: -len(ending)])
+            return _restored(word[: -len(ending)])
     return word
 
 
-def _mended(word: str) -> str:
-    """What is left when -ed or -ing is gone, made a word again."""
+def _restored(word: str) -> str:
+    """Return a word again from the rest after -ed or -ing."""
     if word.endswith(("at", "bl", "iz")):
         return word + "e"
     if len(word) > 1 and word[-1] == word[-2] and _shape(word)[-1] == "c":

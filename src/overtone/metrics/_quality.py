@@ -1,7 +1,7 @@
-"""What the predictors of speech quality share: sounds are checked, resampled and sent to the measuring environment.
+"""Shared code of the speech quality predictors: check sounds, resample them, send them to the measuring environment.
 
-Such a predictor was trained on listeners' ratings and gives what they would say, on their scale of 1 (bad) to 5
-(excellent). It needs no reference recording.
+Such a predictor is trained on listeners' ratings and predicts their rating from 1 (bad) to 5 (excellent). It needs no
+reference recording.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import numpy as np
 
 from overtone.audio import Samples, resample
 from overtone.errors import OvertoneError
-from overtone.metrics import Answered
+from overtone.metrics import Answered, ReplyMetric
 from overtone.metrics._helper import Helper, HelperDied
-from overtone.schema import Item, Score
+from overtone.schema import Score
 from overtone.scores import ScoreInfo, of_replies
 
-Values = dict[str, float] | str  # a text is the reason there are none
+Values = dict[str, float] | str  # a text is the reason why they are missing
 SILENT = 10 ** (-70 / 20)  # a sound whose peak is below −70 dBFS has nothing to rate
-_TOGETHER = 64  # sounds in one call,
-_BYTES = 64 << 20  # and bytes
-_DEATHS = 3  # in a row, after which the predictor is given up
+_BATCH = 64  # maximum sounds in one call
+_BATCH_BYTES = 64 << 20
+_DEATHS = 3  # consecutive crashes after which the predictor is abandoned
 
 
 def predicted(label: str, order: int, **more: Any) -> ScoreInfo:
-    """Declare a predicted opinion."""
+    """Declare a predicted rating."""
     return of_replies(label, scale="mos", low=1.0, high=5.0, unit="1 to 5", table="quality", order=order, **more)
 
 
-class Quality:
+class Quality(ReplyMetric):
     """A predictor as a metric. `hear` rates any sounds; `score` rates the audio of replies to conversation items."""
 
     def __init__(
@@ -49,13 +49,13 @@ class Quality:
         self.rate = rate
         self.names = tuple(names)
         self._helper = Helper("quality", {"predictor": name, **(options or {})}, hub=hub)
-        self._wrong = wrong  # why it cannot be used, known before anything is started
+        self._wrong = wrong  # why it cannot be used, if that is known before the start
         self._weights = "missing"
         self._least, self._most = 0.0, float("inf")
         self._deaths = 0
 
     def open(self) -> None:
-        """Start the predictor. Raises OvertoneError, which says what is missing and what to do about it."""
+        """Start the predictor. Raises OvertoneError that says what is missing and how to install it."""
         if self._wrong:
             raise OvertoneError(self._wrong)
         self._helper.start()
@@ -64,18 +64,15 @@ class Quality:
         self._least, self._most = facts["least"], facts["most"] or float("inf")
 
     def close(self) -> None:
-        """End the predictor's process; it starts again when it is needed."""
+        """End the predictor's process. It starts again when it is needed."""
         self._helper.close()
 
     def signature(self, name: str) -> str:
-        """What a value stands for; the weights are named once the predictor has started."""
+        """Return the signature of a score. It names the weights once the predictor has started."""
         return f"{name}|v{self.version}|weights:{self._weights}|rate:{self.rate}|resampler:soxr-hq"
 
-    def applies(self, item: Item) -> bool:
-        return item.task == "converse"
-
     def hear(self, sounds: Sequence[tuple[Samples, int]]) -> list[Values]:
-        """Each sound's values by name, in order, or why there are none. A sound is mono samples and their rate."""
+        """Return each sound's values by name, or why they are missing. A sound is mono samples and their rate."""
         try:
             self.open()
         except OvertoneError as error:
@@ -109,7 +106,7 @@ class Quality:
         return [Score(name, self.signature(name), value) for name, value in values.items()]
 
     def _unfit(self, samples: Samples, rate: int) -> str:
-        """Why a sound cannot be rated, or nothing."""
+        """Return the reason why a sound cannot be rated, or ""."""
         if not len(samples):
             return "the sound is empty"
         seconds = len(samples) / rate
@@ -122,8 +119,8 @@ class Quality:
         return "the sound is silent" if float(np.abs(samples).max()) < SILENT else ""
 
     def _rated(self, blobs: list[bytes]) -> list[Values]:
-        """The values of these sounds. Those that cannot be rated together are tried alone: one that breaks the
-        predictor costs the others nothing."""
+        """Return the values of these sounds. If a batch fails, each sound is tried alone, so that one which crashes the
+        predictor does not affect the others."""
         if self._deaths >= _DEATHS:
             return [f"{self.name} died {_DEATHS} times in a row and was given up"] * len(blobs)
         try:
@@ -141,7 +138,7 @@ def _batches(ready: Sequence[tuple[int, bytes]]) -> Iterator[list[tuple[int, byt
     batch: list[tuple[int, bytes]] = []
     size = 0
     for one in ready:
-        if batch and (len(batch) == _TOGETHER or size + len(one[1]) > _BYTES):
+        if batch and (len(batch) == _BATCH or size + len(one[1]) > _BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(one)
@@ -151,6 +148,6 @@ def _batches(ready: Sequence[tuple[int, bytes]]) -> Iterator[list[tuple[int, byt
 
 
 def _brief(error: OvertoneError) -> str:
-    """An error on one line: what it says first, and the last line of a log it ends with."""
+    """Return the first line of an error and, if it ends with a log, its last line."""
     lines = str(error).splitlines()
     return lines[0] if len(lines) == 1 else f"{lines[0]} {lines[-1].strip()}"

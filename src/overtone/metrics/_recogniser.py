@@ -1,10 +1,11 @@
-"""What hears the words of a reply: the package's own recogniser, or a Whisper in the measuring environment.
+"""Recognisers that transcribe a reply's audio: the package's own, or a Whisper in the measuring environment.
 
-A metric's option `recogniser` is "" for ours, which hears English alone, or a folder or hub id of a Whisper model.
+A metric's option `recogniser` is "" for the package's own, which knows only English, or a Whisper's folder or hub id.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 
 class Recogniser(Protocol):
     def identity(self) -> str:
-        """Model and version, for the signature; says so where it cannot run."""
+        """Return model and version for the signature, or that it is missing."""
         ...
 
     def transcribe(self, samples: Samples, rate: int, language: str = "") -> str:
-        """The words of a sound. OvertoneError, fit to be a reason, where they cannot be heard."""
+        """Return the words of a sound. Raises OvertoneError, worded as a score's reason."""
         ...
 
 
@@ -47,31 +48,20 @@ class Embedded:
 
 
 class Whisper:
-    """A Whisper of the Hugging Face library, in the measuring environment; it starts with the first sound."""
+    """A Whisper of the Hugging Face library in the measuring environment. It starts with the first sound."""
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._helper: Helper | None = None
-        self._broken: OvertoneError | None = None  # why it does not start: found out once, not for every reply
 
-    def _started(self) -> Helper:
-        if self._broken is not None:
-            raise self._broken
-        if self._helper is None:
-            from overtone.metrics._helper import Helper
+    @cached_property
+    def _helper(self) -> Helper:
+        from overtone.metrics._helper import Helper
 
-            helper = Helper("whisper", {"model": self._model}, hub=not Path(self._model).is_dir())
-            try:
-                helper.start()
-            except OvertoneError as error:
-                self._broken = error
-                raise
-            self._helper = helper
-        return self._helper
+        return Helper("whisper", {"model": self._model}, hub=not Path(self._model).is_dir())
 
     def identity(self) -> str:
         try:
-            return str(self._started().facts["model"])
+            return str(self._helper.start_once().facts["model"])
         except OvertoneError:
             return f"{Path(self._model).name}:missing"
 
@@ -80,12 +70,12 @@ class Whisper:
 
         from overtone.audio import resample
 
-        helper = self._started()
+        helper = self._helper.start_once()
         x = np.ascontiguousarray(resample(samples, rate, int(helper.facts["rate"])), np.float32)
-        spoken = "" if primary(language) in SEVERAL else primary(language)
-        return str(helper.call({"language": spoken}, [x.tobytes()])["texts"][0])
+        known = "" if primary(language) in SEVERAL else primary(language)
+        return str(helper.call({"language": known}, [x.tobytes()])["texts"][0])
 
 
 def recogniser_of(model: str) -> Recogniser:
-    """Ours, or the Whisper that lies in a folder or has an id on the hub."""
+    """Return the Whisper with this folder or hub id, or the package's recogniser for ""."""
     return Whisper(model) if model else Embedded()

@@ -1,8 +1,8 @@
-"""Where lower-cased English text breaks into sentences, much as NLTK's word_tokenize decides it.
+"""Split lower-cased English text into sentences, much like NLTK's word_tokenize.
 
-A tokenizer that parts the full stop from a sentence's last word needs this. On lower-cased text its rules come down to
-little: which abbreviations there are, and what may follow an initial or a number. The abbreviations are our own list of
-common ones: at a rare one (the initials "d.w.") NLTK, whose list was learned from newspapers, may not break as we do.
+A tokenizer that separates the full stop from a sentence's last word needs this. On lower-cased text the rules reduce to
+a list of abbreviations and to what may follow an initial or a number. The list has common abbreviations; after a rare
+one (the initials "d.w.") NLTK, whose list was learned from newspapers, may split differently.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _INITIAL = re.compile(r"[^\W\d]\.")
 
 @cache
 def abbreviations() -> frozenset[str]:
-    """What a full stop may follow without ending a sentence; three stops with spaces between them count as one."""
+    """Return the words after which a full stop does not end a sentence, and ". . " for three spaced stops."""
     lines = _DATA.read_text("utf-8").splitlines()
     return frozenset((*(word for line in lines if not line.startswith("#") for word in line.split()), ". . "))
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of lower-cased text, without the space between them."""
-    found: list[str] = []
+    """Return the sentences of lower-cased text, without the space between them."""
+    result: list[str] = []
     spans = list(_spans(text))
-    moved = 0  # how far the sentence before has taken closing quotes and brackets from this one
+    moved = 0  # length of the closing quotes and brackets that the sentence before took from this one
     for i, (start, stop) in enumerate(spans):
         start += moved
         moved = 0
@@ -46,12 +46,12 @@ def sentences(text: str) -> list[str]:
             after, end = spans[i + 1]
             closing = _CLOSING.match(text[after:end])
             if closing:
-                found.append(text[start : after + len(closing[0].rstrip())])
+                result.append(text[start : after + len(closing[0].rstrip())])
                 moved = closing.end()
                 continue
         if text[start:stop]:
-            found.append(text[start:stop])
-    return found
+            result.append(text[start:stop])
+    return result
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
@@ -64,7 +64,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _marks(text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """The last of each run of marks that may end a sentence, with the word before it and what comes after it."""
+    """Yield the last of each run of marks that may end a sentence, with the text around it."""
     last: re.Match[str] | None = None
     start = stop = 0
     for mark in _MARK.finditer(text):
@@ -85,7 +85,7 @@ def _breaks(context: str) -> bool:
 
 
 def _ends(token: str, after: str) -> bool:
-    """Whether a sentence ends with this token, seen the one after it."""
+    """Return whether a sentence ends with this token, given the next one."""
     if token in (".", "?", "!"):
         return True
     if not token.endswith(".") or token.endswith(".."):

@@ -1,7 +1,7 @@
-"""English words as NLTK's `word_tokenize` parts them (the Penn Treebank's way), for lower-cased text.
+"""Split lower-cased English text into words like NLTK's `word_tokenize` (the Penn Treebank's rules).
 
-Sentences first, since only a sentence's last full stop stands alone; then one rule after the other puts spaces around
-what is a token of its own. A rule is tried only where a character it needs is there.
+The text is split into sentences first, because only a sentence's last full stop is a separate token. Then one rule
+after the other puts spaces around separate tokens. A rule is skipped if the text has none of the characters it needs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RULES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ('`"', "(``)", r" \1 "),
         ("\"'", r"([ (\[{<])(\"|'{2})", r"\1 `` "),
         ("'", r"(?<!\w)(')(?!(?:re|ve|ll|m|t|s|d|n)\b)(?=\w)", r"\1 "),
-        # punctuation; the full stop at the end, with what closes after it
+        # punctuation; the full stop at the end, with closing marks after it
         (".", r"([^.])(\.)([\])}>\"'»”’ ]*+)\s*$", r"\1 \2 \3 "),
         (":,", r"([:,])(\D)", r" \1 \2"),
         (":,", r"([:,])$", r" \1 "),
@@ -39,14 +39,14 @@ _RULES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
 _ENDINGS: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
     (needs, re.compile(pattern), replacement)
     for needs, pattern, replacement in (
-        # closing quotes, then what hangs on a word
+        # closing quotes, then suffixes of a word
         ("»”’", "([»”’])", r" \1 "),
         ("'", "('')", r" \1 "),
         ('"', '"', " '' "),
         ("'", r"\s+", " "),
         ("'", r"([^' ])('[smd]|') ", r"\1 \2 "),
         ("'", r"([^' ])('ll|'re|'ve|n't) ", r"\1 \2 "),
-        # words that are two
+        # two words in one
         ("", r"\b(can)(not)\b", r" \1 \2 "),
         ("'", r"\b(d)('ye)\b", r" \1 \2 "),
         ("", r"\b(gim)(me)\b", r" \1 \2 "),
@@ -63,19 +63,19 @@ _JOINED = ("cannot", "gimme", "gonna", "gotta", "lemme", "wanna")
 
 
 def words(text: str) -> list[str]:
-    """The tokens of lower-cased text."""
-    return [token for sentence in sentences(text) for token in _parted(sentence)]
+    """Return the tokens of lower-cased text."""
+    return [token for sentence in sentences(text) for token in _tokens(sentence)]
 
 
-def _parted(text: str) -> list[str]:
-    there = set(text)
+def _tokens(text: str) -> list[str]:
+    characters = set(text)
     for needs, pattern, replacement in _RULES:
-        if not there.isdisjoint(needs):
+        if not characters.isdisjoint(needs):
             text = pattern.sub(replacement, text)
     text = f" {text} "
     joined = any(word in text for word in _JOINED)
     apostrophe = "'" in text or '"' in text
     for needs, pattern, replacement in _ENDINGS:
-        if joined if not needs else apostrophe if needs == "'" else not there.isdisjoint(needs):
+        if joined if not needs else apostrophe if needs == "'" else not characters.isdisjoint(needs):
             text = pattern.sub(replacement, text)
     return text.split()

@@ -1,15 +1,16 @@
-"""BERTScore: how well each token of a reply finds its like in the reference (precision), and the reverse (recall).
+"""BERTScore: how similar each token of a reply is to its best match in the reference (precision), and the reverse
+(recall).
 
-The value is F1; precision and recall are in the detail. Token states are those of one layer of the offline MiniLM,
-matched greedily by cosine as the bert_score library does it for one pair at a time: [CLS] and [SEP] may be matched but
-have no weight of their own, no IDF, at most 512 tokens. (In a batch the library counts a best match below 0 as 0 where
-a pair was padded; a value here does not depend on its company.) An empty reply has 0, as there; an item without a
-reference is unscored, and so is everything where the embedder is not installed.
+The value is F1; precision and recall are in the detail. Token states come from one layer of the offline MiniLM and are
+matched greedily by cosine, like the bert_score library with one pair at a time: [CLS] and [SEP] may be matched but have
+no weight, no IDF, at most 512 tokens. (In a batch, the library counts a best match below 0 as 0 if a pair was padded;
+here, a value does not depend on the batch.) An empty reply scores 0; an item without a reference is unscored, and so is
+everything if the embedder is not installed.
 
-`bertscore?model=FOLDER_OR_HUB_ID&layer=N` reads with another model, in the measuring environment, and `rescale=FILE`
-takes a baseline off: a table of the library (LAYER,P,R,F). Values of other models, layers or baselines (EchoMind:
-bert-base-uncased, rescaled) are not comparable. MiniLM and the other English models of `ENGLISH` leave items in other
-languages unscored; a model that this module does not know is trusted with every language.
+`bertscore?model=FOLDER_OR_HUB_ID&layer=N` uses another model in the measuring environment, and `rescale=FILE` subtracts
+a baseline: a table of the library (LAYER,P,R,F). Values of different models, layers or baselines (EchoMind:
+bert-base-uncased, rescaled) are not comparable. MiniLM and the other English models in `ENGLISH` leave items in other
+languages unscored; a model that is not listed here is used for every language.
 """
 
 from __future__ import annotations
@@ -18,40 +19,37 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from overtone.errors import OvertoneError, UsageError
-from overtone.metrics import Answered
+from overtone.metrics import Answered, ReplyMetric
 from overtone.metrics._helper import Helper
-from overtone.metrics._likeness import likeness
 from overtone.metrics._limits import english_only
+from overtone.metrics._similarity import similarity
 from overtone.paths import user_path
-from overtone.schema import Item, Score
+from overtone.schema import Score
 from overtone.scores import of_replies
 
 VERSION = 3
 LAYER = 6  # the last of MiniLM's six
-LONGEST = 512  # tokens; what the tokenizer of these weights says, and the library therefore reads
+LONGEST = 512  # tokens; the limit of the tokenizer of these weights, which the library uses too
 NAME = f"bertscore|v{VERSION}|f1|layer:{LAYER}|idf:no|rescaled:no|tokens:{LONGEST}"
-LAYERS = {  # of models often used for it, the layer the bert_score library reads
+LAYERS = {  # model → layer that the bert_score library uses
     "bert-base-uncased": 9, "bert-large-uncased": 18, "bert-base-multilingual-cased": 9, "roberta-base": 10,
     "roberta-large": 17, "distilbert-base-uncased": 5, "deberta-large-mnli": 18, "deberta-xlarge-mnli": 40,
 }  # fmt: skip
 MULTILINGUAL = frozenset({"bert-base-multilingual-cased"})
 ENGLISH = frozenset({"all-MiniLM-L6-v2", *LAYERS}) - MULTILINGUAL
-SCORES = {
-    "bertscore": of_replies(  # of cosines
-        "BERTScore", low=None, floor=-1.0, order=14, dialogue=True, ranks=1, finding=True
-    )
-}
+SCORES = {"bertscore": of_replies("BERTScore", low=None, floor=-1.0, order=14, dialogue=True, ranks=1, finding=True)}
 
 States = NDArray[np.float32]
 
 
 class Match(Struct, frozen=True):
-    """How the tokens of two texts match; all 0 where one of them has none. Token counts leave the markers out."""
+    """The match of two texts' tokens; all 0 if one of them has none. Token counts exclude the markers."""
 
     precision: float = 0.0
     recall: float = 0.0
@@ -61,11 +59,11 @@ class Match(Struct, frozen=True):
 
 
 def match(pairs: Sequence[tuple[str, str]], *, layer: int = LAYER) -> list[Match]:
-    """BERTScore of each (reply, reference); a text that comes twice is read once. MissingExtra without the embedder."""
+    """Return the BERTScore of each (reply, reference). Raises MissingExtra without the embedder."""
     from overtone.embedded.embedder import tokens
 
     texts = sorted({text for pair in pairs for text in pair})
-    states = [_unit(found) for _, found in tokens(texts, layer=layer, longest=LONGEST)]
+    states = [_unit(vectors) for _, vectors in tokens(texts, layer=layer, longest=LONGEST)]
     at = {text: i for i, text in enumerate(texts)}
     return [_matched(states[at[reply]], states[at[reference]]) for reply, reference in pairs]
 
@@ -76,40 +74,39 @@ def _unit(states: States) -> States:
 
 
 def _matched(reply: States, reference: States) -> Match:
-    """Greedy matching of unit states (T, 384). The first and last state are the markers'."""
+    """Match unit states (T, 384) greedily. The first and last state belong to the markers."""
     counts = len(reply) - 2, len(reference) - 2
     if not all(counts):
         return Match(0.0, 0.0, 0.0, *counts)
-    alike = reply @ reference.T
-    precision = float(alike[1:-1].max(axis=1).mean(dtype=np.float64))
-    recall = float(alike[:, 1:-1].max(axis=0).mean(dtype=np.float64))
+    cosines = reply @ reference.T
+    precision = float(cosines[1:-1].max(axis=1).mean(dtype=np.float64))
+    recall = float(cosines[:, 1:-1].max(axis=0).mean(dtype=np.float64))
     both = precision + recall
     return Match(precision, recall, 2.0 * precision * recall / both if both else 0.0, *counts)
 
 
 class Baseline(Struct, frozen=True):
-    """What unrelated texts score at one layer, and which file says so."""
+    """The scores of unrelated texts at one layer, and the hash of the file they come from."""
 
     precision: float = 0.0
     recall: float = 0.0
     f1: float = 0.0
     name: str = "no"
 
-    def rescale(self, found: Match) -> Match:
-        """(value − baseline) ÷ (1 − baseline), each with its own."""
+    def rescale(self, match: Match) -> Match:
+        """Return (value − baseline) ÷ (1 − baseline) for precision, recall and F1."""
         if self.name == "no":
-            return found
-        return Match(
-            (found.precision - self.precision) / (1 - self.precision),
-            (found.recall - self.recall) / (1 - self.recall),
-            (found.f1 - self.f1) / (1 - self.f1),
-            found.reply_tokens,
-            found.reference_tokens,
+            return match
+        return msgspec.structs.replace(
+            match,
+            precision=(match.precision - self.precision) / (1 - self.precision),
+            recall=(match.recall - self.recall) / (1 - self.recall),
+            f1=(match.f1 - self.f1) / (1 - self.f1),
         )
 
 
 def read_baseline(path: Path, layer: int) -> Baseline:
-    """A layer's row of a baseline file of the bert_score library: LAYER,P,R,F (tabs will do)."""
+    """Read a layer's row from a baseline file of the bert_score library: LAYER,P,R,F, with commas or tabs."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -122,15 +119,15 @@ def read_baseline(path: Path, layer: int) -> Baseline:
             raise UsageError(f"{path}, line {number}: not LAYER,P,R,F: {','.join(row)[:80]!r}") from None
         if at == layer:
             if not all(-1 <= x < 1 for x in (p, r, f)):
-                raise UsageError(f"{path}, line {number}: a baseline lies below 1")
+                raise UsageError(f"{path}, line {number}: a baseline must be at least −1 and below 1")
             return Baseline(p, r, f, hashlib.sha256(text.encode()).hexdigest()[:8])
     raise UsageError(
         f"{path} has no row for layer {layer}; its first line is {','.join(rows[0] if rows else [])[:80]!r}"
     )
 
 
-class BertScore:
-    """Scores replies to conversation items: `bertscore`. With a helper its model reads, else the embedded one."""
+class BertScore(ReplyMetric):
+    """Scores replies to conversation items: `bertscore`. Uses the helper's model, or the embedded one without."""
 
     name = "bertscore"
     version = VERSION
@@ -144,9 +141,6 @@ class BertScore:
     ) -> None:
         self._layer, self._baseline, self._helper, self._model = layer, baseline or Baseline(), helper, model
 
-    def applies(self, item: Item) -> bool:
-        return item.task == "converse"
-
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         foreign = [english_only(self._model, a.language) if self._model in ENGLISH else "" for a in answered]
         pairs = [
@@ -155,21 +149,21 @@ class BertScore:
         ]
         try:
             rows, model, longest = self._match([pair for pair in pairs if pair[1]])
-        except OvertoneError as problem:  # not installed, or it died: these replies' reason, not the end of the others
+        except OvertoneError as problem:  # not installed, or crashed: the reason for these replies; scoring continues
             signature = self._signature("missing", LONGEST)
             return [[Score("bertscore", signature, None, reason or str(problem))] for reason in foreign]
-        found, signature = iter(rows), self._signature(model, longest)
+        matches, signature = iter(rows), self._signature(model, longest)
         return [
             [
                 Score("bertscore", signature, None, reason)
                 if reason
-                else _score(signature, next(found) if reference else None, self._baseline)
+                else _score(signature, next(matches) if reference else None, self._baseline)
             ]
             for (_, reference), reason in zip(pairs, foreign, strict=True)
         ]
 
     def _match(self, pairs: list[tuple[str, str]]) -> tuple[list[Match], str, int]:
-        """The raw matches, what read the texts, and how many tokens of each it reads at most."""
+        """Return the raw matches, the model, and its maximum of tokens per text."""
         if self._helper is None:
             from overtone.embedded.embedder import identity
 
@@ -182,37 +176,33 @@ class BertScore:
         return f"bertscore|v{VERSION}|f1|{how}|model:{model.replace('|', '_')}"
 
 
-def _on_scale(found: Match) -> Match:
-    """The match without what rounding adds to its cosines."""
-    both = (likeness(found.precision), likeness(found.recall))
-    return Match(*both, likeness(found.f1), found.reply_tokens, found.reference_tokens)
-
-
-def _score(signature: str, found: Match | None, baseline: Baseline) -> Score:
-    if found is None:
+def _score(signature: str, raw: Match | None, baseline: Baseline) -> Score:
+    if raw is None:
         return Score("bertscore", signature, None, "no reference")
-    if not found.reference_tokens:
+    if not raw.reference_tokens:
         return Score("bertscore", signature, None, "no token in the reference")
-    value = baseline.rescale(_on_scale(found))
+    cosines = {name: similarity(getattr(raw, name)) for name in ("precision", "recall", "f1")}
+    value = baseline.rescale(msgspec.structs.replace(raw, **cosines))
     detail: dict[str, float | int | str | None] = {
         "precision": value.precision,
         "recall": value.recall,
-        "reply_tokens": found.reply_tokens,
-        "reference_tokens": found.reference_tokens,
+        "reply_tokens": raw.reply_tokens,
+        "reference_tokens": raw.reference_tokens,
     }
-    if not found.reply_tokens:
+    if not raw.reply_tokens:
         detail["empty"] = 1
     return Score("bertscore", signature, value.f1, "", detail)
 
 
 def load(*, model: str = "", layer: str = "", rescale: str = "") -> BertScore:
-    """`model`: a folder or hub id, else MiniLM; `layer`: 1 is the first, 0 the words alone; `rescale`: a file."""
+    """Load the metric. `model`: folder or hub id (default: MiniLM); `layer`: 0 is the embeddings, 1 the first layer;
+    `rescale`: a baseline file."""
     if layer and not (layer.isascii() and layer.isdigit()):
-        raise UsageError(f"bertscore?layer={layer}: not a number of a layer")
+        raise UsageError(f"bertscore?layer={layer}: not a layer number")
     chosen = int(layer) if layer else LAYERS.get(Path(model).name) if model else LAYER
     if chosen is None:
         known = ", ".join(sorted(LAYERS))
-        raise UsageError(f"bertscore?model={model}: say which layer to read, like &layer=9 (known without: {known})")
+        raise UsageError(f"bertscore?model={model}: name the layer to use, e.g. &layer=9 (not needed for {known})")
     if not model and not 0 <= chosen <= LAYER:
         raise UsageError(f"bertscore?layer={layer}: MiniLM has layers 0 to {LAYER}")
     baseline = read_baseline(user_path(rescale), chosen) if rescale else None

@@ -1,10 +1,11 @@
-"""BLEU of a reply against its reference: EchoMind's mean of sentence scores, and sacreBLEU's corpus score beside it.
+"""BLEU of a reply against its reference: EchoMind's mean of sentence scores, and sacreBLEU's corpus score.
 
 `bleu` is NLTK's sentence BLEU-4 (uniform weights, smoothing method 1) of lower-cased text; its mean over replies is
-EchoMind's number. `bleu_corpus` holds what sacreBLEU counts (13a tokens, case kept, exponential smoothing): the score
-of many replies comes from the sums of their details and is no mean; the value of one is that of a corpus of one. Both
-lie in 0…1. An empty reply has 0; an item without a reference is unscored. Texts in languages other than English are
-split into 13a tokens for both; those in languages without spaces between words into characters, as sacreBLEU's `char`.
+EchoMind's number. `bleu_corpus` keeps sacreBLEU's counts (13a tokens, case kept, exponential smoothing): the score of
+many replies is computed from the sums of their details and is not a mean; the value of one reply is that of a corpus
+of one. Both are between 0 and 1. An empty reply scores 0; an item without a reference is unscored. Texts in languages
+other than English are split into 13a tokens for both; in languages without spaces between words into characters, like
+sacreBLEU's `char`. Written by hand for exact parity with both libraries without installing them.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from overtone.languages import DEFAULT, is_unspaced
-from overtone.metrics import Answered
+from overtone.metrics import Answered, ReplyMetric
 from overtone.metrics._treebank import NAME as TOKENS
 from overtone.metrics._treebank import words
-from overtone.schema import Item, Score
+from overtone.schema import Score
 from overtone.scores import of_replies
 from overtone.stats.corpus_sums import bleu, brevity
 
@@ -28,7 +29,7 @@ VERSION = 2
 SENTENCE = f"bleu|v{VERSION}|n:4|smooth:method1|tok:{TOKENS},other=13a,unspaced=char|case:lower|empty:0"
 CORPUS = f"bleu_corpus|v{VERSION}|n:4|smooth:exp|tok:13a,unspaced=char|case:mixed|eff:no|like:sacrebleu-2.6"
 ORDERS = 4
-EPSILON = 0.1  # what smoothing method 1 puts where no n-gram matches
+EPSILON = 0.1  # smoothing method 1: the count if no n-gram matches
 SCORES = {
     "bleu": of_replies("BLEU-4", order=11, characters=True, finding=True),
     "bleu_corpus": of_replies("BLEU-4, corpus", reduce="bleu", table="more", order=15, characters=True, instead="bleu"),
@@ -41,7 +42,7 @@ _DASH = re.compile(r"([0-9])(-)")
 
 
 class Counts(Struct, frozen=True):
-    """How many n-grams of a reply there are and how many of them its reference has; sums of these make a corpus's."""
+    """Numbers of tokens and of n-grams of a reply, total and found in its reference. A corpus has their sums."""
 
     reply: int
     reference: int
@@ -49,13 +50,13 @@ class Counts(Struct, frozen=True):
     total: tuple[int, int, int, int]
 
     def detail(self) -> dict[str, float | int | str | None]:
-        found: dict[str, float | int | str | None] = {"reply_tokens": self.reply, "reference_tokens": self.reference}
-        found |= {f"correct_{n}": c for n, c in enumerate(self.correct, 1)}
-        return found | {f"total_{n}": t for n, t in enumerate(self.total, 1)}
+        detail: dict[str, float | int | str | None] = {"reply_tokens": self.reply, "reference_tokens": self.reference}
+        detail |= {f"correct_{n}": c for n, c in enumerate(self.correct, 1)}
+        return detail | {f"total_{n}": t for n, t in enumerate(self.total, 1)}
 
 
 def count(reply: Sequence[str], reference: Sequence[str]) -> Counts:
-    """Count the n-grams of a reply's tokens, each matched at most as often as the reference has it."""
+    """Count the n-grams of a reply, and those in the reference, each at most as often as it occurs there."""
     correct = [0, 0, 0, 0]
     for n in range(1, ORDERS + 1):
         left = Counter(zip(*(reference[i:] for i in range(n)), strict=False))
@@ -64,13 +65,13 @@ def count(reply: Sequence[str], reference: Sequence[str]) -> Counts:
                 left[gram] -= 1
                 correct[n - 1] += 1
         if not correct[n - 1]:
-            break  # no longer one can match either
+            break  # longer ones cannot match either
     total = [max(0, len(reply) - n) for n in range(ORDERS)]
     return Counts(len(reply), len(reference), (*correct,), (*total,))  # type: ignore[arg-type]
 
 
 def sentence_bleu(counts: Counts) -> float:
-    """NLTK's sentence_bleu with smoothing method 1."""
+    """Compute NLTK's sentence_bleu with smoothing method 1."""
     if not counts.correct[0]:
         return 0.0
     logs = [math.log((c or EPSILON) / max(t, 1)) for c, t in zip(counts.correct, counts.total, strict=True)]
@@ -78,7 +79,7 @@ def sentence_bleu(counts: Counts) -> float:
 
 
 def tokens_13a(text: str) -> list[str]:
-    """The tokens of mteval-v13a, which sacreBLEU uses by default."""
+    """Return the tokens of mteval-v13a, sacreBLEU's default."""
     text = text.rstrip().replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
     if "&" in text:
         for entity, plain in (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">")):
@@ -89,23 +90,17 @@ def tokens_13a(text: str) -> list[str]:
 
 
 def tokens(text: str, language: str) -> list[str]:
-    """What `bleu_corpus` counts of a text: 13a tokens, or characters where a language has no spaces between words."""
+    """Return the tokens for `bleu_corpus`: 13a tokens, or characters in a language without spaces between words."""
     return list("".join(text.split())) if is_unspaced(language) else tokens_13a(text)
 
 
-class Bleu:
+class Bleu(ReplyMetric):
     """Scores every reply of a conversation twice: `bleu` and `bleu_corpus`."""
 
     name = "bleu"
     version = VERSION
 
-    def applies(self, item: Item) -> bool:
-        return item.task == "converse"
-
-    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        return [self._one(a) for a in answered]
-
-    def _one(self, a: Answered) -> list[Score]:
+    def one(self, a: Answered) -> list[Score]:
         if not a.reference.strip():
             return [Score(name, s, None, "no reference") for name, s in (("bleu", SENTENCE), ("bleu_corpus", CORPUS))]
         language = a.language

@@ -1,18 +1,16 @@
-"""Accuracy on multiple-choice questions, read leniently (the headline) and strictly, side by side.
+"""Accuracy on multiple-choice questions, read leniently (the headline) and strictly.
 
-An answered question is right or wrong: a reply that hedges, refuses, leaves the menu or cannot be read is the model's
-failure and scores 0, with its status kept. A question without a right answer is unscored. A reply in speech only is
-read from a recogniser's transcript, with letters as they are heard; where nothing can transcribe it, it is unscored.
+An answered question is right or wrong: a reply that hedges, refuses, names no option or cannot be read is the model's
+failure and scores 0, with its status in the detail. A question without a right answer is unscored. A reply in speech
+only is read from a recogniser's transcript, with letters as they sound; without a transcript it is unscored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from overtone.errors import OvertoneError
-from overtone.metrics import Answered
+from overtone.metrics import Answered, ReplyMetric
 from overtone.metrics._recogniser import Recogniser, recogniser_of
-from overtone.schema import Item, Score
+from overtone.schema import Score
 from overtone.scores import CHOICE, CHOICE_STRICT, MeasureInfo, ScoreInfo
 from overtone.tasks.answers.extract import LENIENT, STRICT, Extracted, lenient, strict
 
@@ -44,26 +42,21 @@ SCORES = {
 }  # fmt: skip
 
 
-class Accuracy:
+class Accuracy(ReplyMetric):
     """Scores every reply to a multiple-choice item twice: `accuracy` and `accuracy_strict`."""
 
     name = "choice"
     version = VERSION
+    task = "choose"
 
     def __init__(self, recogniser: Recogniser) -> None:
         self.recogniser = recogniser
 
-    def applies(self, item: Item) -> bool:
-        return item.task == "choose"
-
-    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        return [self._scores(a) for a in answered]
-
-    def _scores(self, a: Answered) -> list[Score]:
+    def one(self, a: Answered) -> list[Score]:
         names: tuple[tuple[str, str], ...] = (("accuracy", SIGNATURE), ("accuracy_strict", SIGNATURE_STRICT))
         if not a.item.gold:
             return [Score(metric, signature, None, "no gold answer") for metric, signature in names]
-        if a.refused:  # the endpoint's own statement outranks the text
+        if a.refused:  # what the endpoint reports precedes the text
             refused = Extracted(None, "refused", "marked by the endpoint")
             return [_score(a, metric, signature, refused) for metric, signature in names]
         if a.text.strip() or not a.audio_sha:
@@ -100,5 +93,5 @@ def _score(a: Answered, metric: str, signature: str, read: Extracted, transcript
 
 
 def load(*, recogniser: str = "") -> Accuracy:
-    """Return the metric with the package's recogniser, or with the Whisper of that folder or id."""
+    """Load the metric with the package's recogniser, or with the Whisper of this folder or hub id."""
     return Accuracy(recogniser_of(recogniser))

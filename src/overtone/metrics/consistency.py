@@ -1,11 +1,11 @@
 """Whether a reply's voice says its text: word error rate between the text and a transcript of the audio.
 
-The text is the reference, the embedded recogniser's transcript the hypothesis, both normalised; 0 is word for word, and
-lower is better. The recogniser makes errors of its own on perfect speech, so compare models, not one model with 0.
-Counts are kept, so that a corpus's rate is a quotient of sums. Audio without a word has 1. A reply without audio, or
-without text to compare it with, is unscored; so is everything where the recogniser is not installed, and a text longer
-than the cap. In languages without spaces between words it is the character error rate. The option
-`recogniser=FOLDER_OR_ID` takes a Whisper in the measuring environment, which hears other languages too.
+The text is the reference and the embedded recogniser's transcript the hypothesis, both normalised; 0 means equal word
+for word. The recogniser makes errors even on perfect speech, so compare models with each other, not with 0. Counts are
+kept, so that a corpus's rate is a quotient of sums. Audio without words scores 1. A reply without audio or without text
+is unscored; so is a text above the limit, and everything if the recogniser is not installed. In languages without
+spaces between words it is the character error rate. The option `recogniser=FOLDER_OR_ID` uses a Whisper in the
+measuring environment, which knows other languages too.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from collections.abc import Sequence
 
 from overtone.errors import OvertoneError
 from overtone.languages import DEFAULT
-from overtone.metrics import Answered
+from overtone.metrics import Answered, ReplyMetric
 from overtone.metrics._limits import LIMIT, too_long
 from overtone.metrics._recogniser import Recogniser, recogniser_of
 from overtone.metrics.normalise import units
 from overtone.metrics.wer import NORMALISED_BY, align
-from overtone.schema import Item, Score
+from overtone.schema import Score
 from overtone.scores import of_replies
 
 VERSION = 2
-ON_REQUEST = True  # it recognises the speech of every reply
+ON_REQUEST = True  # it transcribes every reply
 NAME = f"consistency_wer|v{VERSION}|{NORMALISED_BY}|empty:1|{LIMIT}"
 SCORES = {
     "consistency_wer": of_replies(
@@ -33,7 +33,7 @@ SCORES = {
 }  # fmt: skip
 
 
-class Consistency:
+class Consistency(ReplyMetric):
     """Scores the audio of replies to conversation items against their text: `consistency_wer`."""
 
     name = "consistency"
@@ -41,9 +41,6 @@ class Consistency:
 
     def __init__(self, recogniser: Recogniser) -> None:
         self.recogniser = recogniser
-
-    def applies(self, item: Item) -> bool:
-        return item.task == "converse"
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         signature = f"{NAME}|recogniser:{self.recogniser.identity()}"
@@ -56,25 +53,17 @@ def _score(a: Answered, signature: str, recogniser: Recogniser) -> Score:
         words = units(a.text, a.language)
         if not words:
             return Score("consistency_wer", signature, None, "the reply has no words")
-        known = "" if a.language == DEFAULT else a.language  # English may be a guess: leave it to the recogniser
+        known = "" if a.language == DEFAULT else a.language  # English may be a guess: let the recogniser decide
         heard = recogniser.transcribe(samples, rate, a.item.language or known)
-    except OvertoneError as error:  # no sound, or no recogniser: one reply's reason, never the end of the others
+    except OvertoneError as error:  # no audio, or no recogniser: the reason for this reply; scoring continues
         return Score("consistency_wer", signature, None, str(error))
     transcript = units(heard, a.language)
     if reason := too_long(transcript, words):
         return Score("consistency_wer", signature, None, reason)
-    found = align(words, transcript)
-    detail: dict[str, float | int | str | None] = {
-        "hits": found.hits,
-        "substitutions": found.substitutions,
-        "deletions": found.deletions,
-        "insertions": found.insertions,
-        "reference_words": found.reference_words,
-        "transcript": heard,
-    }
-    return Score("consistency_wer", signature, found.rate, "", detail)
+    alignment = align(words, transcript)
+    return Score("consistency_wer", signature, alignment.rate, "", alignment.detail() | {"transcript": heard})
 
 
 def load(*, recogniser: str = "") -> Consistency:
-    """The metric with the package's recogniser, or with the Whisper of that folder or id."""
+    """Load the metric with the package's recogniser, or with the Whisper of this folder or hub id."""
     return Consistency(recogniser_of(recogniser))

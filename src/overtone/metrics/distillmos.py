@@ -1,6 +1,6 @@
 """DistillMOS: predicted overall quality of the reply's voice, by a small network distilled from a large one.
 
-1 to 5, higher is better. Means over windows of 7.68 s, a second apart at most; a shorter sound is followed by silence.
+1 to 5, higher is better. The mean over windows of 7.68 s, at most a second apart; shorter sounds are padded.
 """
 
 from __future__ import annotations

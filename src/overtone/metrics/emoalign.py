@@ -1,10 +1,10 @@
-"""EmoAlign: whether a reply's voice carries the emotion of the reference reply's voice, and that of its style profile.
+"""EmoAlign: whether a reply's voice has the emotion of the reference reply's voice, and that of its style profile.
 
-`emoalign_reference` is 1 where the predicted emotion of the reply's audio is that of the reference reply's audio by the
-same predictor, else 0; `emoalign_profile` where it is the label of the reply's style profile. EchoMind released no
-profiles, so the label comes from a table of ours, from the cue of the clip to the emotion one expects in the reply's
-voice (`data/reply_emotions.tsv`). Other or unknown on either side is no match. The options: `predictor=embedded` (the
-default) or `emotion2vec`, and for the latter `model=FOLDER_OR_ID` and `hub=ms|hf`. docs/metrics/emoalign.md.
+`emoalign_reference` is 1 if the same predictor names the same emotion for the reply's and the reference reply's audio,
+else 0; `emoalign_profile` is 1 if the reply's emotion is that of its style profile. EchoMind released no profiles, so
+Overtone has its own table from the clip's cue to the emotion expected in the reply (`data/reply_emotions.tsv`). "Other"
+and "unknown" never match. Options: `predictor=embedded` (default) or `emotion2vec`, and for the latter
+`model=FOLDER_OR_ID` and `hub=ms|hf`. See docs/metrics/emoalign.md.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from overtone.errors import DataError, MissingExtra, OvertoneError, UsageError
-from overtone.metrics import Answered
-from overtone.schema import Item, Score
+from overtone.metrics import Answered, ReplyMetric
+from overtone.schema import Score
 from overtone.scores import of_replies
 from overtone.spec import suggest
 
@@ -37,7 +37,7 @@ SCORES = {
 }
 NAMES = tuple(SCORES)
 LABELS = ("angry", "disgusted", "fearful", "happy", "neutral", "sad", "surprised")
-NO_MATCH = ("other", "unknown")  # emotion2vec's labels beside ours; they never match
+NO_MATCH = ("other", "unknown")  # additional labels of emotion2vec; they never match
 PREDICTORS = ("embedded", "emotion2vec")
 PROFILES = Path(__file__).with_name("data") / "reply_emotions.tsv"
 
@@ -46,14 +46,14 @@ Detail = dict[str, float | int | str | None]
 
 
 class Predictor(Protocol):
-    """Hears sounds and names their emotions."""
+    """A predictor of the emotion in a voice."""
 
     def identity(self) -> str:
-        """Model and version, for the signature; says so where it cannot run."""
+        """Return model and version for the signature, or that it is missing."""
         ...
 
     def predict(self, sound: Sound) -> Emotion:
-        """The emotion of one sound. OvertoneError, fit to be a reason, where it cannot be heard."""
+        """Return the emotion of one sound. Raises OvertoneError, worded as a score's reason."""
         ...
 
 
@@ -77,28 +77,23 @@ class Emotion2vec:
     def __init__(self, model: str, hub: str) -> None:
         self._options = {"model": model, "hub": hub}
         self._name = Path(model).name if Path(model).is_dir() else model
-        self._helper: Helper | None = None
-        self._broken: OvertoneError | None = None  # why it does not start: found out once, not for every reply
+
+    @functools.cached_property
+    def _helper(self) -> Helper:
+        from overtone.metrics._helper import Helper
+
+        return Helper("emotion2vec", self._options, hub=True)
 
     def _started(self) -> Helper:
-        if self._broken is not None:
-            raise self._broken
-        if self._helper is None:
-            from overtone.metrics._helper import Helper, measures_python
+        from overtone.metrics._helper import measures_python
 
-            helper = Helper("emotion2vec", self._options, hub=True)
-            try:
-                helper.start()
-            except OvertoneError as error:
-                self._broken = error
-                if isinstance(error, MissingExtra) and "'funasr'" in str(error):
-                    self._broken = MissingExtra(
-                        "emotion2vec: FunASR is not in the measuring environment; run "
-                        f"'{measures_python()} -m pip install funasr'"
-                    )
-                raise self._broken from None
-            self._helper = helper
-        return self._helper
+        try:
+            return self._helper.start_once()
+        except MissingExtra as error:
+            if "'funasr'" not in str(error):
+                raise
+            install = f"{measures_python()} -m pip install funasr"
+            raise MissingExtra(f"emotion2vec: FunASR is not in the measuring environment; run '{install}'") from None
 
     def identity(self) -> str:
         try:
@@ -119,23 +114,25 @@ class Emotion2vec:
         if len(x) < 400:  # the model's first layers need 25 ms
             return Emotion("unknown", {})
         answer = helper.call({"do": "predict"}, [np.ascontiguousarray(x, np.float32).tobytes()])
-        found = named(**answer["values"][0])
-        return Emotion(max(found, key=found.__getitem__), found)
+        probabilities = named(**answer["values"][0])
+        return Emotion(max(probabilities, key=probabilities.__getitem__), probabilities)
 
 
 def named(labels: Sequence[str], scores: Sequence[float]) -> dict[str, float]:
-    """Probabilities under plain names: the model's tokens are like `生气/angry`, and `<unk>` is unknown."""
+    """Return probabilities by plain names: the model's labels are like `生气/angry`, and `<unk>` is unknown."""
     out: dict[str, float] = {}
     for label, score in zip(labels, scores, strict=True):
         name = label.rpartition("/")[2].strip().lower()
         name = "unknown" if name in ("<unk>", "unk") else name
         if name not in (*LABELS, *NO_MATCH):
-            raise OvertoneError(f"the model names an emotion {label!r}, which emotion2vec+ has not; give another model")
+            raise OvertoneError(
+                f"the model names an emotion {label!r}, which is not a label of emotion2vec+; give another model"
+            )
         out[name] = out.get(name, 0.0) + score
     return out
 
 
-class EmoAlign:
+class EmoAlign(ReplyMetric):
     """Scores the audio of replies to conversation items: `emoalign_reference` and `emoalign_profile`."""
 
     name = "emoalign"
@@ -143,21 +140,18 @@ class EmoAlign:
 
     def __init__(self, predictor: Predictor) -> None:
         self.predictor = predictor
-        self._references: dict[str, Emotion | str] = {}  # several replies share one; a text is why there is none
-
-    def applies(self, item: Item) -> bool:
-        return item.task == "converse"
+        self._references: dict[str, Emotion | str] = {}  # by path; a text is the reason why it is missing
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         identity = self.predictor.identity()
         signatures = {name: f"{name}|v{VERSION}|predictor:{identity}" for name in NAMES}
         signatures["emoalign_profile"] += f"|profiles:{_profiles()[0]}"
-        return [self._one(a, signatures) for a in answered]
+        return [self._scores(a, signatures) for a in answered]
 
-    def _one(self, a: Answered, signatures: dict[str, str]) -> list[Score]:
+    def _scores(self, a: Answered, signatures: dict[str, str]) -> list[Score]:
         try:
             heard = self.predictor.predict(a.sound())
-        except OvertoneError as error:  # no sound, or no predictor: one reply's reason, never the end of the others
+        except OvertoneError as error:  # no audio, or no predictor: the reason for this reply; scoring continues
             return [Score(name, signatures[name], None, str(error)) for name in NAMES]
         reference = self._reference(a)
         if isinstance(reference, str):
@@ -190,23 +184,20 @@ def _compared(name: str, signature: str, heard: Emotion, wanted: str, sure: floa
 
 
 def matches(one: str, other: str) -> bool:
-    """Whether two labels are the same emotion. Other and unknown are none, so not even they match themselves."""
+    """Return whether two labels are the same emotion. "Other" and "unknown" match nothing, not even themselves."""
     return one == other and one in LABELS
 
 
 def profile(a: Answered) -> str:
-    """The emotion expected in the voice of a reply to this turn: that of the cue its clip carries."""
+    """Return the emotion expected in the voice of the reply, from the cue of the turn's clip."""
     turn = a.item.turns[a.key.turn] if a.key.turn < len(a.item.turns) else None
     cue = turn.cue if turn is not None and len(a.item.turns) > 1 else a.item.cue
-    table = _profiles()[1]
-    if cue not in table:
-        return "unknown"
-    return table[cue]
+    return _profiles()[1].get(cue, "unknown")
 
 
 @functools.cache
 def _profiles() -> tuple[str, dict[str, str]]:
-    """The table's fingerprint, and cue → emotion; the cue "" is a clip that carries none."""
+    """Return the table's hash, and cue → emotion; "" is a clip without a cue."""
     import hashlib
 
     text = PROFILES.read_text("utf-8")
@@ -216,13 +207,13 @@ def _profiles() -> tuple[str, dict[str, str]]:
             continue
         cue, _, label = line.partition("\t")
         if label not in LABELS:
-            raise DataError(f"{PROFILES}, line {number}: {label!r} is none of {', '.join(LABELS)}")
+            raise DataError(f"{PROFILES}, line {number}: {label!r} is not one of {', '.join(LABELS)}")
         table["" if cue == "neutral" else cue] = label
     return hashlib.sha256(text.encode()).hexdigest()[:8], table
 
 
 def predictor_of(metric: str, predictor: str, model: str, hub: str) -> Predictor:
-    """The predictor of a name; `metric` is who wants it."""
+    """Return the predictor of this name. `metric` is named in the error for an unknown one."""
     if predictor not in PREDICTORS:
         raise UsageError(
             f"{metric}: no predictor {predictor!r}{suggest(predictor, PREDICTORS)}; known: {', '.join(PREDICTORS)}"
@@ -231,5 +222,5 @@ def predictor_of(metric: str, predictor: str, model: str, hub: str) -> Predictor
 
 
 def load(*, predictor: str = "embedded", model: str = "iic/emotion2vec_plus_large", hub: str = "ms") -> EmoAlign:
-    """The metric with the predictor of that name."""
+    """Load the metric with the predictor of this name."""
     return EmoAlign(predictor_of("emoalign", predictor, model, hub))

@@ -1,9 +1,9 @@
-"""METEOR of a reply: words matched as they are, by stem, then by WordNet synonym; broken order costs. As NLTK's.
+"""METEOR of a reply like NLTK's: words are matched exactly, by stem, then by WordNet synonym, with a penalty for order.
 
-Lower-cased words between spaces, as EchoMind splits them (punctuation stays on its word). Where WordNet is not
-installed, or broken, a reply is unscored, with the command that installs it: matching without synonyms is another
-metric. Stems and synonyms are English, so an item in another language is unscored. An empty reply has 0; an item
-without a reference is unscored, and so is a text longer than the cap.
+Text is lower-cased and split at spaces like EchoMind's (punctuation stays on its word). Without a working WordNet,
+replies are unscored, with the command that installs it, because matching without synonyms is a different metric. Stems
+and synonyms are English, so an item in another language is unscored. An empty reply scores 0; an item without a
+reference is unscored, and so is a text above the length limit. Written by hand for parity without installing NLTK.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from overtone.embedded.wordnet import WordNet, wordnet
 from overtone.errors import DataError, MissingExtra
-from overtone.metrics import Answered
+from overtone.metrics import Answered, ReplyMetric
 from overtone.metrics._limits import LIMIT, english_only, too_long
 from overtone.metrics._porter import NAME as STEMMER
 from overtone.metrics._porter import stem
-from overtone.schema import Item, Score
+from overtone.schema import Score
 from overtone.scores import of_replies
 
 VERSION = 2
@@ -30,11 +30,11 @@ NAME = (
 WORDNET = "METEOR's WordNet"
 SCORES = {"meteor": of_replies("METEOR", order=13, finding=True)}
 
-Words = list[tuple[int, str]]  # place in the text, and word
+Words = list[tuple[int, str]]  # (index in the text, word)
 
 
 class Alignment(Struct, frozen=True):
-    """How many words of a reply are matched, in how many runs that have the same order in both texts."""
+    """The number of matched words, and of chunks: runs of matches in the same order in both texts."""
 
     matches: int
     chunks: int
@@ -51,9 +51,9 @@ class Alignment(Struct, frozen=True):
 
 
 def align(reply: Sequence[str], reference: Sequence[str], synonyms: Callable[[str], Iterable[str]]) -> Alignment:
-    """Match words from the last to the first, each with the last word of the reference that is still free.
+    """Match words from the last to the first, each with the last free word of the reference.
 
-    Synonyms are looked up, and compared, by the stems of the words left over: so NLTK does it.
+    Like NLTK, synonyms are looked up and compared by the stems of the remaining words.
     """
     ours, theirs = list(enumerate(reply)), list(enumerate(reference))
     pairs = _match(ours, theirs, lambda word: (word,))
@@ -66,7 +66,7 @@ def align(reply: Sequence[str], reference: Sequence[str], synonyms: Callable[[st
 
 
 def _match(ours: Words, theirs: Words, names: Callable[[str], Iterable[str]]) -> list[tuple[int, int]]:
-    """Match what can be matched and take it out of both lists."""
+    """Match words, and remove the matched ones from both lists."""
     free: dict[str, list[int]] = {}
     for at, word in theirs:
         free.setdefault(word, []).append(at)
@@ -75,48 +75,45 @@ def _match(ours: Words, theirs: Words, names: Callable[[str], Iterable[str]]) ->
         for at, word in reversed(ours):
             places = [free[name] for name in names(word) if free.get(name)]
             if places:
-                pairs.append((at, max(places, key=lambda found: found[-1]).pop()))
+                pairs.append((at, max(places, key=lambda indices: indices[-1]).pop()))
     taken, given = {a for a, _ in pairs}, {b for _, b in pairs}
     ours[:] = [pair for pair in ours if pair[0] not in taken]
     theirs[:] = [pair for pair in theirs if pair[0] not in given]
     return pairs
 
 
-class Meteor:
+class Meteor(ReplyMetric):
     """Scores every reply of a conversation: `meteor`."""
 
     name = "meteor"
     version = VERSION
 
-    def applies(self, item: Item) -> bool:
-        return item.task == "converse"
-
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         try:
-            known = wordnet()
-            signature = f"{NAME}|wordnet:{known.identity}"
-            return [[_score(a, signature, known)] for a in answered]
-        except (MissingExtra, DataError) as problem:  # not there, or broken
+            words = wordnet()
+            signature = f"{NAME}|wordnet:{words.identity}"
+            return [[_score(a, signature, words)] for a in answered]
+        except (MissingExtra, DataError) as problem:
             absent = f"{NAME}|wordnet:missing"
             reasons = [english_only(WORDNET, a.language) or str(problem) for a in answered]
             return [[Score("meteor", absent, None, reason)] for reason in reasons]
 
 
-def _score(a: Answered, signature: str, known: WordNet) -> Score:
+def _score(a: Answered, signature: str, words: WordNet) -> Score:
     reference = a.reference.lower().split()
     if not reference:
         return Score("meteor", signature, None, "no reference")
     reply = a.text.lower().split()
     if reason := english_only(WORDNET, a.language) or too_long(reply, reference):
         return Score("meteor", signature, None, reason)
-    found = align(reply, reference, known.synonyms)
+    alignment = align(reply, reference, words.synonyms)
     detail = {
-        "matches": found.matches,
-        "chunks": found.chunks,
-        "reply_words": found.reply,
-        "reference_words": found.reference,
+        "matches": alignment.matches,
+        "chunks": alignment.chunks,
+        "reply_words": alignment.reply,
+        "reference_words": alignment.reference,
     }
-    return Score("meteor", signature, found.value, "", {**detail})
+    return Score("meteor", signature, alignment.value, "", {**detail})
 
 
 def load() -> Meteor:

@@ -1,8 +1,8 @@
 """NISQA: predicted listening quality of the reply's voice, overall and in four dimensions, or NISQA-TTS naturalness.
 
-1 to 5, higher is better, for noisiness, discontinuity, coloration and loudness too: 5 is not noisy, not chopped, not
-coloured, well levelled. The weights are the authors' and non-commercial: give your copy with `weights=FILE` or
-OVERTONE_NISQA. With `nisqa_tts.tar` the one score is `nisqa_tts`. A reply without audio is unscored.
+1 to 5, higher is better, also for noisiness, discontinuity, coloration and loudness: 5 means not noisy, not chopped,
+not coloured, well levelled. The authors' weights are for non-commercial use and not included: name your copy with
+`weights=FILE` or OVERTONE_NISQA. With `nisqa_tts.tar` the only score is `nisqa_tts`. A reply without audio is unscored.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ SCORES = {
     "nisqa_loudness": predicted("NISQA, loudness", 34),
     "nisqa_tts": predicted("NISQA, naturalness", 35),
 }
-NAMES = tuple(SCORES)[:5]  # of the usual weights
+NAMES = tuple(SCORES)[:5]  # with nisqa.tar
 
 
 def load(*, weights: str = "") -> Quality:
-    """`weights` is a checkpoint: nisqa.tar, nisqa_mos_only.tar or nisqa_tts.tar of gabrielmittag/NISQA."""
+    """Load the predictor. `weights`: nisqa.tar, nisqa_mos_only.tar or nisqa_tts.tar of gabrielmittag/NISQA."""
     given = weights or os.environ.get("OVERTONE_NISQA", "")
     path = user_path(given).absolute()
     wrong = ""

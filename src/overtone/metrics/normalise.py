@@ -1,9 +1,9 @@
-"""Text made comparable before words or characters are counted.
+"""Normalise text before words or characters are counted.
 
 `english` behaves like Whisper's English normaliser: lower case; no bracketed remarks, fillers, symbols or diacritics;
-contractions, titles and numbers written one way; British spelling made American. `basic` is for every other language
-and behaves like Whisper's basic normaliser with its marks preserved: lower case, no bracketed remarks, no symbols.
-`NAME` and `BASIC` are their versions: each changes whenever any of its output does.
+contractions, titles and numbers in one form; American spelling. `basic` is for every other language and behaves like
+Whisper's basic normaliser with diacritics preserved: lower case, no bracketed remarks, no symbols. `NAME` and `BASIC`
+are their versions, which change with any change of their output.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _NOT_RE = re.compile(r"n't\b")
 
 
 class _Symbols(dict[int, str]):
-    """A `str.translate` table filled as characters are met: marks vanish, symbols become spaces, kept ones stay."""
+    """A `str.translate` table, filled on demand: diacritics are removed, symbols become spaces, `_KEPT` stays."""
 
     _LETTERS = {"œ": "oe", "ø": "o", "æ": "ae", "ß": "ss", "đ": "d", "ð": "d", "þ": "th", "ł": "l"}  # noqa: RUF012
 
@@ -130,9 +130,9 @@ def _spelling() -> dict[str, str]:
 
 
 def without_remarks(text: str) -> str:
-    """Remove bracketed remarks: `[laughs]`, `<unk>`, `(sighs)`. A bracket that is never closed stays.
+    """Remove bracketed remarks: `[laughs]`, `<unk>`, `(sighs)`. An unclosed bracket stays.
 
-    Nothing is searched beyond the last closing bracket, so that many unclosed ones do not take quadratic time.
+    The search ends at the last closing bracket, so that many unclosed ones do not take quadratic time.
     """
     if "[" in text or "<" in text:
         last = max(text.rfind(">"), text.rfind("]")) + 1
@@ -144,7 +144,7 @@ def without_remarks(text: str) -> str:
 
 
 def english(text: str) -> str:
-    """The text as Whisper's English normaliser would write it. Words are what `split()` then yields."""
+    """Normalise like Whisper's English normaliser. `split()` then returns the words."""
     s = text.lower()
     s = without_remarks(s)
     s = _FILLERS.sub("", s)
@@ -171,15 +171,15 @@ def english(text: str) -> str:
 
 
 def basic(text: str) -> str:
-    """The text as Whisper's basic normaliser would write it, with marks preserved; remarks in （full-width） too."""
+    """Normalise like Whisper's basic normaliser with diacritics; remarks in （full-width） brackets are removed too."""
     return plain(without_remarks(unicodedata.normalize("NFKC", text)))
 
 
 def units(text: str, language: str) -> list[str]:
-    """What is compared of a text in a language: normalised words, or normalised characters where it has no spaces."""
+    """Return the normalised words of a text, or its characters in a language without spaces between words."""
     return english(text).split() if language == DEFAULT else split(basic(text), language)
 
 
 def plain_units(text: str, language: str) -> list[str]:
-    """Like `units`, with the remarks in brackets, for a language other than English."""
+    """Return units like `units` for a language other than English, but keep remarks in brackets."""
     return split(plain(text), language)

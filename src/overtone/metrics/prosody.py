@@ -1,22 +1,22 @@
-"""How a reply is spoken: its pitch, rate, pauses and level, how expressive it is, its fit to the reference delivery.
+"""How a reply is spoken: pitch, rate, pauses, level, expressiveness, and similarity to the reference delivery.
 
-`expressiveness` is the geometric mean of three movements, each over what neutral acting has (REFERENCE): of the pitch
-(semitones a second), of the level (standard deviation over mean of the envelope) and of the rhythm (the same of the
-spaces between syllables). 1 is like neutral acting, below FLAT is called flat: flatter than almost all acted speech.
-How far it can be trusted is measured by `bench/prosody.py` and stands in docs/metrics/prosody.md.
+`expressiveness` is the geometric mean of three variations, each divided by that of neutral acting (REFERENCE): of pitch
+(semitones per second), of level (standard deviation over mean of the envelope) and of rhythm (the same for the gaps
+between syllables). 1 is like neutral acting; below FLAT is called flat, which is flatter than almost all acted speech.
+`bench/prosody.py` measures how reliable it is; the results are in docs/metrics/prosody.md.
 
-`prosody_fit` says, from 0 to 1, how near the delivery is to that of the reference reply: the mean of five parts, each
-0.5 ** (difference / half), where the difference and what halves a part are
+`prosody_fit` is the similarity of the delivery to the reference reply's, from 0 to 1: the mean of five parts, each
+0.5 ** (difference / half). The differences and halves are
 
-    pitch       medians, semitones; an octave halves it, so that another speaker's sex alone costs little
-    movement    standard deviations of pitch, semitones; 1
-    rate        energy peaks (about syllables) a second outside pauses, octaves of their ratio; 0.5 (1.41 times as fast)
-    pauses      share of pauses of 200 ms and more in the time from first to last word, about; 0.15
-    level       of the speech in dB; 12, since a recording's gain says little
+    pitch       medians, in semitones; half: 12, so that a speaker of another sex costs little
+    movement    standard deviations of pitch, in semitones; half: 1
+    rate        ratio of energy peaks (about syllables) per second outside pauses, in octaves; half: 0.5 (1.41 times)
+    pauses      share of pauses of at least 200 ms in the time from about the first to the last word; half: 0.15
+    level       of the speech, in dB; half: 12, because a recording's gain means little
 
-Every difference (reply minus reference) and every part is in the detail. Where only one of the two has a pitch, pitch
-and movement are 0; where neither has, they are left out. A reply whose audio holds no speech fits nothing: 0. A reply
-without audio is unscored, and so is the fit where there is no reference audio.
+Every difference (reply minus reference) and every part is in the detail. If only one of the two has a pitch, pitch and
+movement are 0; if neither has one, they are left out. A reply whose audio has no speech scores 0. A reply without audio
+is unscored, and so is the fit without reference audio.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from overtone.errors import OvertoneError
-from overtone.metrics import Answered
-from overtone.schema import Item, Score
+from overtone.metrics import Answered, ReplyMetric
+from overtone.schema import Score
 from overtone.scores import DetailInfo, of_replies
 
 VERSION = 2
 FLAT = 0.7
 REFERENCE = {"f0_speed_st": 11.0, "modulation": 0.7, "rhythm": 0.29}  # medians of neutral acting
-LEAST = 0.1  # of a part: four even syllables by chance do not make a voice dead
+LEAST = 0.1  # minimum of a part, so that four accidentally even syllables do not give 0
 HALF = {"pitch_st": 12.0, "movement_st": 1.0, "rate_octaves": 0.5, "pause_share": 0.15, "level_db": 12.0}
 SIGNATURE = (
     f"prosody|v{VERSION}|pitch:yin|flat:{FLAT:g}|of:"
@@ -66,7 +66,7 @@ Detail = dict[str, float | int | str | None]
 
 
 class Delivery(Struct, frozen=True):
-    """One recording's delivery. None where there is nothing to take it from: no pitch, no speech."""
+    """The delivery of one recording. Values are None if they cannot be measured, without pitch or speech."""
 
     seconds: float
     f0_hz: float | None  # median
@@ -76,10 +76,10 @@ class Delivery(Struct, frozen=True):
     pauses: int
     pause_seconds: float
     pause_share: float | None
-    level_dbfs: float | None  # of the speech, pauses left out
+    level_dbfs: float | None  # of the speech without pauses
     modulation: float | None  # standard deviation over mean of the amplitude envelope
-    f0_speed_st: float | None = None  # semitones a second of voice
-    rhythm: float | None = None  # standard deviation over mean of the spaces between syllables
+    f0_speed_st: float | None = None  # semitones per second of voice
+    rhythm: float | None = None  # standard deviation over mean of the gaps between syllables
 
     @property
     def speech(self) -> bool:
@@ -87,11 +87,11 @@ class Delivery(Struct, frozen=True):
 
     @property
     def expressiveness(self) -> float | None:
-        """The three movements over neutral acting's, as one; None where one of them cannot be measured."""
-        found = [getattr(self, name) for name in REFERENCE]
-        if any(value is None for value in found):
+        """The geometric mean of the three variations relative to neutral acting; None if one is missing."""
+        values = [getattr(self, name) for name in REFERENCE]
+        if any(value is None for value in values):
             return None
-        ratios = [max(value / usual, LEAST) for value, usual in zip(found, REFERENCE.values(), strict=True)]
+        ratios = [max(value / usual, LEAST) for value, usual in zip(values, REFERENCE.values(), strict=True)]
         return float(math.prod(ratios) ** (1 / len(ratios)))
 
 
@@ -99,26 +99,17 @@ def delivery(samples: npt.ArrayLike, rate: int) -> Delivery:
     """Measure a recording. Raises AudioError for one that is empty or not finite."""
     from overtone.audio import measure
 
-    found = measure(samples, rate)
-    spoken = found.pause_seconds + found.active * found.seconds
+    m = measure(samples, rate)
+    spoken = m.pause_seconds + m.active * m.seconds
     return Delivery(
-        seconds=found.seconds,
-        f0_hz=found.f0_hz,
-        f0_range_st=found.f0_range_st,
-        f0_sd_st=found.f0_sd_st,
-        rate_hz=found.rate_hz,
-        pauses=found.pauses,
-        pause_seconds=found.pause_seconds,
-        pause_share=found.pause_seconds / spoken if found.active else None,
-        level_dbfs=None if found.snr_db is None else found.noise_floor_dbfs + found.snr_db,
-        modulation=found.modulation,
-        f0_speed_st=found.f0_speed_st,
-        rhythm=found.rhythm,
+        **{name: getattr(m, name) for name in Delivery.__struct_fields__ if hasattr(m, name)},
+        pause_share=m.pause_seconds / spoken if m.active else None,
+        level_dbfs=None if m.snr_db is None else m.noise_floor_dbfs + m.snr_db,
     )
 
 
 def differences(reply: Delivery, reference: Delivery) -> dict[str, float | None]:
-    """Reply minus reference, under the names of HALF; None where only one has the measure, absent where neither has."""
+    """Return reply minus reference by the names of HALF: None if only one has the measure, left out if neither has."""
 
     def semitones(hz: float | None) -> float | None:
         return None if hz is None else 12.0 * math.log2(hz)
@@ -140,25 +131,22 @@ def differences(reply: Delivery, reference: Delivery) -> dict[str, float | None]
     }
 
 
-def parts(apart: dict[str, float | None]) -> dict[str, float]:
-    """Each part's fit: 1 where the two agree, 0.5 where they are a half apart, 0 where only one has the measure."""
-    return {name: 0.0 if d is None else 0.5 ** (abs(d) / HALF[name]) for name, d in apart.items()}
+def similarities(differences: dict[str, float | None]) -> dict[str, float]:
+    """Return each part of the fit: 1 for no difference, 0.5 for a difference of HALF, 0 if only one has the measure."""
+    return {name: 0.0 if d is None else 0.5 ** (abs(d) / HALF[name]) for name, d in differences.items()}
 
 
-class Prosody:
+class Prosody(ReplyMetric):
     """Scores the audio of replies to conversation items: `expressiveness` and `prosody_fit`."""
 
     name = "prosody"
     version = VERSION
 
-    def applies(self, item: Item) -> bool:
-        return item.task == "converse"
-
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        references: dict[str, Delivery | str] = {}  # several replies share one; a text is why there is none
-        return [self._one(a, references) for a in answered]
+        references: dict[str, Delivery | str] = {}  # by path; a text is the reason why it is missing
+        return [self._scores(a, references) for a in answered]
 
-    def _one(self, a: Answered, references: dict[str, Delivery | str]) -> list[Score]:
+    def _scores(self, a: Answered, references: dict[str, Delivery | str]) -> list[Score]:
         try:
             reply = delivery(*a.sound())
         except OvertoneError as error:
@@ -171,10 +159,10 @@ class Prosody:
 
 def _reference(a: Answered) -> Delivery | str:
     try:
-        found = delivery(*a.reference_sound())
+        reference = delivery(*a.reference_sound())
     except OvertoneError as error:
         return str(error)
-    return found if found.speech else "no speech in the reference audio"
+    return reference if reference.speech else "no speech in the reference audio"
 
 
 def _expressiveness(reply: Delivery) -> Score:
@@ -192,9 +180,9 @@ def _fit(reply: Delivery, reference: Delivery | str) -> Score:
         return Score("prosody_fit", SIGNATURE, None, reference)
     if not reply.speech:
         return Score("prosody_fit", SIGNATURE, 0.0, "", {"silent": 1})
-    apart = differences(reply, reference)
-    fits = parts(apart)
-    detail: Detail = {**apart, **{f"fit_{name}": fit for name, fit in fits.items()}}
+    different = differences(reply, reference)
+    fits = similarities(different)
+    detail: Detail = {**different, **{f"fit_{name}": fit for name, fit in fits.items()}}
     if reply.rate_hz and reference.rate_hz:
         detail["rate_ratio"] = reply.rate_hz / reference.rate_hz
     return Score("prosody_fit", SIGNATURE, sum(fits.values()) / len(fits), "", detail)

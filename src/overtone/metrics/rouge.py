@@ -1,9 +1,10 @@
-"""ROUGE-L of a reply: how much of it and of its reference is one common sequence of words, as rouge_score counts it.
+"""ROUGE-L of a reply like rouge_score's: F1 of the longest common subsequence of words with the reference.
 
-`rouge_l` compares words as they are; EchoMind does not say whether it stems them, so this is rouge_score's own default.
-`rouge_l_stemmed` compares stems. English words are runs of a-z and 0-9 in lower case. In other languages words are what
-stands between spaces and marks, in languages without spaces the characters; there are no stems, so `rouge_l_stemmed` is
-unscored. A reply without words has 0; an item without a reference is unscored, and so is a text longer than the cap.
+`rouge_l` compares words without stemming, rouge_score's default, because EchoMind does not say whether it uses stems.
+`rouge_l_stemmed` compares stems. English words are runs of a-z and 0-9 in lower case. In other languages text is split
+at spaces and punctuation, or into characters if the language has no spaces; `rouge_l_stemmed` is then unscored. A reply
+without words scores 0; an item without a reference is unscored, and so is a text above the length limit. Written by
+hand for exact parity without installing rouge_score.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from collections.abc import Sequence
 from rapidfuzz.distance import LCSseq
 
 from overtone.languages import DEFAULT
-from overtone.metrics import Answered
+from overtone.metrics import Answered, ReplyMetric
 from overtone.metrics._limits import LIMIT, english_only, too_long
 from overtone.metrics._porter import NAME as STEMMER
 from overtone.metrics._porter import stem
 from overtone.metrics.normalise import plain_units
-from overtone.schema import Item, Score
+from overtone.schema import Score
 from overtone.scores import of_replies
 
 VERSION = 2
@@ -34,41 +35,32 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 def words(text: str, language: str = DEFAULT) -> list[str]:
-    """The words rouge_score sees, or what stands for them in another language."""
+    """Return rouge_score's words, or the words or characters of another language."""
     return _WORD.findall(text.lower()) if language == DEFAULT else plain_units(text, language)
 
 
-def stems(found: Sequence[str]) -> list[str]:
-    """Their stems; words of three letters or fewer stay as they are."""
-    return [stem(word) if len(word) > 3 else word for word in found]
+def stems(tokens: Sequence[str]) -> list[str]:
+    """Return the stems of words; words of at most three letters do not change."""
+    return [stem(word) if len(word) > 3 else word for word in tokens]
 
 
 def common(reply: Sequence[str], reference: Sequence[str]) -> int:
-    """The length of the longest sequence of words that both have in order."""
+    """Return the length of the longest common subsequence of words."""
     ids: dict[str, int] = {}
     first = [ids.setdefault(word, len(ids)) for word in reply]
     return LCSseq.similarity(first, [ids.setdefault(word, len(ids)) for word in reference])
 
 
-class RougeL:
+class RougeL(ReplyMetric):
     """Scores every reply of a conversation twice: `rouge_l` and `rouge_l_stemmed`."""
 
     name = "rouge"
     version = VERSION
 
-    def applies(self, item: Item) -> bool:
-        return item.task == "converse"
-
-    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        return [self._one(a) for a in answered]
-
-    def _one(self, a: Answered) -> list[Score]:
-        if not a.reference.strip():
-            both = (("rouge_l", PLAIN), ("rouge_l_stemmed", STEMMED))
-            return [Score(name, signature, None, "no reference") for name, signature in both]
+    def one(self, a: Answered) -> list[Score]:
         language = a.language
         reply, reference = words(a.text, language), words(a.reference, language)
-        if reason := too_long(reply, reference):
+        if reason := too_long(reply, reference) if a.reference.strip() else "no reference":
             return [Score("rouge_l", PLAIN, None, reason), Score("rouge_l_stemmed", STEMMED, None, reason)]
         if reason := english_only("the stemmer", language):
             return [_score("rouge_l", PLAIN, reply, reference), Score("rouge_l_stemmed", STEMMED, None, reason)]

@@ -1,23 +1,16 @@
-"""Whether a reply is nearer to the reference of its own style than to those of its script's other styles.
+"""Whether a reply is more similar to the reference for its style than to those for the script's other styles.
 
-The similarities are cosines of sentence embeddings by the offline MiniLM. `style_margin` of one reply is for looking at
-that reply, never a headline: a reference that suits everything attracts every reply. What replies owe to the voice is
-worked out over a whole script, from the similarities in the detail: see `overtone.results.style_following`. None of it
-compares with a model's judgement of speech relevance. The embedder knows English alone: other items are unscored.
+The similarities are cosines of sentence embeddings by the offline MiniLM. `style_margin` of one reply is for inspecting
+that reply, not for a headline, because a generic reference is similar to every reply. The influence of the voice on
+replies is computed over a whole script from the similarities in the detail: see `overtone.results.style_following`.
+Neither is comparable with a judge's speech relevance. The embedder knows only English: other items are unscored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
-
-from overtone.errors import MissingExtra
 from overtone.metrics import Answered
-from overtone.metrics._likeness import likeness
-from overtone.metrics._limits import english_only
-from overtone.metrics.semsim import EMBEDDER, vectors
+from overtone.metrics._similarity import similarity
+from overtone.metrics.semsim import EmbeddingMetric, Vectors
 from overtone.schema import Item, Score
 from overtone.scores import of_replies
 
@@ -31,45 +24,30 @@ SCORES = {
 }
 
 
-class Style:
-    """Scores replies to conversation items of one turn that belong to a benchmark's core: `style_margin`."""
+class Style(EmbeddingMetric):
+    """Scores replies to one-turn conversation items of a benchmark's core: `style_margin`."""
 
     name = "style"
     version = VERSION
+    emits = "style_margin"
+    signed = NAME
 
     def applies(self, item: Item) -> bool:
         return item.task == "converse" and len(item.turns) <= 1 and not item.part and item.style in STYLES
 
-    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        from overtone.embedded.embedder import identity
+    def texts(self, a: Answered) -> list[str]:
+        return [reply, *_references(a).values()] if (reply := a.text.strip()) else []
 
-        foreign = [english_only(EMBEDDER, a.language) for a in answered]
-        given = [
-            ("", {}) if reason else (a.text.strip(), {s: r for s in STYLES if (r := a.siblings.get(s, "").strip())})
-            for a, reason in zip(answered, foreign, strict=True)
-        ]
-        texts = sorted({t for reply, siblings in given if reply for t in (reply, *siblings.values())})
-        try:
-            signature = f"{NAME}|embedder:{identity()}"
-            at = vectors(texts)
-        except MissingExtra as missing:
-            absent = f"{NAME}|embedder:missing"
-            return [[Score("style_margin", absent, None, reason or str(missing))] for reason in foreign]
-        return [
-            [
-                Score("style_margin", signature, None, reason)
-                if reason
-                else _margin(
-                    a.item.style, {s: _cosine(at, reply, r) for s, r in siblings.items()}, signature, not reply
-                )
-            ]
-            for a, (reply, siblings), reason in zip(answered, given, foreign, strict=True)
-        ]
+    def compared(self, a: Answered, signature: str, at: Vectors) -> Score:
+        reply = a.text.strip()
+        similar = {  # an empty reply is similar to no reference
+            style: similarity(float(at[reply] @ at[text])) if reply else 0.0 for style, text in _references(a).items()
+        }
+        return _margin(a.item.style, similar, signature, not reply)
 
 
-def _cosine(at: dict[str, NDArray[np.float64]], reply: str, reference: str) -> float:
-    # An empty reply is like no reference.
-    return likeness(float(at[reply] @ at[reference])) if reply else 0.0
+def _references(a: Answered) -> dict[str, str]:
+    return {style: text for style in STYLES if (text := a.siblings.get(style, "").strip())}
 
 
 def _margin(style: str, similar: dict[str, float], signature: str, empty: bool) -> Score:

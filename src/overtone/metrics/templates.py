@@ -1,30 +1,30 @@
-"""Set phrases in replies: openings and endings that many replies of a run share, and descriptions in place of replies.
+"""Set phrases in replies: openings and endings that many replies of a run share, and descriptions instead of replies.
 
-An opening is the first WORDS words of a sentence, in lower case and without marks. It is a template where at least
+An opening is the first WORDS words of a sentence, in lower case and without punctuation. It is a template if at least
 SHARE of the replies under the same condition have it, in at least LEAST groups of variants. Three places are counted:
 
 - `template_opening`: the first sentence of the reply;
-- `template_closing`: its last sentence, where it has several (a tail such as "But you know, …");
+- `template_closing`: its last sentence, if it has several (an ending such as "But you know, …");
 - `template_sentence`: any of its sentences.
 
-`template_ending` is the same of the last WORDS words of a reply. Each is 1 or 0, and the detail names the longest
-template, up to LONGEST words. In languages without spaces between words characters are counted instead. It takes all
-replies of a run to know the templates, so these scores are computed anew whenever a run is scored.
+`template_ending` is the same for the last WORDS words of a reply. Each is 1 or 0, and the detail has the longest
+template, up to LONGEST words. In languages without spaces between words, characters are counted. Templates depend on
+all replies of a run, so these scores are recomputed whenever a run is scored.
 
-`analytic` is 1 where a reply speaks about the recording or its speaker ("the speaker sounds tired", "the audio conveys
-…") instead of to the person: a short list of English patterns, each with what it must and must not match in the tests.
-Replies in other languages are unscored.
+`analytic` is 1 if a reply describes the recording or its speaker ("the speaker sounds tired", "the audio conveys …")
+instead of speaking to the person: a short list of English patterns, each tested on texts that it must and must not
+match. Replies in other languages are unscored.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from overtone.errors import UsageError
 from overtone.languages import DEFAULT, is_unspaced, words
-from overtone.metrics import Answered
+from overtone.metrics import Answered, ReplyMetric
 from overtone.metrics._limits import english_only
 from overtone.metrics._sentences import sentences
 from overtone.schema import Item, Score
@@ -32,7 +32,7 @@ from overtone.scores import of_replies
 
 VERSION = 2
 WORDS, LONGEST = 3, 5
-CHARS, LONGEST_CHARS = 4, 8  # about as much, in characters of a language without spaces
+CHARS, LONGEST_CHARS = 4, 8  # about the same length in a language without spaces
 SHARE, LEAST = 0.05, 5
 PLACES = ("opening", "ending", "sentence", "closing")
 SIGNATURES = {
@@ -52,9 +52,9 @@ SCORES = {
 }
 
 _SPACE = re.compile(r"\s+")
-# Of languages other than English. A run of marks is tried once, from its start.
+# For languages other than English. A run of marks is tried once, from its start.
 _SENTENCE_END = re.compile(r"(?<![.!?…؟।])[.!?…؟।]++[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*")
-_START = r"(?:\A|(?<=[.!?:;,\n])|(?<=[\"“*]))\s?"  # of a sentence or a part of one; white space is single here
+_START = r"(?:\A|(?<=[.!?:;,\n])|(?<=[\"“*]))\s?"  # of a sentence or clause, in text with single spaces
 _SOUND = (
     r"(?:audio(?: (?:clip|recording|file|sample))?|recording|(?:sound|voice|speech) (?:clip|sample|recording)|clip)"
 )
@@ -73,7 +73,7 @@ _HOLDS = (
     r"|seems|appears|sounds like|is of|has an? \w+ (?:tone|mood|voice))"
 )
 _LOUDSPEAKER = r"(?! (?:muffled|broken|distorted|tinny|crackly|blown|too|louder))"
-PATTERNS: dict[str, str] = {  # what it looks like → how it is found
+PATTERNS: dict[str, str] = {  # name → regular expression
     "the speaker sounds": rf"{_START}(?:it (?:sounds|seems) (?:like|as if|that) )?the {_SPEAKER}"
     rf"(?:'s (?:voice|tone|delivery|words?|speech))? (?:\w+ly )?{_DOES}\b{_LOUDSPEAKER}",
     "the speaker's tone": rf"\bthe {_SPEAKER}'s (?:emotional state|emotions?|tone(?: of voice)?|mood|vocal \w+)\b",
@@ -93,27 +93,27 @@ _PATTERNS = tuple((name, re.compile(pattern, re.I)) for name, pattern in PATTERN
 
 
 def described(text: str) -> str:
-    """Which pattern of a description a reply matches, by name; "" for a reply that speaks to somebody."""
+    """Return the name of the pattern that a description matches; "" for a reply that speaks to the person."""
     plain = _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", text.replace("’", "'"))
     return next((name for name, pattern in _PATTERNS if pattern.search(plain)), "")
 
 
 def split(text: str, language: str = DEFAULT) -> list[str]:
-    """The sentences of a reply. A line break ends one too."""
-    found: list[str] = []
+    """Return the sentences of a reply. A line break ends a sentence too."""
+    result: list[str] = []
     for line in text.lower().splitlines():
-        found += sentences(line) if language == DEFAULT else _SENTENCE_END.sub("\n", line).split("\n")
-    return found
+        result += sentences(line) if language == DEFAULT else _SENTENCE_END.sub("\n", line).split("\n")
+    return result
 
 
 def phrases(text: str, language: str = DEFAULT) -> Mapping[str, list[list[str]]]:
-    """Place → what may be a template there: for each sentence that counts its phrases, the shortest first."""
+    """Return place → possible templates: the phrases of each sentence that counts, the shortest first."""
     text = text.replace("’", "'")
     least, most = (CHARS, LONGEST_CHARS) if is_unspaced(language) else (WORDS, LONGEST)
     join = "" if is_unspaced(language) else " "
     every = words(text, language)
-    parts = [found for sentence in split(text, language) if len(found := words(sentence, language)) >= least]
-    openings = [[join.join(part[:n]) for n in range(least, min(most, len(part)) + 1)] for part in parts]
+    long_enough = [units for sentence in split(text, language) if len(units := words(sentence, language)) >= least]
+    openings = [[join.join(units[:n]) for n in range(least, min(most, len(units)) + 1)] for units in long_enough]
     endings = [join.join(every[-n:]) for n in range(least, min(most, len(every)) + 1)]
     whole = [join.join(every[:n]) for n in range(least, min(most, len(every)) + 1)]
     return {
@@ -124,8 +124,8 @@ def phrases(text: str, language: str = DEFAULT) -> Mapping[str, list[list[str]]]
     }
 
 
-class Templates:
-    """Scores replies of conversations: `template_` with each of PLACES, and `analytic`. `survey` comes first."""
+class Templates(ReplyMetric):
+    """Scores replies of conversations: `template_` with each of PLACES, and `analytic`. Call `survey` first."""
 
     name = "templates"
     version = VERSION
@@ -138,19 +138,19 @@ class Templates:
         return item.task == "converse" and (self._everywhere or item.benchmark in BENCHMARKS)
 
     def survey(self, answered: Iterable[Answered]) -> None:
-        """Look at every reply of the run: which phrases are templates, and where?"""
+        """Find the templates of each place in all replies of the run."""
         counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         groups: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         replies: Counter[str] = Counter()
         for a in answered:
             replies[a.key.condition] += 1
-            for place, found in phrases(a.text, a.language).items():
-                once = {phrase for sentence in found for phrase in sentence}  # a reply counts once
-                counts[a.key.condition, place].update(once)
-                for phrase in once:
-                    known = groups[a.key.condition, place, phrase]
-                    if len(known) < LEAST:
-                        known.add(a.item.group)
+            for place, by_sentence in phrases(a.text, a.language).items():
+                distinct = {phrase for sentence in by_sentence for phrase in sentence}  # a reply counts once
+                counts[a.key.condition, place].update(distinct)
+                for phrase in distinct:
+                    seen_in = groups[a.key.condition, place, phrase]
+                    if len(seen_in) < LEAST:
+                        seen_in.add(a.item.group)
         self._shared = {
             (condition, place): frozenset(
                 phrase
@@ -160,22 +160,22 @@ class Templates:
             for (condition, place), counted in counts.items()
         }
 
-    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        return [list(self._one(a)) for a in answered]
+    def one(self, a: Answered) -> list[Score]:
+        return list(self._scores(a))
 
-    def _one(self, a: Answered) -> Iterator[Score]:
+    def _scores(self, a: Answered) -> Iterator[Score]:
         language = a.language
         fewer = f"fewer than {CHARS} characters" if is_unspaced(language) else f"fewer than {WORDS} words"
-        for place, found in phrases(a.text, language).items():
+        for place, by_sentence in phrases(a.text, language).items():
             name, signature = f"template_{place}", SIGNATURES[place]
-            if not found:
+            if not by_sentence:
                 why = f"fewer than two sentences, without those of {fewer}" if place == "closing" else fewer
                 yield Score(name, signature, None, why)
                 continue
             shared = self._shared.get((a.key.condition, place), frozenset())
-            templates = [phrase for sentence in found for phrase in sentence if phrase in shared]
+            templates = [phrase for sentence in by_sentence for phrase in sentence if phrase in shared]
             longest = max(templates, key=len, default="")
-            yield Score(name, signature, float(bool(longest)), "", {"template": longest, place: found[0][-1]})
+            yield Score(name, signature, float(bool(longest)), "", {"template": longest, place: by_sentence[0][-1]})
         if reason := english_only("the list of patterns", language):
             yield Score("analytic", ANALYTIC, None, reason)
         elif not a.text.strip():
@@ -186,7 +186,7 @@ class Templates:
 
 
 def load(everywhere: str = "no") -> Templates:
-    """`everywhere=yes` scores the conversations of every benchmark, not of AEQ-Bench alone."""
+    """Load the metric. `everywhere=yes` scores the conversations of every benchmark, not only of AEQ-Bench."""
     if everywhere not in ("yes", "no"):
         raise UsageError(f"--metric templates: everywhere must be yes or no, not {everywhere!r}")
     return Templates(everywhere == "yes")

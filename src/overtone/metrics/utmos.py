@@ -1,8 +1,8 @@
 """UTMOS: predicted naturalness of the reply's voice, trained on listeners' ratings of synthetic speech.
 
-About 1 to 5, higher is better. Loaded through its published interface, the torch.hub repository tarepan/SpeechMOS:
-fetched, which runs its code and so needs OVERTONE_TRUST_REMOTE_CODE=yes, or from a copy of yours with `source=DIR`;
-`weights=FILE` gives the checkpoint instead of a download.
+About 1 to 5, higher is better. It is loaded from the torch.hub repository tarepan/SpeechMOS. A download runs the
+repository's code and needs OVERTONE_TRUST_REMOTE_CODE=yes; `source=DIR` uses your copy instead, and `weights=FILE` your
+copy of the checkpoint.
 """
 
 from __future__ import annotations
@@ -20,13 +20,10 @@ NAMES = tuple(SCORES)
 
 
 def load(*, source: str = "", weights: str = "") -> Quality:
-    """`source` is a folder with the repository's hubconf.py, `weights` a state dict of its `utmos22_strong`."""
-    options = {key: str(user_path(text).absolute()) for key, text in _given(source, weights)}
+    """Load the predictor. `source`: folder with hubconf.py of the repository; `weights`: state dict of its model."""
+    given = {"source": source, "weights": weights}
+    options = {key: str(user_path(text).absolute()) for key, text in given.items() if text}
     return Quality("utmos", VERSION, 16_000, NAMES, options, hub=not (source and weights), wrong=_wrong(options))
-
-
-def _given(source: str, weights: str) -> list[tuple[str, str]]:
-    return [(key, text) for key, text in (("source", source), ("weights", weights)) if text]
 
 
 def _wrong(options: dict[str, str]) -> str:
