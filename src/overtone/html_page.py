@@ -28,7 +28,7 @@ def visible(text: str) -> str:
 
 
 def asset(package: str, name: str) -> str:
-    """Return the text of a style or script that lies in a package."""
+    """Return the text of a style or script of a package."""
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -36,7 +36,7 @@ def write_page(out: Path, package: str, template: str, context: dict[str, Any], 
     """Write a page atomically from a template of `package` that extends page.html.j2, and return `out`.
 
     Without `css` the page has the plain style of page.css. `context` must have a title. Generators in it are read while
-    the page is written, so that a large page never lies in memory as a whole. Raises OSError.
+    the page is written, so that a large page need not fit into memory. Raises OSError.
     """
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package, "."), jinja2.PackageLoader("overtone", ".")]),

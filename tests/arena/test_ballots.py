@@ -46,11 +46,11 @@ def test_people_see_no_names_and_their_filled_in_file_comes_back(tmp_path: Path,
         found = ballots.read(out, here, {pair.id: pair for pair in table.pairs()})
         assert (len(found.votes), found.blank, found.pairs) == (3, 1, [])
         assert {{"A": vote.a, "B": vote.b}[vote.winner] for vote in found.votes} == {"modely"}
-        table.take_in("pairs.csv", found.pairs, found.votes)
-        table.take_in("pairs.csv", found.pairs, found.votes[:2])
+        table.import_file("pairs.csv", found.pairs, found.votes)
+        table.import_file("pairs.csv", found.pairs, found.votes[:2])
         assert len(table.votes()) == 2, "a file taken in again says what it says now"
         with pytest.raises(StoreError, match=r"other.csv, line 2: 'ann' has voted on this pair before \(pairs.csv"):
-            table.take_in("other.csv", [], found.votes)
+            table.import_file("other.csv", [], found.votes)
         assert len(table.votes()) == 2, "and nothing of a refused file is kept"
 
 
@@ -93,7 +93,7 @@ def test_a_vote_may_name_the_case_and_the_runs_on_either_side(tmp_path: Path, he
     assert found.votes[0].pair == found.votes[1].pair and len(found.pairs) == 2
     assert not found.pairs[0].drawn and found.pairs[0].words[0]
     with Table(tmp_path / "arena") as table:
-        table.take_in("votes.csv", found.pairs, found.votes)
+        table.import_file("votes.csv", found.pairs, found.votes)
         play(here, table, [], PAIR, 10)
         assert len(table.pairs()) == 6 and sum(pair.drawn for pair in table.pairs()) == 4
 
@@ -106,7 +106,7 @@ def test_a_vote_may_name_the_case_and_the_runs_on_either_side(tmp_path: Path, he
         ("winner\nA\n", "winner and pair"),
         ("pair,winner\nabc,A\n", "line 2: there is no pair 'abc'"),
         ("case,a,b,winner\nsynthesis/s0/target,modelx,modely,C\n", "line 2: the winner is 'C'; write A, B or tie"),
-        ("case,a,b,winner\nsynthesis/s0/target,modelx,modelz,A\n", "line 2: no run here is called 'modelz'.*modely"),
+        ("case,a,b,winner\nsynthesis/s0/target,modelx,modelz,A\n", "line 2: no run is called 'modelz'.*modely"),
         ("case,a,b,winner\nsynthesis/s0/target,modelx,modelx,A\n", "line 2: compares 'modelx' with itself"),
         ("case,a,b,winner\nsynthesis/s9/target,modelx,modely,A\n", "line 2: the runs share no answered case"),
         ("case,a,b,winner\n,modelx,modely,A\n", "line 2: has no case"),
@@ -116,7 +116,7 @@ def test_a_vote_may_name_the_case_and_the_runs_on_either_side(tmp_path: Path, he
         ('{"case": "synthesis/s0/target", "a": "modelx", "b"\n', "line 1: is not a JSON object"),
         (
             "case,a,b,winner,rater\n\nsynthesis/s0/target,modelx,modely,A,ann\nsynthesis/s0/target,modelx,modely,B,ann\n",
-            "line 4: 'ann' votes on this pair again; the first time was line 3",
+            "line 4: 'ann' votes on this pair again, after line 3",
         ),
     ],
 )
@@ -144,7 +144,7 @@ def test_exported_votes_can_be_taken_in_elsewhere_with_who_cast_them(tmp_path: P
             f"pair,winner,rater,kind,repeat\n{pair.id},A,ann,,\n{pair.id},B,robot,judge,0\n{pair.id},A,robot,judge,1\n"
         )
         found = ballots.read(write(tmp_path / "v.csv", rows), here, {pair.id: pair})
-        table.take_in("v.csv", found.pairs, found.votes)
+        table.import_file("v.csv", found.pairs, found.votes)
         pairs = {p.id: p for p in table.pairs()}
         assert pair_files.votes(table.votes(), pairs, tmp_path / "out.csv") == 3
     again = ballots.read(tmp_path / "out.csv", None, {})

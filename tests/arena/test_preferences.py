@@ -149,7 +149,7 @@ def test_a_person_who_votes_twice_and_an_arena_that_is_none_are_told(tmp_path: P
     two = votes(tmp_path / "two.jsonl", [vote(0, "B", "ann")])
     with pytest.raises(DataError, match=r"two\.jsonl, line 1: 'ann' has voted on this pair before"):
         find(names, Wanted(votes=(one, two)))
-    with pytest.raises(StoreError, match="is no arena"):
+    with pytest.raises(StoreError, match="is not an arena"):
         find(names, Wanted(arena=tmp_path / "nowhere"))
     assert not (tmp_path / "nowhere").exists()
 
@@ -194,7 +194,7 @@ def test_a_judges_scale_gives_its_own_margin_and_other_signatures_are_not_compar
     two = scored(
         tmp_path / "two", {(name, 0): {"fit@j": x} for name, x in zip(TARGET, (3.0, 3.5, 5.0, 4.0), strict=True)}
     )
-    with pytest.raises(UsageError, match=r"say how much of fit@j is a difference: --margin fit@j=X"):
+    with pytest.raises(UsageError, match=r"fit@j needs a minimum difference: --margin fit@j=X"):
         find([one, two], Wanted(by=("fit@j",)))
     told = {"fit": {"label": "Fit", "low": 1, "high": 5, "better": "higher", "rubric": "r"}}
     for run in (one, two):
@@ -211,12 +211,12 @@ def test_a_judges_scale_gives_its_own_margin_and_other_signatures_are_not_compar
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
-        (Wanted(), "say who prefers"),
+        (Wanted(), "name the voters"),
         (Wanted(by=("semsin",)), "did you mean 'semsim'"),
-        (Wanted(by=("reply_words",)), "not which is better"),
+        (Wanted(by=("reply_words",)), "neither direction of reply_words is better"),
         (Wanted(by=("semsim",), margins={"wer": 1.0}), "no --by names that score"),
         (Wanted(by=("semsim",), margins={"": 0.0}), "above 0"),
-        (Wanted(votes=(Path("x.csv"),)), "between runs"),
+        (Wanted(votes=(Path("x.csv"),)), "votes compare runs"),
         (Wanted(by=("semsim",), agreement=0.5), "above 0.5"),
         (Wanted(by=("semsim",), hold_out=1.0), "below 1"),
         (Wanted(by=("semsim",), voters=0), "at least 1"),

@@ -41,7 +41,7 @@ def test_cues_that_are_not_validated_are_left_out_where_there_are_others(tmp_pat
     found = contestants.read(both)
     assert len(found.cases) == 4 and "1 cases of cues that are not validated" in found.notes[0]
     alone = [make_run(tmp_path / name, 1, scripts=0, others=(doubtful,)) for name in "pq"]
-    assert "not validated" in contestants.read(alone).notes[0] and len(contestants.read(alone).cases) == 1
+    assert "no cue is validated" in contestants.read(alone).notes[0] and len(contestants.read(alone).cases) == 1
 
 
 def test_clips_of_several_sources_are_not_pooled_unless_asked_for(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_a_judge_that_takes_the_first_is_found_and_one_that_does_not_is_not() ->
     fair = (rng.random(N) < 0.5).astype(float)
     turned = (rng.random(N) < 0.4).astype(float)
     found, turns = audits.position(biased, GROUPS, "d", turned=turned, turned_groups=GROUPS, reversed_=30)
-    assert found.off and "shown first wins too often" in found.sentence
+    assert found.off and "it wins too often" in found.sentence
     assert turns.value == pytest.approx(turned.mean()) and turns.parts["from one to the other"] == 30 / N
     assert audits.position(fair, GROUPS, "d", turned=turned, turned_groups=GROUPS)[0].off is False
     assert audits.position(1 - biased, GROUPS, "d", turned=turned, turned_groups=GROUPS)[0].sentence.count("second")
@@ -59,7 +59,7 @@ def test_a_judge_that_favours_its_own_family_is_found() -> None:
     own = np.arange(N) % 4 == 0
     gap = np.where(own, 0.8, 0.0) + np.random.default_rng(2).normal(0, 0.5, N)
     found = audits.self_preference(gap, own, GROUPS, "d", "gpt", seed=0)
-    assert found.off and found.value == pytest.approx(0.8, abs=0.2) and "favours its own" in found.sentence
+    assert found.off and found.value == pytest.approx(0.8, abs=0.2) and "favours its family" in found.sentence
     assert audits.self_preference(gap, np.zeros(N, dtype=bool), GROUPS, "d", "gpt", seed=0).value is None
     assert audits.self_preference(gap[own], own[own], np.array(GROUPS)[own].tolist(), "d", "gpt", seed=0).off
 
@@ -85,7 +85,7 @@ def test_ties_are_counted_against_peoples_and_agreement_is_given_without_them() 
 def test_a_judge_of_words_alone_is_told_so() -> None:
     moves = np.random.default_rng(4).choice([-2.0, -1.0, 1.0, 2.0], N)
     deaf = audits.lexical_shortcut(np.zeros(N), moves, GROUPS, "d")
-    assert deaf.off and "determined by the words alone" in deaf.sentence
+    assert deaf.off and "depend on the words alone" in deaf.sentence
     hears = audits.lexical_shortcut(moves, moves, GROUPS, "d")
     assert hears.value == 0 and hears.parts["moves with people"] == pytest.approx(1.0)
     assert audits.lexical_shortcut(np.array([]), np.array([]), [], "d").value is None
@@ -94,7 +94,7 @@ def test_a_judge_of_words_alone_is_told_so() -> None:
 def test_one_impression_for_all_scales_is_a_halo() -> None:
     people = np.stack([PEOPLE, RNG.integers(1, 6, N), RNG.integers(1, 6, N)]).astype(float)
     found = audits.halo(np.stack([PEOPLE] * 3), people, GROUPS, seed=0)
-    assert found.off and found.parts["judge"] == pytest.approx(1.0) and "colours all" in found.sentence
+    assert found.off and found.parts["judge"] == pytest.approx(1.0) and "affects all" in found.sentence
     assert audits.halo(people, people, GROUPS, seed=0).value == 0.0
     assert audits.halo(people[:1], people[:1], GROUPS, seed=0).value is None
 

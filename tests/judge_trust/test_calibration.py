@@ -84,5 +84,5 @@ def test_a_run_without_judges_is_told_to_be_judged(tmp_path: Path) -> None:
     plain = reading()
     for answer in plain.answers:
         answer.scores.clear()
-    with pytest.raises(DataError, match="holds no judge's scores"):
+    with pytest.raises(DataError, match="has no judge's scores"):
         calibrated_means(plain, labels(tmp_path, range(30)))

@@ -71,7 +71,7 @@ def spoken(tmp_path: Path) -> labels.Labels:
 def test_a_judge_that_scores_the_words_is_told_that_it_does_not_hear(spoken: labels.Labels) -> None:
     deaf = [_judgement(unit, "ves", int(unit.id[0]) % 3 + 2) for unit in spoken.units.values()]
     (finding,) = [f for f in _validated(spoken, "ves", "ves", deaf).findings if f.audit == "lexical shortcut"]
-    assert "determined by the words alone" in finding.sentence
+    assert "depend on the words alone" in finding.sentence
     assert (finding.rows, finding.parts["moves, people"]) == (10, 3.0)
     ears = [_judgement(unit, "ves", int(unit.id[1]) * 3 + 1) for unit in spoken.units.values()]
     (finding,) = [f for f in _validated(spoken, "ves", "ves", ears).findings if f.audit == "lexical shortcut"]
@@ -125,7 +125,7 @@ def test_a_limit_takes_whole_groups_by_chance_and_the_same_ones_again(spoken: la
 
 
 def test_what_the_rubric_shows_must_be_in_the_file_but_for_what_may_be_left_out(spoken: labels.Labels) -> None:
-    with pytest.raises(UsageError, match="puts words before the judge"):
+    with pytest.raises(UsageError, match="needs words, and"):
         labelled_subjects.subjects(rubric.load("echomind"), spoken, list(spoken.units), "nothing")
     assert len(labelled_subjects.subjects(rubric.load("ves"), spoken, list(spoken.units), "audio")) == 20
 
@@ -143,7 +143,7 @@ def test_proofs_lie_in_the_users_data_folder_and_a_damaged_one_is_named(
     path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
     assert trust_record.validated("openai:x|hears:audio|calls:together", ves) is None, "of another Overtone"
     path.write_text("{")
-    with pytest.raises(DataError, match="is no record of a judge"):
+    with pytest.raises(DataError, match="is not a record of a judge"):
         trust_record.validated("openai:x|hears:audio|calls:together", ves)
 
 

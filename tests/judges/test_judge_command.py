@@ -170,7 +170,7 @@ def test_a_budget_stops_cleanly_and_the_same_command_goes_on(home: Path, capsys:
         (lambda c: [*c, "--dimension", "cctxfit=respnat"], "no labels for 'respnat'; did you mean 'crespnat'"),
         (lambda c: [*c, "--limit", "0"], "--limit must be at least 1"),
         (lambda c: [*c[:-1], "false-cue", "--dimension", "false_cue=cctxfit"], "line .*: cctxfit is .* is yes or no"),
-        (lambda c: [*c[:-1], "ves", "--dimension", "ves=cctxfit"], "puts reply_sound before the judge"),
+        (lambda c: [*c[:-1], "ves", "--dimension", "ves=cctxfit"], "needs reply_sound"),
         (lambda c: [c[0], c[1], "recorded:none.json", *c[3:]], "none.json: cannot be read"),
         (lambda c: [c[0], c[1], "recorded:", *c[3:]], "recorded: needs a file"),
     ],

@@ -1,7 +1,7 @@
-"""Votes in a file: CSV or JSON Lines, one vote a row, checked line by line and taken in whole or not at all.
+"""Files of votes: CSV or JSON Lines with one vote per row, checked line by line and read completely or not at all.
 
 A row names its pair by the id of an exported pair, or by the case and the two runs; then the winner and the rater.
-Votes on players that are no runs of ours (a leaderboard's) are read the same way, and ranked without a field.
+Votes on other players than stored runs (a leaderboard's) are read the same way and ranked without a field.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from overtone.judge_trust.labels import Row, table_rows
 from overtone.paths import shown
 from overtone.spec import suggest
 
-COLUMNS = {  # ours → what others call it
+COLUMNS = {  # our name → names in files
     "pair": ("pair",),
     "case": ("case", "item", "prompt", "question_id"),
     "condition": ("condition",),
@@ -34,11 +34,11 @@ COLUMNS = {  # ours → what others call it
     "repeat": ("repeat",),
 }
 WINNERS = {"a": "A", "left": "A", "b": "B", "right": "B", "tie": "tie", "both": "tie", "neither": "tie", "draw": "tie"}
-SOUND_COLUMNS = ("reply_a", "reply_b")  # a blind export has them: its a and b are sounds, not names
+SOUND_COLUMNS = ("reply_a", "reply_b")  # in a blind export, whose a and b are sounds, not names
 
 
 class Ballots(msgspec.Struct, frozen=True):
-    """The votes of one file, with the pairs they bring along that were not drawn. `blank` rows had no winner."""
+    """The votes of one file, and its pairs that were not drawn. `blank` is the number of rows without a winner."""
 
     votes: list[Vote]
     pairs: list[Pair]
@@ -46,21 +46,21 @@ class Ballots(msgspec.Struct, frozen=True):
 
 
 def read(path: Path, field: Field | None, known: Mapping[str, Pair], *, kind: Kind = "person") -> Ballots:
-    """The votes of a file; DataError with the line where one cannot be understood. `known` are the table's pairs."""
+    """Read a file of votes. `known` has the table's pairs. Raises DataError with the line of a mistake."""
     return _Reader(path, field, known, kind).read()
 
 
 class _Reader:
     def __init__(self, path: Path, field: Field | None, known: Mapping[str, Pair], kind: Kind) -> None:
         self.path, self.field, self.known, self.kind = path, field, known, kind
-        self.brought: dict[str, Pair] = {}
+        self.new_pairs: dict[str, Pair] = {}
         self.columns: dict[str, str] = {}
         self.cases: dict[tuple[str, str], list[Case]] = {}
         for case in (*field.cases, *field.others) if field else ():
             for name in (case.case, case.key.removesuffix(f"|{case.condition}")):
-                held = self.cases.setdefault((name, case.condition), [])
-                if case not in held:
-                    held.append(case)
+                cases = self.cases.setdefault((name, case.condition), [])
+                if case not in cases:
+                    cases.append(case)
 
     def fail(self, row: Row, text: str) -> DataError:
         return DataError(f"{shown(str(self.path))}, {row.where}: {shown(text)}")
@@ -86,11 +86,11 @@ class _Reader:
             once = () if vote.kind == "person" else (vote.a, vote.rubric, vote.repeat)
             mark = (vote.pair, vote.rater, vote.kind, *once)
             if mark in votes:
-                raise self.fail(row, f"{vote.rater!r} votes on this pair again; the first time was {votes[mark].place}")
+                raise self.fail(row, f"{vote.rater!r} votes on this pair again, after {votes[mark].place}")
             votes[mark] = vote
         if not votes:
             raise DataError(f"{shown(str(self.path))}: no row has a winner; write A, B or tie there")
-        return Ballots(list(votes.values()), list(self.brought.values()), blank)
+        return Ballots(list(votes.values()), list(self.new_pairs.values()), blank)
 
     def _by_names(self) -> bool:
         return all(self.columns[name] for name in ("case", "a", "b"))
@@ -101,10 +101,10 @@ class _Reader:
 
     def _vote(self, row: Row) -> Vote:
         pair, a, b = self._pair(row)
-        said = self._cell(row, "winner")
-        winner = WINNERS.get(said.lower()) or {a: "A", b: "B"}.get(said)
+        text = self._cell(row, "winner")
+        winner = WINNERS.get(text.lower()) or {a: "A", b: "B"}.get(text)
         if winner is None:
-            raise self.fail(row, f"the winner is {said!r}; write A, B or tie{suggest(said, ['A', 'B', 'tie'])}")
+            raise self.fail(row, f"the winner is {text!r}; write A, B or tie{suggest(text, ['A', 'B', 'tie'])}")
         rater = self._cell(row, "rater") or self.path.stem
         kind = self._cell(row, "kind") or self.kind
         if kind not in ("person", "judge"):
@@ -113,21 +113,11 @@ class _Reader:
         if not repeat.isdecimal():
             raise self.fail(row, f"repeat must be a whole number from 0, not {repeat!r}")
         rubric = self._cell(row, "rubric")
-        return Vote(
-            pair.id,
-            a,
-            b,
-            winner,
-            rater,
-            "judge" if kind == "judge" else "person",
-            rubric,
-            int(repeat),
-            "",
-            row.where,
-        )
+        voter: Kind = "judge" if kind == "judge" else "person"
+        return Vote(pair.id, a, b, winner, rater, voter, rubric, int(repeat), place=row.where)
 
     def _pair(self, row: Row) -> tuple[Pair, str, str]:
-        """The pair of a row, and who stood on which side."""
+        """Return the pair of a row, and the runs on sides A and B."""
         name = self._cell(row, "pair")
         if name and not (self.field is None and self._by_names()):
             pair = self.known.get(name)
@@ -138,7 +128,7 @@ class _Reader:
                 raise self.fail(row, f"pair {name!r} is between {pair.a!r} and {pair.b!r}, not {a!r} and {b!r}")
             return pair, a, b
         if not self._by_names():
-            raise self.fail(row, "names no pair")
+            raise self.fail(row, "does not name a pair")
         case, a, b = (self._cell(row, name) for name in ("case", "a", "b"))
         for what, text in (("case", case), ("a", a), ("b", b)):
             if not text:
@@ -146,7 +136,7 @@ class _Reader:
         if a == b:
             raise self.fail(row, f"compares {a!r} with itself")
         pair = self._of_field(row, case, a, b) if self.field else self._free(row, case, a, b)
-        return self.known.get(pair.id) or self.brought.setdefault(pair.id, pair), a, b
+        return self.known.get(pair.id) or self.new_pairs.setdefault(pair.id, pair), a, b
 
     def _free(self, row: Row, case: str, a: str, b: str) -> Pair:
         key = f"{case}|{self._cell(row, 'condition')}"
@@ -158,15 +148,15 @@ class _Reader:
         for name in (a, b):
             if name not in self.field.players:
                 near = suggest(name, self.field.players)
-                raise self.fail(row, f"no run here is called {name!r}{near}; here are {', '.join(self.field.players)}")
+                raise self.fail(row, f"no run is called {name!r}{near}; the runs are {', '.join(self.field.players)}")
         condition = self._cell(row, "condition")
         conditions = [condition] if condition else list(dict.fromkeys(c for _, c in self.cases))
-        found = [one for c in conditions for one in self.cases.get((case, c), ())]
-        if not found:
+        matching = [one for c in conditions for one in self.cases.get((case, c), ())]
+        if not matching:
             raise self.fail(
                 row, f"the runs share no answered case {case!r}{f' under {condition}' if condition else ''}"
             )
-        if len(found) > 1:
-            names = ", ".join(sorted({c.condition for c in found}))
-            raise self.fail(row, f"case {case!r} stands for {len(found)} pairs ({names}); add the column condition")
-        return self.field.pair(found[0], a, b, drawn=False)
+        if len(matching) > 1:
+            names = ", ".join(sorted({c.condition for c in matching}))
+            raise self.fail(row, f"case {case!r} means {len(matching)} pairs ({names}); add the column condition")
+        return self.field.pair(matching[0], a, b, drawn=False)

@@ -1,8 +1,8 @@
-"""What competes: the replies of several runs to the same items under the same conditions, ready to be put side by side.
+"""The replies that compete: those of several runs to the same items under the same conditions.
 
-Only conversations of one turn in the benchmark's core, the first time they were asked. Cues that are not validated are
-left out where there are others: a preference for answering a cue that may not be there says little. Clips of several
-sources are not pooled unless the user asks for it, by the rule of `results.headline_condition`.
+Only the first replies to one-turn conversations in the benchmark's core take part. Cues that are not validated are left
+out if there are others, because the clips may not carry them. Clips of several sources are pooled only if the user asks
+for it, by the rule of `results.headline_condition`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Entry(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Changes when the reply does: a vote on another reply is a vote on another pair."""
+        """A hash of the reply, so that a changed reply makes a new pair."""
         return hashlib.sha256(f"{self.reply.text}\0{self.reply.audio}".encode()).hexdigest()
 
     @property
@@ -56,55 +56,54 @@ class Entry(Struct, frozen=True):
         try:
             return float(soundfile.info(str(self.sound)).duration)
         except (RuntimeError, OSError):
-            return None  # a sound that cannot be read has no known length; a judge that needs it says so
+            return None  # unreadable audio: a judge that needs it reports the error
 
 
 class Field(Struct, frozen=True):
-    """The runs by name, and what they all answered. `notes` says what was left out."""
+    """The runs by name, and the cases that all of them answered. `notes` says what was left out."""
 
     players: tuple[str, ...]
     cases: tuple[Case, ...]
     entries: dict[str, dict[str, Entry]]  # case key → run → its reply
     notes: tuple[str, ...]
-    others: tuple[Case, ...] = ()  # on clips of other sources: votes may name them, and do not count
+    others: tuple[Case, ...] = ()  # with clips of other sources; votes on them are read but not counted
 
     def pair(self, case: Case, a: str, b: str, *, drawn: bool) -> Pair:
-        """Two runs on a case. Its id says who meets on what, with which replies; not who stands on side A."""
+        """Return the pair of two runs on a case."""
         first, second = (self.entries[case.key][name] for name in (a, b))
         words, seconds = (first.words, second.words), (first.seconds, second.seconds)
         name = self.identify(case.key, a, b)
         return Pair(name, case.key, case.case, case.group, case.cue, a, b, drawn, words, seconds)
 
     def identify(self, key: str, a: str, b: str) -> str:
-        """The id of a pair."""
+        """Return the id of a pair, which depends on the case, the runs and their replies, but not on the sides."""
         both = sorted((name, self.entries[key][name].digest) for name in (a, b))
         return hashlib.sha256(repr((key, both)).encode()).hexdigest()[:12]
 
     def subject(self, pair: Pair, rubric: Rubric) -> Subject:
-        """The pair as it is put before a judge. A reply without text is transcribed where the rubric shows words."""
+        """Return the pair as a judge's subject. A reply without text is transcribed if the rubric shows its words."""
         sides = {side: self.entries[pair.key][name] for side, name in (("a", pair.a), ("b", pair.b))}
         shown_texts = texts(sides["a"].reply)
         del shown_texts["reply"]
         sounds = {side: entry.sound for side, entry in sides.items() if entry.sound is not None}
         transcribed = False
         for side, entry in sides.items():
-            said = entry.reply.text
-            if f"reply_{side}" in rubric.shows and not said.strip() and entry.sound is not None:
-                said, transcribed = _heard(entry.sound), True
-            shown_texts[f"reply_{side}"] = said
+            words = entry.reply.text
+            if f"reply_{side}" in rubric.shows and not words.strip() and entry.sound is not None:
+                words, transcribed = _transcript(entry.sound), True
+            shown_texts[f"reply_{side}"] = words
         if sides["a"].clip is not None:
             sounds["clip"] = sides["a"].clip
         return Subject(pair.id, pair.group, shown_texts, sounds, transcript=transcribed)
 
 
 @functools.cache
-def _heard(sound: Path) -> str:
-    """A transcript, made once however many judges and pairs want it."""
+def _transcript(sound: Path) -> str:
     return transcript(sound)
 
 
 def check_suits(rubric: Rubric) -> None:
-    """UsageError for a rubric that the arena cannot put before a judge."""
+    """Raise UsageError for a rubric that the arena cannot use."""
     lacking = [name for name in rubric.shows if name not in SHOWS] + [n for n in rubric.hears if n not in HEARS]
     if rubric.subject != "pair" or lacking:
         why = f"it needs {', '.join(lacking)}" if rubric.subject == "pair" else "it judges single replies"
@@ -115,39 +114,39 @@ def check_suits(rubric: Rubric) -> None:
 
 
 def read(runs: Sequence[Path], *, spoken: bool = False, source: str = "") -> Field:
-    """The field of these runs; with `spoken`, only cases that every run answered aloud.
+    """Read the field of these runs; with `spoken`, only cases that every run answered with audio.
 
-    `source` is whose clips take part: the name of a source, "all", or "" for the headline's among those the runs share.
-    Raises UsageError where two runs have one name or the source is unknown, DataError where they share no case.
+    `source` selects clips: the name of a source, "all", or "" for the headline's source among those the runs share.
+    Raises UsageError if two runs have the same name or the source is unknown, DataError if the runs share no case.
     """
     if len(runs) < 2:
         raise UsageError("an arena needs at least two runs; name more, or rank votes alone with --votes FILE")
-    found: dict[str, dict[tuple[str, str], Entry]] = {}
+    by_run: dict[str, dict[tuple[str, str], Entry]] = {}
     for folder in runs:
         with Store.read(folder) as store:
             name = store.meta().get("label") or folder.resolve().name
-            if name in found:
+            if name in by_run:
                 raise UsageError(f"two runs are called {shown(name)!r}; give one of the folders another name")
-            found[name] = _entries(store)
-    common = set.intersection(*(set(entries) for entries in found.values()))
+            by_run[name] = _entries(store)
+    common = set.intersection(*(set(entries) for entries in by_run.values()))
     notes = []
-    most = max(len(entries) for entries in found.values())
+    most = max(len(entries) for entries in by_run.values())
     if len(common) < most:
-        notes.append(f"{len(common)} of up to {most} cases were answered by every run; the others take no part")
+        notes.append(f"{len(common)} of up to {most} cases were answered by every run; the others are left out")
     if not common:
-        counts = ", ".join(f"{shown(name)} {len(entries)}" for name, entries in found.items())
+        counts = ", ".join(f"{shown(name)} {len(entries)}" for name, entries in by_run.items())
         raise DataError(f"no conversation was answered by every run under the same condition ({counts} answered)")
-    order = [key for key in next(iter(found.values())) if key in common]  # the benchmark's own
-    entries = {_key(*key): {name: by_key[key] for name, by_key in found.items()} for key in order}
+    order = [key for key in next(iter(by_run.values())) if key in common]  # the benchmark's order
+    entries = {_key(*key): {name: by_key[key] for name, by_key in by_run.items()} for key in order}
     if spoken:
-        heard = {
+        with_audio = {
             k: e for k, e in entries.items() if all(x.sound is not None and x.clip is not None for x in e.values())
         }
-        if not heard:
-            raise DataError("no case was answered aloud by every run; compare their words: --rubric pair")
-        if len(heard) < len(entries):
-            notes.append(f"{len(heard)} of {len(entries)} shared cases were answered aloud by every run")
-        entries = heard
+        if not with_audio:
+            raise DataError("no case was answered with audio by every run; compare their words: --rubric pair")
+        if len(with_audio) < len(entries):
+            notes.append(f"{len(with_audio)} of {len(entries)} shared cases were answered with audio by every run")
+        entries = with_audio
     sources = _sources(entries, source)
     cases = [_case(key, e) for key, e in entries.items() if _item(e).source in sources]
     others = [_case(key, e) for key, e in entries.items() if _item(e).source not in sources]
@@ -155,10 +154,10 @@ def read(runs: Sequence[Path], *, spoken: bool = False, source: str = "") -> Fie
     notes += _source_notes(sources - {""}, left, len(cases), len(entries))
     sure = [case for case in cases if case.status != "unvalidated"]
     if sure and len(sure) < len(cases):
-        notes.append(f"{len(cases) - len(sure)} cases of cues that are not validated take no part")
+        notes.append(f"{len(cases) - len(sure)} cases of cues that are not validated are left out")
     elif not sure:
-        notes.append("every cue here is not validated: whether the clips carry it is not established")
-    return Field(tuple(found), tuple(sure or cases), entries, tuple(notes), tuple(others))
+        notes.append("no cue is validated: the clips may not carry them")
+    return Field(tuple(by_run), tuple(sure or cases), entries, tuple(notes), tuple(others))
 
 
 def _item(by_run: Mapping[str, Entry]) -> Item:
@@ -166,7 +165,7 @@ def _item(by_run: Mapping[str, Entry]) -> Item:
 
 
 def _sources(entries: Mapping[str, Mapping[str, Entry]], wanted: str) -> set[str]:
-    """The sources that take part; clips that name none always do."""
+    """Return the sources that take part. Clips without a source always do."""
     known = {_item(by_run).source for by_run in entries.values()} - {""}
     if wanted in ("", ALL):
         return {"", *(known if wanted == ALL else headline_sources(known))}
@@ -176,7 +175,7 @@ def _sources(entries: Mapping[str, Mapping[str, Entry]], wanted: str) -> set[str
 
 
 def unknown_source(wanted: str, known: Collection[str]) -> UsageError:
-    """What to raise where the runs have no clips of the source that was asked for."""
+    """Return the error for a source that the runs have no clips of."""
     has = f"they have {', '.join(sorted(known))}" if known else "their clips name no source"
     return UsageError(f"--source {wanted}: the runs have no such clips in common{suggest(wanted, known)}; {has}")
 
@@ -190,17 +189,17 @@ def _source_notes(sources: set[str], left: set[str], cases: int, shared: int) ->
 
 def _entries(store: Store) -> dict[tuple[str, str], Entry]:
     root = store.meta().get("root")
-    found = {}
+    entries = {}
     for reply in replies(store):
         if reply.item.part or reply.key.repeat or len(reply.item.turns) > 1:
-            continue  # in a dialogue each run has had a conversation of its own: the replies answer different things
+            continue  # in a dialogue, each run had a different conversation
         sound = store.audio_path(reply.audio) if reply.audio else None
         try:
-            held = sound if sound is not None and sound.is_file() else None
+            existing = sound if sound is not None and sound.is_file() else None
         except OSError as error:
             raise StoreError(f"{store.folder}: {error.strerror}") from None
-        found[reply.key.item, reply.key.condition] = Entry(reply, held, _clip(reply.item, root))
-    return found
+        entries[reply.key.item, reply.key.condition] = Entry(reply, existing, _clip(reply.item, root))
+    return entries
 
 
 def _clip(item: Item, root: str | None) -> Path | None:

@@ -1,7 +1,7 @@
-"""Who prefers which of two stored replies to the same clip: people and judges by their votes, scores by their margin.
+"""Opinions on two stored replies to the same clip: people's and judges' from their votes, scores' from their margin.
 
-A voter has one opinion on a pair. A judge's counts only where it saw both orders and said the same; a score's where the
-two replies differ by a least margin, else it is a tie.
+A voter has one opinion on a pair. A judge's counts only if it gave the same verdict in both orders. A score prefers a
+reply if the two differ by a minimum margin; otherwise it is a tie.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from overtone.spec import suggest
 
 Who = tuple[str, int]  # a run's name, and the repeat
 Place = tuple[str, str]  # an item, and the condition it was asked under
-Meeting = tuple[Place, Who, Who]  # two replies, the first by name first
+Meeting = tuple[Place, Who, Who]  # two replies, sorted by name
 
 
 class Said(Struct, frozen=True):
@@ -52,12 +52,12 @@ class Said(Struct, frozen=True):
         return self.run, self.repeat
 
     def noted(self, mark: str) -> str:
-        """What a note of the model's says, by how it begins."""
+        """Return the rest of the model's note that begins with `mark`, or ""."""
         return next((note.removeprefix(mark) for note in self.notes if note.startswith(mark)), "")
 
 
 class Opinion(Struct, frozen=True):
-    """What one voter says of a meeting: `first`, `second` or `tie`. `margin` is known of scores."""
+    """One voter's opinion on a meeting. Only scores have a `margin`."""
 
     name: str
     kind: Literal["person", "judge", "score"]
@@ -73,11 +73,14 @@ Opinions = dict[Meeting, list[Opinion]]
 def read_replies(
     folders: Sequence[Path], condition: str | None, left: Counter[str], source: str = ALL
 ) -> dict[Place, dict[Who, Said]]:
-    """The replies of runs by what they answer, to the clips of one source or of all. `left` counts what takes no part:
-    all but the last of dialogues, parts that a benchmark keeps to measure with, what was asked without the clip or with
-    its cue told, and clips of other sources. Raises UsageError where no run has a clip of the source."""
+    """Return the replies of runs to the clips of one source or of all, by item and condition.
+
+    `left` counts the replies that are left out, by reason: dialogues, parts of a benchmark that are kept for measuring,
+    inputs without the clip or with its cue in words, and clips of other sources. Raises UsageError if no run has a clip
+    of the source.
+    """
     sources: set[str] = set()
-    found: dict[Place, dict[Who, Said]] = {}
+    candidates: dict[Place, dict[Who, Said]] = {}
     names: set[str] = set()
     for folder in folders:
         with Store.read(folder) as store:
@@ -93,29 +96,29 @@ def read_replies(
             stored = {(r.ask, r.key.turn): r for r in store.replies(light=True)}
             shas = {path: row[0] for path, row in store.clips().items()}
             for reply in replies(store):
-                told = stored[reply.ask, reply.key.turn]
+                record = stored[reply.ask, reply.key.turn]
                 if why := _unfit(reply.item, reply.key.condition, condition):
                     left[why] += 1
                     continue
                 sources.add(reply.item.source)
                 if source != ALL and reply.item.source not in ("", source):
                     left["replies to clips of another source"] += 1
-                elif told.refused or not reply.text.strip():
+                elif record.refused or not reply.text.strip():
                     left["replies without words, or refused"] += 1
                 else:
                     clip = reply.item.turns[-1].clip
                     root = meta.get("root")
-                    held = inside(Path(root), clip.path) if clip and root else None
+                    path = inside(Path(root), clip.path) if clip and root else None
                     sha = (clip.sha256 or shas.get(clip.path, "")) if clip else ""
                     sound = store.audio_path(reply.audio) if reply.audio else None
                     one = Said(
                         reply.item, name, meta.get("model", ""), reply.key.repeat, reply.text.strip(), sound,
-                        reply.audio, told.notes, held, sha, scores.get(reply.ask, {}),
+                        reply.audio, record.notes, path, sha, scores.get(reply.ask, {}),
                     )  # fmt: skip
-                    found.setdefault((reply.key.item, reply.key.condition), {})[one.who] = one
+                    candidates.setdefault((reply.key.item, reply.key.condition), {})[one.who] = one
     if source not in (ALL, *sources):
         raise unknown_source(source, sources - {""})
-    return found
+    return candidates
 
 
 def _unfit(item: Item, name: str, wanted: str | None) -> str:
@@ -128,15 +131,17 @@ def _unfit(item: Item, name: str, wanted: str | None) -> str:
     try:
         how = Condition.parse(name)
     except ValueError:
-        return f"replies under {name}, which is no condition"
-    told = how.input != "audio" or how.oracle != "none"
-    return "replies to something else than the clip alone" if told else ""
+        return f"replies under {name}, which is not a condition"
+    clip_alone = how.input == "audio" and how.oracle == "none"
+    return "" if clip_alone else "replies to something else than the clip alone"
 
 
 # ── votes ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def of_votes(votes: Iterable[Vote], places: Mapping[str, Place], left: Counter[str]) -> Opinions:
-    """The opinions behind votes; `places` says what each pair is about. `left` counts judges' verdicts that were given
-    in one order only, and such that turned with the order."""
+    """Return the opinions behind votes. `places` maps pairs to items and conditions.
+
+    `left` counts judges' verdicts that were given in one order only or changed with the order.
+    """
     cast: dict[tuple[Meeting, str, str], list[tuple[Vote, str]]] = {}
     for vote in votes:
         place = places.get(vote.pair)
@@ -148,46 +153,45 @@ def of_votes(votes: Iterable[Vote], places: Mapping[str, Place], left: Counter[s
         first, second = sorted((a, b))
         prefers = "tie" if winner is None else "first" if winner == first else "second"
         cast.setdefault(((place, first, second), vote.rater, vote.kind), []).append((vote, prefers))
-    found: Opinions = {}
-    for (meeting, rater, kind), those in cast.items():
-        said = [prefers for _, prefers in those] if kind == "person" else _consistent(those, left)
-        if said:
-            often = Counter(said).most_common(2)
+    opinions: Opinions = {}
+    for (meeting, rater, kind), own in cast.items():
+        preferred = [prefers for _, prefers in own] if kind == "person" else _consistent(own, left)
+        if preferred:
+            often = Counter(preferred).most_common(2)
             even = len(often) == 2 and often[0][1] == often[1][1]
-            one = Opinion(rater, kind, "tie" if even else often[0][0], by=those[0][0].rubric)  # type: ignore[arg-type]
-            found.setdefault(meeting, []).append(one)
-    return found
+            one = Opinion(rater, kind, "tie" if even else often[0][0], by=own[0][0].rubric)  # type: ignore[arg-type]
+            opinions.setdefault(meeting, []).append(one)
+    return opinions
 
 
 def _consistent(cast: Sequence[tuple[Vote, str]], left: Counter[str]) -> list[str]:
-    """What a judge said in both orders alike, of each time it was asked."""
+    """Return a judge's verdicts that were the same in both orders, one per repeat."""
     by_repeat: dict[tuple[str, int], dict[str, str]] = {}
     for vote, prefers in cast:
         by_repeat.setdefault((vote.rubric, vote.repeat), {})[vote.a] = prefers
-    said = []
+    verdicts = []
     for orders in by_repeat.values():
         if len(orders) < 2:
             left["judges' verdicts in one order only"] += 1
         elif len(set(orders.values())) > 1:
             left["judges' verdicts that turned with the order"] += 1
         else:
-            said += list(set(orders.values()))
-    return said
+            verdicts += list(set(orders.values()))
+    return verdicts
 
 
 # ── scores ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 class By(Struct, frozen=True):
-    """A score that prefers: which, the least difference that counts, whether less is better, and whether it is that of
-    a judge who has not shown that it can be trusted."""
+    """A score as a voter."""
 
     metric: str
-    margin: float
-    lower: bool = False
-    unvalidated: bool = False
+    margin: float  # minimum difference that counts
+    lower: bool = False  # lower is better
+    unvalidated: bool = False  # it is the score of a judge that is not validated
 
 
 def read_by(names: Sequence[str], margins: Mapping[str, float], folders: Sequence[Path]) -> list[By]:
-    """What `--by` names. `margins` has the least margin by metric, "" for all others. Raises UsageError."""
+    """Return the scores of `--by`. `margins` has the minimum margin by metric, "" for all others. Raises UsageError."""
     known: set[str] = set()
     metas = []
     declared: dict[str, ScoreInfo] = {}
@@ -198,7 +202,7 @@ def read_by(names: Sequence[str], margins: Mapping[str, float], folders: Sequenc
             declared = {**store.declared(), **declared}
     for name in sorted(set(margins) - {"", *names}):
         raise UsageError(f"--margin {name}=…: no --by names that score{suggest(name, names)}")
-    found = []
+    voters = []
     for name in names:
         if name not in known:
             raise UsageError(
@@ -208,31 +212,31 @@ def read_by(names: Sequence[str], margins: Mapping[str, float], folders: Sequenc
         key, judged, label = name.partition("@")
         better, usual, doubtful = "higher", None, False
         if judged:
-            told = [read_dimensions(meta, [name])[key] for meta in metas]
-            described = next((d for d in told if d.low is not None and d.high is not None), None)
-            if described is not None:  # a step of its scale; of yes and no, more yes than no
+            dimensions = [read_dimensions(meta, [name])[key] for meta in metas]
+            described = next((d for d in dimensions if d.low is not None and d.high is not None), None)
+            if described is not None:  # one step of its scale, or half for yes and no
                 better, usual = described.better, 0.5 if described.share else 1.0
-            doubtful = any(d.unvalidated.get(label, True) for d in told)
+            doubtful = any(d.unvalidated.get(label, True) for d in dimensions)
         elif name in declared:
             better = declared[name].better
         if better == "neither":
-            raise UsageError(f"{name} says what a reply is like, not which is better; choose another score for --by")
+            raise UsageError(f"neither direction of {name} is better; choose another score for --by")
         margin = margins.get(name, margins.get("", usual))
         if margin is None:
-            raise UsageError(f"say how much of {name} is a difference: --margin {name}=X, in its own units")
+            raise UsageError(f"{name} needs a minimum difference: --margin {name}=X, in its own units")
         if margin <= 0:
             raise UsageError("--margin must be above 0")
-        found.append(By(name, margin, better == "lower", doubtful))
-    return found
+        voters.append(By(name, margin, better == "lower", doubtful))
+    return voters
 
 
 def of_scores(candidates: Mapping[Place, Mapping[Who, Said]], by: Sequence[By], left: Counter[str]) -> Opinions:
-    """The opinions behind scores on every two replies to the same item under the same condition."""
-    found: Opinions = {}
-    for place, said in candidates.items():
-        for first, second in combinations(sorted(said), 2):
+    """Return the opinions of scores on every two replies to the same item under the same condition."""
+    opinions: Opinions = {}
+    for place, replies_here in candidates.items():
+        for first, second in combinations(sorted(replies_here), 2):
             for one in by:
-                pair = [said[who].scores.get(one.metric) for who in (first, second)]
+                pair = [replies_here[who].scores.get(one.metric) for who in (first, second)]
                 if pair[0] is None or pair[1] is None:
                     left[f"pairs without the score {one.metric}"] += 1
                 elif not same_signature(pair[0][1], pair[1][1]):
@@ -241,5 +245,5 @@ def of_scores(candidates: Mapping[Place, Mapping[Who, Said]], by: Sequence[By], 
                     margin = (pair[0][0] - pair[1][0]) * (-1 if one.lower else 1)
                     prefers = "tie" if abs(margin) < one.margin - 1e-9 else "first" if margin > 0 else "second"
                     opinion = Opinion(one.metric, "score", prefers, margin, pair[0][1])  # type: ignore[arg-type]
-                    found.setdefault((place, first, second), []).append(opinion)
-    return found
+                    opinions.setdefault((place, first, second), []).append(opinion)
+    return opinions

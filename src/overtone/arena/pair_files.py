@@ -1,10 +1,11 @@
-"""What leaves the arena: pairs for people to vote on, blind, with the key kept apart; and all votes."""
+"""Export files of the arena: blind pairs for people to vote on, with a separate key, and all votes."""
 
 from __future__ import annotations
 
 import csv
+import io
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from overtone.arena.pairing import Pair
 from overtone.arena.vote_store import Vote
 from overtone.errors import StoreError, UsageError
 from overtone.judges.rubric import Rubric
+from overtone.paths import write_whole
 from overtone.runs.export_rows import cell, json_line
 
 KEY = "key.csv"
@@ -20,15 +22,15 @@ FORMATS = (".csv", ".jsonl")
 
 
 def check(path: Path) -> None:
-    """UsageError for a file that cannot be written as CSV or JSON Lines."""
+    """Raise UsageError for a file that is neither CSV nor JSON Lines."""
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"{path}: name a .csv or a .jsonl file")
 
 
 def blind(field: Field, pairs: Sequence[Pair], rubric: Rubric, out: Path, key: Path) -> int:
-    """Write the pairs without the runs' names, the sounds in a folder beside them, and who is who in `key`.
+    """Write the pairs without the runs' names, their sounds in a folder next to them, and the runs' names to `key`.
 
-    People fill in `winner` (A, B or tie) and `rater`, and the file comes back with --votes.
+    People fill in `winner` (A, B or tie) and `rater`; the file is then read with --votes. Return the number of pairs.
     """
     sounds = out.with_name(f"{out.stem}-sounds")
     rows = []
@@ -44,10 +46,10 @@ def blind(field: Field, pairs: Sequence[Pair], rubric: Rubric, out: Path, key: P
     return len(rows)
 
 
-def votes(found: Sequence[Vote], pairs: Mapping[str, Pair], out: Path) -> int:
-    """Write every vote with the case it is about; the file can be taken in again."""
+def votes(cast: Sequence[Vote], pairs: Mapping[str, Pair], out: Path) -> int:
+    """Write every vote with its case, in a form that --votes reads. Return the number of votes."""
     rows = []
-    for vote in found:
+    for vote in cast:
         pair = pairs[vote.pair]
         rows.append(
             {
@@ -69,29 +71,24 @@ def votes(found: Sequence[Vote], pairs: Mapping[str, Pair], out: Path) -> int:
     return len(rows)
 
 
-def write(out: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Rows as CSV, with cells no spreadsheet takes for a formula, or as JSON Lines."""
-    held = list(rows)
-    temporary = out.with_name(out.name + ".part")
+def write(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows as JSON Lines, or as CSV with cells that no spreadsheet takes for a formula. Raises StoreError."""
+    if out.suffix.lower() == ".jsonl":
+        data = b"".join(json_line(row) for row in rows)
+    else:
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, list(rows[0]) if rows else ["pair"])
+        writer.writeheader()
+        writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
+        data = text.getvalue().encode()
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        temporary.unlink(missing_ok=True)
-        if out.suffix.lower() == ".jsonl":
-            temporary.write_bytes(b"".join(json_line(row) for row in held))
-        else:
-            with temporary.open("w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, list(held[0]) if held else ["pair"])
-                writer.writeheader()
-                writer.writerows({name: cell(value) for name, value in row.items()} for row in held)
-        temporary.replace(out)
+        write_whole(out, data)
     except OSError as error:
         raise StoreError(f"cannot write {out}: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _copied(sound: Path | None, folder: Path, name: str) -> str:
-    """A copy whose name says nothing of the run it comes from."""
+    """Copy a sound to a name that does not show its run, and return that name."""
     if sound is None:
         return ""
     target = folder / f"{name}{sound.suffix}"

@@ -1,9 +1,8 @@
-"""Stored runs become preference pairs: two replies to the same clip, of which enough voters prefer the same one.
+"""Preference pairs from stored runs: two replies to the same clip of which enough voters prefer the same one.
 
-Every pair that is left out is counted with its reason. Scripts are split, never pairs: all clips of a script, whoever
-speaks them, and all scripts with the same words stand on one side. Clips of all sources take part unless the user
-chooses one: both replies of a pair answer the same clip, and no number is taken over several sources. Every pair names
-its source.
+Every pair that is left out is counted with its reason. Scripts are split, not pairs: all clips of a script, whoever
+speaks them, and all scripts with the same words are in the same part. Clips of all sources take part unless the user
+chooses one, because both replies of a pair answer the same clip. Every pair names its source.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from overtone.arena.opinions import (
     read_by,
     read_replies,
 )
+from overtone.arena.pairing import chance
 from overtone.arena.rounds import current
 from overtone.arena.vote_store import FILE, Table, Vote
 from overtone.errors import DataError, StoreError, UsageError
@@ -43,7 +43,7 @@ TRAIN, HELD_OUT = "train", "held-out"
 
 
 class Side(Struct, frozen=True, omit_defaults=True):
-    """One of the two replies. `thought`, `emotion` and `speech_tokens` are there where the model told them."""
+    """One of the two replies. `thought`, `emotion` and `speech_tokens` are empty if the model did not report them."""
 
     run: str
     model: str
@@ -57,7 +57,7 @@ class Side(Struct, frozen=True, omit_defaults=True):
 
 
 class Voter(Struct, frozen=True, omit_defaults=True):
-    """Who preferred what. `margin` of a score is how much better the chosen reply's is, in the score's own units."""
+    """One voter's preference. The `margin` of a score is how much better the chosen reply is, in the score's units."""
 
     name: str
     kind: str  # person, judge, score
@@ -77,21 +77,21 @@ class Preference(Struct, frozen=True, omit_defaults=True):
     group: str  # the script
     cue: str
     condition: str
-    clip: str  # where it lies
+    clip: str  # path
     clip_sha256: str
-    words: str  # what is said in the clip
+    words: str  # spoken in the clip
     chosen: Side
     rejected: Side
     voters: tuple[Voter, ...]
     votes: dict[str, int]  # chosen, rejected, tie
-    agreement: float  # share of the voters that prefer the chosen one
+    agreement: float  # share of voters that prefer the chosen reply
     margin: float  # (chosen − rejected) ÷ voters
     context: str = ""
-    source: str = ""  # who speaks the clip: an engine, a person
+    source: str = ""  # speaker of the clip: an engine, a person
 
 
 class Wanted(Struct, frozen=True):
-    """What a user asks for."""
+    """The user's settings."""
 
     by: tuple[str, ...] = ()
     margins: Mapping[str, float] = {}
@@ -109,17 +109,17 @@ class Wanted(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """The pairs, and what became of everything else."""
+    """The pairs, and counts of everything that was left out."""
 
     pairs: list[Preference]
     considered: int
-    dropped: dict[str, int]  # of the pairs, by reason
-    left: dict[str, int]  # of replies, votes and scores, by reason
+    dropped: dict[str, int]  # pairs by reason
+    left: dict[str, int]  # replies, votes and scores by reason
     notes: tuple[str, ...] = ()
 
 
 def find(runs: Sequence[Path], wanted: Wanted) -> Found:
-    """The preference pairs of these runs. Raises UsageError for a wish that makes no sense."""
+    """Find the preference pairs of these runs. Raises UsageError for settings that contradict each other."""
     _check(runs, wanted)
     left: Counter[str] = Counter()
     replies = read_replies(runs, wanted.condition, left, wanted.source)
@@ -132,44 +132,45 @@ def find(runs: Sequence[Path], wanted: Wanted) -> Found:
     if wanted.arena or wanted.votes:
         voted, more = _voted(runs, wanted, left)
         notes += more
-        for meeting, those in voted.items():
-            opinions.setdefault(meeting, []).extend(those)
+        for meeting, more_opinions in voted.items():
+            opinions.setdefault(meeting, []).extend(more_opinions)
     dropped: Counter[str] = Counter()
     agreed: dict[Place, list[tuple[tuple[float, ...], str, Who, Who, list[Opinion]]]] = {}
     considered = 0
-    for (place, first, second), those in opinions.items():
-        said = replies.get(place, {})
-        if first not in said or second not in said:
-            left["votes on replies that take no part"] += len(those)
+    for (place, first, second), given in opinions.items():
+        candidates = replies.get(place, {})
+        if first not in candidates or second not in candidates:
+            left["votes on replies that take no part"] += len(given)
             continue
         considered += 1
-        heard = [one for one in those if one.kind in wanted.kinds]
-        why, prefers = _agreed(heard, said[first], said[second], wanted)
+        counted = [one for one in given if one.kind in wanted.kinds]
+        why, prefers = _agreed(counted, candidates[first], candidates[second], wanted)
         if why:
             dropped[why] += 1
             continue
         chosen, rejected = (first, second) if prefers == "first" else (second, first)
-        count: Counter[str] = Counter(one.prefers for one in heard)
-        lead = (count[prefers] - count[_other(prefers)]) / len(heard)
-        strength = (lead, float(len(heard)), sum(abs(one.margin) for one in heard if one.margin is not None))
-        agreed.setdefault(place, []).append((strength, prefers, chosen, rejected, heard))
-    scripts = {said.item.group: said.item for those in replies.values() for said in those.values()}
-    parts = split(scripts, {replies[place][found[0][2]].item.group for place, found in agreed.items()}, wanted)
+        count: Counter[str] = Counter(one.prefers for one in counted)
+        lead = (count[prefers] - count["second" if prefers == "first" else "first"]) / len(counted)
+        strength = (lead, float(len(counted)), sum(abs(one.margin) for one in counted if one.margin is not None))
+        agreed.setdefault(place, []).append((strength, prefers, chosen, rejected, counted))
+    scripts = {reply.item.group: reply.item for by_who in replies.values() for reply in by_who.values()}
+    parts = split(scripts, {replies[place][ranked[0][2]].item.group for place, ranked in agreed.items()}, wanted)
     pairs = []
-    for place, found in agreed.items():
-        found.sort(key=lambda one: tuple(-x for x in one[0]))  # where equal, in the order of the runs' names
-        if len(found) > wanted.per_item:
-            dropped[f"more than {wanted.per_item} of one item: the clearest stay"] += len(found) - wanted.per_item
-        for _, prefers, chosen, rejected, heard in found[: wanted.per_item]:
-            said = replies[place]
-            pairs.append(_pair(place, said[chosen], said[rejected], prefers, heard, parts))
+    for place, ranked in agreed.items():
+        ranked.sort(key=lambda one: tuple(-x for x in one[0]))  # equal ones stay in the order of the runs' names
+        if len(ranked) > wanted.per_item:
+            dropped[f"more than {wanted.per_item} of one item: the clearest stay"] += len(ranked) - wanted.per_item
+        for _, prefers, chosen, rejected, counted in ranked[: wanted.per_item]:
+            pairs.append(_pair(place, replies[place][chosen], replies[place][rejected], prefers, counted, parts))
     return Found(pairs, considered, dict(dropped), dict(left), notes)
 
 
 def split(scripts: Mapping[str, Item], used: Collection[str], wanted: Wanted) -> dict[str, str]:
-    """Script → train or held-out. A script's own name decides, so it falls on the same side in every export that has
-    the same seed; scripts that share their words go with the first of them. Of those that are `used` one is held out
-    at least, where there are two."""
+    """Return script → train or held-out.
+
+    A hash of the script's name decides, so it is the same in every export with the same seed. Scripts with the same
+    words follow the first of them. At least one of the `used` scripts is held out if there are two or more.
+    """
     home: dict[str, str] = {}
     by_text: dict[str, str] = {}
 
@@ -182,46 +183,37 @@ def split(scripts: Mapping[str, Item], used: Collection[str], wanted: Wanted) ->
         script = group.removeprefix(f"{item.source}/")
         words = " ".join("".join(c if c.isalnum() else " " for c in item.turns[-1].words.casefold()).split())
         for key in filter(None, (f"script {script}", words and f"words {words}")):
-            known = by_text.setdefault(key, group)
-            one, other = sorted((root(known), root(group)))
+            one, other = sorted((root(by_text.setdefault(key, group)), root(group)))
             home[other] = one
-    chances = {root(group): _chance(root(group), wanted.seed) for group in scripts}
-    held = {name for name, chance in chances.items() if chance < wanted.hold_out}
-    here = sorted({root(group) for group in used}, key=lambda name: chances[name])
-    if wanted.hold_out and len(here) > 1 and not held & set(here):
-        held.add(here[0])
+    chances = {root(group): chance(wanted.seed, root(group)) for group in scripts}
+    held = {name for name, number in chances.items() if number < wanted.hold_out}
+    used_roots = sorted({root(group) for group in used}, key=lambda name: chances[name])
+    if wanted.hold_out and len(used_roots) > 1 and not held & set(used_roots):
+        held.add(used_roots[0])
     return {group: HELD_OUT if root(group) in held else TRAIN for group in scripts}
 
 
-def _chance(name: str, seed: int) -> float:
-    return int.from_bytes(hashlib.sha256(repr((seed, name)).encode()).digest()[:7], "big") / 2**56
-
-
-def _agreed(heard: Sequence[Opinion], first: Said, second: Said, wanted: Wanted) -> tuple[str, Any]:
-    """Why a pair is left out, or which of the two is preferred."""
+def _agreed(counted: Sequence[Opinion], first: Said, second: Said, wanted: Wanted) -> tuple[str, Any]:
+    """Return why a pair is left out, or which of the two is preferred."""
     if " ".join(first.text.split()) == " ".join(second.text.split()) and first.audio_name == second.audio_name:
         return "both replies are the same", ""
-    if len(heard) < wanted.voters:
+    if len(counted) < wanted.voters:
         return f"fewer than {wanted.voters} voters", ""
-    count: Counter[str] = Counter(one.prefers for one in heard)
+    count: Counter[str] = Counter(one.prefers for one in counted)
     if count["first"] == count["second"]:
         return "a tie", ""
     prefers = "first" if count["first"] > count["second"] else "second"
-    if count[prefers] / len(heard) < wanted.agreement - 1e-9:
+    if count[prefers] / len(counted) < wanted.agreement - 1e-9:
         return f"fewer than {wanted.agreement:.2f} of the voters agree", ""
     return "", prefers
 
 
-def _other(prefers: str) -> str:
-    return "second" if prefers == "first" else "first"
-
-
 def _pair(
-    place: Place, chosen: Said, rejected: Said, prefers: str, heard: Iterable[Opinion], parts: Mapping[str, str]
+    place: Place, chosen: Said, rejected: Said, prefers: str, counted: Iterable[Opinion], parts: Mapping[str, str]
 ) -> Preference:
     item, (name, condition) = chosen.item, place
     voters = []
-    for one in heard:
+    for one in counted:
         side: Any = "tie" if one.prefers == "tie" else "chosen" if one.prefers == prefers else "rejected"
         margin = None if one.margin is None else round(one.margin if prefers == "first" else -one.margin, 6)
         voters.append(Voter(one.name, one.kind, side, margin, one.by))
@@ -238,7 +230,7 @@ def _pair(
 
 def _side(said: Said) -> Side:
     codes = said.noted(TOKENS).split()
-    if not all(code.isdecimal() and len(code) < 9 for code in codes):  # notes may be a stranger's
+    if not all(code.isdecimal() and len(code) < 9 for code in codes):  # the run may come from elsewhere
         codes = []
     return Side(
         said.run, said.model, said.text, said.repeat, said.noted(THOUGHT), str(said.audio) if said.audio else "",
@@ -249,52 +241,54 @@ def _side(said: Said) -> Side:
 def _check(runs: Sequence[Path], wanted: Wanted) -> None:
     if not (wanted.by or wanted.arena or wanted.votes):
         raise UsageError(
-            "say who prefers: --arena DIR or --votes FILE (people's and judges' votes), or --by METRIC (a score)"
+            "name the voters: --arena DIR or --votes FILE (people's and judges' votes), or --by METRIC (a score)"
         )
     if (wanted.arena or wanted.votes) and len(runs) < 2:
-        raise UsageError("votes are between runs: name at least two; the repeats of one run can be compared with --by")
+        raise UsageError("votes compare runs: name at least two; use --by to compare the repeats of one run")
     if wanted.voters < 1:
         raise UsageError("--voters must be at least 1")
     if not 0.5 < wanted.agreement <= 1:
-        raise UsageError("--agreement is a share above 0.5, at most 1")
+        raise UsageError("--agreement must be above 0.5 and at most 1")
     if not 0 <= wanted.hold_out < 1:
-        raise UsageError("--hold-out is a share from 0 to below 1")
+        raise UsageError("--hold-out must be at least 0 and below 1")
     if wanted.per_item < 1:
         raise UsageError("--per-item must be at least 1")
 
 
 def _voted(runs: Sequence[Path], wanted: Wanted, left: Counter[str]) -> tuple[Opinions, tuple[str, ...]]:
-    """The opinions behind the votes of an arena and of files; neither is changed."""
+    """Return the opinions behind the votes of an arena and of files, without changing either."""
     one = rubrics.load(wanted.rubric)
     contestants.check_suits(one)
-    here = contestants.read(runs, spoken=bool(one.hears), source=wanted.source)
+    field = contestants.read(runs, spoken=bool(one.hears), source=wanted.source)
     pairs, votes = {}, []
     if wanted.arena:
         if not (wanted.arena / FILE).is_file():
-            raise StoreError(f"{shown(str(wanted.arena))} is no arena: it has no {FILE}; 'overtone arena' makes one")
+            raise StoreError(
+                f"{shown(str(wanted.arena))} is not an arena: it has no {FILE}; create one with 'overtone arena'"
+            )
         with Table(wanted.arena) as table:
-            pairs = {pair.id: pair for pair in current(here, table)}
+            pairs = {pair.id: pair for pair in current(field, table)}
             votes = table.votes()
     for path in wanted.votes:
-        found = ballots.read(path, here, pairs)
-        pairs |= {pair.id: pair for pair in found.pairs}
-        votes = [vote for vote in votes if vote.origin != str(path.resolve())]  # an arena may have taken it in
+        file = ballots.read(path, field, pairs)
+        pairs |= {pair.id: pair for pair in file.pairs}
+        votes = [vote for vote in votes if vote.origin != str(path.resolve())]  # the arena may have imported it
         before = {(v.pair, v.rater) for v in votes if v.kind == "person"}
-        for vote in found.votes:
+        for vote in file.votes:
             if vote.kind == "person" and (vote.pair, vote.rater) in before:
                 raise DataError(
                     f"{shown(str(path))}, {vote.place}: {shown(vote.rater)!r} has voted on this pair before, in "
                     "another file; keep one of the two votes"
                 )
-        votes += found.votes
-    known: list[Vote] = []
+        votes += file.votes
+    same_rubric: list[Vote] = []
     for vote in votes:
         if vote.kind == "judge" and vote.rubric not in ("", one.identity):
             left["judges' votes by another rubric"] += 1
         else:
-            known.append(vote)
+            same_rubric.append(vote)
     places = {name: _place(pair.key) for name, pair in pairs.items()}
-    return of_votes(known, places, left), here.notes
+    return of_votes(same_rubric, places, left), field.notes
 
 
 def _place(key: str) -> Place:
@@ -312,13 +306,14 @@ def about_path(out: Path) -> Path:
 
 
 def write(found: Found, runs: Sequence[Path], wanted: Wanted, out: Path) -> list[Path]:
-    """Write the pairs, those held out apart, and what was left out and why; the files that were written.
+    """Write the training pairs, the held-out pairs, and a summary of what was left out and why. Return the files.
 
-    Raises DataError where no pair is left to learn from, StoreError where a file cannot be written."""
+    Raises DataError if no training pair is left, StoreError if a file cannot be written.
+    """
     if not any(pair.part == TRAIN for pair in found.pairs):
         most = ", ".join(f"{why} ({count})" for why, count in Counter(found.dropped).most_common(3))
         raise DataError(
-            f"no pair is left of {found.considered}{f': {most}' if most else ''}; lower --voters or --agreement, "
+            f"none of {found.considered} pairs is left{f': {most}' if most else ''}; lower --voters or --agreement, "
             "add voters, or hold out less"
         )
     files = {out: [pair for pair in found.pairs if pair.part == TRAIN]}

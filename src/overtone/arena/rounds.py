@@ -1,4 +1,4 @@
-"""Rounds of the arena: pairs are drawn, judges vote on them in both orders, and the next round knows what they said."""
+"""Rounds of the arena: draw pairs, let judges vote on them in both orders, use the votes to draw the next round."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from overtone.arena import pairing as drawing
 from overtone.arena.contestants import Field
 from overtone.arena.pairing import Pair, round_length
-from overtone.arena.vote_store import VERDICTS, Table, Vote
+from overtone.arena.vote_store import VERDICTS, Table, Vote, counted
 from overtone.errors import UsageError
 from overtone.judges import trust_record
 from overtone.judges.judgement import Judgement, Outcome
@@ -17,7 +17,6 @@ from overtone.judges.panel import Sitting, each
 from overtone.judges.policy import Judge
 from overtone.judges.rubric import Rubric
 from overtone.judges.verdict_cache import Verdicts
-from overtone.stats.votes import Votes, votes
 
 
 def play(
@@ -30,14 +29,14 @@ def play(
     seed: int = 0,
     on_judged: Callable[[str, int], None] | None = None,
 ) -> dict[str, Outcome]:
-    """Draw until there are `count` pairs, and have every judge vote on the first `count`; how it went for each judge.
+    """Draw until there are `count` pairs, and let every judge vote on the first `count`. Return the judges' outcomes.
 
-    Pairs drawn before stay the first. Where a judge stops (budget, a wrong key) no further pairs are drawn: the same
-    command goes on from there.
+    Pairs that were drawn earlier stay first. If a judge stops (budget, a wrong key), no further pairs are drawn, and
+    the same command resumes from there.
     """
     labels = [judge.label for judge in judges]
     if len(set(labels)) < len(labels):
-        raise UsageError("two judges have one name; give one of them label=NAME in its SPEC")
+        raise UsageError("two judges have the same label; give one of them label=NAME in its SPEC")
     return asyncio.run(_play(field, table, judges, rubric, count, seed, on_judged or (lambda label, more: None)))
 
 
@@ -55,45 +54,40 @@ async def _play(
         if judges:
             verdicts = stack.enter_context(Verdicts(table.folder / VERDICTS))
             sittings = [Sitting(judge, verdicts, log_folder=table.folder / "workers") for judge in judges]
-        for sitting in sittings:  # open from the first round to the last: a worker's model is loaded once
+        for sitting in sittings:  # open for all rounds, so that a worker's model is loaded once
             stack.push_async_callback(sitting.close)
-        for part in _rounds(field, table, count, seed):
-            await asyncio.gather(*(_vote(field, table, sitting, rubric, part, on_judged) for sitting in sittings))
+        for pairs in _rounds(field, table, count, seed):
+            await asyncio.gather(*(_vote(field, table, sitting, rubric, pairs, on_judged) for sitting in sittings))
             stopped = [sitting.outcome.stopped for sitting in sittings]
             if any(why not in ("", "unreadable") for why in stopped) or (stopped and all(stopped)):
-                break  # of several judges, the others go on without one whose verdicts cannot be read
+                break  # the other judges continue without one whose verdicts cannot be read
         return {sitting.judge.label: sitting.outcome for sitting in sittings}
 
 
 def current(field: Field, table: Table) -> list[Pair]:
-    """The table's pairs whose runs, case and replies are still those of the field."""
-    keys, here = {case.key for case in field.cases}, set(field.players)
+    """Return the table's pairs whose runs, case and replies are still those of the field."""
+    keys, players = {case.key for case in field.cases}, set(field.players)
     return [
         pair
         for pair in table.pairs()
-        if pair.key in keys and {pair.a, pair.b} <= here and field.identify(pair.key, pair.a, pair.b) == pair.id
+        if pair.key in keys and {pair.a, pair.b} <= players and field.identify(pair.key, pair.a, pair.b) == pair.id
     ]
 
 
-def counted(found: Sequence[Vote]) -> Votes:
-    """Votes as the statistics take them."""
-    return votes([v.a for v in found], [v.b for v in found], [v.winner for v in found])
-
-
 def _rounds(field: Field, table: Table, count: int, seed: int) -> Iterator[list[Pair]]:
-    """The first `count` pairs, a round at a time; a round is drawn when the one before it has been voted on."""
+    """Yield the first `count` pairs, round by round. A round is drawn after the votes on the one before it."""
     length = round_length(len(field.players))
     done = 0
     while done < count:
         end = min(count, (done // length + 1) * length)
-        here = current(field, table)
-        drawn = [pair for pair in here if pair.drawn]
+        pairs = current(field, table)
+        drawn = [pair for pair in pairs if pair.drawn]
         if len(drawn) < end:
-            begun = len(drawn) // length * length  # of the round that the next pair belongs to
-            seen = {pair.id for pair in drawn[:begun]} | {pair.id for pair in here if not pair.drawn}
+            begun = len(drawn) // length * length  # first pair of the round that the next pair belongs to
+            seen = {pair.id for pair in drawn[:begun]} | {pair.id for pair in pairs if not pair.drawn}
             cast = counted([vote for vote in table.votes() if vote.pair in seen])
             wanted = min(end, begun + length) - len(drawn)
-            new = drawing.draw(field.players, field.cases, here, wanted, seed=seed, cast=cast)
+            new = drawing.draw(field.players, field.cases, pairs, wanted, seed=seed, cast=cast)
             table.add_pairs(field.pair(case, a, b, drawn=True) for case, a, b in new)
             if not new:
                 end = len(drawn)
@@ -110,33 +104,33 @@ async def _vote(
     table: Table,
     sitting: Sitting,
     rubric: Rubric,
-    part: Sequence[Pair],
+    pairs: Sequence[Pair],
     on_judged: Callable[[str, int], None],
 ) -> None:
-    """One judge's votes on the pairs of a round, each kept as it comes."""
+    """Let one judge vote on the pairs of a round. Each vote is stored at once."""
 
     async def one(pair: Pair) -> None:
-        subject = await asyncio.to_thread(field.subject, pair, rubric)  # it may have to be transcribed
+        subject = await asyncio.to_thread(field.subject, pair, rubric)  # it may need a transcript, which is slow
         judgement = await sitting.judgement(rubric, subject)
-        table.keep(_votes(pair, sitting.judge, rubric, judgement))
+        table.store(_votes(pair, sitting.judge, rubric, judgement))
         on_judged(sitting.judge.label, 1)
 
-    await each(one, part, sitting.judge.policy.connections)
+    await each(one, pairs, sitting.judge.policy.connections)
 
 
 def _votes(pair: Pair, judge: Judge, rubric: Rubric, judgement: Judgement) -> Iterator[Vote]:
-    """A judgement's verdicts as they were cast: a draw's own A is the pair's, whichever side it was shown on."""
+    """Yield a judgement's verdicts as votes by side: `a` is the run that was shown as A."""
     for draw in judgement.draws:
-        said = draw.values.get(rubric.dimensions[0].key)
-        if said is None:
+        verdict = draw.values.get(rubric.dimensions[0].key)
+        if verdict is None:
             continue
         a, b = (pair.b, pair.a) if draw.swapped else (pair.a, pair.b)
-        winner = {"A": "B", "B": "A"}.get(str(said), str(said)) if draw.swapped else str(said)
+        winner = {"A": "B", "B": "A"}.get(str(verdict), str(verdict)) if draw.swapped else str(verdict)
         yield Vote(pair.id, a, b, winner, judge.label, "judge", rubric.identity, draw.repeat, judge.identity)
 
 
 def trust(judges: Sequence[Judge], rubric: Rubric) -> list[str]:
-    """A note for every judge that has not shown that it can be trusted with this question."""
+    """Return a note for every judge that is not validated for this rubric."""
     return [
         f"{judge.label} is not validated for the rubric {rubric.name}; see 'overtone judge validate'"
         for judge in judges

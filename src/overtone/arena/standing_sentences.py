@@ -1,4 +1,4 @@
-"""The standings in plain sentences: what was found, with its interval, or what is missing for a conclusion."""
+"""The standings in sentences: each result with its interval, or the data that is missing for a conclusion."""
 
 from __future__ import annotations
 
@@ -7,36 +7,37 @@ from overtone.results.measures import Estimate
 from overtone.results.significance import by_interval, excludes, p_value, significant
 from overtone.stats.correlation import kendall_p
 from overtone.stats.minimums import SAME_ORDER, VOTES, shortfall
+from overtone.text import number, percent
 
 
 def sentences(found: Standings) -> list[str]:
-    """What was found, one plain sentence each."""
-    said = []
+    """Return the results of the standings, one sentence each."""
+    lines = []
     for standing in found.electorates:
         name = {"people": "People", "judges": "Judges"}.get(standing.name, standing.name)
         if standing.problem:
-            said.append(f"{name}: no ratings: {standing.problem}.")
+            lines.append(f"{name}: no ratings: {standing.problem}.")
             continue
         if standing.scripts < VOTES.least:
-            said.append(shortfall(VOTES, [(f"{name}, which run is best", standing.scripts)]))
+            lines.append(shortfall(VOTES, [(f"{name}, which run is best", standing.scripts)]))
             continue
         best, *rest = standing.places
         top = [place.run for place in standing.places if place.places and place.places[0] == 1]
         if len(top) == 1 and best.rating is not None:
-            said.append(
+            lines.append(
                 f"{name}: {best.run} is rated above all {len(rest)} others "
-                f"({_points(best.rating)}; it wins {_share(best.won)} of its comparisons)."
+                f"({_points(best.rating)}; it wins {percent(best.won.value)} of its comparisons)."
             )
         else:
-            said.append(f"{name}: {standing.votes} votes do not show which of {_named(top)} is best.")
-        said += _leanings(name, standing)
+            lines.append(f"{name}: {standing.votes} votes do not show which of {_named(top)} is best.")
+        lines += _leanings(name, standing)
     for a in found.agreements:
         who = f"{a.first.capitalize()} and {a.second}"
         if a.tau.value is None:
-            said.append(f"{who}: not enough data to compare their rankings: {a.tau.note}.")
+            lines.append(f"{who}: not enough data to compare their rankings: {a.tau.note}.")
             continue
         if a.runs < SAME_ORDER.least:
-            said.append(shortfall(SAME_ORDER, [(f"whether {a.first} and {a.second} rank runs alike", a.runs)]))
+            lines.append(shortfall(SAME_ORDER, [(f"whether {a.first} and {a.second} rank runs alike", a.runs)]))
             continue
         p = kendall_p(a.tau.value, a.runs)
         tail = "no significant agreement or disagreement of their rankings"
@@ -44,35 +45,28 @@ def sentences(found: Standings) -> list[str]:
             tail = "they rank the runs alike"
         elif significant(p) and a.tau.high is not None and a.tau.high < 0:
             tail = "they rank the runs in opposite order"
-        ends = "" if a.tau.low is None or a.tau.high is None else f" [{_signed(a.tau.low)} to {_signed(a.tau.high)}]"
-        tau = f"Kendall's τ {_signed(a.tau.value)}{ends}"
-        said.append(f"{who}: {tau} over {a.runs} runs, {p_value(p)} for unrelated rankings; {tail}.")
-    return said
+        ends = "" if a.tau.low is None or a.tau.high is None else f" [{number(a.tau.low)} to {number(a.tau.high)}]"
+        tau = f"Kendall's τ {number(a.tau.value)}{ends}"
+        lines.append(f"{who}: {tau} over {a.runs} runs, {p_value(p)} for unrelated rankings; {tail}.")
+    return lines
 
 
 def _leanings(name: str, standing: Standing) -> list[str]:
     words = {"side": "the reply shown first", "words": "the longer reply", "seconds": "the reply that takes longer"}
     other = {"side": "the one shown second", "words": "the shorter", "seconds": "the one that takes less time"}
-    said = []
+    lines = []
     for key, effect in standing.effects.items():
         if effect.value is None or not excludes(effect):
             continue
-        liked = words[key] if effect.value > 0 else other[key]
-        said.append(f"{name}: votes lean towards {liked}, the runs held equal{by_interval(effect, 'this effect')}.")
-    return said
+        preferred = words[key] if effect.value > 0 else other[key]
+        rule = by_interval(effect, "this effect")
+        lines.append(f"{name}: votes favour {preferred}, with the runs' ratings held fixed{rule}.")
+    return lines
 
 
 def _points(e: Estimate) -> str:
     ends = "" if e.low is None or e.high is None else f" [{e.low:.0f} to {e.high:.0f}]"
     return f"{e.value:.0f} points{ends}"
-
-
-def _share(e: Estimate) -> str:
-    return "–" if e.value is None else f"{100 * e.value:.0f} %"
-
-
-def _signed(x: float) -> str:
-    return f"{x:.2f}".replace("-", "−")
 
 
 def _named(runs: list[str]) -> str:

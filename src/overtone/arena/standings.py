@@ -1,8 +1,8 @@
-"""Who stands where: ratings with intervals by script, Elo, win rates, raters' habits; people's and judges' apart.
+"""Standings of the runs: ratings with intervals by script, Elo, win rates and raters' habits.
 
-People and judges are two electorates; their votes are never added up. Each is ranked alone, then the two rankings are
-laid side by side. Where votes cannot rank everybody, the ratings are missing and `problem` says what to collect; win
-rates, which need less, are there all the same.
+People and judges are separate electorates; their votes are never added up. Each is ranked alone, then the two rankings
+are compared. If the votes cannot rank all runs, the ratings are missing and `problem` says what to collect; win rates
+need less and are always there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from overtone.stats.rater_habits import Effect, Rater, rater_effects
 from overtone.stats.votes import TIE, Votes, check
 from overtone.stats.winrate import win_rates
 
-FEW = 20  # scripts below which intervals are rough
+FEW = 20  # scripts below which intervals are inaccurate
 START = 1000.0  # points of an average run
 SIGNATURE = (
     "arena|v1|ratings:bradley-terry|ties:davidson|scale:400|start:1000|interval:sandwich by script, 95 %"
@@ -34,11 +34,11 @@ SIGNATURE = (
 
 
 class Place(Struct, frozen=True):
-    """One run in one electorate. Points: 400 are odds of 10 to 1, 1000 is the average of the runs.
+    """One run in one electorate. 400 points are odds of 10 to 1; 1000 is the average of the runs.
 
-    `places` are those its interval leaves open; `level_field` is the rating with side and lengths held equal; `elo`
-    depends on the order of the votes; `won` is wins ÷ own comparisons, as the paper counts, `halved` counts a tie as
-    half a win.
+    `places` are the first and last place that its interval allows; `level_field` is the rating with side and lengths
+    held fixed; `elo` depends on the order of the votes; `won` is wins ÷ own comparisons, like in the paper; `halved`
+    counts a tie as half a win.
     """
 
     key: str
@@ -55,8 +55,8 @@ class Place(Struct, frozen=True):
 
 
 class Habit(Struct, frozen=True):
-    """A rater beside all others of its electorate: sharpness 1 follows the ratings as all do; side and ties are
-    leanings in log-odds, 0 is everybody's. Each with its standard error."""
+    """A rater compared with its electorate, each number with its standard error. Sharpness 1 follows the ratings like
+    the average rater; side and ties are differences in log-odds, 0 for the average rater."""
 
     key: str
     rater: str
@@ -78,12 +78,12 @@ class Standing(Struct, frozen=True):
     places: tuple[Place, ...]
     effects: dict[str, Estimate]  # side, words, seconds: change in log-odds of A, per unit
     habits: tuple[Habit, ...]
-    problem: str = ""  # why there are no ratings, and what to add
+    problem: str = ""  # why ratings are missing, and what to collect
     notes: tuple[str, ...] = ()
 
 
 class Standings(Struct, frozen=True):
-    """Everything the arena says."""
+    """All results of the arena."""
 
     signature: str
     runs: tuple[str, ...]
@@ -93,7 +93,7 @@ class Standings(Struct, frozen=True):
 
 
 def standings(
-    found: Sequence[Vote],
+    votes: Sequence[Vote],
     pairs: Mapping[str, Pair],
     *,
     runs: Sequence[str] = (),
@@ -101,22 +101,24 @@ def standings(
     seed: int = 0,
     notes: Sequence[str] = (),
 ) -> Standings:
-    """Rank every electorate and compare people with judges. `prior`: imagined wins and losses (see `bradley_terry`)."""
-    voters = electorates(found, pairs)
+    """Rank every electorate and compare people with judges. `prior`: pseudo-votes per run (see `bradley_terry`)."""
+    voters = electorates(votes, pairs)
     ranked = [(one, *_standing(one, prior, pairs)) for one in voters]
     named = tuple(runs) or tuple(dict.fromkeys(name for one in voters for v in one.votes for name in (v.a, v.b)))
-    told = [*notes]
+    all_notes = [*notes]
     for one in voters:
         absent = [name for name in runs if name not in one.cast.players]
         if absent:
-            told.append(f"{one.name}: no vote is about {', '.join(absent[:8])}; more pairs are needed to rank them")
+            all_notes.append(
+                f"{one.name}: no vote is about {', '.join(absent[:8])}; more pairs are needed to rank them"
+            )
     people = next((entry for entry in ranked if entry[0].key == "people"), None)
     judged = [entry for entry in ranked if entry[0].key != "people"]
     compared = []
     if people is not None:
         compared = [agreement(people[0], one, people[2], other, prior, seed) for one, _, other in judged]
     signature = f"{SIGNATURE}|prior:{prior:g}|seed:{seed}"
-    return Standings(signature, named, tuple(standing for _, standing, _ in ranked), tuple(compared), tuple(told))
+    return Standings(signature, named, tuple(standing for _, standing, _ in ranked), tuple(compared), tuple(all_notes))
 
 
 # ── one electorate ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -133,12 +135,12 @@ def _standing(one: Electorate, prior: float, pairs: Mapping[str, Pair]) -> tuple
         problem = _advice(str(error), one, pairs)
     if ranking and prior:
         notes += _leans_on_prior(cast)
-    level, told = _level(one, cast, scripts, prior) if ranking else (None, [])
-    notes += told
+    level, left_out = _level(one, cast, scripts, prior) if ranking else (None, [])
+    notes += left_out
     count = len(set(scripts))
     least = max(FEW, len(cast.players) + 1)
     if ranking and count < least:
-        notes.append(f"{count} scripts: with fewer than {least} for {len(cast.players)} runs the intervals are rough")
+        notes.append(f"{count} scripts; with fewer than {least} for {len(cast.players)} runs, intervals are inaccurate")
     raters = [v.rater for v in one.votes]
     habits = rater_effects(cast, ranking, raters) if ranking else ()
     standing = Standing(
@@ -149,7 +151,7 @@ def _standing(one: Electorate, prior: float, pairs: Mapping[str, Pair]) -> tuple
         count,
         len(set(raters)),
         tuple(_places(one, cast, scripts, ranking, level)),
-        {name: _estimate(found, len(cast)) for name, found in level.covariates.items()} if level else {},
+        {name: _estimate(effect, len(cast)) for name, effect in level.covariates.items()} if level else {},
         tuple(_habit(one.key, habit) for habit in habits),
         problem,
         tuple(notes),
@@ -162,7 +164,7 @@ def _places(
 ) -> list[Place]:
     won, halved = (win_rates(cast, clusters=scripts, ties=ties) for ties in ("against", "half"))
     rated = elo(cast)
-    found = []
+    places = []
     for at, player in enumerate(cast.players):
         rows = np.flatnonzero((cast.a == at) | (cast.b == at))
         tied = cluster.proportion(
@@ -170,7 +172,7 @@ def _places(
         )
         place = ranking.of(player) if ranking else None
         fair = level.of(player) if level else None
-        found.append(
+        places.append(
             Place(
                 f"{one.key}/run/{player}",
                 str(player),
@@ -185,11 +187,11 @@ def _places(
                 int(rows.size),
             )
         )
-    return sorted(found, key=lambda p: (p.place or 0, -(p.won.value or 0.0), p.run))
+    return sorted(places, key=lambda p: (p.place or 0, -(p.won.value or 0.0), p.run))
 
 
 def _level(one: Electorate, cast: Votes, scripts: Sequence[str], prior: float) -> tuple[Ranking | None, list[str]]:
-    """The ranking with side and lengths held equal, as far as they are known for every vote; and what was left out."""
+    """Return the ranking with side and known lengths held fixed, and notes on what is not."""
     notes = []
     columns: dict[str, list[float]] = {}
     for name in ("words", "seconds"):
@@ -197,17 +199,19 @@ def _level(one: Electorate, cast: Votes, scripts: Sequence[str], prior: float) -
         known = [value for value in values if value is not None]
         if len(known) < len(values):
             if known:
-                notes.append(f"the length in {name} is known for {len(known)} of {len(values)} votes: not held equal")
+                notes.append(
+                    f"the length in {name} is known for {len(known)} of {len(values)} votes, so it is not held fixed"
+                )
         elif any(known):
             columns[name] = known
     try:
         return bradley_terry(cast, clusters=scripts, prior=prior, covariates=columns, side=True), notes
     except ValueError as error:
-        return None, [*notes, f"side and length cannot be held equal: {_flags(str(error))}"]
+        return None, [*notes, f"side and length cannot be held fixed: {_flags(str(error))}"]
 
 
 def _difference(pair: Pair, vote: Vote, name: str) -> float | None:
-    """A's length minus B's, as the rater saw them."""
+    """Return the length on the rater's side A minus that on side B."""
     first, second = getattr(pair, name)
     if first is None or second is None:
         return None
@@ -215,25 +219,25 @@ def _difference(pair: Pair, vote: Vote, name: str) -> float | None:
 
 
 def _leans_on_prior(cast: Votes) -> list[str]:
-    """A note where the votes alone would not rank everybody: the prior decides what they do not."""
+    """Return a note if the votes alone cannot rank all runs, so that the ratings depend on the prior."""
     try:
         check(cast, davidson=True)
     except ValueError as error:
-        return [f"these ratings rest on the prior in part; without it: {_flags(str(error))}"]
+        return [f"these ratings depend on the prior; without it: {_flags(str(error))}"]
     return []
 
 
 def _advice(text: str, one: Electorate, pairs: Mapping[str, Pair]) -> str:
-    """What is wrong, and which pairs wait for a vote."""
+    """Return the problem, and how many pairs have no votes yet."""
     waiting = [p for name, p in pairs.items() if name not in one.pairs]
     text = _flags(text)
     if waiting:
-        return f"{text} ({len(waiting)} pairs of this arena wait for their votes)"
-    return f"{text} (every pair here has their votes: draw more with --pairs)"
+        return f"{text} (pairs of this arena without a vote of theirs: {len(waiting)})"
+    return f"{text} (every pair has a vote of theirs; draw more pairs with --pairs)"
 
 
 def _flags(text: str) -> str:
-    """What the statistics advise, in the words of the command."""
+    """Return the advice of the statistics with the command's flags."""
     return text.replace("count ties as halves (ties='half')", "collect more votes").replace("a prior", "--prior 0.5")
 
 
@@ -245,8 +249,8 @@ def _habit(key: str, rater: Rater) -> Habit:
     return Habit(f"{key}/rater/{name}", name, rater.votes, both(rater.sharpness), both(rater.side), both(rater.ties))
 
 
-def _estimate(found: cluster.Interval, asked: int, *, points: bool = False) -> Estimate:
+def _estimate(x: cluster.Interval, asked: int, *, points: bool = False) -> Estimate:
     if points:
-        value, low, high = (START + POINTS * x for x in (found.value, found.low, found.high))
-        found = cluster.Interval(value, POINTS * found.error, low, high, found.rows, found.clusters)
-    return from_interval(found, found.low, found.high, asked)
+        value, low, high = (START + POINTS * y for y in (x.value, x.low, x.high))
+        x = cluster.Interval(value, POINTS * x.error, low, high, x.rows, x.clusters)
+    return from_interval(x, x.low, x.high, asked)

@@ -1,8 +1,8 @@
-"""The table of an arena: its pairs and all votes on them, from judges and people alike, in one SQLite file.
+"""The table of an arena: its pairs and all votes of judges and people, in one SQLite file.
 
-Pairs are kept in the order they were drawn and stay. Votes are kept as they were cast: who stood on side A when the
-rater saw them, and which side won. A file of people's votes is taken in whole or not at all; judges' votes come from
-the verdicts beside this file, which are paid once, so a process killed at any moment loses nothing that cost anything.
+Pairs stay in the order in which they were drawn. A vote says which run the rater saw on side A, and which side won. A
+file of people's votes is imported completely or not at all. Judges' votes come from the verdicts next to this file, so
+a killed process loses no verdict that was paid for.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from msgspec import Struct
 from overtone.arena.pairing import Pair
 from overtone.errors import StoreError
 from overtone.runs.database import clear_errors, open_tables
+from overtone.stats.votes import Votes, votes
 
 FILE = "arena.db"
 VERDICTS = "verdicts.db"
@@ -35,11 +36,14 @@ _TABLES = {
         "origin TEXT NOT NULL, place TEXT NOT NULL, UNIQUE (pair, a, rater, kind, rubric, repeat))"
     ),
 }
+_INSERT_VOTE = (
+    "INSERT INTO votes (pair, a, b, winner, rater, kind, rubric, repeat, origin, place) VALUES (?,?,?,?,?,?,?,?,?,?)"
+)
 Kind = Literal["person", "judge"]
 
 
 class Vote(Struct, frozen=True):
-    """One vote as it was cast: `a` stood on side A. `origin` and `place` say where it came from, for messages."""
+    """One vote. The rater saw run `a` on side A. `origin` and `place` are its file and line, for messages."""
 
     pair: str
     a: str
@@ -53,6 +57,11 @@ class Vote(Struct, frozen=True):
     place: str = ""
 
 
+def counted(cast: Sequence[Vote]) -> Votes:
+    """Return votes in the form of the statistics."""
+    return votes([v.a for v in cast], [v.b for v in cast], [v.winner for v in cast])
+
+
 class Table:
     """An open arena folder."""
 
@@ -64,7 +73,7 @@ class Table:
             _TABLES,
             application=APPLICATION,
             version=VERSION,
-            foreign="is no arena of this Overtone; choose another --out",
+            foreign="is not an arena of this version of Overtone; choose another --out",
         )
 
     def __enter__(self) -> Table:
@@ -74,8 +83,8 @@ class Table:
         self.db.close()
 
     @contextmanager
-    def _together(self) -> Iterator[None]:
-        """Everything inside is kept, or nothing of it."""
+    def _transaction(self) -> Iterator[None]:
+        """Store everything inside, or nothing."""
         with clear_errors(self.folder):
             self.db.execute("BEGIN IMMEDIATE")
             try:
@@ -88,8 +97,8 @@ class Table:
     # ── pairs ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def add_pairs(self, pairs: Iterable[Pair]) -> None:
-        """Keep pairs in this order; one that is there stays as it is."""
-        with self._together():
+        """Store pairs in this order. Existing pairs do not change."""
+        with self._transaction():
             self._add_pairs(pairs)
 
     def _add_pairs(self, pairs: Iterable[Pair]) -> None:
@@ -100,67 +109,52 @@ class Table:
         )
 
     def pairs(self) -> list[Pair]:
-        """In the order they came."""
-        found = []
+        """Return all pairs in the order in which they were stored."""
+        pairs = []
         with clear_errors(self.folder):
             for name, key, case, group, cue, a, b, drawn, *lengths in self.db.execute(
                 "SELECT id, key, case_id, group_id, cue, a, b, drawn, words_a, words_b, seconds_a, seconds_b "
                 "FROM pairs ORDER BY seq"
             ):
                 words, seconds = (lengths[0], lengths[1]), (lengths[2], lengths[3])
-                found.append(Pair(name, key, case, group, cue, a, b, bool(drawn), words, seconds))
-        return found
+                pairs.append(Pair(name, key, case, group, cue, a, b, bool(drawn), words, seconds))
+        return pairs
 
     # ── votes ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def votes(self) -> list[Vote]:
-        """In the order they came."""
+        """Return all votes in the order in which they were stored."""
         with clear_errors(self.folder):
             rows = self.db.execute(
                 "SELECT pair, a, b, winner, rater, kind, rubric, repeat, origin, place FROM votes ORDER BY seq"
             ).fetchall()
         return [Vote(*row) for row in rows]
 
-    def keep(self, votes: Iterable[Vote]) -> None:
-        """Keep a judge's votes; the same question answered anew takes the place of the old answer."""
-        with self._together():
-            for vote in votes:
-                self.db.execute(
-                    "INSERT INTO votes (pair, a, b, winner, rater, kind, rubric, repeat, origin, place) "
-                    "VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET winner = excluded.winner",
-                    _row(vote),
-                )
+    def store(self, votes: Iterable[Vote]) -> None:
+        """Store a judge's votes. A new answer to the same question replaces the old one."""
+        replace = f"{_INSERT_VOTE} ON CONFLICT DO UPDATE SET winner = excluded.winner"
+        with self._transaction():
+            self.db.executemany(replace, list(map(msgspec.structs.astuple, votes)))
 
-    def take_in(self, origin: str, pairs: Sequence[Pair], votes: Sequence[Vote]) -> None:
-        """Take in a file of votes whole, in place of what an earlier version of the same file said."""
-        with self._together():
+    def import_file(self, origin: str, pairs: Sequence[Pair], votes: Sequence[Vote]) -> None:
+        """Import all votes of a file. They replace those of an earlier version of the same file."""
+        with self._transaction():
             self._add_pairs(pairs)
             self.db.execute("DELETE FROM votes WHERE origin = ?", (origin,))
             for vote in votes:
-                known = self._before(vote)
-                if known is not None:
+                earlier = self._earlier(vote)
+                if earlier is not None:
                     raise StoreError(
-                        f"{origin}, {vote.place}: {vote.rater!r} has voted on this pair before ({known}); "
+                        f"{origin}, {vote.place}: {vote.rater!r} has voted on this pair before ({earlier}); "
                         "keep one of the two votes"
                     )
-                self.db.execute(
-                    "INSERT INTO votes (pair, a, b, winner, rater, kind, rubric, repeat, origin, place) "
-                    "VALUES (?,?,?,?,?,?,?,?,?,?)",
-                    _row(msgspec.structs.replace(vote, origin=origin)),
-                )
+                self.db.execute(_INSERT_VOTE, msgspec.structs.astuple(msgspec.structs.replace(vote, origin=origin)))
 
-    def _before(self, vote: Vote) -> str | None:
-        """Where the same vote was cast before. A person votes on a pair once, a judge once on each side and repeat."""
+    def _earlier(self, vote: Vote) -> str | None:
+        """Return the origin of an earlier vote, or None. A person votes once per pair, a judge per side and repeat."""
         row = self.db.execute(
             "SELECT origin, place FROM votes WHERE pair = ?1 AND rater = ?2 AND kind = ?3 "
             "AND (kind = 'person' OR (a = ?4 AND rubric = ?5 AND repeat = ?6))",
             (vote.pair, vote.rater, vote.kind, vote.a, vote.rubric, vote.repeat),
         ).fetchone()
         return None if row is None else f"{row[0]}, {row[1]}" if row[1] else str(row[0])
-
-
-def _row(vote: Vote) -> tuple[object, ...]:
-    return (
-        vote.pair, vote.a, vote.b, vote.winner, vote.rater,
-        vote.kind, vote.rubric, vote.repeat, vote.origin, vote.place,
-    )  # fmt: skip

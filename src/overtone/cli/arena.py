@@ -87,7 +87,7 @@ def main(args: argparse.Namespace) -> int:
         for path, kind in [*((p, "person") for p in args.votes), *((p, "judge") for p in files_of_judges)]:
             known = {pair.id: pair for pair in table.pairs()}
             ballot = ballots.read(path, here, known, kind="judge" if kind == "judge" else "person")
-            table.take_in(str(path.resolve()), ballot.pairs, ballot.votes)
+            table.import_file(str(path.resolve()), ballot.pairs, ballot.votes)
         outcomes = _play(args, here, table, judges, one)
         pairs, votes, notes = _current(here, table, one)
         if args.behind:

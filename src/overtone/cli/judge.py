@@ -281,7 +281,7 @@ def _hear(args: argparse.Namespace) -> int:
             trust_record.forget(identity, None, how=trust_record.HEARING)
     gaps = {}
     if len(taken) == 2:
-        gaps = {p: hearing_test.apart(r, taken[0][p][0], taken[0][p][1], taken[1][p][1]) for p, r in parts.items()}
+        gaps = {p: hearing_test.difference(r, taken[0][p][0], taken[0][p][1], taken[1][p][1]) for p, r in parts.items()}
     result = {"tests": tests, "passed": [t.passed for t in tests], "differences": gaps, "chance": hearing_test.CHANCE}
     write_json(out / "hearing.json", {**result, "seed": args.seed})
     print_heard(tests, gaps)

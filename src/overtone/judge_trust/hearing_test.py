@@ -1,7 +1,7 @@
-"""The known-answer test of hearing: recordings whose emotion and intensity are known, two at a time, in both orders.
+"""The known-answer test of hearing: pairs of recordings with known emotion and intensity, asked in both orders.
 
 The folder has RAVDESS's layout: `labels.csv` with file, actor, emotion, intensity and text. The two recordings of a
-pair are of the same actor and the same sentence, so that nothing but the voice tells them apart.
+pair have the same actor and the same sentence, so that they differ only in the voice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from overtone.stats import cluster
 
 CHANCE = 0.5
 PARTS = {"emotion": "hears-emotion", "intensity": "hears-intensity"}  # part → its rubric
-LIMIT = 240  # pairs of each part, unless told otherwise
+LIMIT = 240  # default number of pairs per part
 _LARGEST = 64 * 1024 * 1024
 
 
@@ -46,7 +46,7 @@ class Pair(Struct, frozen=True):
 
 
 class Heard(Struct, frozen=True):
-    """One judge on one part of the test. What it answered off the menu is wrong; what did not come is missing."""
+    """One judge's result on one part of the test. Invalid answers count as wrong; lost answers are missing."""
 
     part: str
     accuracy: Measure
@@ -55,7 +55,7 @@ class Heard(Struct, frozen=True):
     verdicts: int
     missing: int
     unread: int
-    first_place: float | None  # the share of verdicts for the recording put first; half is right by design
+    first_place: float | None  # share of verdicts for the first recording; it is right in half of the pairs
 
     @property
     def passed(self) -> bool:
@@ -63,15 +63,15 @@ class Heard(Struct, frozen=True):
 
     @property
     def below_chance(self) -> bool:
-        """Whether readable verdicts name the wrong recording far more often than chance would."""
+        """Whether readable verdicts name the wrong recording far more often than by chance."""
         high = self.accuracy.high
         return high is not None and high < CHANCE - 0.1 and self.unread < 0.1 * self.verdicts
 
 
 class Test(Struct, frozen=True):
-    """What one judge heard."""
+    """One judge's result."""
 
-    __test__ = False  # pytest takes the name for its own
+    __test__ = False  # not a test class of pytest
 
     judge: str
     identity: str
@@ -83,7 +83,7 @@ class Test(Struct, frozen=True):
 
 
 def clips(folder: Path) -> list[Clip]:
-    """The recordings of a folder in RAVDESS's layout. DataError with the line where something is wrong."""
+    """Read the list of recordings of a folder in RAVDESS's layout. Raises DataError with the line of a mistake."""
     table = folder / "labels.csv"
     if not table.is_file():
         raise DataError(f"{shown(str(folder))} has no labels.csv (file, actor, emotion, intensity, text)")
@@ -92,24 +92,24 @@ def clips(folder: Path) -> list[Clip]:
     wanted = ("file", "actor", "emotion", "intensity", "text")
     if missing := [name for name in wanted if name not in (reader.fieldnames or ())]:
         raise DataError(f"{shown(str(table))}: has no column {', '.join(missing)}")
-    found = []
+    recordings = []
     for row in reader:
         if any(not row[name] for name in wanted):
             raise DataError(f"{shown(str(table))}, line {reader.line_num}: a field is empty")
         path = inside(folder, row["file"])
         if not path.is_file():
             raise DataError(f"{shown(str(table))}, line {reader.line_num}: there is no file {shown(row['file'])}")
-        found.append(Clip(path, row["actor"], row["emotion"], row["intensity"], row["text"]))
-    return found
+        recordings.append(Clip(path, row["actor"], row["emotion"], row["intensity"], row["text"]))
+    return recordings
 
 
-def pairs(found: Sequence[Clip], part: str, *, limit: int | None, seed: int) -> list[Pair]:
-    """Drawn by chance and balanced: every emotion as often, actors in turn, the right one A as often as B."""
+def pairs(recordings: Sequence[Clip], part: str, *, limit: int | None, seed: int) -> list[Pair]:
+    """Draw balanced pairs at random: each emotion equally often, actors in turn, the right one A as often as B."""
     emotions: dict[str, dict[str, list[tuple[Clip, Clip]]]] = {}
-    for right, wrong in _candidates(found, part):
+    for right, wrong in _candidates(recordings, part):
         emotions.setdefault(right.emotion, {}).setdefault(right.actor, []).append((right, wrong))
     if not emotions:
-        raise DataError(f"no two recordings make a pair for the {part} test: same actor, same text, another {part}")
+        raise DataError(f"the {part} test needs two recordings with the same actor and text but another {part}")
     rng = np.random.default_rng(seed)
     queues = []
     for emotion in sorted(emotions):
@@ -117,25 +117,22 @@ def pairs(found: Sequence[Clip], part: str, *, limit: int | None, seed: int) -> 
         for actor in rng.permutation(sorted(emotions[emotion])):
             drawn = emotions[emotion][str(actor)]
             by_actor.append([drawn[place] for place in rng.permutation(len(drawn))])
-        in_turn = [pair for row in itertools.zip_longest(*by_actor) for pair in row if pair is not None]
-        queues.append(in_turn)
-    even = min(map(len, queues))
-    chosen = [pair for row in zip(*(queue[:even] for queue in queues), strict=True) for pair in row]
-    chosen = chosen[: limit if limit is not None else None]
+        queues.append([pair for row in itertools.zip_longest(*by_actor) for pair in row if pair is not None])
+    chosen = [pair for row in zip(*queues, strict=False) for pair in row][:limit]
     sides = rng.permutation([place % 2 for place in range(len(chosen))])
     return [_pair(part, right, wrong, bool(side)) for (right, wrong), side in zip(chosen, sides, strict=True)]
 
 
-def _candidates(found: Sequence[Clip], part: str) -> list[tuple[Clip, Clip]]:
-    alike: dict[tuple[str, str], list[Clip]] = {}
-    for clip in found:
-        alike.setdefault((clip.actor, clip.text), []).append(clip)
+def _candidates(recordings: Sequence[Clip], part: str) -> list[tuple[Clip, Clip]]:
+    by_words: dict[tuple[str, str], list[Clip]] = {}
+    for clip in recordings:
+        by_words.setdefault((clip.actor, clip.text), []).append(clip)
     out = []
-    for same in alike.values():
+    for same in by_words.values():
         for right, wrong in itertools.permutations(same, 2):
             if part == "emotion":
                 good = right.emotion != wrong.emotion and right.intensity == wrong.intensity
-                good = good and right.emotion != "neutral"  # nothing to be heard
+                good = good and right.emotion != "neutral"  # neutral cannot be the answer
                 good = good and {right.emotion, wrong.emotion} != {"calm", "neutral"}
             else:
                 good = right.emotion == wrong.emotion and (right.intensity, wrong.intensity) == ("strong", "normal")
@@ -156,22 +153,22 @@ def _pair(part: str, right: Clip, wrong: Clip, swapped: bool) -> Pair:
 
 
 def heard(part: str, rubric: Rubric, drawn: Sequence[Pair], judgements: Sequence[Judgement]) -> Heard:
-    """How often the judge was right, by actor and by emotion."""
+    """Compute how often the judge was right, in total and by emotion, with intervals by actor."""
     key = rubric.dimensions[0].key
     right, actors, emotions, first = [], [], [], []
     missing = unread = 0
     for pair, judgement in zip(drawn, judgements, strict=True):
         for draw in judgement.draws:
-            if key not in draw.values and did_not_come(draw.problem):
+            if key not in draw.values and is_missing(draw.problem):
                 missing += 1
                 continue
             unread += key not in draw.values
-            said = draw.values.get(key)
-            right.append(float(said == pair.right))
+            answer = draw.values.get(key)
+            right.append(float(answer == pair.right))
             actors.append(pair.subject.group)
             emotions.append(pair.emotion)
-            if said is not None:
-                first.append(float((said == "A") != draw.swapped))
+            if answer is not None:
+                first.append(float((answer == "A") != draw.swapped))
     if not right or unread == len(right):
         problems = [d.problem for j in judgements for d in j.draws if d.problem]
         why = f": {shown(problems[0][:300])}" if problems else ""
@@ -185,13 +182,13 @@ def heard(part: str, rubric: Rubric, drawn: Sequence[Pair], judgements: Sequence
     return Heard(part, accuracy, by_emotion, len(drawn), len(right), missing, unread, place)
 
 
-def did_not_come(problem: str) -> bool:
-    """Whether a draw's problem is of the line or the files, not of the judge's answer."""
+def is_missing(problem: str) -> bool:
+    """Return whether a draw failed because of the connection or the files, not because of the judge's answer."""
     return problem.startswith(("the judge did not answer", "not judged", "there is no sound", "the reply has no audio"))
 
 
-def apart(rubric: Rubric, drawn: Sequence[Pair], one: Sequence[Judgement], other: Sequence[Judgement]) -> Measure:
-    """How much more often the first judge is right than the second, on the pairs both answered, by actor."""
+def difference(rubric: Rubric, drawn: Sequence[Pair], one: Sequence[Judgement], other: Sequence[Judgement]) -> Measure:
+    """Return how much more often the first judge is right than the second on the pairs both answered, by actor."""
     key = rubric.dimensions[0].key
     gaps, actors = [], []
     for pair, first, second in zip(drawn, one, other, strict=True):
@@ -203,33 +200,31 @@ def apart(rubric: Rubric, drawn: Sequence[Pair], one: Sequence[Judgement], other
 
 
 def _share(key: str, right: str, judgement: Judgement) -> float | None:
-    came = [draw for draw in judgement.draws if key in draw.values or not did_not_come(draw.problem)]
-    return sum(draw.values.get(key) == right for draw in came) / len(came) if came else None
+    answers = [draw for draw in judgement.draws if key in draw.values or not is_missing(draw.problem)]
+    return sum(draw.values.get(key) == right for draw in answers) / len(answers) if answers else None
 
 
 def sentence(test: Test) -> str:
-    """What the test showed, in one line."""
-    said = [f"{part.part} {100 * (part.accuracy.value or 0):.1f} % ({_range(part.accuracy)})" for part in test.parts]
-    result = f"Known answers, chance 50 %: {', '.join(said)}; {'passed' if test.passed else 'not passed'}."
+    """Return the result of the test in one line."""
+    shares = [f"{part.part} {100 * (part.accuracy.value or 0):.1f} % ({_range(part.accuracy)})" for part in test.parts]
+    result = f"Known answers, chance 50 %: {', '.join(shares)}; {'passed' if test.passed else 'not passed'}."
     below = [part.part for part in test.parts if part.below_chance]
     return result + (f" Far below chance in {' and '.join(below)}: are A and B exchanged?" if below else "")
 
 
-def _range(found: Measure) -> str:
-    if found.low is None or found.high is None:
-        return "no interval"
-    return f"{100 * found.low:.1f} to {100 * found.high:.1f}"
+def _range(m: Measure) -> str:
+    return "no interval" if m.low is None or m.high is None else f"{100 * m.low:.1f} to {100 * m.high:.1f}"
 
 
 Ask = Callable[[Rubric, Sequence[Subject]], Sequence[Judgement]]
 
 
 def take(
-    ask: Ask, rubrics: Mapping[str, Rubric], found: Sequence[Clip], *, limit: int | None, seed: int
+    ask: Ask, rubrics: Mapping[str, Rubric], recordings: Sequence[Clip], *, limit: int | None, seed: int
 ) -> dict[str, tuple[list[Pair], list[Judgement]]]:
-    """Both parts of the test: what was drawn and what was answered."""
-    taken = {}
+    """Run both parts of the test. Return the drawn pairs and the judgements of each part."""
+    results = {}
     for part, rubric in rubrics.items():
-        drawn = pairs(found, part, limit=limit, seed=seed)
-        taken[part] = (drawn, list(ask(rubric, [pair.subject for pair in drawn])))
-    return taken
+        drawn = pairs(recordings, part, limit=limit, seed=seed)
+        results[part] = (drawn, list(ask(rubric, [pair.subject for pair in drawn])))
+    return results

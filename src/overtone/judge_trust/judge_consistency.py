@@ -1,7 +1,7 @@
-"""Several judges on the same units: how often two of them, and each of them and people, say the same.
+"""Consistency of several judges on the same units: how often two judges agree, and each judge and people.
 
-After AEQ-Bench's baseline of 50 pairs of replies. Its line of 80 % is for coarse answers: choices as they are, a scale
-from 1 to 5 as three steps, any other scale step by step.
+This follows AEQ-Bench's baseline of 50 pairs of replies. Its threshold of 80 % is for coarse answers: choices as given,
+a scale from 1 to 5 reduced to three steps, any other scale step by step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec import Struct
 from overtone.errors import DataError
 from overtone.judge_trust.labelled_subjects import people, settled
 from overtone.judge_trust.labels import Labels
-from overtone.judge_trust.people_agreement import DRAWS, Measure, measure, placed
+from overtone.judge_trust.people_agreement import DRAWS, Measure, measure, nearest_step
 from overtone.judge_trust.scale_questions import collapsed
 from overtone.judges.judgement import Judgement
 from overtone.judges.rubric import Dimension, Rubric
@@ -26,25 +26,25 @@ from overtone.stats import agreement as krippendorff
 from overtone.stats import bootstrap, cluster
 
 Array = npt.NDArray[np.float64]
-LINE = 0.8  # of equal answers, from which on judges count as consistent
+LINE = 0.8  # minimum share of equal answers of consistent judges
 PEOPLE = "people"
 
 
 class Couple(Struct, frozen=True):
-    """Two who judged the same units. `side` says where the interval lies: above the line, below it, or across."""
+    """Two judges, or a judge and people, on the same units. `side` is the interval's position relative to LINE."""
 
     first: str
     second: str
-    same: Measure  # share of units on which both say the same
+    same: Measure  # share of units with equal answers
     side: Literal["above", "below", "across", "unknown"]
 
 
 class Consistent(Struct, frozen=True):
-    """One dimension: every two judges, each judge and people, all judges at once."""
+    """The result in one dimension: pairs of judges, each judge and people, all judges together."""
 
     key: str
     label: str
-    coarse: bool  # five steps were made three
+    coarse: bool  # five steps were reduced to three
     judges: list[Couple]
     people: list[Couple]
     mean: float | None  # of the judges' shares
@@ -56,12 +56,12 @@ def consistency(
     judgements: Mapping[str, Sequence[Judgement]], rubric: Rubric, labels: Labels, dimensions: Mapping[str, str], *,
     seed: int, draws: int = DRAWS,
 ) -> list[Consistent]:  # fmt: skip
-    """Of two judges or more, by name. `dimensions` says which of the labels' each of the rubric's is."""
-    found = []
-    for d in rubric.dimensions:
-        if d.key in dimensions:
-            found.append(_dimension(judgements, d, labels, dimensions[d.key], seed, draws))
-    return found
+    """Compare two or more judges, given by name. `dimensions` maps the rubric's dimensions to the labels'."""
+    return [
+        _dimension(judgements, d, labels, dimensions[d.key], seed, draws)
+        for d in rubric.dimensions
+        if d.key in dimensions
+    ]
 
 
 def _dimension(
@@ -75,7 +75,7 @@ def _dimension(
         _couple(a, b, rows[a], rows[b], groups, f"{d.key}: {a} and {b} share no unit that both judged")
         for a, b in itertools.combinations(rows, 2)
     ]
-    beside = [
+    with_people = [
         _couple(a, PEOPLE, values, human, groups, f"{d.key}: {a} judged no labelled unit") for a, values in rows.items()
     ]
     table = np.stack(list(rows.values()))
@@ -83,8 +83,8 @@ def _dimension(
     alpha = bootstrap.clustered(lambda at: krippendorff.alpha(table[:, at], level), groups, seed=seed, draws=draws)
     shares = [c.same.value for c in judges if c.same.value is not None]
     mean = sum(shares) / len(shares) if shares else None
-    said = _sentence(judges, beside, mean)
-    return Consistent(d.key, d.label, d.scale == (1, 5), judges, beside, mean, measure(alpha), said)
+    sentence = _sentence(judges, with_people, mean)
+    return Consistent(d.key, d.label, d.scale == (1, 5), judges, with_people, mean, measure(alpha), sentence)
 
 
 def _settled(given: Sequence[Judgement], d: Dimension, names: Sequence[str]) -> Array:
@@ -102,10 +102,7 @@ def _people(labels: Labels, named: str, d: Dimension, names: Sequence[str]) -> A
 def _coarse(values: Array, d: Dimension) -> Array:
     if d.scale == (1, 5):
         return collapsed(values)
-    there = ~np.isnan(values)
-    out = values.copy()
-    out[there] = placed(values[there], d.scale is not None)
-    return out
+    return nearest_step(values, d.scale is not None)
 
 
 def _couple(first: str, second: str, a: Array, b: Array, groups: Sequence[str], nothing: str) -> Couple:
@@ -123,10 +120,10 @@ def _side(same: Measure) -> Literal["above", "below", "across", "unknown"]:
     return "above" if same.low >= LINE else "below" if same.high < LINE else "across"
 
 
-def _sentence(judges: Sequence[Couple], beside: Sequence[Couple], mean: float | None) -> str:
-    with_people = [c for c in beside if c.same.value is not None and c.same.value >= LINE]
-    between = f"The judges say the same in {100 * (mean or 0):.0f} % of the units, on average over every two of them"
-    line = f"{100 * LINE:.0f} %"
-    reach = f"{len(with_people)} of {len(beside)} reach {line} with people"
-    sure = sum(c.side == "above" for c in beside)
-    return f"{between}; {reach}, {sure} of them surely."
+def _sentence(judges: Sequence[Couple], with_people: Sequence[Couple], mean: float | None) -> str:
+    reach = sum(c.same.value is not None and c.same.value >= LINE for c in with_people)
+    sure = sum(c.side == "above" for c in with_people)
+    return (
+        f"Two judges agree on {100 * (mean or 0):.0f} % of the units on average. {reach} of {len(with_people)} judges "
+        f"agree with people on at least {100 * LINE:.0f} %; for {sure} of them the whole interval does."
+    )

@@ -1,4 +1,4 @@
-"""People's labels beside a rubric: which dimension is which, what a label counts, and the subjects a judge is shown."""
+"""Match people's labels with a rubric: dimensions, labels as numbers, and the subjects that a judge gets."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from overtone.paths import shown
 from overtone.spec import suggest
 
 Array = npt.NDArray[np.float64]
-OPTIONAL = ("topic", "context", "reference")  # texts that a request leaves out where a subject has none
+OPTIONAL = ("topic", "context", "reference")  # texts that a subject may lack
 
 
 class People(Struct, frozen=True):
-    """What people gave in one dimension, as numbers: (raters, units), NaN where a rater did not rate a unit."""
+    """People's ratings in one dimension as numbers (raters, units), with NaN for missing ones."""
 
     units: tuple[str, ...]
     raters: tuple[str, ...]
@@ -30,7 +30,7 @@ class People(Struct, frozen=True):
 
 
 def matched(rubric: Rubric, labels: Labels, named: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Rubric's dimension → the labels' dimension: those of the same name, or as `named`. At least one, or an error."""
+    """Map the rubric's dimensions to the labels', by `named` or equal names. Raises UsageError without a match."""
     theirs = labels.dimensions
     asked = [d.key for d in rubric.dimensions]
     for ours, other in (named or {}).items():
@@ -43,18 +43,18 @@ def matched(rubric: Rubric, labels: Labels, named: Mapping[str, str] | None = No
                 f"{shown(labels.path.name)} has no labels for {other!r}{suggest(other, theirs)}; "
                 f"it has {', '.join(map(shown, theirs))}"
             )
-    found = {key: key for key in asked if key in theirs} | dict(named or {})
-    if not found:
+    mapping = {key: key for key in asked if key in theirs} | dict(named or {})
+    if not mapping:
         raise UsageError(
             f"no dimension of rubric {rubric.name} ({', '.join(asked)}) is labelled in {shown(labels.path.name)} "
             f"({', '.join(map(shown, theirs))}); choose another --rubric, or say which is which: "
             f"--dimension {asked[0]}={shown(theirs[0])}"
         )
-    return {key: found[key] for key in asked if key in found}
+    return {key: mapping[key] for key in asked if key in mapping}
 
 
 def people(labels: Labels, named: str, dimension: Dimension, units: Sequence[str]) -> People:
-    """What people gave in the labels' dimension `named`, on the menu of the rubric's `dimension`."""
+    """Return people's ratings in the labels' dimension `named` as numbers of the rubric's `dimension`."""
     table = labels.of(named)
     rated = tuple(unit for unit in units if unit in table)
     raters = tuple(dict.fromkeys(rater for unit in rated for rater in table[unit]))
@@ -62,12 +62,12 @@ def people(labels: Labels, named: str, dimension: Dimension, units: Sequence[str
     ratings = np.full((len(raters), len(rated)), math.nan)
     for column, unit in enumerate(rated):
         for rater, rating in table[unit].items():
-            ratings[places[rater], column] = counted(labels, rating, dimension)
+            ratings[places[rater], column] = as_number(labels, rating, dimension)
     return People(rated, raters, ratings)
 
 
-def counted(labels: Labels, rating: Rating, dimension: Dimension) -> float:
-    """What a label counts; DataError with its line where it is not on the dimension's menu."""
+def as_number(labels: Labels, rating: Rating, dimension: Dimension) -> float:
+    """Return the number of a label. Raises DataError with its line if the dimension does not allow it."""
     value = rating.value
     low, high = dimension.ends
     if dimension.scale and isinstance(value, float) and low <= value <= high:
@@ -84,8 +84,11 @@ def counted(labels: Labels, rating: Rating, dimension: Dimension) -> float:
 
 
 def settled(values: Array, dimension: Dimension) -> float:
-    """One value of several: a scale's mean; of choices the majority, else the one nearest to the mean (between two
-    equally near ones that which lies in the middle); NaN where that does not decide."""
+    """Reduce several values to one: the mean of a scale, or the majority of choices.
+
+    Without a majority, it is the choice nearest to the mean, and between two equally near ones the more central one;
+    NaN if that does not decide either.
+    """
     if not values.size:
         return math.nan
     if dimension.scale:
@@ -103,10 +106,10 @@ def settled(values: Array, dimension: Dimension) -> float:
 
 
 def subjects(rubric: Rubric, labels: Labels, units: Sequence[str], hears: Hears) -> list[Subject]:
-    """What the judge is shown of each unit. A thing the rubric asks for and no unit has is an error."""
+    """Return the subjects that the judge gets. Raises UsageError if all units lack something that the rubric needs."""
     if rubric.subject == "group":
         raise UsageError(
-            f"rubric {rubric.name} judges groups of replies in a run; a label file holds single ones or pairs"
+            f"rubric {rubric.name} judges groups of replies in a run; a label file has single replies or pairs"
         )
     chosen = [labels.units[name] for name in units]
     needed = [key for key in rubric.shows if key not in OPTIONAL]
@@ -115,14 +118,14 @@ def subjects(rubric: Rubric, labels: Labels, units: Sequence[str], hears: Hears)
         missing += [f"{key}_sound" for key in rubric.hears if not any(key in unit.sounds for unit in chosen)]
     if missing:
         raise UsageError(
-            f"rubric {rubric.name} puts {', '.join(missing)} before the judge, and {shown(labels.path.name)} has no "
-            f"such column; its texts: {', '.join(sorted({key for unit in chosen for key in unit.texts})) or 'none'}"
+            f"rubric {rubric.name} needs {', '.join(missing)}, and {shown(labels.path.name)} has no such column; "
+            f"its texts: {', '.join(sorted({key for unit in chosen for key in unit.texts})) or 'none'}"
         )
     return [Subject(unit.id, unit.group, unit.texts, unit.sounds, unit.style) for unit in chosen]
 
 
 def chosen(labels: Labels, named: Sequence[str], limit: int | None, seed: int) -> list[str]:
-    """The rated units, all or about `limit`: whole groups drawn by chance, so that a few stand for all."""
+    """Return the rated units, or `limit` of them from whole groups drawn at random."""
     rated = {rating.unit for rating in labels.ratings if rating.dimension in named}
     units = [unit for unit in labels.units.values() if unit.id in rated]
     if limit is None or limit >= len(units):
@@ -131,8 +134,5 @@ def chosen(labels: Labels, named: Sequence[str], limit: int | None, seed: int) -
     for unit in units:
         groups.setdefault(unit.group, []).append(unit)
     names = list(groups)
-    found: list[str] = []
-    for place in np.random.default_rng(seed).permutation(len(names)):
-        if len(found) < limit:
-            found += [unit.id for unit in groups[names[place]]]
-    return found[:limit]
+    order = np.random.default_rng(seed).permutation(len(names))
+    return [unit.id for place in order for unit in groups[names[place]]][:limit]

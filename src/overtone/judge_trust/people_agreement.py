@@ -1,11 +1,12 @@
-"""How far a judge says what people say, and how far people say the same: one set of measures, intervals by group.
+"""Agreement of a judge with people, and of people with each other: one set of measures, with intervals by group.
 
-Numbers in, numbers out. A unit's value is the mean of what its raters gave; where a measure needs a place on the scale
-(exact agreement, κ, α) the mean is rounded, halves up.
+Arrays in, numbers out. A unit's value is the mean of its ratings. Measures that need a step of the scale (exact
+agreement, κ, α) round the mean, halves up.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -19,8 +20,8 @@ from overtone.stats.cluster import Interval
 
 Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
-DRAWS = 1000  # of the bootstrap
-MEASURES = {  # name → what it is, and what chance gives
+DRAWS = 1000  # bootstrap resamples
+MEASURES = {  # name → label
     "exact": "the same value",
     "within_one": "at most one step apart",
     "spearman": "Spearman's ρ",
@@ -31,7 +32,7 @@ MEASURES = {  # name → what it is, and what chance gives
 
 
 class Measure(Struct, frozen=True):
-    """A number with its 95 % interval; None where it cannot be told (no variation; fewer than two groups)."""
+    """A number with its 95 % interval; None if it cannot be computed (no variation, or fewer than two groups)."""
 
     value: float | None
     low: float | None
@@ -40,34 +41,38 @@ class Measure(Struct, frozen=True):
     groups: int
 
 
-def known(x: float) -> float | None:
+def finite(x: float) -> float | None:
+    """Return the number, or None for NaN."""
     return None if math.isnan(x) else float(x)
 
 
-def measure(found: Interval) -> Measure:
-    return Measure(known(found.value), known(found.low), known(found.high), found.rows, found.clusters)
+def measure(interval: Interval) -> Measure:
+    """Return an interval with None in place of NaN."""
+    value, low, high = map(finite, (interval.value, interval.low, interval.high))
+    return Measure(value, low, high, interval.rows, interval.clusters)
 
 
-def placed(values: Array, ordered: bool) -> Array:
-    """The place on the scale nearest to each mean; choices are places already."""
+def nearest_step(values: Array, ordered: bool) -> Array:
+    """Return the step of the scale nearest to each mean. Choices do not change."""
     return np.floor(values + 0.5 + 1e-9) if ordered else values
 
 
 def statistics(a: Array, b: Array, *, ordered: bool) -> dict[str, Callable[[Rows], float]]:
-    """Every measure of agreement as a function of row numbers. `ordered` is a scale; otherwise choices, as numbers."""
-    x, y = placed(a, ordered), placed(b, ordered)
-    found: dict[str, Callable[[Rows], float]] = {"exact": lambda rows: kappa.exact(x[rows], y[rows])}
+    """Return every measure of agreement as a function of row indices. `ordered`: a scale, not choices as numbers."""
+    x, y = nearest_step(a, ordered), nearest_step(b, ordered)
+    functions: dict[str, Callable[[Rows], float]] = {"exact": lambda rows: kappa.exact(x[rows], y[rows])}
     if ordered:
-        found["within_one"] = lambda rows: kappa.within(x[rows], y[rows])
-    found["spearman"] = lambda rows: correlation.spearman(a[rows], b[rows])
-    found["kendall"] = lambda rows: correlation.kendall(a[rows], b[rows])
-    found["kappa"] = lambda rows: kappa.cohen(x[rows], y[rows], "quadratic" if ordered else None)
-    found["alpha"] = lambda rows: krippendorff.alpha(np.stack([x[rows], y[rows]]), "ordinal" if ordered else "nominal")
-    return found
+        functions["within_one"] = lambda rows: kappa.within(x[rows], y[rows])
+    functions["spearman"] = lambda rows: correlation.spearman(a[rows], b[rows])
+    functions["kendall"] = lambda rows: correlation.kendall(a[rows], b[rows])
+    functions["kappa"] = lambda rows: kappa.cohen(x[rows], y[rows], "quadratic" if ordered else None)
+    level: krippendorff.Level = "ordinal" if ordered else "nominal"
+    functions["alpha"] = lambda rows: krippendorff.alpha(np.stack([x[rows], y[rows]]), level)
+    return functions
 
 
 class Compared(Struct, frozen=True):
-    """Two agreements on the same rows, and the first less the second: what the rows share cancels."""
+    """Two agreements on the same rows, and the paired difference (first − second)."""
 
     first: dict[str, Measure]
     second: dict[str, Measure]
@@ -77,7 +82,7 @@ class Compared(Struct, frozen=True):
 def agreement(
     a: Array, b: Array, groups: Sequence[str], *, ordered: bool, seed: int, draws: int = DRAWS
 ) -> dict[str, Measure]:
-    """Every measure of how far `a` and `b` agree, row by row, with intervals that draw whole groups."""
+    """Return every measure of the agreement of `a` and `b`, with intervals that resample whole groups."""
     return {
         name: measure(bootstrap.clustered(statistic, groups, seed=seed, draws=draws))
         for name, statistic in statistics(a, b, ordered=ordered).items()
@@ -93,63 +98,64 @@ def compared(
     seed: int,
     draws: int = DRAWS,
 ) -> Compared:
-    """How much more the two sides of `first` agree than those of `second`, on the same rows and the same draws."""
+    """Compare the agreement within `first` with that within `second`, on the same rows and resamples."""
     how = ordered if isinstance(ordered, tuple) else (ordered, ordered)
     one, other = (statistics(*pair, ordered=o) for pair, o in zip((first, second), how, strict=True))
-    found: tuple[dict[str, Measure], dict[str, Measure], dict[str, Measure]] = ({}, {}, {})
+    result = Compared({}, {}, {})
     for name in one:
         if name not in other:
             continue
-        kept: tuple[list[float], list[float]] = ([], [])
-        ends = []
-        for place, statistic in enumerate((one[name], other[name])):
-            ends.append(bootstrap.clustered(_keeping(statistic, kept[place]), groups, seed=seed, draws=draws))
-            found[place][name] = measure(ends[place])
-        apart = np.array(kept[0]) - np.array(kept[1])  # the value itself, then the draws
-        between = bootstrap.interval(
-            float(apart[0]), apart[1:], np.empty(0), ends[0].rows, ends[0].clusters, level=0.95
+        a, first_values = _recorded(one[name], groups, seed, draws)
+        b, second_values = _recorded(other[name], groups, seed, draws)
+        differences = first_values - second_values  # the value itself, then one per resample
+        difference = bootstrap.interval(
+            float(differences[0]), differences[1:], np.empty(0), a.rows, a.clusters, level=0.95
         )
-        found[2][name] = measure(between)
-    return Compared(*found)
+        result.first[name], result.second[name], result.difference[name] = map(measure, (a, b, difference))
+    return result
 
 
-def _keeping(statistic: Callable[[Rows], float], kept: list[float]) -> Callable[[Rows], float]:
-    """The statistic, with every value it gives kept: the same seed draws the same rows for another one."""
+def _recorded(
+    statistic: Callable[[Rows], float], groups: Sequence[str], seed: int, draws: int
+) -> tuple[Interval, Array]:
+    """Bootstrap a statistic; return its interval and all its values. The same seed draws the same rows."""
+    values: list[float] = []
 
     def call(rows: Rows) -> float:
-        kept.append(statistic(rows))
-        return kept[-1]
+        values.append(statistic(rows))
+        return values[-1]
 
-    return call
+    return bootstrap.clustered(call, groups, seed=seed, draws=draws), np.array(values)
 
 
 class Ceiling(Struct, frozen=True):
-    """How far one person says what the other people say, the same of the judge against those same people, and the
-    difference (person − judge): what a judge could reach at best, and how much is missing."""
+    """The best that a judge can reach: the agreement of one person with the others, that of the judge with the same
+    others, and the difference (person − judge)."""
 
     people: dict[str, Measure]
     judge: dict[str, Measure]
     difference: dict[str, Measure]
     alpha: Measure  # over all raters at once
-    pairs: dict[str, float]  # "rater and rater" → exact agreement on the units both rated, at most PAIRS of them
+    pairs: dict[str, float]  # "rater and rater" → exact agreement; empty for more than PAIRS pairs
     raters: int
     units: int
 
 
 PAIRS = 20
-_LEAST_PAIR = 10  # units two raters share
+_LEAST_PAIR = 10  # minimum of units that two raters share
 
 
 def ceiling(
     ratings: Array, judge: Array, groups: Sequence[str], raters: Sequence[str], *, ordered: bool, seed: int,
     settle: Callable[[Array], float], draws: int = DRAWS,
 ) -> Ceiling | None:  # fmt: skip
-    """From ratings (raters, units), NaN where missing. None where no unit has two raters.
+    """Compute the ceiling from ratings (raters, units) with NaN for missing ones; None if no unit has two raters.
 
-    `settle` makes one value of several people's: the mean of a scale, the majority of choices (NaN: undecided).
+    `settle` reduces several people's ratings to one value: a scale's mean or a majority of choices (NaN: undecided).
     """
     rows = []
-    for unit in np.flatnonzero((~np.isnan(ratings)).sum(0) >= 2):
+    several = np.flatnonzero((~np.isnan(ratings)).sum(0) >= 2)
+    for unit in several:
         for rater in np.flatnonzero(~np.isnan(ratings[:, unit])):
             others = np.delete(ratings[:, unit], rater)
             value = settle(others[~np.isnan(others)])
@@ -159,7 +165,6 @@ def ceiling(
         return None
     one, rest, by_judge, place = (np.array(column) for column in zip(*rows, strict=True))
     owners = [groups[int(unit)] for unit in place]
-    several = np.flatnonzero((~np.isnan(ratings)).sum(0) >= 2)
     level: krippendorff.Level = "ordinal" if ordered else "nominal"
     table = ratings[:, several]
     all_at_once = bootstrap.clustered(
@@ -181,12 +186,10 @@ def ceiling(
 
 
 def _pairs(ratings: Array, raters: Sequence[str]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    if len(raters) * (len(raters) - 1) // 2 > PAIRS:
-        return found
-    for i, first in enumerate(raters):
-        for j in range(i + 1, len(raters)):
-            both = ~np.isnan(ratings[i]) & ~np.isnan(ratings[j])
-            if both.sum() >= _LEAST_PAIR:
-                found[f"{first} and {raters[j]}"] = kappa.exact(ratings[i, both], ratings[j, both])
-    return found
+    shares: dict[str, float] = {}
+    pairs = list(itertools.combinations(range(len(raters)), 2))
+    for i, j in pairs if len(pairs) <= PAIRS else ():
+        both = ~np.isnan(ratings[i]) & ~np.isnan(ratings[j])
+        if both.sum() >= _LEAST_PAIR:
+            shares[f"{raters[i]} and {raters[j]}"] = kappa.exact(ratings[i, both], ratings[j, both])
+    return shares

@@ -1,7 +1,7 @@
-"""A judge whose verdicts lie in a file already: measured like any other, and nobody is asked.
+"""A judge whose verdicts are already in a file. It is measured like any other, without asking a model.
 
-The file is a label file whose ratings are the judge's (several rows for a unit are repeats), or a file of PandaLM's
-verdicts. Without a rubric, one is made from what the labels and the verdicts hold.
+The file is a label file with the judge's ratings (several rows for a unit are repeats) or one of PandaLM's verdicts.
+Without a rubric, one is derived from the labels and the verdicts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KIND = "recorded"
 
 
 def path_of(judge: str) -> Path | None:
-    """The file of `recorded:FILE`; None for any other judge."""
+    """Return the file of `recorded:FILE`, or None for any other judge."""
     kind, colon, name = judge.partition(":")
     if kind != KIND:
         return None
@@ -32,7 +32,7 @@ def path_of(judge: str) -> Path | None:
 
 
 def rubric_of(labels: Labels, verdicts: Labels, dimensions: Sequence[str]) -> Rubric:
-    """A rubric that holds what was rated, and no instructions: nobody is asked."""
+    """Return a rubric with the rated dimensions and no instructions, because no model is asked."""
     made = tuple(_dimension(name, labels.ratings, verdicts.ratings) for name in dimensions)
     pair = all("A" in d.choices and "B" in d.choices for d in made)
     return Rubric(
@@ -43,16 +43,13 @@ def rubric_of(labels: Labels, verdicts: Labels, dimensions: Sequence[str]) -> Ru
         cannot_see="what it was told",
         source="the files",
         subject="pair" if pair else "reply",
-        shows=(),
-        hears=(),
         system="",
-        headings={},
         dimensions=made,
     )
 
 
 def _dimension(name: str, people: Sequence[labelled.Rating], judge: Sequence[labelled.Rating]) -> Dimension:
-    """A scale over all numbers given; or the words people used, and a tie between A and B."""
+    """Return a scale over all given numbers, or people's words as choices, with a tie between A and B."""
     given = [[rating.value for rating in side if rating.dimension == name] for side in (people, judge)]
     numbers = [value for side in given for value in side if isinstance(value, float)]
     if not any(isinstance(value, str) for value in given[0]):
@@ -62,16 +59,16 @@ def _dimension(name: str, people: Sequence[labelled.Rating], judge: Sequence[lab
     if {"A", "B"} <= set(choices) and "tie" in given[1]:
         choices = sorted({*choices, "tie"})
     if {"A", "B"} <= set(choices):
-        counts = {choice: {"A": 1.0, "B": 0.0}.get(choice, 0.5) for choice in choices}
+        values = {choice: {"A": 1.0, "B": 0.0}.get(choice, 0.5) for choice in choices}
     elif set(choices) <= {"yes", "no"}:
-        counts = {"yes": 1.0, "no": 0.0}
+        values = {"yes": 1.0, "no": 0.0}
     else:
-        counts = {choice: float(place) for place, choice in enumerate(choices)}
-    return Dimension(key=name, label=name, question=name, choices=tuple(counts), values=counts, better="neither")
+        values = {choice: float(place) for place, choice in enumerate(choices)}
+    return Dimension(key=name, label=name, question=name, choices=tuple(values), values=values, better="neither")
 
 
 def judgements(verdicts: Labels, labels: Labels, rubric: Rubric, units: Sequence[str]) -> list[Judgement]:
-    """The recorded verdicts on `units`; those the contract would not allow are unread, with the reason."""
+    """Return the recorded verdicts on `units`. Verdicts that are not allowed are unread, with the reason."""
     wanted = set(units)
     given: dict[str, dict[str, list[labelled.Rating]]] = {}
     for rating in verdicts.ratings:
@@ -79,17 +76,17 @@ def judgements(verdicts: Labels, labels: Labels, rubric: Rubric, units: Sequence
             given.setdefault(rating.unit, {}).setdefault(rating.dimension, []).append(rating)
     if not given:
         raise DataError(
-            f"{shown(str(verdicts.path))} judges none of the units of {shown(str(labels.path))}: their ids differ"
+            f"{shown(str(verdicts.path))} has no verdict on the units of {shown(str(labels.path))}: their ids differ"
         )
-    found = []
+    result = []
     for name in units:
         unit = labels.units[name]
         by_key = given.get(name, {})
         repeats = max((len(rows) for rows in by_key.values()), default=0)
         draws = tuple(_draw(repeat, by_key, rubric) for repeat in range(repeats))
         subject = Subject(unit.id, unit.group, unit.texts, unit.sounds, unit.style)
-        found.append(Judgement(subject, rubric.name, f"{KIND}:{verdicts.path.name}", draws))
-    return found
+        result.append(Judgement(subject, rubric.name, f"{KIND}:{verdicts.path.name}", draws))
+    return result
 
 
 def _draw(repeat: int, by_key: dict[str, list[labelled.Rating]], rubric: Rubric) -> Draw:
@@ -99,11 +96,11 @@ def _draw(repeat: int, by_key: dict[str, list[labelled.Rating]], rubric: Rubric)
         rows = by_key.get(dimension.key, [])
         if repeat >= len(rows):
             continue
-        said = rows[repeat].value
+        value = rows[repeat].value
         menu = {str(answer).lower(): answer for answer in dimension.menu}
-        plain = f"{said:g}" if isinstance(said, float) else said.lower()
+        plain = f"{value:g}" if isinstance(value, float) else value.lower()
         if plain in menu:
             values[dimension.key] = menu[plain]
         else:
-            problems.append(f"{dimension.key} is {said!r}, which is not on the menu")
+            problems.append(f"{dimension.key} is {value!r}, which is not an allowed answer")
     return Draw(repeat, False, values, {}, "" if values else "; ".join(problems) or "no verdict")

@@ -1,8 +1,8 @@
-"""Two questions about judging itself, after AEQ-Bench: is a coarse scale easier to agree on than a fine one, and does a
-judge that hears agree better with people than one that reads a description of the sound?
+"""Two questions about judging, after AEQ-Bench: does a judge agree better with people on a coarse scale, and does a
+judge that hears agree better than one that reads a description of the sound?
 
-Coarse: the same rubric with three steps, whose anchors are the fine scale's first, middle and last. People's labels are
-collapsed the same way: 1 and 2 become 1, 3 becomes 2, 4 and 5 become 3.
+Coarse means the same rubric with three steps that have the anchors of the fine scale's steps 1, 3 and 5. People's
+labels are reduced the same way: 1 and 2 become 1, 3 becomes 2, 4 and 5 become 3.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec import Struct
 from overtone.errors import DataError, UsageError
 from overtone.judge_trust.labelled_subjects import People, people, settled
 from overtone.judge_trust.labels import Labels
-from overtone.judge_trust.people_agreement import DRAWS, Compared, compared, placed
+from overtone.judge_trust.people_agreement import DRAWS, Compared, compared, nearest_step
 from overtone.judges.judgement import Judgement
 from overtone.judges.rubric import Dimension, Rubric
 
@@ -26,7 +26,7 @@ COARSE = {1: 1, 2: 1, 3: 2, 4: 3, 5: 3}
 
 
 class Answered(Struct, frozen=True):
-    """One question in one dimension: two ways of judging on the same units, and the difference (first − second)."""
+    """The answer in one dimension: two ways of judging the same units, and the difference (first − second)."""
 
     question: str
     dimension: str
@@ -38,22 +38,22 @@ class Answered(Struct, frozen=True):
 
 
 def coarse(rubric: Rubric) -> Rubric:
-    """The rubric on three steps: its five-point scales alone. UsageError where it has none."""
-    made = []
+    """Return the rubric's five-point scales with three steps. Raises UsageError if it has none."""
+    dimensions = []
     for d in rubric.dimensions:
         if d.scale == (1, 5):
             anchors = {str(new): d.anchors[old] for new, old in ((1, "1"), (2, "3"), (3, "5")) if old in d.anchors}
-            made.append(msgspec.structs.replace(d, scale=(1, 3), anchors=anchors))
-    if not made:
+            dimensions.append(msgspec.structs.replace(d, scale=(1, 3), anchors=anchors))
+    if not dimensions:
         raise UsageError(f"rubric {rubric.name} has no scale from 1 to 5 to make coarser")
-    return msgspec.structs.replace(rubric, name=f"{rubric.name}-coarse", dimensions=tuple(made))
+    return msgspec.structs.replace(rubric, name=f"{rubric.name}-coarse", dimensions=tuple(dimensions))
 
 
 def collapsed(values: Array) -> Array:
-    """Five steps as three; NaN stays. A value between two steps goes to the nearer one first, halves up."""
+    """Reduce five steps to three; NaN stays. A value between two steps is rounded first, halves up."""
     out = np.full(values.shape, np.nan)
-    there = ~np.isnan(values)
-    out[there] = np.vectorize(COARSE.get, otypes=[np.float64])(placed(values[there], True).astype(np.intp))
+    rated = ~np.isnan(values)
+    out[rated] = np.vectorize(COARSE.get, otypes=[np.float64])(nearest_step(values[rated], True).astype(np.intp))
     return out
 
 
@@ -67,9 +67,11 @@ def coarse_against_fine(
     seed: int,
     draws: int = DRAWS,
 ) -> list[Answered]:
-    """For every five-point dimension: three steps asked against five steps asked, each with people's labels on its own
-    scale; and against five steps collapsed to three, on the same labels."""
-    found = []
+    """Compare, for every five-point dimension, verdicts on three steps with verdicts on five.
+
+    Each is compared with people's labels on its own scale, and then both on three steps with the same labels.
+    """
+    answers = []
     three = {d.key: d for d in coarse(rubric).dimensions}
     for d in rubric.dimensions:
         if d.key not in three or d.key not in dimensions:
@@ -83,18 +85,10 @@ def coarse_against_fine(
             (rows.second, human3), (collapsed(rows.first), human3), rows.groups, ordered=True, seed=seed, draws=draws
         )
         for title, result in (("five steps, each on its own scale", own), ("five steps collapsed to three", same)):
-            found.append(
-                Answered(
-                    "coarse against fine",
-                    d.key,
-                    "three steps",
-                    title,
-                    len(rows.places),
-                    result,
-                    _sentence("three steps", title, result),
-                )
-            )
-    return found
+            names = "three steps", title
+            sentence = _sentence(*names, result)
+            answers.append(Answered("coarse against fine", d.key, *names, len(rows.places), result, sentence))
+    return answers
 
 
 def audio_against_description(
@@ -107,22 +101,22 @@ def audio_against_description(
     seed: int,
     draws: int = DRAWS,
 ) -> list[Answered]:
-    """For every labelled dimension: the judge that hears against the judge that reads what was measured."""
-    found = []
+    """Compare, for every labelled dimension, the judge that hears with the judge that reads a description."""
+    answers = []
     for d in rubric.dimensions:
         if d.key not in dimensions:
             continue
         given = people(labels, dimensions[d.key], d, [j.subject.id for j in audio])
         rows = _rows(given, d, audio, d, description)
         human = np.array([settled(_rated(given.ratings[:, place]), d) for place in rows.places])
-        known = ~np.isnan(human)
-        groups = [group for group, keep in zip(rows.groups, known, strict=True) if keep]
-        pair = (rows.first[known], human[known]), (rows.second[known], human[known])
+        decided = ~np.isnan(human)
+        groups = [group for group, keep in zip(rows.groups, decided, strict=True) if keep]
+        pair = (rows.first[decided], human[decided]), (rows.second[decided], human[decided])
         result = compared(*pair, groups, ordered=d.ordered, seed=seed, draws=draws)
         names = "verdicts from audio", "verdicts from a description"
-        said = _sentence(*names, result)
-        found.append(Answered("audio against description", d.key, *names, int(known.sum()), result, said))
-    return found
+        sentence = _sentence(*names, result)
+        answers.append(Answered("audio against description", d.key, *names, int(decided.sum()), result, sentence))
+    return answers
 
 
 class _Rows(Struct, frozen=True):
@@ -135,7 +129,7 @@ class _Rows(Struct, frozen=True):
 def _rows(
     given: People, one: Dimension, first: Sequence[Judgement], other: Dimension, second: Sequence[Judgement]
 ) -> _Rows:
-    """The labelled units that both ways of judging gave a verdict on."""
+    """Return the labelled units with a verdict of both ways of judging."""
     sides = [{j.subject.id: j for j in judgements} for judgements in (first, second)]
     places, groups, a, b = [], [], [], []
     for place, name in enumerate(given.units):
@@ -160,16 +154,11 @@ def _sentence(first: str, second: str, result: Compared) -> str:
     gap = result.difference["alpha"]
     a, b = result.first["alpha"].value, result.second["alpha"].value
     if gap.value is None or a is None or b is None:
-        return "α cannot be told: one of the two does not vary."
-    said = f"α is {a:.2f} with {first} and {b:.2f} with {second}"
+        return "α cannot be computed: one of the two does not vary."
+    values = f"α is {a:.2f} with {first} and {b:.2f} with {second}"
     if gap.low is None or gap.high is None:
-        return f"{said}; one group only, so nothing is known of the spread."
-    between = f"difference {gap.value:+.2f}, {gap.low:+.2f} to {gap.high:+.2f}"
-    verdict = (
-        f"{first} agree better"
-        if gap.low > 0
-        else f"{second} agree better"
-        if gap.high < 0
-        else "no difference is shown"
-    )
-    return f"{said} ({between}): {verdict}.".replace("-", "−")
+        return f"{values}; there is no interval, because all units are in one group."
+    difference = f"difference {gap.value:+.2f}, {gap.low:+.2f} to {gap.high:+.2f}"
+    better = first if gap.low > 0 else second if gap.high < 0 else ""
+    verdict = f"{better} agree better with people" if better else "the difference is not statistically significant"
+    return f"{values} ({difference}): {verdict}.".replace("-", "−")

@@ -1,4 +1,4 @@
-"""What the audits need to know of the units: how long a reply is, which family made it, which differ by voice alone."""
+"""Facts about labelled units for the audits: length, model family, and pairs that differ only in the voice."""
 
 from __future__ import annotations
 
@@ -13,30 +13,25 @@ from overtone.judge_trust.labels import Labels, Unit
 from overtone.languages import text_length
 
 Array = npt.NDArray[np.float64]
-VOICE_TEXTS = {"cue", "note"}  # what is said of the voice; every other text is words
+VOICE_TEXTS = {"cue", "note"}  # describe the voice; all other texts are words
 FAMILIES = {"chatgpt": "gpt", "davinci": "gpt", "o": "gpt", "gemma": "gemini", "palm": "gemini", "bard": "gemini",
             "qwq": "qwen", "mixtral": "mistral", "vicuna": "llama", "alpaca": "llama", "smollm": "smollm"}  # fmt: skip
 
 
 def family(name: str) -> str:
-    """The family of a model by its name: the letters its last part begins with; near kin share one (see FAMILIES).
+    """Return a model's family: the first letters of the last part of its name; FAMILIES merges related ones.
 
-    `openai/gpt-4o-mini` is gpt, `Qwen/Qwen2.5-Omni-7B` qwen, `o3-mini` gpt, `meta-llama/Llama-3` llama; "" has none.
+    `openai/gpt-4o-mini` is gpt, `Qwen/Qwen2.5-Omni-7B` qwen, `o3-mini` gpt, `meta-llama/Llama-3` llama; "" for "".
     """
     last = name.rstrip("/").rpartition("/")[2].lower()
-    found = re.match(r"[a-z]+", last)
-    return FAMILIES.get(found[0], found[0]) if found else ""
+    letters = re.match(r"[a-z]+", last)
+    return FAMILIES.get(letters[0], letters[0]) if letters else ""
 
 
 def lengths(labels: Labels, units: Sequence[str]) -> Array | None:
-    """How many words each reply has; of a chat, the bot's. None where a unit has no text."""
-    found = []
-    for name in units:
-        text = _reply(labels.units[name])
-        if text is None:
-            return None
-        found.append(float(text_length(text)))
-    return np.array(found)
+    """Return the number of words of each reply (in a chat, the bot's words), or None if a unit has no text."""
+    texts = [_reply(labels.units[name]) for name in units]
+    return None if None in texts else np.array([float(text_length(text)) for text in texts if text is not None])
 
 
 def _reply(unit: Unit) -> str | None:
@@ -47,7 +42,7 @@ def _reply(unit: Unit) -> str | None:
 
 
 def pair_lengths(labels: Labels, units: Sequence[str]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] | None:
-    """How many words A and B have; None where a unit lacks one of the texts."""
+    """Return the numbers of words of A and B, or None if a unit lacks one of the texts."""
     texts = [labels.units[name].texts for name in units]
     if not all("reply_a" in t and "reply_b" in t for t in texts):
         return None
@@ -56,17 +51,17 @@ def pair_lengths(labels: Labels, units: Sequence[str]) -> tuple[npt.NDArray[np.i
 
 
 def same_words(labels: Labels, units: Sequence[str]) -> list[tuple[int, int]]:
-    """The places of every two units with the same words and another voice: another cue, or another sound."""
-    alike: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    """Return the indices of every two units with the same words but another cue or sound."""
+    by_words: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for place, name in enumerate(units):
         texts = labels.units[name].texts
         words = tuple(sorted((key, text) for key, text in texts.items() if key not in VOICE_TEXTS))
         if words:
-            alike.setdefault(words, []).append(place)
-    found = []
-    for places in alike.values():
+            by_words.setdefault(words, []).append(place)
+    pairs = []
+    for places in by_words.values():
         for i, j in itertools.combinations(places, 2):
             one, other = labels.units[units[i]], labels.units[units[j]]
             if one.texts.get("cue") != other.texts.get("cue") or one.sounds != other.sounds:
-                found.append((i, j))
-    return found
+                pairs.append((i, j))
+    return pairs

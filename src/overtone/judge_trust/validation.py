@@ -1,4 +1,4 @@
-"""A judge measured against people's labels: agreement, its ceiling, and every audit, gathered into one record."""
+"""Measure a judge against people's labels: agreement, its ceiling and all audits in one record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from overtone.judge_trust import audits
 from overtone.judge_trust.audits import Finding
 from overtone.judge_trust.labelled_subjects import People, people, settled
 from overtone.judge_trust.labels import Labels
-from overtone.judge_trust.people_agreement import DRAWS, Ceiling, Measure, agreement, ceiling, placed
+from overtone.judge_trust.people_agreement import DRAWS, Ceiling, Measure, agreement, ceiling, nearest_step
 from overtone.judge_trust.unit_facts import family, lengths, pair_lengths, same_words
 from overtone.judges.judgement import Judgement, NoVerdicts
 from overtone.judges.rubric import Dimension, Rubric
@@ -22,28 +22,28 @@ from overtone.paths import shown
 from overtone.stats import kappa
 
 Array = npt.NDArray[np.float64]
-BAR = 0.4  # the lower end of α's interval from which on a judge counts as agreeing with people
-BELOW_CHANCE = -0.2  # α from which on agreement is far below chance, where its whole interval lies below 0
-JUDGED = 0.9  # the least share of labelled units with a verdict: agreement on a readable few proves nothing
+BAR = 0.4  # minimum of the lower limit of α's interval for a validated judge
+BELOW_CHANCE = -0.2  # maximum of α for a warning, if its whole interval is below 0
+JUDGED = 0.9  # minimum share of labelled units with a verdict; agreement on a few proves nothing
 
 
 class Confusion(Struct, frozen=True):
-    """How often people said the row's value and the judge the column's."""
+    """Counts of people's values (rows) and the judge's (columns)."""
 
     values: tuple[str, ...]
     counts: list[list[int]]
 
 
 class Agreed(Struct, frozen=True):
-    """One dimension: how far the judge says what people say. `ceiling` is how far people say the same."""
+    """Agreement of the judge with people in one dimension. `ceiling` is the agreement between people."""
 
     key: str
     label: str
     labelled_as: str
     ordered: bool
     units: int  # with labels and a verdict
-    unjudged: int  # with labels and none
-    undecided: int  # choices on which people, or the judge's draws, do not settle
+    unjudged: int  # with labels but no verdict
+    undecided: int  # without a majority among people's choices or the judge's
     judge_mean: float
     people_mean: float
     agreement: dict[str, Measure]
@@ -58,7 +58,7 @@ class Agreed(Struct, frozen=True):
 
 
 class Validation(Struct):
-    """Everything `overtone judge validate` found."""
+    """The result of `overtone judge validate`."""
 
     judge: str
     identity: str
@@ -77,14 +77,14 @@ class Validation(Struct):
 
 
 class Board(Struct, frozen=True):
-    """One dimension's numbers: people's and the judge's on the same units, in the same order."""
+    """People's and the judge's numbers in one dimension, on the same units in the same order."""
 
     dimension: Dimension
     people: People
     judgements: list[Judgement]
     groups: list[str]
-    human: Array  # settled over raters
-    judge: Array  # settled over draws
+    human: Array  # one value per unit from all raters
+    judge: Array  # one value per unit from all draws
 
 
 def validate(
@@ -98,7 +98,7 @@ def validate(
     seed: int,
     draws: int = DRAWS,
 ) -> Validation:
-    """Measure verdicts against labels. `dimensions` says which of the labels' each of the rubric's is."""
+    """Measure verdicts against labels. `dimensions` maps the rubric's dimensions to the labels'."""
     by_unit = {j.subject.id: j for j in judgements}
     reports: list[Agreed] = []
     findings: list[Finding] = []
@@ -106,10 +106,10 @@ def validate(
     for dimension in rubric.dimensions:
         if dimension.key not in dimensions:
             continue
-        found = people(labels, dimensions[dimension.key], dimension, list(by_unit))
-        board, unjudged, undecided = _board(dimension, found, by_unit)
+        ratings = people(labels, dimensions[dimension.key], dimension, list(by_unit))
+        board, unjudged, undecided = _board(dimension, ratings, by_unit)
         if not len(board.human):
-            raise (NoVerdicts if found.units else DataError)(_nothing(judge, dimension, found, by_unit))
+            raise (NoVerdicts if ratings.units else DataError)(_nothing(judge, dimension, ratings, by_unit))
         boards.append(board)
         reports.append(_agreed(board, dimensions[dimension.key], unjudged, undecided, seed, draws))
         findings += _audits(board, labels, identity, seed)
@@ -117,7 +117,7 @@ def validate(
     groups = {group for board in boards for group in board.groups}
     notes = [*filter(None, map(_exchanged, reports)), *labels.notes]
     if len(groups) < 2:
-        notes.append("all units are of one group: nothing is known of the spread, so no interval is given")
+        notes.append("all units are in one group, so there are no intervals")
     return Validation(
         judge,
         identity,
@@ -136,8 +136,7 @@ def validate(
 
 
 def _exchanged(report: Agreed) -> str:
-    """A warning where people and the judge say the opposite of each other, which wrong labels explain better than a
-    judge that cannot judge; "" where they do not."""
+    """Return a warning if people and the judge contradict each other, which suggests wrong labels; "" if not."""
     alpha = report.agreement["alpha"]
     if alpha.value is None or alpha.high is None or alpha.value > BELOW_CHANCE or alpha.high >= 0:
         return ""
@@ -149,26 +148,26 @@ def _exchanged(report: Agreed) -> str:
     else:
         cause = "do the verdicts belong to these units?"
     return (
-        f"warning: on {report.key} the judge agrees with people far less than chance would (α {alpha.value:.2f}, "
+        f"warning: on {report.key} the judge agrees with people far less than by chance (α {alpha.value:.2f}, "
         f"95 % interval {alpha.low:.2f} to {alpha.high:.2f}): {cause}"
     )
 
 
-def _nothing(judge: str, dimension: Dimension, found: People, by_unit: Mapping[str, Judgement]) -> str:
-    if not found.units:
-        return f"no unit that was judged has a label for {dimension.key!r}"
-    problems = [draw.problem for name in found.units for draw in by_unit[name].draws if draw.problem]
-    why = f"; it said, or was told: {shown(problems[0][:300])}" if problems else ""
-    return f"{shown(judge)} gave no verdict on {dimension.key!r} for any of {len(found.units)} labelled units{why}"
+def _nothing(judge: str, dimension: Dimension, ratings: People, by_unit: Mapping[str, Judgement]) -> str:
+    if not ratings.units:
+        return f"no judged unit has a label for {dimension.key!r}"
+    problems = [draw.problem for name in ratings.units for draw in by_unit[name].draws if draw.problem]
+    why = f"; the first problem: {shown(problems[0][:300])}" if problems else ""
+    return f"{shown(judge)} gave no verdict on {dimension.key!r} for any of {len(ratings.units)} labelled units{why}"
 
 
-def _board(dimension: Dimension, found: People, by_unit: Mapping[str, Judgement]) -> tuple[Board, int, int]:
-    """The board, and how many units have no verdict, and how many do not settle."""
+def _board(dimension: Dimension, ratings: People, by_unit: Mapping[str, Judgement]) -> tuple[Board, int, int]:
+    """Return the board, the number of units without a verdict, and the number of undecided units."""
     keep, human, machine = [], [], []
     unjudged = undecided = 0
-    for place, name in enumerate(found.units):
+    for place, name in enumerate(ratings.units):
         numbers = np.array(by_unit[name].numbers(dimension))
-        given = found.ratings[:, place]
+        given = ratings.ratings[:, place]
         pair = settled(given[~np.isnan(given)], dimension), settled(numbers, dimension)
         if not numbers.size:
             unjudged += 1
@@ -178,8 +177,8 @@ def _board(dimension: Dimension, found: People, by_unit: Mapping[str, Judgement]
             keep.append(place)
             human.append(pair[0])
             machine.append(pair[1])
-    units = tuple(found.units[place] for place in keep)
-    cut = People(units, found.raters, found.ratings[:, keep])
+    units = tuple(ratings.units[place] for place in keep)
+    cut = People(units, ratings.raters, ratings.ratings[:, keep])
     chosen = [by_unit[name] for name in units]
     groups = [j.subject.group for j in chosen]
     return Board(dimension, cut, chosen, groups, np.array(human), np.array(machine)), unjudged, undecided
@@ -189,7 +188,7 @@ def _agreed(board: Board, named: str, unjudged: int, undecided: int, seed: int, 
     dimension, ordered = board.dimension, board.dimension.ordered
     values = sorted({dimension.number(answer) for answer in dimension.menu})
     names = {dimension.number(answer): str(answer) for answer in dimension.menu}
-    counts = kappa.confusion(placed(board.human, ordered), placed(board.judge, ordered), values)
+    counts = kappa.confusion(nearest_step(board.human, ordered), nearest_step(board.judge, ordered), values)
     return Agreed(
         dimension.key,
         dimension.label,
@@ -217,25 +216,25 @@ def _agreed(board: Board, named: str, unjudged: int, undecided: int, seed: int, 
 
 def _audits(board: Board, labels: Labels, identity: str, seed: int) -> list[Finding]:
     key = board.dimension.key
-    found = [audits.repeatability(*_repeats(board), key, ordered=board.dimension.ordered)]
+    findings = [audits.repeatability(*_repeats(board), key, ordered=board.dimension.ordered)]
     if {"A", "B"} <= set(board.dimension.choices):
-        found += [*_position(board), _length_in_pairs(board, labels)]
+        findings += [*_position(board), _length_in_pairs(board, labels)]
         if "tie" in board.dimension.choices:
-            found.append(audits.ties(board.judge, board.human, board.groups, key))
+            findings.append(audits.ties(board.judge, board.human, board.groups, key))
     else:
         words = lengths(labels, board.people.units)
         if words is None:
-            found.append(audits.unmeasured("length bias", key, "the labels hold no text of the replies"))
+            findings.append(audits.unmeasured("length bias", key, "the label file has no texts of the replies"))
         else:
-            found.append(audits.length_of_replies(board.judge, words, board.human, board.groups, key, seed=seed))
+            findings.append(audits.length_of_replies(board.judge, words, board.human, board.groups, key, seed=seed))
     if board.dimension.ordered:
-        found.append(_polarisation(board, seed))
-    found += [_self_preference(board, labels, identity, seed), _shortcut(board, labels)]
-    return found
+        findings.append(_polarisation(board, seed))
+    findings += [_self_preference(board, labels, identity, seed), _shortcut(board, labels)]
+    return findings
 
 
 def _repeats(board: Board) -> tuple[Array, list[str]]:
-    """(repeats, requests): the two orders of a pair are two requests."""
+    """Return (repeats, requests) and the requests' groups. The two orders of a pair are two requests."""
     rows: list[dict[int, float]] = []
     groups: list[str] = []
     for judgement in board.judgements:
@@ -257,15 +256,15 @@ def _position(board: Board) -> list[Finding]:
     key = board.dimension.key
     first, groups, turned, turned_groups, reversed_ = [], [], [], [], 0
     for judgement in board.judgements:
-        said = {(d.repeat, d.swapped): d.values[key] for d in judgement.draws if key in d.values}
-        for (repeat, swapped), value in said.items():
-            if swapped or (repeat, True) not in said:
+        verdicts = {(d.repeat, d.swapped): d.values[key] for d in judgement.draws if key in d.values}
+        for (repeat, swapped), value in verdicts.items():
+            if swapped or (repeat, True) not in verdicts:
                 continue
-            other = said[repeat, True]
+            other = verdicts[repeat, True]
             turned.append(float(value != other))
             reversed_ += {value, other} == {"A", "B"}
             turned_groups.append(judgement.subject.group)
-            for winner, chosen in (("A", value), ("B", other)):  # the first place holds B when they are swapped
+            for winner, chosen in (("A", value), ("B", other)):  # B is shown first when they are swapped
                 if chosen in ("A", "B"):
                     first.append(float(chosen == winner))
                     groups.append(judgement.subject.group)
@@ -279,7 +278,7 @@ def _length_in_pairs(board: Board, labels: Labels) -> Finding:
     key = board.dimension.key
     words = pair_lengths(labels, board.people.units)
     if words is None:
-        return audits.unmeasured("length bias", key, "the labels hold no text of the replies")
+        return audits.unmeasured("length bias", key, "the label file has no texts of the replies")
     differ = words[0] != words[1]
     longer_is_a = (words[0] > words[1])[differ]
     judge, human = board.judge[differ], board.human[differ]

@@ -1,6 +1,6 @@
-"""What people said of replies: label files of several layouts, read into one form and checked line by line.
+"""People's labels of replies: files of several layouts, read into one form and checked line by line.
 
-A layout is recognised by its content: our own table (CSV, JSON Lines, a JSON list), iEval's chats, PandaLM's pairs.
+The content shows the layout: Overtone's table (CSV, JSON Lines, a JSON list), iEval's chats or PandaLM's pairs.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from msgspec import Struct
 from overtone.errors import DataError
 from overtone.paths import read_plain, shown
 
-UNREAD = "unread"  # the value of a recorded verdict that was not understood
-LARGEST = 512 * 1024 * 1024  # bytes of a label file
+UNREAD = "unread"  # value of a recorded verdict that could not be read
+LARGEST = 512 * 1024 * 1024  # maximum bytes of a label file
 
 
 class Unit(Struct, frozen=True):
-    """One thing people rated: a reply, or a pair of replies. `group` is what it shares with others: script, prompt.
+    """A rated reply or pair of replies. Units with the same `group` (script, prompt) are not independent.
 
-    `systems` names who made it: "reply", or "a" and "b" of a pair. `condition` and `repeat` say which reply of a run.
+    `systems` names the models: "reply", or "a" and "b" of a pair. `condition` and `repeat` identify the reply of a run.
     """
 
     id: str
@@ -35,16 +35,17 @@ class Unit(Struct, frozen=True):
 
     @property
     def suffix(self) -> str:
-        """What its id has behind the item's, so that replies to one item are units of their own."""
+        """The part of the id after the item's id, which distinguishes replies to one item."""
         return suffix(self.condition, self.repeat)
 
 
 def suffix(condition: str, repeat: int) -> str:
+    """Return @CONDITION#REPEAT, without the parts that are empty or 0."""
     return (f"@{condition}" if condition else "") + (f"#{repeat}" if repeat else "")
 
 
 class Rating(Struct, frozen=True):
-    """What one rater said of one unit in one dimension: a number, or one of a few words ("A", "tie", "yes")."""
+    """One rater's rating of one unit in one dimension: a number, or one of a few words ("A", "tie", "yes")."""
 
     unit: str
     rater: str
@@ -61,7 +62,7 @@ class Row(Struct, frozen=True):
 
 
 class Labels(Struct, frozen=True):
-    """A label file in memory. `rubric` is the one made for its layout, where there is one."""
+    """A label file in memory. `rubric` is the rubric for its layout, if there is one."""
 
     path: Path
     layout: str
@@ -72,30 +73,30 @@ class Labels(Struct, frozen=True):
 
     @property
     def dimensions(self) -> list[str]:
-        """In the order of their first rating."""
+        """All dimensions in the order of their first rating."""
         return list(dict.fromkeys(rating.dimension for rating in self.ratings))
 
     def of(self, dimension: str) -> dict[str, dict[str, Rating]]:
-        """Unit → rater → rating, of one dimension."""
-        found: dict[str, dict[str, Rating]] = {}
+        """Return unit → rater → rating for one dimension."""
+        table: dict[str, dict[str, Rating]] = {}
         for rating in self.ratings:
             if rating.dimension == dimension:
-                found.setdefault(rating.unit, {})[rating.rater] = rating
-        return found
+                table.setdefault(rating.unit, {})[rating.rater] = rating
+        return table
 
 
 def read(path: Path, dimensions: Collection[str] = (), *, repeated: bool = False) -> Labels:
-    """Read a label file; DataError with the line where something is wrong.
+    """Read a label file. Raises DataError with the line of a mistake.
 
-    `dimensions` names columns that hold ratings although their values are words. With `repeated`, the same rater may
-    rate a unit again: the ratings of a judge that was asked several times.
+    `dimensions` names columns with ratings that are words. With `repeated`, a rater may rate a unit several times, such
+    as a judge that was asked again.
     """
     from overtone.judge_trust.labels import _ieval, _pandalm, _table
 
     rows = table_rows(path)
     if not rows:
         columns = "id, and dimension and value or a column per dimension"
-        raise DataError(f"{shown(str(path))}: holds no rows; a label file has {columns}")
+        raise DataError(f"{shown(str(path))}: has no rows; a label file has {columns}")
     first = rows[0].cells
     if _ieval.recognise(first):
         labels = _ieval.labels(path, rows)
@@ -104,12 +105,12 @@ def read(path: Path, dimensions: Collection[str] = (), *, repeated: bool = False
     else:
         labels = _table.labels(path, rows, dimensions, repeated)
     if not labels.ratings:
-        raise DataError(f"{shown(str(path))}: holds {len(labels.units)} units and not one rating")
+        raise DataError(f"{shown(str(path))}: has {len(labels.units)} units but no ratings")
     return labels
 
 
 def table_rows(path: Path) -> list[Row]:
-    """The rows of a file that is CSV, JSON Lines or a JSON list, as they are."""
+    """Return the unchanged rows of a CSV, JSON Lines or JSON list file."""
     from overtone.judge_trust.labels import _table
 
     data = read_plain(path, LARGEST)

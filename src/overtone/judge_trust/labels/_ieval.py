@@ -1,7 +1,7 @@
 """iEval's chats (Svikhnushina, Filippova and Pu, SIGDIAL 2022): four bots rated by the person who chatted with them.
 
-Each of its tasks is one rater with two situations and four bots: eight chats, rated once each. The rater is the group,
-since what one person says of eight chats is not eight opinions. Reverse-worded questions keep names of their own.
+Each task is one rater with two situations and four bots: eight chats, each rated once. The rater is the group, because
+one person's ratings of eight chats are not independent. Reverse-worded questions have separate names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from overtone.judge_trust.labels import Labels, Rating, Row, Unit
 from overtone.paths import shown
 
 VALENCES = ("positive", "negative")
-KEYS = {  # theirs → ours
+KEYS = {  # iEval's key → dimension
     "P": "polite",
     "^P": "insulting",
     "A": "attentive",
@@ -41,11 +41,11 @@ def labels(path: Path, rows: list[Row]) -> Labels:
                 raise DataError(f"{shown(str(path))}, {row.where}: has no {valence} situation")
             for bot, chat in scene.items():
                 if isinstance(chat, dict):
-                    _take(path, row, valence, scene, str(bot), chat, units, ratings)
+                    _add_chat(path, row, valence, scene, str(bot), chat, units, ratings)
     return Labels(path, "ieval", units, ratings, "chat")
 
 
-def _take(
+def _add_chat(
     path: Path,
     row: Row,
     valence: str,
@@ -59,12 +59,12 @@ def _take(
     name = f"{part}/{valence}/{bot}"
     log = chat.get("chat_log")
     if not isinstance(log, str) or name in units:
-        raise DataError(f"{shown(str(path))}, {row.where}: {shown(name)} has no chat, or is there twice")
+        raise DataError(f"{shown(str(path))}, {row.where}: {shown(name)} has no chat, or is repeated")
     texts = {
         "context": str(scene.get("prompt", "")).strip(),
         "topic": str(scene.get("emotion", "")),
         "valence": valence,
-        "reply": _named(log),
+        "reply": _with_speakers(log),
     }
     units[name] = Unit(name, str(part), texts, systems={"reply": bot}, where=row.where)
     for theirs, ours in KEYS.items():
@@ -73,7 +73,7 @@ def _take(
             ratings.append(Rating(name, str(part), ours, float(value), row.where))
 
 
-def _named(log: str) -> str:
-    """The chat with its speakers named: the person begins, then they take turns."""
+def _with_speakers(log: str) -> str:
+    """Return the chat with the names of the speakers. The person begins, then they take turns."""
     lines = [line.removeprefix("-").strip() for line in log.split("\n") if line.strip()]
     return "\n".join(f"{'Bot' if number % 2 else 'Person'}: {line}" for number, line in enumerate(lines))

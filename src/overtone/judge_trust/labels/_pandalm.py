@@ -1,6 +1,6 @@
-"""PandaLM's pairs: two answers to one instruction, three people's choices; and model judges' verdicts on them.
+"""PandaLM's pairs: two answers to one instruction with three people's choices, and model judges' verdicts on them.
 
-Theirs: 1 the first is better, 2 the second, 0 or "Tie" neither. Whatever else a verdict holds was not understood there.
+1 means that the first is better, 2 the second, 0 or "Tie" neither. Any other verdict is unread.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def recognise(first: dict[str, object]) -> bool:
 
 
 def _result(cells: dict[str, object]) -> str | None:
-    """The field of a file of verdicts that holds the verdict, e.g. gpt_result."""
+    """Return the name of the field with the verdict, e.g. gpt_result; None for a file of people's choices."""
     named = [key for key in cells if key.endswith("_result")]
     return named[0] if "idx" in cells and len(named) == 1 and "response1" not in cells else None
 
@@ -32,7 +32,7 @@ def labels(path: Path, rows: list[Row]) -> Labels:
     for row in rows:
         name = str(row.cells.get("idx"))
         if name in units or "idx" not in row.cells:
-            raise DataError(f"{shown(str(path))}, {row.where}: idx {shown(name)} is missing or there twice")
+            raise DataError(f"{shown(str(path))}, {row.where}: idx {shown(name)} is missing or repeated")
         if verdicts is None:
             units[name] = _pair(row, name)
             raters = sorted(key for key in row.cells if key.startswith("annotator"))
@@ -40,10 +40,10 @@ def labels(path: Path, rows: list[Row]) -> Labels:
             units[name] = Unit(name, name, where=row.where)
             raters = [verdicts]
         for rater in raters:
-            said = str(row.cells.get(rater)).strip().lower()
-            if verdicts is None and said not in CHOICES:
-                raise DataError(f"{shown(str(path))}, {row.where}: {rater} is {shown(said)!r}, not 0, 1 or 2")
-            ratings.append(Rating(name, rater, "answer_preference", CHOICES.get(said, UNREAD), row.where))
+            choice = str(row.cells.get(rater)).strip().lower()
+            if verdicts is None and choice not in CHOICES:
+                raise DataError(f"{shown(str(path))}, {row.where}: {rater} is {shown(choice)!r}, not 0, 1 or 2")
+            ratings.append(Rating(name, rater, "answer_preference", CHOICES.get(choice, UNREAD), row.where))
     return Labels(path, "pandalm" if verdicts is None else "pandalm verdicts", units, ratings, "answers")
 
 

@@ -1,4 +1,4 @@
-"""Our own layout: one row per rating (long) or per unit and rater with a column per dimension (wide); CSV or JSON."""
+"""Overtone's label layout, as CSV or JSON: one row per rating (long), or one column per dimension (wide)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SOUNDS = {"clip": "clip", "a": "a", "b": "b"}  # and NAME_sound for any of clip,
 SYSTEMS = {"system": "reply", "system_a": "a", "system_b": "b"}
 PLAIN = ("id", "group", "rater", "dimension", "value", "style", "condition", "repeat", *SYSTEMS)
 TEXTS = ("cue", "topic", "words", "context", "reply", "reply_a", "reply_b", "reference", "note")
-WORDS = {"a", "b", "tie", "yes", "no"}  # a wide column of nothing but these holds ratings
+WORDS = {"a", "b", "tie", "yes", "no"}  # a wide column with only these words has ratings
 
 
 def rows(path: Path, text: str) -> list[Row]:
-    """The rows of a file that is CSV, JSON Lines or a JSON list, told apart by its first character."""
+    """Return the rows of a CSV, JSON Lines or JSON list file. The first character decides which it is."""
     start = text.lstrip()[:1]
     if start == "[":
         return _json_list(path, text)
@@ -34,30 +34,30 @@ def rows(path: Path, text: str) -> list[Row]:
 
 def _json_list(path: Path, text: str) -> list[Row]:
     try:
-        found = msgspec.json.decode(text, type=list[dict[str, object]])
+        objects = msgspec.json.decode(text, type=list[dict[str, object]])
     except (msgspec.DecodeError, RecursionError) as error:
         raise DataError(f"{shown(str(path))}: is not a JSON list of objects: {error}") from None
-    return [Row(f"row {number}", cells) for number, cells in enumerate(found, 1)]
+    return [Row(f"row {number}", cells) for number, cells in enumerate(objects, 1)]
 
 
 def _json_lines(path: Path, text: str) -> list[Row]:
-    found = []
+    rows = []
     decoder = msgspec.json.Decoder(dict[str, object])
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
-            found.append(Row(f"line {number}", decoder.decode(line)))
+            rows.append(Row(f"line {number}", decoder.decode(line)))
         except (msgspec.DecodeError, RecursionError) as error:
             raise DataError(f"{shown(str(path))}, line {number}: is not a JSON object: {error}") from None
-    return found
+    return rows
 
 
 def _csv(path: Path, text: str) -> list[Row]:
     head = text.split("\n", 1)[0]
     delimiter = max(",;\t", key=head.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True)
-    found: list[Row] = []
+    rows: list[Row] = []
     names: list[str] = []
     started = 1
     try:
@@ -68,21 +68,21 @@ def _csv(path: Path, text: str) -> list[Row]:
             if not names:
                 names = [cell.strip() for cell in cells]
                 if len(set(names)) < len(names) or "" in names:
-                    raise DataError(f"{shown(str(path))}, line {where}: a column has no name or the name of another")
+                    raise DataError(f"{shown(str(path))}, line {where}: a column name is missing or repeated")
                 continue
             if len(cells) != len(names):
                 raise DataError(
                     f"{shown(str(path))}, line {where}: has {len(cells)} fields, the first line {len(names)}; "
-                    "put fields that hold a comma or a line break in quotes"
+                    "put fields with a comma or a line break in quotes"
                 )
-            found.append(Row(f"line {where}", dict(zip(names, cells, strict=True))))
+            rows.append(Row(f"line {where}", dict(zip(names, cells, strict=True))))
     except csv.Error as error:
         raise DataError(f"{shown(str(path))}, line {reader.line_num}: {error}") from None
-    return found
+    return rows
 
 
 def labels(path: Path, rows: list[Row], dimensions: Collection[str], repeated: bool) -> Labels:
-    """Units and ratings of our own layout."""
+    """Read the units and ratings of Overtone's layout."""
     columns = list(dict.fromkeys(name for row in rows for name in row.cells))
     if "id" not in columns:
         near = suggest("id", columns)
@@ -91,34 +91,34 @@ def labels(path: Path, rows: list[Row], dimensions: Collection[str], repeated: b
             "A label file has id, and dimension and value or one column per dimension"
         )
     if ("dimension" in columns) != ("value" in columns):
-        raise DataError(f"{shown(str(path))}: 'dimension' and 'value' go together; one of them is missing")
+        raise DataError(f"{shown(str(path))}: 'dimension' and 'value' need each other; one of them is missing")
     wide = [] if "dimension" in columns else _rating_columns(columns, rows, dimensions)
     if "dimension" not in columns and not wide:
         raise DataError(
-            f"{shown(str(path))}: no column holds ratings; give dimension and value, or one column of numbers each"
+            f"{shown(str(path))}: no column has ratings; use dimension and value, or a column of numbers per dimension"
         )
     reader = _Reader(path, wide, repeated)
     for row in rows:
-        reader.take(row)
+        reader.add(row)
     notes = () if "group" in columns else ("no column 'group': every unit counts as its own cluster",)
     return Labels(path, "long" if "dimension" in columns else "wide", reader.units, reader.ratings, notes=notes)
 
 
 def _rating_columns(columns: list[str], rows: list[Row], dimensions: Collection[str]) -> list[str]:
-    """Columns of a wide file that hold ratings: those asked for, and those of numbers or of A, B, tie, yes, no."""
-    found = []
+    """Return a wide file's columns with ratings: those in `dimensions`, and those of numbers or of WORDS."""
+    rated = []
     for name in columns:
         if name in dimensions and name not in ("id", "rater"):
-            found.append(name)
+            rated.append(name)
         elif name not in PLAIN and name not in TEXTS and name not in SOUNDS and not name.endswith("_sound"):
             given = [text for row in rows if (text := _text(row.cells.get(name)))]
             if given and all(_is_number(text) or text.lower() in WORDS for text in given):
-                found.append(name)
-    return found
+                rated.append(name)
+    return rated
 
 
 class _Reader:
-    """Takes rows in one by one; remembers where each unit was first seen."""
+    """Collects units and ratings row by row."""
 
     def __init__(self, path: Path, wide: list[str], repeated: bool) -> None:
         self.path, self.wide, self.repeated = path, wide, repeated
@@ -129,10 +129,10 @@ class _Reader:
     def fail(self, row: Row, text: str) -> DataError:
         return DataError(f"{shown(str(self.path))}, {row.where}: {shown(text)}")
 
-    def take(self, row: Row) -> None:
+    def add(self, row: Row) -> None:
         unit = self._unit(row)
-        known = self.units.get(unit.id)
-        self.units[unit.id] = unit if known is None else self._merged(row, known, unit)
+        earlier = self.units.get(unit.id)
+        self.units[unit.id] = unit if earlier is None else self._merged(row, earlier, unit)
         if self.wide:
             given = [(name, row.cells.get(name)) for name in self.wide]
         else:
@@ -151,7 +151,7 @@ class _Reader:
         while (unit, name, dimension) in self._seen:
             if rater and not self.repeated:
                 before = self._seen[unit, name, dimension]
-                raise self.fail(row, f"{rater!r} rates {unit!r} in {dimension!r} again; the first time was {before}")
+                raise self.fail(row, f"{rater!r} rates {unit!r} in {dimension!r} again, after {before}")
             number += 1
             name = f"{rater}#{number}" if rater else str(number)
         self._seen[unit, name, dimension] = row.where
@@ -163,7 +163,9 @@ class _Reader:
             return text
         number = float(text)
         if not math.isfinite(number):
-            raise self.fail(row, f"{dimension!r} is {text}, which is no rating; leave a field without one empty")
+            raise self.fail(
+                row, f"{dimension!r} is {text}, which is not a rating; leave the field empty if there is none"
+            )
         return number
 
     def _unit(self, row: Row) -> Unit:
@@ -199,28 +201,28 @@ class _Reader:
 
     def _sound(self, row: Row, column: str, text: str) -> Path:
         try:
-            found = inside(self.path.parent, text)
+            path = inside(self.path.parent, text)
         except DataError as error:
             raise self.fail(row, f"{column}: {error}") from None
-        if not found.is_file():
-            raise self.fail(row, f"{column}: there is no file {text!r} beside the label file")
-        return found
+        if not path.is_file():
+            raise self.fail(row, f"{column}: there is no file {text!r} next to the label file")
+        return path
 
-    def _merged(self, row: Row, known: Unit, unit: Unit) -> Unit:
-        """The same unit in another row: it may leave texts out, and must not say something else."""
+    def _merged(self, row: Row, earlier: Unit, unit: Unit) -> Unit:
+        """Merge a unit with its earlier rows. A row may lack texts but must not contradict earlier ones."""
         changed = {}
         for field in ("texts", "sounds", "systems"):
-            old, new = getattr(known, field), getattr(unit, field)
+            old, new = getattr(earlier, field), getattr(unit, field)
             for key in old.keys() & new.keys():
                 if old[key] != new[key]:
-                    raise self.fail(row, f"{key!r} of {unit.id!r} is not what {known.where} says; use another id")
+                    raise self.fail(row, f"{key!r} of {unit.id!r} differs from {earlier.where}; use another id")
             if new.keys() - old.keys():
                 changed[field] = {**new, **old}
         for field in ("group", "style"):
-            said = field != "group" or _text(row.cells.get("group"))
-            if said and getattr(unit, field) not in ("", getattr(known, field)):
-                raise self.fail(row, f"{field} of {unit.id!r} is not what {known.where} says; use another id")
-        return msgspec.structs.replace(known, **changed) if changed else known
+            given = field != "group" or _text(row.cells.get("group"))
+            if given and getattr(unit, field) not in ("", getattr(earlier, field)):
+                raise self.fail(row, f"{field} of {unit.id!r} differs from {earlier.where}; use another id")
+        return msgspec.structs.replace(earlier, **changed) if changed else earlier
 
 
 def _text(value: object) -> str:
