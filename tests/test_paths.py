@@ -84,7 +84,6 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 
 COMMANDS = Path(__file__).parent.parent / "src" / "overtone"
 DIRECT = {  # files of our own that nobody loses: in temporary folders, or replaced into place by the same function
-    "arena/pair_files.py",
     "cli/_measures_setup.py",
     "runs/export_rows.py",
     "runs/store.py",
