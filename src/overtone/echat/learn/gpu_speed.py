@@ -50,11 +50,11 @@ def record(model: EChat, on: bool, most: int) -> None:
     """Switch recorded kernels on or off, for clips and for rows of at most `most` positions.
 
     Existing recordings are reused if weights have not moved. An encoder that reads a spectrum is not recorded, because
-    its augmentation is drawn on the processor. Masked attention needs lengths that are multiples of a block.
+    its augmentation is drawn on the processor.
     """
     learns = any(p.requires_grad for part in (model.encoder, model.adapter) for p in part.parameters())
     hears = on and learns and model.encoder.config.kind == "moonshine"
-    model.block, model.encoder.block = (BLOCK, BLOCK * math.prod(model.adapter.strides)) if on else (1, 1)
+    align(model, on)
     if not (hears and model.listener and model.listener.fits()):
         model.listener = None  # frees its memory
     if not (on and model.reader and model.reader.fits(most)):
@@ -65,6 +65,11 @@ def record(model: EChat, on: bool, most: int) -> None:
         model.listener = Listener(model.encoder, model.adapter)
     if on and not model.reader:
         model.reader = Reader(model.lm.base_model, most)
+
+
+def align(model: EChat, on: bool) -> None:
+    """Round lengths up to multiples of a block, which masked attention needs, or stop doing so."""
+    model.block, model.encoder.block = (BLOCK, BLOCK * math.prod(model.adapter.strides)) if on else (1, 1)
 
 
 def sizes(model: EChat) -> str:
