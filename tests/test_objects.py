@@ -74,7 +74,7 @@ def test_a_changed_function_is_another_model(small: Path, tmp_path: Path) -> Non
         return "B"
 
     other.__name__ = "parrot"
-    with pytest.raises(overtone.OvertoneError, match="holds another run"):
+    with pytest.raises(overtone.OvertoneError, match="contains another run"):
         overtone.run("echomind", data=small, model=other, out=tmp_path / "run", limit=2)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overtone.results.measures import Estimate
-from overtone.text import by_kind, compact, count, interval, number, percent, plain, points, rate, seconds, value_of
+from overtone.text import by_kind, count, interval, number, percent, plain, points, rate, seconds, value_of
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,5 @@ def test_an_estimate_is_written_with_its_interval() -> None:
 
 
 def test_other_amounts() -> None:
-    assert (compact(0.12345), compact(1234.5), compact(None)) == ("0.123", "1,234", "–")
     assert (seconds(0.517), seconds(None)) == ("0.52 s", "–")
     assert (count(1, "script"), count(1137, "script")) == ("1 script", "1,137 scripts")

@@ -47,7 +47,7 @@ class Run:
 
     @property
     def about(self) -> dict[str, str]:
-        """What the run is: model, benchmark, settings, versions, prompts."""
+        """The run's model, benchmark, settings, versions and prompts."""
         return self._store.meta()
 
     def items(self) -> Iterator[Item]:
@@ -59,8 +59,11 @@ class Run:
         return self._store.replies()
 
     def scores(self) -> Iterator[tuple[int, Score]]:
-        """Yield every score with the number of the ask it belongs to (`StoredReply.ask`). Where a metric was measured
-        in several ways, these are the scores that tables show: those of the measurement that was asked for last."""
+        """Yield every score with the number of its ask (`StoredReply.ask`).
+
+        If a metric scored the run with several options or versions, only the scores that tables show are yielded:
+        those that were requested last.
+        """
         return self._store.scores()
 
     def case(self, case: str) -> CaseView:
@@ -78,7 +81,7 @@ class Run:
     def table(self, name: str = "results") -> Tables:
         """Return the tables of one name: `results`, `tasks`, `cues`, `headline`, a finding …, as `overtone table`.
 
-        Raises UsageError for an unknown name, and where the run has nothing for it.
+        Raises UsageError for an unknown name, and if the run has no data for the table.
         """
         from overtone.notebook import run_tables
 
@@ -142,17 +145,17 @@ def run(
     progress: bool | None = None,
     **settings: Any,
 ) -> Run:
-    """Ask `model` the items of `benchmark` and score the replies; returns the run, open.
+    """Ask `model` the items of `benchmark`, score the replies, and return the run, opened for reading.
 
     `benchmark` is a name, a plug-in file, or a module or object with `load(data)`. `model` is a SPEC, a function that
     takes a `Request` and returns a text (or text and WAV bytes, or a `Reply`), or an object with `ask`. `metrics` are
     names, metric objects, or functions of an `Answered` that return a number. `judges` are SPECs of models that judge
-    the replies; `reader` is the SPEC of a model that reads the answers to questions which the rules cannot read.
-    `settings` are the flags of `overtone run` with underscores: levels, prompt, limit, … `progress` shows a line while
-    the run works; by default a terminal and a notebook show it.
+    the replies; `reader` is the SPEC of a model that reads the choices which the rules cannot read. `settings` are the
+    flags of `overtone run` with underscores: levels, prompt, limit, … `progress` shows a progress line (default: in a
+    terminal and in a notebook).
 
-    A run that exists is resumed: items that have a reply are not asked again. Raises OvertoneError; failures of single
-    items are values of the run.
+    An existing run is resumed: items that have a reply are not asked again. Raises OvertoneError. Failures of single
+    items do not raise; they are stored in the run.
     """
     from overtone.scoring import check, check_reader
 
@@ -168,13 +171,13 @@ def run(
         "judge": list(judges),
         "reader": reader,
     }
-    (found,) = resolve({**flags, **settings}, None, os.environ)
-    check(found.metrics, found.judges, found.benchmark)
-    check_reader(found.reader)
-    outcome = _execute(found, progress)
+    (plan,) = resolve({**flags, **settings}, None, os.environ)
+    check(plan.metrics, plan.judges, plan.benchmark)
+    check_reader(plan.reader)
+    outcome = _execute(plan, progress)
     if not outcome.stopped:
-        score(found.folder, metrics=found.metrics, judges=judges, reader=str(found.reader) if found.reader else None)
-    return Run(found.folder)
+        score(plan.folder, metrics=plan.metrics, judges=judges, reader=str(plan.reader) if plan.reader else None)
+    return Run(plan.folder)
 
 
 def _execute(settings: Settings, progress: bool | None) -> Any:
@@ -192,11 +195,11 @@ def score(
     judges: Sequence[str] = (),
     reader: str | None = None,
 ) -> dict[str, int]:
-    """Recompute a run's scores from its stored replies; returns how many each metric gave.
+    """Recompute a run's scores from its stored replies; return the number of scores by metric.
 
-    `metrics` names those computed on request, or gives them as objects or functions; `judges` are SPECs of models that
-    judge the replies; `reader` is the SPEC of a model that reads the answers to questions which the rules cannot read.
-    A verdict that was paid for is not asked for again.
+    `metrics` are the metrics computed on request: names, objects or functions. `judges` are SPECs of models that judge
+    the replies; `reader` is the SPEC of a model that reads the choices which the rules cannot read. Stored verdicts
+    are reused, so no verdict is paid for twice.
     """
     from overtone.judges.policy import parse_judge
     from overtone.scoring import check_reader, score_run
@@ -213,9 +216,9 @@ def open_run(folder: str | Path) -> Run:
 
 
 def compare(first: str | Path | Run, second: str | Path | Run, *, metrics: Sequence[str] = ()) -> Compared:
-    """Compare two runs on the items both were asked: paired differences, intervals, p-values, and what flipped.
+    """Compare two runs on the items both were asked: paired differences, intervals, p-values, and changed answers.
 
-    Raises UsageError where the runs share no item, and where they were not measured alike.
+    Raises UsageError if the runs share no item or were scored with different settings.
     """
     from overtone.notebook import Compared
     from overtone.results.comparability import refuse

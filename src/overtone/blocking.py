@@ -1,7 +1,7 @@
-"""Runs a coroutine to its end for a caller that is not asynchronous: in a script, and where an event loop runs already.
+"""Run a coroutine to its end for a synchronous caller, in a script or inside a running event loop.
 
-In a notebook the loop of the cell cannot be used, so the work gets a loop in a thread of its own. An interrupt reaches
-the cell, not that thread: it is handed on, so that the work stops before the cell does.
+In a notebook, the cell's loop cannot be used, so the coroutine gets a loop in a separate thread. An interrupt reaches
+only the cell. It is passed to that thread, so that the work stops before the cell does.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ def wait(work: Coroutine[Any, Any, Any]) -> Any:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt here. `asyncio.run` puts it off until its task awaits, which it does not do
-    while we block it."""
+    """Let Ctrl-C raise KeyboardInterrupt here. `asyncio.run` delays it until its task awaits, but `wait` blocks it."""
     handler = signal.getsignal(signal.SIGINT)
     owner = getattr(handler.func, "__self__", None) if isinstance(handler, functools.partial) else None
     if not isinstance(owner, asyncio.Runner) or threading.current_thread() is not threading.main_thread():

@@ -207,8 +207,8 @@ _BY_LABEL: dict[str, Cue] = {label.casefold(): c for c in _ALL for label in (c.s
 _PATTERNS: tuple[tuple[re.Pattern[str], Cue], ...] = tuple((re.compile(c.pattern, re.I), c) for c in _ALL)
 
 
-ALSO_TRUE: dict[str, frozenset[str]] = {  # cue → what an honest listener may also say of its clip
-    # Not symmetric: someone out of breath may sound worn out, but one who is worn out does not gasp.
+ALSO_TRUE: dict[str, frozenset[str]] = {  # cue → other cues that a listener may correctly report for its clip
+    # Not symmetric: a speaker who is out of breath may sound worn out, but a worn-out speaker does not gasp.
     slug: frozenset(also.split())
     for slug, also in {
         "child": "male female happy surprise children",
@@ -251,9 +251,9 @@ ALSO_TRUE: dict[str, frozenset[str]] = {  # cue → what an honest listener may 
     }.items()
 }
 
-ALSO_TRUE_OF_KIND: dict[tuple[str, str], frozenset[str]] = {  # the same for one kind of a cue that comes in several
-    of: frozenset(also.split())
-    for of, also in {
+ALSO_TRUE_OF_KIND: dict[tuple[str, str], frozenset[str]] = {  # the same for one kind of a cue with several kinds
+    kind: frozenset(also.split())
+    for kind, also in {
         ("laughter", "nervous"): "fear",
         ("shout", "joyful"): "laughter",
         ("music", "happy"): "happy",
@@ -270,18 +270,17 @@ PLAIN = ("neutral", "calm", "none", "normal", EVEN)  # benchmarks' words for a c
 
 
 def find_cue(label: str) -> Cue | None:
-    """The cue that a slug or one of EchoMind's strings stands for, or None."""
+    """Return the cue that a slug or one of EchoMind's labels names, or None."""
     return _BY_LABEL.get(" ".join(label.split()).casefold())
 
 
 def cue_of_option(sentence: str) -> Cue | None:
-    """The cue that an option's sentence states, in our words or EchoMind's; None when it names none or several."""
-    found = {c.slug: c for pattern, c in _PATTERNS if pattern.search(sentence)}
-    if "music" in found:
-        return found["music"]
-    if "children" in found:
-        return found["children"]
-    return next(iter(found.values())) if len(found) == 1 else None
+    """Return the cue that an option's sentence names, in our wording or EchoMind's; None unless it is exactly one."""
+    named = {c.slug: c for pattern, c in _PATTERNS if pattern.search(sentence)}
+    for slug in ("music", "children"):  # their sentences may also name other cues
+        if slug in named:
+            return named[slug]
+    return next(iter(named.values())) if len(named) == 1 else None
 
 
 def slugs(cues: Iterable[Cue] = CUES) -> tuple[str, ...]:

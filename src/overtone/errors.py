@@ -1,4 +1,4 @@
-"""The errors a user can meet. Each says what was wrong, where, and what to do next."""
+"""The errors that a user may see. Each says what is wrong, where, and what to do next."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXIT_INTERRUPTED = 130
 
 
 class OvertoneError(Exception):
-    """Something the user can act on. The command line prints its text alone and exits with `exit_code`."""
+    """An error that the user can fix. The command line prints only its text and exits with `exit_code`."""
 
     exit_code = EXIT_USAGE
 
@@ -33,21 +33,21 @@ class AudioError(DataError):
 
 
 class StoreError(OvertoneError):
-    """The run folder cannot be used: locked, read-only, full, foreign version, or another run's."""
+    """The run folder cannot be used: locked, read-only, full, of an unknown version, or from another run."""
 
 
 class MissingExtra(OvertoneError):
-    """An optional part is not installed; the text holds the one line that installs it."""
+    """An optional package is not installed; the text contains the command that installs it."""
 
 
 class ModelFailure(Exception):
-    """A model did not answer. A value of the run, not a crash: the engine retries it by policy, then records it.
+    """A model did not answer. The engine retries according to its policy, then stores the failure in the run.
 
-    `reason` is one of REASONS. `retry` says whether asking again can help. `fatal` says that no other item can fare
-    better (a wrong key, an unknown model, nobody listening), so the run stops instead of failing each item in turn.
+    `reason` is one of REASONS. `retry` says whether asking again can help. `fatal` says that all other items would
+    fail too (a wrong key, an unknown model, no server), so the run stops instead of failing each item in turn.
     `overload` asks the limiter to slow down. `unavailable` says that the endpoint is absent or still loading, so that
-    waiting can help. `item` says that the fault lies with this item (its clip, its length), so the failure says
-    nothing about other items.
+    waiting can help. `item` says that the cause is this item (its clip, its length), so the failure says nothing
+    about other items.
     """
 
     REASONS = (
@@ -67,7 +67,7 @@ class ModelFailure(Exception):
         "bad_clip",
         "exception",
     )
-    OF_ITEM = frozenset(("too_large", "not_recorded", "bad_clip"))  # reasons that always lie with the item
+    OF_ITEM = frozenset(("too_large", "not_recorded", "bad_clip"))  # reasons that are always caused by the item
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class ModelFailure(Exception):
         self.retry_after = retry_after
         self.unavailable = unavailable
         self.item = item or reason in self.OF_ITEM
-        self.attempts = 0  # how often it was tried before the engine gave up
+        self.attempts = 0  # the number of tries before the engine gave up
 
 
 def raised(error: BaseException) -> str:
@@ -106,7 +106,7 @@ def raised(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def foreign(what: str) -> Iterator[None]:
-    """Turn an exception of a plug-in's code into a UsageError that begins with `what`. An OvertoneError passes."""
+    """Turn an exception in a plug-in's code into a UsageError that begins with `what`, except an OvertoneError."""
     try:
         yield
     except OvertoneError:

@@ -110,18 +110,18 @@ _ENGLISH_WORDS = (
 _ENGLISH = frozenset(_ENGLISH_WORDS.split())
 _FREQUENT = {language: frozenset(frequent.split()) for language, (frequent, _) in _LATIN.items()}
 _FRAGMENT = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_MOST_NAMED = 3  # ids that a warning names
+_MOST_NAMED = 3  # maximum number of ids in a warning
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
-_SAMPLE = 1000  # characters of a text that its script is judged by
+_SAMPLE = 1000  # characters of a text that are examined
 
 
 def is_tag(text: str) -> bool:
-    """Whether a text has the form of a BCP-47 tag: `de`, `zh`, `zh-Hant`, `en-US`."""
+    """Return whether a text has the form of a BCP-47 tag: `de`, `zh`, `zh-Hant`, `en-US`."""
     return _TAG.fullmatch(text) is not None
 
 
 def tag_problem(tag: str) -> str:
-    """Return what is wrong with a tag, and what was probably meant; "" for a tag that names a language."""
+    """Return why a tag is invalid, with a suggestion; "" for a valid tag."""
     if not is_tag(tag):
         return f"{tag!r} is not a BCP-47 tag such as de or zh"
     code = primary(tag)
@@ -143,13 +143,15 @@ def primary(tag: str) -> str:
 
 
 def is_unspaced(language: str) -> bool:
-    """Whether a language is written without spaces between words, so that characters are counted instead."""
+    """Return whether a language is written without spaces between words, so that characters are counted instead."""
     return primary(language) in UNSPACED
 
 
 def error_rate(languages: Iterable[str]) -> str:
-    """Return what an error rate over texts in these languages is: "WER", "CER" where all of them have no spaces between
-    words, "WER/CER" where some have none."""
+    """Return the name of the error rate for texts in these languages.
+
+    "CER" if all are written without spaces between words, "WER/CER" if some are, else "WER".
+    """
     kinds = {is_unspaced(language) for language in languages}
     return "WER/CER" if len(kinds) > 1 else "CER" if kinds == {True} else "WER"
 
@@ -157,8 +159,8 @@ def error_rate(languages: Iterable[str]) -> str:
 def language_of(tag: str, text: str) -> str:
     """Return the primary language of a text: the one that its tag names, else the one that its script suggests.
 
-    Without a tag a text in Latin letters is taken as English, so a set in German or Spanish has to say so. A script
-    that several languages share and that has spaces (Cyrillic, Arabic, …) gives `und`: spaced, and not English.
+    Without a tag, a text in Latin letters is taken as English, so a set in German or Spanish needs tags. A script
+    with spaces that several languages share (Cyrillic, Arabic, …) gives `und`: spaced, and not English.
     """
     stated = primary(tag)
     if stated and stated not in SEVERAL:
@@ -167,7 +169,7 @@ def language_of(tag: str, text: str) -> str:
 
 
 class _Spaces(dict[int, str]):
-    """A `str.translate` table filled as characters are met: symbols and punctuation become spaces, marks stay."""
+    """A `str.translate` table, filled on demand: symbols and punctuation become spaces, combining marks stay."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -193,8 +195,8 @@ def split(text: str, language: str) -> list[str]:
 def words(text: str, language: str = DEFAULT) -> list[str]:
     """Return the words of a text in lower case; the characters where a language is written without spaces.
 
-    An English word is a run of letters and digits; an apostrophe or hyphen inside a word belongs to it. A word of
-    another language is what stands between spaces and marks.
+    An English word is a sequence of letters and digits; an apostrophe or hyphen inside a word belongs to it. In other
+    languages, words are separated by spaces, symbols and punctuation.
     """
     return _WORD.findall(text.lower()) if language == DEFAULT else split(plain(text), language)
 
@@ -202,7 +204,7 @@ def words(text: str, language: str = DEFAULT) -> list[str]:
 def text_length(text: str) -> int:
     """Return a text's length in words between spaces, or in letters and digits where its script has no spaces.
 
-    The lengths of texts in different scripts do not compare.
+    The lengths of texts in different scripts are not comparable.
     """
     if is_unspaced(language_of("", text)):
         return sum(map(str.isalnum, text))
@@ -210,7 +212,7 @@ def text_length(text: str) -> int:
 
 
 def _suggested(text: str) -> str:
-    """The language that most letters of a text suggest; "" for Latin letters, or none."""
+    """Return the language that most letters of a text suggest; "" for Latin letters or none."""
     if text.isascii():
         return ""
     counts: dict[str, int] = {}
@@ -225,14 +227,14 @@ def _suggested(text: str) -> str:
 
 
 class LanguageCheck:
-    """Collects texts with the languages that their items name, and says where the two do not fit."""
+    """Collects texts with the languages that their items name, and warns about texts in another language."""
 
     def __init__(self) -> None:
         self._texts: Counter[str] = Counter()  # stated language → number of items
         self._doubtful: dict[tuple[str, str], list[str]] = {}  # stated, likely → ids
 
     def add(self, name: str, tag: str, texts: Iterable[str]) -> None:
-        """Take in one item: its id, the language that it names ("" for none), and its texts."""
+        """Add an item: its id, the language that it names ("" for none), and its texts."""
         stated, text = primary(tag), " ".join(texts)
         if stated in SEVERAL or not text:
             return
@@ -242,7 +244,7 @@ class LanguageCheck:
             self._doubtful.setdefault((stated, likely), []).append(name)
 
     def warnings(self) -> list[str]:
-        """One sentence for each pair of languages. A few odd texts among many are no reason for one."""
+        """Return a warning per pair of languages. A few exceptions among many texts cause no warning."""
         lines = []
         for (stated, likely), names in sorted(self._doubtful.items()):
             share = len(names) / self._texts[stated]
@@ -259,7 +261,7 @@ class LanguageCheck:
 
 
 def likely_language(text: str) -> str:
-    """Guess a text's language by its script, or by the frequent words and letters of a few; "" where nothing shows."""
+    """Guess a text's language by its script or by frequent words and letters; "" if they are inconclusive."""
     suggested = _suggested(text)
     if suggested:
         return "" if suggested == "und" else suggested
@@ -280,7 +282,7 @@ def likely_language(text: str) -> str:
 
 
 def _contradicts(stated: str, likely: str) -> bool:
-    """Whether texts that look like one language are scored by the rules of another, or have another script."""
+    """Return whether texts that look like one language are scored by the rules of another, or have another script."""
     by_script = likely in _SCRIPTS.values()
     if stated in ("", DEFAULT):
         return likely != DEFAULT and not (stated == "" and by_script)  # without a tag the script decides

@@ -1,4 +1,4 @@
-"""A model as a solver of the leak test: it is asked every question of a set with the transcript only."""
+"""Answer the questions of the leak test with a model, which gets only the transcripts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _CONDITION = Condition(input="transcript")
 
 
 def model_solver(spec: str) -> tuple[str, Solver]:
-    """Return the name of a model by its SPEC, and a solver that asks it. Clips that share a text are asked about once.
+    """Return a model's SPEC in its normal form, and a solver that asks the model once per distinct text.
 
-    A question that the model does not answer, or answers beyond its options, is left unanswered, which the leak test
-    counts as wrong. A model that cannot be reached, or fails again and again, is an OvertoneError.
+    A reply that is missing or names none of the options is left unanswered, which the leak test counts as wrong. The
+    solver raises OvertoneError if the model cannot be reached or fails repeatedly.
     """
     parsed = parse_spec(spec)
     registry.find("models", parsed.kind)  # a typo is an error now, not after the clips are built
@@ -71,7 +71,7 @@ def _item(question: Question, reading: Reading) -> Item:
 
 
 async def _ask(asker: Asker, item: Item, prompts: Prompts) -> int | None:
-    """The place of the option it chooses, or None."""
+    """Return the index of the option that the model chooses, or None."""
     messages = choose.messages(item, _CONDITION, 0, (), None, prompts)
     options = tuple(option.text for option in item.options)
     request = Request(Key(item.id, _CONDITION.name), messages, task="choose", options=options)

@@ -10,7 +10,7 @@ try:
 except ImportError:  # Windows
     import msvcrt
 
-    _BYTE = 1 << 30  # Windows locks bytes, which no other process can then read: take one behind the file's content
+    _BYTE = 1 << 30  # a byte after the file's content, because other processes cannot read a byte that Windows locks
 
     def _take(file: int) -> None:
         place = os.lseek(file, 0, os.SEEK_CUR)

@@ -1,7 +1,6 @@
-"""Results in the Python API: tables, findings and comparisons as objects that print themselves.
+"""Tables, findings and comparisons as objects of the Python API.
 
-In a terminal they print as the command line does; a notebook shows them as HTML. All text of models and data is
-escaped.
+They print like the command line's output, and a notebook shows them as HTML. All text of models and data is escaped.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import base64
 import io
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
 
 WIDTH = 110  # columns of a table that is printed as text
 PLAYERS = 3  # clips with players in a run's HTML
-SEARCHED = 2000  # replies looked through for them
-MOST_TEXT = 500  # characters of a reply beside them
-_MOST_BYTES = 2 * 2**20  # of one sound in it
+SEARCHED = 2000  # replies that are searched for these clips
+MOST_TEXT = 500  # maximum characters of a reply next to a player
+_MOST_BYTES = 2 * 2**20  # maximum size of a sound in the HTML
 _STYLE = "style='border-collapse:collapse;margin:.6em 0'"
 _CELL = "style='text-align:left;padding:.15em .7em;vertical-align:top'"
 
@@ -160,7 +159,7 @@ def run_tables(readings: list[Reading], name: str) -> Tables:
 
 
 def run_html(store: Store, tables: Tables, facts: str) -> str:
-    """Return a run as HTML: what it is, its headline table, and a few cases with players."""
+    """Return a run as HTML: its facts, its headline table, and a few cases with players."""
     made = Markup("<p>{}</p>").format(facts) + Markup(tables._repr_html_())
     root = store.meta().get("root", "")
     rows = Markup("").join(_case(ask, text, Path(root) if root else None) for ask, text in _heard(store))
@@ -169,24 +168,22 @@ def run_html(store: Store, tables: Tables, facts: str) -> str:
 
 def _heard(store: Store) -> list[tuple[Ask, str]]:
     """Return the first answered conversations, else other answered items, whose last turn has a clip."""
-    known: dict[bool, list[tuple[Ask, str]]] = {True: [], False: []}
+    conversations, others = [], []
     for ask, turn, text, *_ in itertools.islice(store.answered(), SEARCHED):
         if turn == len(ask.item.turns) - 1 and ask.item.turns[turn].clip and not ask.repeat:
-            known[ask.item.task == "converse"].append((ask, text))
-    return (known[True] or known[False])[:PLAYERS]
+            (conversations if ask.item.task == "converse" else others).append((ask, text))
+    return (conversations or others)[:PLAYERS]
 
 
 def _case(ask: Ask, text: str, root: Path | None) -> Markup:
     turn = ask.item.turns[-1]
     clip = inside(root, turn.clip.path) if root and turn.clip else None
     cells = (Markup("{}<br>{}").format(ask.item.case, _player(clip)), f"“{turn.words}”", text[:MOST_TEXT])
-    return Markup("<tr>{}</tr>").format(
-        Markup("").join(Markup("<td {}>{}</td>").format(Markup(_CELL), cell) for cell in cells)
-    )
+    return _row(cells)
 
 
 def _player(path: Path | None) -> Markup:
-    """Return a player with the sound inside, or nothing where the file is missing, large or not a sound."""
+    """Return a player that embeds the sound, or nothing if the file is missing, too large or not a sound."""
     from overtone.audio import media_type
 
     try:
@@ -197,28 +194,23 @@ def _player(path: Path | None) -> Markup:
         data = base64.b64encode(path.read_bytes()).decode() if kind else ""
     except (OSError, OvertoneError):
         return Markup("")
-    return (
-        Markup('<audio controls preload="none" src="data:{};base64,{}"></audio>').format(kind, data)
-        if data
-        else Markup("")
-    )
+    player = Markup('<audio controls preload="none" src="data:{};base64,{}"></audio>')
+    return player.format(kind, data) if data else Markup("")
 
 
 def _table(table: PartTable, labels: Sequence[str]) -> Markup:
     made = grid(table, labels)
     heads = Markup("").join(Markup("<th {}>{}</th>").format(Markup(_CELL), head) for head in (*made.left, *made.heads))
-    rows = Markup("").join(
-        Markup("<tr>{}</tr>").format(
-            Markup("").join(
-                Markup("<td {}>{}</td>").format(Markup(_CELL), cell) for cell in (*names, *map(_words, cells))
-            )
-        )
-        for names, cells in made.rows
-    )
+    rows = Markup("").join(_row((*names, *map(_words, cells))) for names, cells in made.rows)
     notes = Markup("").join(Markup("<br>{} {}").format(number, note) for number, note in enumerate(made.notes, 1))
     return Markup("<table {}><caption>{}</caption><tr>{}</tr>{}</table><small>{}{}</small>").format(
         Markup(_STYLE), made.title, heads, rows, made.hint, notes
     )
+
+
+def _row(cells: Iterable[object]) -> Markup:
+    made = Markup("").join(Markup("<td {}>{}</td>").format(Markup(_CELL), cell) for cell in cells)
+    return Markup("<tr>{}</tr>").format(made)
 
 
 def _words(words: Words) -> Markup:
@@ -227,7 +219,7 @@ def _words(words: Words) -> Markup:
 
 
 def pandas() -> Any:
-    """Return the module pandas. Raises MissingExtra, with the line that installs it."""
+    """Import and return pandas. Raises MissingExtra with the command that installs it."""
     try:
         import pandas as module
     except ImportError:

@@ -19,7 +19,7 @@ T = TypeVar("T")
 def register(target: T, name: str = "") -> T:
     """Make a Python object usable by name in this process and return it, so that it also works as a decorator.
 
-    A module says `ROOM = "metrics"` (or another room) and is taken as that plug-in. An object with `applies` and
+    A module defines `ROOM = "metrics"` (or another room) and becomes that plug-in. An object with `applies` and
     `score` is a metric; an object with `ask`, or any other callable, is a model, `python:NAME`. Raises UsageError for
     anything else.
     """
@@ -38,7 +38,7 @@ def register(target: T, name: str = "") -> T:
 
 
 def model_spec(model: Any, name: str = "") -> str:
-    """Return the SPEC of a model: a text is one already, an object is registered as `python:NAME`."""
+    """Return the SPEC of a model. A text is returned unchanged; an object is registered as `python:NAME`."""
     if isinstance(model, str):
         return model
     if not hasattr(model, "ask") and not callable(model):
@@ -47,10 +47,10 @@ def model_spec(model: Any, name: str = "") -> str:
 
 
 def metric_name(metric: Any, name: str = "") -> str:
-    """Return the name of a metric: a text is one already; an object or a function is registered under its own name.
+    """Return the name of a metric. A text is returned unchanged; an object or function is registered by its name.
 
     A function takes an `Answered` (the item, the reply's text, its reference, its sound) and returns a number, or None
-    where it has nothing to say. It is asked about every reply.
+    for a reply that it does not score. It is called for every reply.
     """
     if isinstance(metric, str):
         return metric
@@ -70,7 +70,7 @@ def metric_name(metric: Any, name: str = "") -> str:
 
 
 class FunctionMetric:
-    """A metric made from a function: it has the function's name, and its signature has the hash of the source."""
+    """A metric made from a function. It has the function's name, and its signature contains the hash of the source."""
 
     version = 1
 
@@ -92,7 +92,7 @@ class FunctionMetric:
 
 
 def benchmark_name(benchmark: Any) -> str:
-    """Return the name of a benchmark: a text is one already; a module or object with `load` is registered."""
+    """Return the name of a benchmark. A text is returned unchanged; a module or object with `load` is registered."""
     if isinstance(benchmark, str):
         return benchmark
     if not callable(getattr(benchmark, "load", None)):

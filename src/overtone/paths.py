@@ -1,4 +1,4 @@
-"""Paths and texts that come from a file or a server: kept inside their folder, and safe to print."""
+"""Check paths and texts from files and servers: paths stay inside their folder, and texts are safe to print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from overtone.errors import DataError, UsageError
 
-SHOWN = 80  # characters of a name that is too long to be shown whole
+SHOWN = 80  # characters that are shown of a long name
 
 _STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
@@ -21,8 +21,8 @@ _STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 def inside(root: Path, relative: str) -> Path:
     """Return the real path of `relative` (written with `/`) under `root`, with symbolic links resolved.
 
-    The file need not exist. Raises DataError for an absolute or empty path and for one that leaves `root`, by `..` or
-    by a link, so that a foreign file list can neither read nor write elsewhere.
+    The file need not exist. Raises DataError for an absolute or empty path and for one that leaves `root` by `..` or
+    by a link, so that an untrusted file list can neither read nor write elsewhere.
     """
     if not relative or "\0" in relative:
         raise DataError(f"{shown(str(root))}: {relative!r} is not a file name; correct the file that names it")
@@ -36,7 +36,7 @@ def inside(root: Path, relative: str) -> Path:
     if target == home or not target.is_relative_to(home):
         raise DataError(
             f"{relative!r} leaves its folder {shown(str(root))}; correct the file that names it, "
-            "or copy what it points to into the folder"
+            "or copy the file that it points to into the folder"
         )
     return target
 
@@ -56,7 +56,7 @@ def user_path(written: str | Path) -> Path:
 def check_name(path: str) -> None:
     """Raise UsageError for an invalid path: one that is too long or contains a NUL character."""
     if "\0" in path:
-        raise UsageError(f"{shown(path)[:SHOWN]}: a file's name cannot hold a NUL character; leave it out")
+        raise UsageError(f"{shown(path)[:SHOWN]}: a file's name cannot contain a NUL character; remove it")
     try:
         os.lstat(path or ".")
     except OSError as error:
@@ -73,9 +73,11 @@ def user_data(variable: str, name: str, environ: Mapping[str, str] = os.environ)
 
 
 def narrow(folder: Path) -> list[Path]:
-    """The working directory, where it says something about whose recordings lie in it: not the root, the folder for
-    temporary files, the home folder, or one above it."""
-    import tempfile  # not where every command starts
+    """Return the folder in a list, or an empty list if it is too general to identify whose recordings it contains.
+
+    Too general are the root, the folder for temporary files, the home folder and the folders above it.
+    """
+    import tempfile  # here, because it would slow the start of every command
 
     here = folder.resolve()
     wide = [Path(here.anchor), Path(tempfile.gettempdir()).resolve()]
@@ -114,20 +116,20 @@ def write_whole(path: Path, data: bytes | Iterable[bytes]) -> None:
         with part.open("wb") as file:
             file.writelines(blocks)
         part.replace(path)
-    except BaseException:  # also when interrupted: nothing half is left behind
+    except BaseException:  # also when interrupted, so that no partial file is left
         part.unlink(missing_ok=True)
         raise
 
 
 def _is_stream(path: Path) -> bool:
-    if path.absolute().parent in _STREAMS:  # links to whatever the shell connected, which may be a plain file
+    if path.absolute().parent in _STREAMS:  # a link to the file or pipe that the shell connected
         return path.exists()
     return not path.is_symlink() and path.exists() and not path.is_file() and not path.is_dir()
 
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file, read in blocks. Raises OSError."""
-    import hashlib  # not where every command starts
+    import hashlib  # here, because it would slow the start of every command
 
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -135,7 +137,7 @@ def sha256(path: Path) -> str:
 
 def to_disk(path: Path) -> None:
     """Flush a file, or the entries of a folder, to disk, so that they survive a power failure. Raises OSError."""
-    windows = sys.platform == "win32"  # which syncs no folder, and no file that is open for reading only
+    windows = sys.platform == "win32"  # it can sync neither folders nor files that are open only for reading
     if windows and path.is_dir():
         return
     number = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
@@ -158,7 +160,7 @@ def shown_lines(text: str) -> str:
 
 
 class OneLine(logging.Formatter):
-    """Log records that hold what models, files and programs say, each on one line and safe for a terminal."""
+    """Formats log records on one line and safe for a terminal, because they quote models, files and programs."""
 
     def format(self, record: logging.LogRecord) -> str:
         return shown(super().format(record))

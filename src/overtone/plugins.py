@@ -1,7 +1,7 @@
-"""Imports plug-in files as modules of this package: `my_metric.py` is `overtone.plugins.my_metric` in every process.
+"""Import plug-in files as modules of this package: `my_metric.py` is `overtone.plugins.my_metric` in every process.
 
-A child process that unpickles an object of a plug-in imports the module by this name. It finds the file in
-OVERTONE_PLUGINS, which this process extends with every plug-in that it loads.
+A child process that unpickles a plug-in's object imports the module by this name. It finds the file through
+OVERTONE_PLUGINS, to which this process adds every plug-in that it loads.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def import_file(path: Path, *, again: bool = True) -> ModuleType:
 
 
 class _Loader(SourceFileLoader):
-    """Compiles the source each time: bytecode in a __pycache__ may differ from the file that the user has read."""
+    """Compiles the source each time, because bytecode in a __pycache__ may differ from the file that the user read."""
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)

@@ -1,6 +1,6 @@
-"""Start programs in new sessions, end them together with their children, and say in words how they ended.
+"""Start programs in new sessions, end them together with their children, and describe how they ended.
 
-`workers/host.py` adds the workers' wire; `command:` models speak JSON lines; a voice's program is run once.
+Used for workers (`workers/host.py`), `command:` models and the programs of voices.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from overtone.paths import shown_lines
 from overtone.safety import without_secrets
 
 TERMINATE = signal.SIGTERM
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has one way to end a process, and it is not gentle
-_LAST_WORDS = 2000
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows, SIGTERM ends a process at once
+_SHOWN_CHARS = 2000
 
 
 def signal_group(pid: int, number: signal.Signals = KILL) -> None:
@@ -32,14 +32,14 @@ def signal_group(pid: int, number: signal.Signals = KILL) -> None:
 
 
 async def start(command: Sequence[str], **options: Any) -> asyncio.subprocess.Process:
-    """Start a program in a new session: a kill reaches its children, and Ctrl-C does not reach it."""
+    """Start a program in a new session, so that a kill also ends its children, and Ctrl-C does not reach it."""
     return await asyncio.create_subprocess_exec(*command, start_new_session=True, **options)
 
 
 async def end(process: asyncio.subprocess.Process, grace: float, signals: Sequence[signal.Signals] = (KILL,)) -> int:
     """Wait `grace` seconds for a program to end by itself and after each signal; return its exit status.
 
-    The children it left behind are killed too: a process group outlives its leader.
+    Its remaining children are killed too, because a process group outlives its leader.
     """
     for number in (None, *signals):
         if number is not None:
@@ -76,7 +76,7 @@ def ended_with(status: int) -> str:
     return f"{name} (out of memory?)" if name == "SIGKILL" else name
 
 
-def last_words(stderr: str, stdout: str = "") -> str:
-    """The end of what a program wrote, ready to follow a sentence, without secrets of the environment it inherited."""
+def last_lines(stderr: str, stdout: str = "") -> str:
+    """Return the end of a program's output, to be appended to a sentence, without secrets from the environment."""
     text = without_secrets(stderr.strip() or stdout.strip())
-    return f"; its last words:\n{shown_lines(text[-_LAST_WORDS:])}" if text else "; it wrote no error message"
+    return f"; its output ends:\n{shown_lines(text[-_SHOWN_CHARS:])}" if text else "; it wrote no error message"

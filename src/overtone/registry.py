@@ -1,8 +1,8 @@
-"""Finds every plug-in by its room and name: benchmarks, models, metrics, findings, voices, rubrics and figures.
+"""Find plug-ins by room and name: benchmarks, models, metrics, findings, voices, rubrics and figures.
 
 A built-in is a file or folder of its room; its name is the file's with "-" for "_". Listing reads file names and first
 docstring lines and imports nothing. Other plug-ins come from entry points (`overtone.<room>`) or from plug-in files,
-each of which says `ROOM = "metrics"` (or another room); a rubric is a TOML file and says nothing.
+each of which defines `ROOM = "metrics"` (or another room). A rubric is a TOML file, which needs no ROOM.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ def builtins(room: str) -> dict[str, str]:
 def entries(room: str) -> dict[str, Entry]:
     """Return every plug-in of a room by name: built-in, installed, or loaded from a file."""
     _take_in_environment(room)
-    found = {name: Entry(summary) for name, summary in builtins(room).items()}
+    listed = {name: Entry(summary) for name, summary in builtins(room).items()}
     for name, point in _entry_points(room).items():
-        found.setdefault(name, Entry(point.value, point.dist.name if point.dist else "an entry point"))
+        listed.setdefault(name, Entry(point.value, point.dist.name if point.dist else "an entry point"))
     for name, plugin in _plugins.get(room, {}).items():
         summary = _summary(plugin) if isinstance(plugin, Path) else (plugin.__doc__ or "").strip().partition("\n")[0]
-        found[name] = Entry(summary, _file(plugin) or "this process")
-    return found
+        listed[name] = Entry(summary, _file(plugin) or "this process")
+    return listed
 
 
 def listing(room: str) -> dict[str, str]:
@@ -85,18 +85,18 @@ def listing(room: str) -> dict[str, str]:
 
 def find(room: str, name: str) -> ModuleType:
     """Return the module of a plug-in. Raise UsageError with the nearest known name for an unknown one."""
-    found = _find(room, name)
-    if not isinstance(found, ModuleType):
-        raise UsageError(f"the {ROOMS[room].noun} {name!r} is not a module: {found}")
-    return found
+    plugin = _find(room, name)
+    if not isinstance(plugin, ModuleType):
+        raise UsageError(f"the {ROOMS[room].noun} {name!r} is not a module: {plugin}")
+    return plugin
 
 
 def find_rubric(name: str) -> Path:
     """Return the TOML file of a rubric. Raise UsageError with the nearest known name for an unknown one."""
-    found = _find("rubrics", name)
-    if not isinstance(found, str | Path):
-        raise UsageError(f"the rubric {name!r} is not the path of a TOML file: {found!r:.60}")
-    return Path(found)
+    path = _find("rubrics", name)
+    if not isinstance(path, str | Path):
+        raise UsageError(f"the rubric {name!r} is not the path of a TOML file: {path!r:.60}")
+    return Path(path)
 
 
 def check_name(room: str, name: str) -> str:
@@ -110,7 +110,7 @@ def check_name(room: str, name: str) -> str:
 
 
 def load_plugin(path: Path, *, again: bool = True) -> tuple[str, str]:
-    """Load a plug-in file and return its room and name. This runs its code: the caller has checked that it is trusted.
+    """Load a plug-in file and return its room and name. This runs its code: the caller must check that it is trusted.
 
     With `again` false, a module that this process has already imported is kept."""
     plugins.add(path)
@@ -124,7 +124,7 @@ def load_plugin(path: Path, *, again: bool = True) -> tuple[str, str]:
 
 
 def add(name: str, module: ModuleType) -> None:
-    """Take in a module of this process as a plug-in of the room it names, in place of an earlier one of that name."""
+    """Register a module of this process as a plug-in of its ROOM. It replaces an earlier one of the same name."""
     plain = name.replace("_", "-").lower()
     room = _room_of(name, module)
     if plain in builtins(room):
@@ -140,7 +140,7 @@ def _room_of(path: Path | str, plugin: ModuleType | Path) -> str:
     modules = [room for room in PLUGIN_ROOMS if room != "rubrics"]
     room: str | None = getattr(plugin, "ROOM", None)
     if room not in modules:
-        raise UsageError(f"plug-in {path} must say ROOM = one of {', '.join(map(repr, modules))}")
+        raise UsageError(f"plug-in {path} must define ROOM as one of {', '.join(map(repr, modules))}")
     defines = ROOMS[room].defines
     if not hasattr(plugin, defines) or (defines.islower() and not callable(getattr(plugin, defines))):
         what = f"function {defines}()" if defines.islower() else defines
@@ -173,20 +173,20 @@ def _built_in(room: str) -> dict[str, tuple[Path, str]]:
     """Return the file and the summary of every built-in by name."""
     defines = ROOMS[room].defines
     marker = re.compile(rf"^(?:def {defines}\(|{defines}\b|\[\[{defines}\]\])", re.M)
-    found = {}
+    files = {}
     for pattern in ROOMS[room].files:
         for path in _HERE.glob(pattern):
             if marker.search(path.read_text(encoding="utf-8")):
                 name = path.stem if "*" in Path(pattern).name else path.parent.name
-                found[name.replace("_", "-")] = path, _summary(path)
-    return dict(sorted(found.items()))
+                files[name.replace("_", "-")] = path, _summary(path)
+    return dict(sorted(files.items()))
 
 
 def _take_in_environment(room: str) -> None:
     """Load the files of OVERTONE_PLUGINS that are not loaded yet."""
     if room not in PLUGIN_ROOMS:
         return
-    loaded = {_file(plugin) for found in _plugins.values() for plugin in found.values()}
+    loaded = {_file(plugin) for by_name in _plugins.values() for plugin in by_name.values()}
     for path in plugins.from_environment():
         if str(path) not in loaded:
             load_plugin(path, again=False)

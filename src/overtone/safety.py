@@ -58,7 +58,7 @@ def read_key(variable: str) -> str:
 def check_key_route(url: str, who: str) -> None:
     """Refuse to send a key to another machine over plain http, unless the user has allowed it; `who` begins the error.
 
-    Everybody on the way could read the key. Allowed by --insecure, or by OVERTONE_INSECURE=yes.
+    Anyone on the network could read the key. Allowed by --insecure, or by OVERTONE_INSECURE=yes.
     """
     parts = urlsplit(url)
     allowed = os.environ.get(INSECURE_VARIABLE, "").lower() in ("1", "yes", "true")
@@ -85,17 +85,16 @@ def insecure(allowed: bool) -> Iterator[None]:
 
 
 def executable(name: str, where: str) -> Path:
-    """The program that a SPEC names: a name on the search path, or else a path; `where` begins the error for neither.
+    """Find the program that a SPEC names: a name on the search path, else a path. `where` begins the error message.
 
-    The search path comes first, so that a file in the working directory cannot stand in for a program of the machine.
+    The search path comes first, so that a file in the working directory cannot replace an installed program.
     """
     if "/" not in name and (installed := shutil.which(name)):
         return Path(installed)
-    given = user_path(name)
-    if given.is_file():
-        path = given.resolve()
-    else:
+    path = user_path(name)
+    if not path.is_file():
         raise UsageError(f"{where}: there is no program {name!r}; give the path of a script or executable")
+    path = path.resolve()
     if path.suffix != ".py" and not os.access(path, os.X_OK):
         raise UsageError(f"{where}: {path} is not executable; run 'chmod +x {path}'")
     return path

@@ -1,4 +1,4 @@
-"""The nouns as typed records: what is asked, what comes back, what it scored. One name each, used everywhere.
+"""Overtone's nouns as typed records: items, conditions, requests, replies and scores.
 
 Records are msgspec Structs: immutable, cheap, and the same class encodes, decodes and checks their JSON.
 """
@@ -12,12 +12,12 @@ from msgspec import Struct
 
 Style = Literal["target", "alternative", "neutral", "control"]
 STYLES: tuple[Style, ...] = ("target", "alternative", "neutral", "control")  # control: neutral again, in another voice
-# What stands for the clip: the sound, its true words, both, an equally long silence; of an item with a context also the
-# sound without it, the context without anything said, and the words as a recogniser heard them.
+# What is sent in place of the clip: the sound, its true words, both, or a silence of the same length. For an item with
+# a context also: the sound without the context, the context alone, and the words from a recogniser.
 Input = Literal["audio", "transcript", "both", "silence", "alone", "context", "recognised"]
 INPUTS: tuple[Input, ...] = ("audio", "transcript", "both", "silence", "alone", "context", "recognised")
 PARTS = ("core", "control", "false-cue", "conflict", "dialogue", "fixed")  # of a benchmark; an item of core says ""
-UNKNOWN = "unknown"  # the status of an item whose files do not say what is heard
+UNKNOWN = "unknown"  # the status of an item whose files do not name its cue
 Prompt = Literal["task", "zero", "basic", "enhance", "warm", "plain"]
 Oracle = Literal["none", "true", "false"]
 
@@ -31,30 +31,35 @@ class Clip(Struct, frozen=True, omit_defaults=True):
 
 
 class Option(Struct, frozen=True, omit_defaults=True):
-    """One choice of a question. `provenance` says under which reading it would be right, where the benchmark knows:
-    target, alternative, words (the text alone), harmful (harmful or over-read) or nothing (no cue is there)."""
+    """One choice of a question.
+
+    `provenance` says what the choice would be right for, if the benchmark states it: the target or alternative cue,
+    words (the text alone), nothing (no cue), or harmful (harmful or over-interpreted).
+    """
 
     letter: str
     text: str
     provenance: str = ""
-    clip: Clip | None = None  # where the choice is a recording
+    clip: Clip | None = None  # set if the choice is a recording
 
 
 class Turn(Struct, frozen=True, omit_defaults=True):
-    """One thing the user says: a clip and its true words. `cue` is the slug of the cue this clip carries. Where a
-    dialogue has a reference reply to this turn, it stands here."""
+    """One utterance of the user: a clip and its true words.
+
+    `cue` is the slug of the cue in this clip; `reference` and `reference_audio` are a dialogue's reference reply to it.
+    """
 
     clip: Clip | None
     words: str = ""
     cue: str = ""
     reference: str = ""
     reference_audio: str = ""
-    heard: str = ""  # the words as a recogniser wrote them down
-    given: str = ""  # the reply that the benchmark gives to it: it stands in the history, and none is asked for
+    heard: str = ""  # the words from a recogniser
+    given: str = ""  # a fixed reply from the benchmark, used in the history instead of asking the model
 
 
 class Item(Struct, frozen=True, omit_defaults=True):
-    """One thing asked of a model. `case` links it to the other levels; `group` holds the variants of one utterance."""
+    """One task for a model. `case` links it to the other levels; `group` links the variants of one utterance."""
 
     id: str
     benchmark: str
@@ -67,7 +72,7 @@ class Item(Struct, frozen=True, omit_defaults=True):
     turns: tuple[Turn, ...]
     cue: str = ""  # slug of the cue the clip carries; "" when neutral
     other_cue: str = ""  # the script's other cue, named by oracle-false
-    cue_text: str = ""  # the benchmark's own words for `cue`
+    cue_text: str = ""  # the benchmark's name for `cue`
     other_cue_text: str = ""
     dimension: str = ""  # of the script's target cue: speaker, paralinguistic, environment
     source: str = ""  # which voice: synthesis, human, an engine
@@ -75,27 +80,25 @@ class Item(Struct, frozen=True, omit_defaults=True):
     context: str = ""  # text that comes before the first turn
     question: str = ""
     options: tuple[Option, ...] = ()
-    gold: str = ""  # the right letter; of a conversation what is wanted of the reply, e.g. a style; "" where nothing is
+    gold: str = ""  # the correct letter; for a conversation the wanted property of the reply, e.g. a style; "" for none
     references: tuple[str, ...] = ()  # reference transcript or reply
     reference_audio: str = ""  # path of the reference reply's sound, relative like a clip's
-    part: str = ""  # of the benchmark, kept apart from its headline: false-cue, conflict, dialogue, control, fixed
-    # Of the clip's cue: validated or unvalidated; UNKNOWN where the benchmark's files do not say which cue it carries;
-    # else "".
-    status: str = ""
+    part: str = ""  # part of the benchmark outside its headline: false-cue, conflict, dialogue, control, fixed
+    status: str = ""  # of the clip's cue: validated, unvalidated, UNKNOWN (the benchmark does not name it) or ""
     language: str = ""  # BCP-47 tag of the words and the reply: en, zh, …, mul (several); "": see `overtone.languages`
 
     @classmethod
     def of(cls, benchmark: str, name: str, task: str, *turns: Turn, **fields: Any) -> Item:
         """Return an item of a benchmark without levels, styles or scripts. `fields` sets its other fields.
 
-        Its id is BENCHMARK/TASK/NAME, its level follows from the task, and it is a case and a group of its own."""
+        Its id is BENCHMARK/TASK/NAME, its level follows from the task, and its case and group are NAME."""
         level = 3 if task == "converse" else 1
-        own: dict[str, Any] = {"level": level, "category": task, "case": name, "group": name, "style": ""} | fields
-        return cls(f"{benchmark}/{task}/{name}", benchmark, task=task, turns=turns, **own)
+        values: dict[str, Any] = {"level": level, "category": task, "case": name, "group": name, "style": ""} | fields
+        return cls(f"{benchmark}/{task}/{name}", benchmark, task=task, turns=turns, **values)
 
 
 class Condition(Struct, frozen=True, omit_defaults=True):
-    """Under which an item is asked: prompt variant × input × oracle. Its name is its identity in the store."""
+    """How an item is asked: prompt variant × input × oracle. Its name identifies it in the store."""
 
     prompt: Prompt = "task"
     input: Input = "audio"
@@ -113,7 +116,7 @@ class Condition(Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def parse(cls, name: str) -> Condition:
-        """The condition a name stands for; raises ValueError for a name no condition has."""
+        """Return the condition with this name. Raises ValueError for an unknown name."""
         prompt, _, given = name.partition("/")
         table: dict[str, tuple[Prompt, Oracle]] = {
             "task": ("task", "none"),
@@ -141,7 +144,7 @@ class Key(Struct, frozen=True, order=True):
 
 
 class Sound(Struct, frozen=True):
-    """Audio ready to send: a mono 16-bit PCM WAV with a true header."""
+    """Audio ready to send: a mono 16-bit PCM WAV with a correct header."""
 
     wav: bytes
     sha256: str
@@ -160,20 +163,20 @@ class Message(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """What is sent to a model. `options` repeats a question's choices as data, in the order of their letters."""
+    """A request to a model. `options` repeats a question's choices as data, in the order of their letters."""
 
     key: Key
     messages: tuple[Message, ...]
-    speech: bool = False  # audio is wanted back
+    speech: bool = False  # whether a spoken reply is wanted
     task: str = ""
     options: tuple[str, ...] = ()
-    seed: int | None = None  # wins over the SPEC's: a repeat is another draw, not the same one again
-    schema: dict[str, Any] | None = None  # JSON schema of the answer, for endpoints that can hold a model to one
-    greedy: bool = False  # without sampling, whatever the SPEC says; endpoints only
+    seed: int | None = None  # overrides the SPEC's, so that each repeat is a new sample
+    schema: dict[str, Any] | None = None  # JSON schema of the answer, for endpoints that can enforce it
+    greedy: bool = False  # disables sampling, overriding the SPEC; endpoints only
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):
-    """What a reply cost, in tokens, as the endpoint reported it (0 where it did not)."""
+    """The tokens of a reply, as reported by the endpoint (0 if not reported)."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -181,28 +184,28 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     output_audio_tokens: int = 0
 
 
-THOUGHT, EMOTION, TOKENS = "thought: ", "reply emotion: ", "speech tokens: "  # how notes begin that are part of a reply
+THOUGHT, EMOTION, TOKENS = "thought: ", "reply emotion: ", "speech tokens: "  # prefixes of notes that are reply content
 
 
 def remarks(notes: Iterable[str]) -> list[str]:
-    """The notes that tell something about a reply and are no part of it."""
+    """Return the notes about a reply, without those that are part of its content."""
     return [note for note in notes if not note.startswith((THOUGHT, EMOTION, TOKENS))]
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):
-    """What came back. `text` is the model's own text stream; `audio` the bytes of its speech, if any, as a WAV."""
+    """A model's reply. `text` is its text output; `audio` is its speech as the bytes of a WAV, if any."""
 
     text: str
     audio: bytes | None = None
     finish: str = ""  # stop, length, refusal, …
     usage: Usage = Usage()
-    model: str = ""  # the name the endpoint gave itself
-    notes: tuple[str, ...] = ()  # what a reader should know: "speech refused, asked for text only"
+    model: str = ""  # the model's name as reported by the endpoint
+    notes: tuple[str, ...] = ()  # remarks for a reader, e.g. "speech refused, asked for text only"
     refused: bool = False  # the endpoint itself marked the answer as a refusal
 
 
 class Score(Struct, frozen=True, omit_defaults=True):
-    """A metric's word on one reply: a value, or unscored with a reason. `detail` holds the sufficient statistics."""
+    """A metric's result for one reply: a value, or unscored with a reason. `detail` has the sufficient statistics."""
 
     metric: str
     signature: str

@@ -1,8 +1,8 @@
-"""What a score is: its label, its scale, which way is better, how many are added up, and where it applies.
+"""Declarations of scores: label, scale, direction, how values are combined, and which items they apply to.
 
-A metric's file declares its scores beside its code: `SCORES = {"mine": ScoreInfo("Mine", better="lower")}`. Scoring
+A metric's file declares its scores next to its code: `SCORES = {"mine": ScoreInfo("Mine", better="lower")}`. Scoring
 writes the declarations into the run. Tables, figures, comparisons, checks, plans and exports read them from there, so
-that a run reads the same where the metric is not installed. Judges' dimensions are declared by their rubrics instead.
+that they are the same if the metric is not installed. Judges' dimensions are declared by their rubrics instead.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from overtone import registry
 from overtone.errors import UsageError
 from overtone.schema import Item
 
-CHOICE, CHOICE_STRICT = "accuracy", "accuracy_strict"  # their details say which option a reply was read as
-UNORDERED = 100  # a column without an order of its own stands last, and only where there is a score
-LEVELS = {"transcribe": 1, "choose": 1, "converse": 3}  # of a task, where a measure is not of one level
+CHOICE, CHOICE_STRICT = "accuracy", "accuracy_strict"  # their details contain the option that was read from a reply
+UNORDERED = 100  # columns without an explicit order come last, and only if a run has their score
+LEVELS = {"transcribe": 1, "choose": 1, "converse": 3}  # the level of a task, for measures without an explicit level
 
 Scale = Literal["percent", "plain", "mos", "words", "seconds", "usd"]
 Better = Literal["higher", "lower", "neither"]
@@ -30,21 +30,23 @@ Table = Literal["main", "more", "delivery", "quality", "emotion", "none"]
 
 
 class MeasureInfo(Struct, frozen=True, omit_defaults=True):
-    """A measure read off a score, over the items of one task and level: voice and reasoning accuracy are the same
-    score. `column` and `help` describe it in the table of its task, None where it stands in none."""
+    """A measure: a score over the items of one task and level. Voice and reasoning accuracy share a score.
+
+    `column` and `help` describe it in the table of its task; `column` is None if the table does not show it.
+    """
 
     name: str
     label: str
     task: str
     level: int
-    gold: bool = False  # over items with a right answer only
+    gold: bool = False  # only over items with a correct answer
     headline: bool = False
     corpus: bool = False  # has no value for one reply
     column: str | None = None
     help: str = ""
     order: int = UNORDERED
-    colours: tuple[float, float] | None = None  # poor and good: the ends of the colour scale of the heat map
-    conflict: str = ""  # heads its column in the table of words against voice; "": not there
+    colours: tuple[float, float] | None = None  # a poor and a good value: the ends of the heat map's colour scale
+    conflict: str = ""  # its column's heading in the table of words against voice; "": not in the table
 
     def __post_init__(self) -> None:
         if self.colours is not None and self.colours[0] == self.colours[1]:
@@ -52,7 +54,7 @@ class MeasureInfo(Struct, frozen=True, omit_defaults=True):
 
 
 class DetailInfo(Struct, frozen=True, omit_defaults=True):
-    """A column read off a score's details, in the table of its score."""
+    """A column with one of a score's details, in the table of that score."""
 
     key: str
     label: str
@@ -63,16 +65,16 @@ class DetailInfo(Struct, frozen=True, omit_defaults=True):
     low: float | None = 0.0
     high: float | None = None
     order: int = UNORDERED
-    share: bool = False  # of yes and no
+    share: bool = False  # the share of yes among yes and no
 
 
 class ScoreInfo(Struct, frozen=True, omit_defaults=True):
-    """How the scores of one name are shown and added up.
+    """How the scores of one name are shown and combined.
 
-    `low` and `high` are the ends of the scale, None where it is open. `floor` bounds the values of a scale that is open
-    below: intervals end there, but a missing reply is not taken to be that bad. `reduce` says how many scores become
-    one number: their mean, the share of ones among zeros and ones, or a corpus score that `results.corpus_scores`
-    computes from their details.
+    `low` and `high` are the ends of the scale, None if it is open. `floor` is the lower bound of intervals on a scale
+    that is open below; missing replies are not counted as that bad. `reduce` says how scores are combined into one
+    number: by their mean, by the share of ones among zeros and ones, or as a corpus score that
+    `results.corpus_scores` computes from their details.
     """
 
     label: str
@@ -82,23 +84,23 @@ class ScoreInfo(Struct, frozen=True, omit_defaults=True):
     high: float | None = 1.0
     reduce: Literal["mean", "share", "bleu", "distinct", "errors"] = "mean"
     floor: float | None = None
-    tasks: tuple[str, ...] = ()  # it applies to; those that have a score of it, where there are none
+    tasks: tuple[str, ...] = ()  # the tasks it applies to; if empty, those whose replies have the score
     single: bool = False  # applies to conversations of one turn only
-    headline: bool = True  # compared, checked and planned for without being named
+    headline: bool = True  # compared, checked and planned for by default
     table: Table = "main"  # main and more: the first and the second table of its task
     short: str = ""  # name in sentences and narrow columns
     unit: str = ""
     order: int = UNORDERED  # among the columns of a table
-    measures: tuple[MeasureInfo, ...] = ()  # where it is read as another measure than one of its own name
+    measures: tuple[MeasureInfo, ...] = ()  # its measures, if they differ from one measure of its own name
     details: tuple[DetailInfo, ...] = ()
     needs: Literal["", "alignment", "labels"] = ""  # details that the analysis computes from
-    dialogue: bool = True  # in the table of dialogues
+    dialogue: bool = True  # shown in the table of dialogues
     characters: bool = False  # counts characters in languages without spaces between words
-    bounds: bool = False  # the table of replies shows what missing replies leave open
-    ranks: int = 0  # order among the scores that rank replies where no judge does; 0: it does not
+    bounds: bool = False  # the table of replies shows the bounds for missing replies
+    ranks: int = 0  # priority among the scores that rank replies if no judge does; 0: not used for ranking
     finding: bool = False  # findings about replies use it
-    instead: str = ""  # of a corpus score: the score that has a value for one reply
-    metric: str = ""  # `--metric` computes it by this name; "": with every scoring
+    instead: str = ""  # for a corpus score: the score that has a value for one reply
+    metric: str = ""  # the name for `--metric` that computes it; "": always computed
 
     def __post_init__(self) -> None:
         if not self.label.strip():
@@ -112,26 +114,26 @@ class ScoreInfo(Struct, frozen=True, omit_defaults=True):
 
     @property
     def corpus(self) -> bool:
-        """Whether a number over many replies is not made of their values."""
+        """Whether the number over many replies is computed from details instead of the replies' values."""
         return self.reduce not in ("mean", "share")
 
     @property
     def name(self) -> str:
-        """What it is called in a sentence."""
+        """The name used in sentences."""
         return self.short or self.label
 
     @property
     def length(self) -> float:
-        """Of the scale; one without ends is taken as 1 long."""
+        """The length of the scale; 1 for an open scale."""
         return 1.0 if self.low is None or self.high is None else self.high - self.low
 
     @property
     def digits(self) -> int:
-        """After the point, of a number."""
+        """The number of decimals."""
         return {"plain": 3, "words": 1}.get(self.scale, 2)
 
     def ends(self, values: Sequence[float]) -> tuple[float, float]:
-        """What an interval of these values may not leave: the scale, and what was seen, where that lies beyond it."""
+        """Return the limits for an interval of these values: the ends of the scale, extended to include the values."""
         low = self.floor if self.low is None else self.low
         return (
             -math.inf if low is None else min([low, *values]),
@@ -139,7 +141,7 @@ class ScoreInfo(Struct, frozen=True, omit_defaults=True):
         )
 
     def read_as(self, score: str) -> tuple[MeasureInfo, ...]:
-        """Return the measures of a score. A corpus score, or one that no reply has, gets no measure of its name."""
+        """Return the measures of a score. A corpus score, or one without tasks, has no measure of its own name."""
         if self.measures or self.corpus or not self.tasks:
             return self.measures
         level = min(LEVELS.get(task, 1) for task in self.tasks)
@@ -149,7 +151,7 @@ class ScoreInfo(Struct, frozen=True, omit_defaults=True):
         )
 
     def rule(self, measure: MeasureInfo) -> Callable[[Item], bool]:
-        """Which items a measure of this score is over, as a function: it is called for every item of long runs."""
+        """Return a function that says whether a measure covers an item. It is fast, since long runs have many items."""
         if not self.measures:
             tasks, single = frozenset(self.tasks), self.single
             return lambda item: item.task in tasks and not (single and len(item.turns) > 1)
@@ -165,32 +167,32 @@ Declared = Mapping[str, ScoreInfo]
 
 
 def rating(label: str) -> ScoreInfo:
-    """A judge's rating from 1 to 5."""
+    """Declare a judge's rating from 1 to 5."""
     return ScoreInfo(label, "mos", "higher", 1.0, 5.0)
 
 
 def of_replies(label: str, **more: Any) -> ScoreInfo:
-    """A score of replies in conversations that is compared where it is named, and not shown turn by turn."""
+    """Declare a score of conversational replies that is compared only if named, and not shown turn by turn."""
     return ScoreInfo(label, **{"tasks": ("converse",), "headline": False, "dialogue": False, **more})
 
 
 def undeclared(score: str) -> ScoreInfo:
-    """What is assumed of a score that its metric does not declare: a number of which neither way is better."""
+    """Return the default declaration for an undeclared score: a number without a better direction."""
     return ScoreInfo(score, "plain", "neither", None, None, headline=False)
 
 
 def declared_by(module: ModuleType, name: str) -> dict[str, ScoreInfo]:
-    """Return what the module of a metric declares. Raises UsageError where SCORES is something else."""
-    found = getattr(module, "SCORES", {})
-    if not isinstance(found, Mapping) or not all(isinstance(info, ScoreInfo) for info in found.values()):
-        raise UsageError(f"the metric {name}: SCORES must be a dict of score names and ScoreInfo, not {found!r:.80}")
+    """Return the declarations in a metric's module. Raises UsageError if its SCORES is invalid."""
+    scores = getattr(module, "SCORES", {})
+    if not isinstance(scores, Mapping) or not all(isinstance(info, ScoreInfo) for info in scores.values()):
+        raise UsageError(f"the metric {name}: SCORES must be a dict of score names and ScoreInfo, not {scores!r:.80}")
     metric = name if getattr(module, "ON_REQUEST", False) else ""
-    return {score: replace(info, metric=metric) for score, info in found.items()}
+    return {score: replace(info, metric=metric) for score, info in scores.items()}
 
 
 @functools.cache
 def built_in() -> dict[str, ScoreInfo]:
-    """Return what the built-in metrics declare. This imports them."""
+    """Return the declarations of the built-in metrics. This imports them."""
     return _declared({name: registry.find("metrics", name) for name in registry.builtins("metrics")})
 
 
@@ -207,7 +209,7 @@ def metrics_for(benchmark: str) -> dict[str, ModuleType]:
 def own_metrics(benchmark: str) -> dict[str, ModuleType]:
     """Return the metrics of a benchmark's protocol, which score only its replies; empty if it is not installed.
 
-    Its file declares them as `METRICS`: name → a module, or a class, that offers what a file of metrics/ does."""
+    Its file declares them as `METRICS`: name → a module or class with the same contents as a file of metrics/."""
     if benchmark not in registry.listing("benchmarks"):
         return {}
     return dict(getattr(registry.find("benchmarks", benchmark), "METRICS", {}))
@@ -223,10 +225,10 @@ def in_table(declared: Declared, table: Table) -> list[str]:
 
 
 def score_of(declared: Declared, measure: str) -> str:
-    """Return the score that a measure is read off; "" where none is."""
+    """Return the score that a measure belongs to, or ""."""
     return next((s for s, info in declared.items() if any(m.name == measure for m in info.read_as(s))), "")
 
 
 def with_tasks(info: ScoreInfo, tasks: Iterable[str]) -> ScoreInfo:
-    """Say to which tasks a score applies, where its declaration does not."""
+    """Set the tasks that a score applies to, unless its declaration names them."""
     return info if info.tasks or info.measures else replace(info, tasks=tuple(sorted(tasks)))

@@ -44,15 +44,14 @@ def score_run(
     on_judge: Callable[[str, Outcome], None] | None = None,
     on_reader: Callable[[str, Readout], None] | None = None,
 ) -> dict[str, int]:
-    """Score every reply of a run; returns how many scores each metric and judge gave.
+    """Score every reply of a run; return the number of scores by metric and judge.
 
-    `metrics` names those that are computed on request, each as `name` or `name?key=value`. With `again` false, replies
-    that already hold a value with the metric's present signature are passed over. The reader, which reads the answers
-    to questions that the rules cannot, and the judges come last; what they have been paid for before is not asked
-    again. `limiters` are the command's own.
+    `metrics` are those computed on request, each as `name` or `name?key=value`. With `again` false, replies that
+    already have a value with the metric's current signature are skipped. The reader, which reads the choices that the
+    rules cannot read, and the judges come last; their stored verdicts are reused. `limiters` are the command's.
     """
     given: dict[str, int] = {}
-    with Store.read(folder) as store:  # a folder that is no run is an error, not a new run
+    with Store.read(folder) as store:  # raises if the folder is not a run, instead of creating one
         benchmark = store.meta().get("benchmark", "")
     chosen, declared = load_metrics(metrics, benchmark), known_scores(benchmark)
     by_name = {_metric_name(parse_spec(text)) for text in metrics}
@@ -94,16 +93,16 @@ def check(metrics: Sequence[str], judges: Sequence[Spec], benchmark: str = "") -
 
     if metrics:
         load_metrics(metrics, benchmark)
-    found = [judge_of(spec) for spec in judges]
-    for judge in found:
+    parsed = [judge_of(spec) for spec in judges]
+    for judge in parsed:
         _check_model(judge)
         for name in judge.rubrics:
             check_suits(rubric.load(name))
-    return found
+    return parsed
 
 
 def check_reader(spec: Spec | None) -> Judge | None:
-    """The reader this SPEC stands for. A wrong name or option is an error now, not after the run."""
+    """Return the reader that this SPEC names. Raise UsageError for a wrong name or option before the run."""
     if spec is None:
         return None
     from overtone.judges.choice_reader import reader_of
@@ -128,20 +127,20 @@ def load_metrics(asked: Sequence[str], benchmark: str = "") -> dict[str, Metric]
     """Return the standard metrics, those that the benchmark declares for its own replies, and those asked for.
 
     Raise UsageError with the nearest known name for an unknown name or option."""
-    found: dict[str, Metric] = {}
+    loaded: dict[str, Metric] = {}
     named = {_metric_name(spec): spec for spec in map(parse_spec, asked)}
     for name, source in sorted(metrics_for(benchmark).items()):
         if name in named:
-            found[name] = _loaded(source, named[name])
+            loaded[name] = _loaded(source, named[name])
         elif not getattr(source, "ON_REQUEST", False):
             with foreign(f"the metric {name} cannot be loaded"):
-                found[name] = source.load()
-    for name in named.keys() - found.keys():
+                loaded[name] = source.load()
+    for name in named.keys() - loaded.keys():
         owners = [other for other in registry.listing("benchmarks") if name in own_metrics(other)]
         if owners:
             raise UsageError(f"--metric {name}: it scores replies to {owners[0]} only")
-        registry.check_name("metrics", name)  # says which there are
-    return found
+        registry.check_name("metrics", name)  # raises and lists the known names
+    return loaded
 
 
 def _metric_name(spec: Spec) -> str:
@@ -162,12 +161,12 @@ def _loaded(module: ModuleType, spec: Spec) -> Metric:
 
 
 def _siblings(store: Store) -> dict[str, dict[str, str]]:
-    """script → style → reference reply, of one-turn conversations."""
-    found: dict[str, dict[str, str]] = {}
+    """Map script → style → reference reply, for one-turn conversations."""
+    references: dict[str, dict[str, str]] = {}
     for item in store.items():
         if _has_siblings(item):
-            found.setdefault(item.group, {})[item.style] = item.references[0]
-    return found
+            references.setdefault(item.group, {})[item.style] = item.references[0]
+    return references
 
 
 def _has_siblings(item: Item) -> bool:
@@ -183,7 +182,7 @@ def _guarded(
     *,
     named: bool,
 ) -> int:
-    """Score with one metric. Where its own code fails beyond single replies, say so and go on with the others."""
+    """Score with one metric. If its code fails outside of single replies, warn and skip the metric."""
     try:
         return _score_with(store, metric, again, siblings, declared, named=named)
     except OvertoneError:
@@ -194,7 +193,7 @@ def _guarded(
 
 
 def _check_declared(store: Store, metric: Metric, scores: Iterable[str], declared: Declared) -> None:
-    """Warn of scores that a metric gives without saying what they are."""
+    """Warn about scores that a metric emits without declaring them."""
     for score in sorted(set(scores) - declared.keys()):
         how = f'SCORES = {{"{score}": ScoreInfo("LABEL", better="higher")}}'
         _warn(
@@ -223,7 +222,7 @@ def _score_with(
     guarded = Guarded(metric)
     done: set[int] | None = set() if again else None
     count = 0
-    if isinstance(metric, Surveying):  # one more reply may change what the others score
+    if isinstance(metric, Surveying):  # a new reply may change the scores of the others
         metric.survey(answered for _, answered in _answered(store, metric, siblings))
         done = set()
     stream = _answered(store, metric, siblings)
@@ -236,14 +235,14 @@ def _score_with(
         for (ask, answered), scores in zip(todo, rows, strict=not guarded.stopped):
             last = answered.key.turn == len(ask.item.turns) - 1
             by_turn.setdefault(None if last else answered.key.turn, []).extend((ask.id, score) for score in scores)
-        for turn in sorted(by_turn, key=lambda t: (t is None, t)):  # an ask counts as scored with its last turn
+        for turn in sorted(by_turn, key=lambda t: (t is None, t)):  # the last turn marks an ask as scored
             store.add_scores(by_turn[turn], turn=turn, named=named)
-        store.commit()  # a slow metric that is interrupted keeps what it has
+        store.commit()  # an interrupted slow metric keeps its scores so far
         count += sum(map(len, rows))
         if guarded.stopped:
             _warn(store, f"the metric {guarded.stopped}")
             break
-        if done is None:  # the first reply tells the signatures; what holds a value under all of them is done
+        if done is None:  # the first reply shows the signatures; asks with a value for all of them are done
             sets = [store.scored(s) for s in {score.signature for scores in rows for score in scores}]
             done = set.intersection(*sets) if sets else set()
     _check_declared(store, metric, guarded.emits, declared)
@@ -253,14 +252,10 @@ def _score_with(
 def _answered(
     store: Store, metric: Metric, siblings: Mapping[str, Mapping[str, str]]
 ) -> Iterator[tuple[Ask, Answered]]:
-    """Every reply that the metric has a word to say on."""
+    """Yield every reply that the metric applies to."""
     root = store.meta().get("root")
     sounds = Sounds(store.audio_path, Path(root) if root else None)
     for ask, turn, text, audio, finish, refused in store.answered():
         if metric.applies(ask.item):
-            siblings_of = _of(siblings, ask.item)
-            yield ask, Answered(ask.key(turn), ask.item, text, refused, finish, audio, sounds, siblings_of)
-
-
-def _of(siblings: Mapping[str, Mapping[str, str]], item: Item) -> Mapping[str, str]:
-    return siblings.get(item.group, {}) if _has_siblings(item) else {}
+            references = siblings.get(ask.item.group, {}) if _has_siblings(ask.item) else {}
+            yield ask, Answered(ask.key(turn), ask.item, text, refused, finish, audio, sounds, references)

@@ -1,7 +1,7 @@
-"""What every server of Overtone checks before it answers, and the limits on connections, headers, bodies and waiting.
+"""Checks and limits of every Overtone server: host, token, connections, headers, bodies and waiting times.
 
-aiohttp limits neither the number of connections nor the time that a client takes for its first headers, for its body or
-to read its answer. The connections made here do.
+aiohttp limits neither the number of connections nor the time that a client takes to send its first headers, to send
+its body or to read the answer. This module does.
 """
 
 from __future__ import annotations
@@ -65,19 +65,18 @@ class Problem(Exception):
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
-    """A value as a JSON answer."""
+    """Return a JSON response with this value."""
     body = msgspec.json.encode(value)
     return web.Response(body=body, status=status, content_type="application/json", headers=headers)
 
 
-# ── what is checked ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
+# ── checks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 class Guard:
-    """Who may ask. `hosts` are names that clients may call this server by; addresses and localhost are always right.
+    """Checks the host name and token of a request. `hosts` are additional names of this server.
 
-    A web page whose name its owner points at this machine (DNS rebinding) asks under that name and is refused. A page
-    cannot send a JSON body to another origin without a permission that is never given.
+    IP addresses and localhost are always allowed. A web page whose domain points at this machine (DNS rebinding) sends
+    that domain as the host and is refused. A page cannot send a JSON body to another origin without a CORS permission,
+    which is never given.
     """
 
     def __init__(self, hosts: Iterable[str] = (), token: str = "") -> None:
@@ -101,7 +100,7 @@ class Guard:
             ipaddress.ip_address(name)
         except ValueError:
             return False
-        return True  # no page can have an address of this machine as its own name
+        return True  # a page's domain cannot be an IP address of this machine
 
     def _has_token(self, request: web.Request) -> bool:
         given = request.headers.getall("Authorization", [])
@@ -111,13 +110,13 @@ class Guard:
 
 
 def _without_port(host: str) -> str:
-    """The name or address in a Host header: in lower case, without port, brackets and final dot."""
+    """Return the name or address in a Host header, in lower case, without port, brackets and final dot."""
     match = re.fullmatch(r"\[([^\[\]]*)\](?::\d*)?|([^:\[\]]*)(?::\d*)?", host.strip())
     return (match[1] or match[2] or "").lower().removesuffix(".") if match else host.lower()
 
 
 def read_token(file: Path | None, environ: Mapping[str, str] = os.environ) -> str:
-    """The server's token, from a file or else from OVERTONE_TOKEN; "" where neither is given."""
+    """Read the server's token from a file, else from OVERTONE_TOKEN; "" if neither is given."""
     if file is not None:
         try:
             token, origin = read_plain(user_path(file), 1 << 16).decode("utf-8", "replace").strip(), shown(str(file))
@@ -129,24 +128,22 @@ def read_token(file: Path | None, environ: Mapping[str, str] = os.environ) -> st
             return ""
     if len(token) < MIN_TOKEN or not (token.isascii() and token.isprintable() and " " not in token):
         raise UsageError(
-            f"{origin} does not hold a usable token: it needs at least {MIN_TOKEN} printable ASCII characters without "
-            "spaces, e.g. from 'openssl rand -hex 32'"
+            f"{origin} does not contain a valid token: it needs at least {MIN_TOKEN} printable ASCII characters "
+            "without spaces, e.g. from 'openssl rand -hex 32'"
         )
     return token
 
 
 def exposure(taken: socket.socket, token: str) -> str:
-    """A warning for a server that others can reach and that asks them for no token; "" where there is none to give."""
+    """Return a warning if other machines can reach the server without a token, else ""."""
     host = str(taken.getsockname()[0])
     if token or is_loopback(host):
         return ""
-    return (
-        f"anybody who can reach {host} can use this server; give it a token with --token-file FILE or {TOKEN_VARIABLE}"
-    )
+    return f"anyone who can reach {host} can use this server; set a token with --token-file FILE or {TOKEN_VARIABLE}"
 
 
 async def read_json(request: web.Request) -> bytes:
-    """The bytes of a request's JSON body. Raises Problem for another content type and for a body too large or slow."""
+    """Read a request's JSON body. Raises Problem for another content type and for a body too large or slow."""
     if request.content_type != "application/json":
         raise Problem(415, "send the body as JSON, with 'Content-Type: application/json'", code="not_json")
     try:
@@ -157,7 +154,7 @@ async def read_json(request: web.Request) -> bytes:
 
 
 def middlewares(guard: Guard) -> list[Any]:
-    """Errors in OpenAI's form, and the guard's checks before any handler."""
+    """Return middlewares that run the guard's checks before every handler and answer errors in OpenAI's format."""
 
     @web.middleware
     async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -167,8 +164,8 @@ def middlewares(guard: Guard) -> list[Any]:
             answer = problem.response()
         except web.HTTPRequestEntityTooLarge:
             answer = Problem(413, f"the body is over {MAX_BODY >> 20} MB; send less sound").response()
-        except web.RequestPayloadError:  # such as no gzip where gzip was promised
-            answer = Problem(400, "the body cannot be read: it is not in the form its headers tell").response()
+        except web.RequestPayloadError:  # e.g. the header announces gzip, but the body is not gzip
+            answer = Problem(400, "the body cannot be read: it is not in the format its headers state").response()
         except web.HTTPException as error:
             answer = Problem(error.status, f"{request.method} {shown(request.path)}: {error.reason}").response()
             if "Allow" in error.headers:
@@ -191,8 +188,6 @@ def middlewares(guard: Guard) -> list[Any]:
 
 
 # ── connections ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 class _Connection(web.RequestHandler):
     """A connection that is closed when its first headers or its client's reading take too long."""
 
@@ -245,7 +240,7 @@ class _Refused(asyncio.Protocol):
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A socket of that address, taken before anything is loaded; it does not listen yet. Raises UsageError."""
+    """Bind a socket to an address before anything is loaded; it does not listen yet. Raises UsageError."""
     if not 0 <= port <= 65_535:
         raise UsageError(f"there is no port {port}; choose one up to 65535")
     try:
@@ -254,16 +249,16 @@ def bound(host: str, port: int) -> socket.socket:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(address)
     except OSError as error:
-        told = error.strerror or error
-        raise UsageError(f"cannot listen on {host}:{port} ({told}); choose another with --port or --host") from None
+        why = error.strerror or error
+        raise UsageError(f"cannot listen on {host}:{port} ({why}); choose another with --port or --host") from None
     return taken
 
 
 @contextlib.asynccontextmanager
 async def listening(app: web.Application, taken: socket.socket) -> AsyncIterator[str]:
-    """Answer requests on a bound socket while this is entered, which gives the base URL.
+    """Answer requests on a bound socket inside this context; yield the base URL.
 
-    A handler whose client has gone is cancelled: that is how a stream learns of it.
+    A handler is cancelled when its client disconnects, so that a stream stops.
     """
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=2)
     await runner.setup()

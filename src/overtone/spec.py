@@ -48,7 +48,7 @@ class Spec(Struct, frozen=True):
         return f"{head}?{query}" if query else head
 
     def typed(self, keys: Mapping[str, type]) -> dict[str, Any]:
-        """The options converted by `keys` (plus those every kind has). An unknown key is an error with a suggestion."""
+        """Convert the options to the types in `keys` and COMMON_KEYS. Raises UsageError for an unknown key."""
         allowed = {**COMMON_KEYS, **keys}
         out: dict[str, Any] = {}
         for key, value in self.options.items():
@@ -63,14 +63,14 @@ class Spec(Struct, frozen=True):
         return out
 
     def typed_speech(self) -> str:
-        """Whether audio is wanted back on conversation: auto, yes or no."""
+        """Return whether speech is wanted in replies of conversations: auto, yes or no."""
         wanted = self.options.get("speech", "auto")
         if wanted not in ("auto", "yes", "no"):
             raise UsageError(f"{self}: speech must be auto, yes or no, not {wanted!r}")
         return wanted
 
     def typed_audio_rate(self) -> int | None:
-        """The rate in Hz that sounds are resampled to before they are sent; None where they keep their own."""
+        """Return the rate in Hz that sounds are resampled to before they are sent; None to keep their rate."""
         if "audio_rate" not in self.options:
             return None
         rate: int = _convert(self, "audio_rate", self.options["audio_rate"], int)
@@ -178,7 +178,7 @@ def _redact(text: str) -> str:
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'`, or nothing when no known name is near. Capitals do not count."""
+    """Return `; did you mean 'x'` for the most similar known name, ignoring case; "" if none is similar."""
     by_lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.6)
     return f"; did you mean {by_lower[near[0]]!r}" if near else ""

@@ -1,7 +1,7 @@
-"""How numbers are written for people. Sentences, tables, figures and messages use these functions and no others.
+"""Format numbers for people. Sentences, tables, figures and messages use only these functions.
 
-A minus sign is a real one (−), a zero has no sign, thousands have commas, and a missing number is a dash. Numbers of a
-`kind` are written by it: "percent" and "points" (a difference of percentages) are shares times 100.
+The minus sign is U+2212 (−), a zero has no sign, thousands have commas, and a missing number is a dash. The `kind` of
+a number sets its format: "percent" and "points" (a difference of percentages) are shares times 100.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ class Ranged(Protocol):
 
 
 # ── bare numbers ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def number(x: float | None, digits: int = 2, *, sign: bool = False) -> str:
     """Write `−0.31` with that many decimals; with `sign`, a positive number gets a plus."""
     if x is None:
@@ -46,11 +44,6 @@ def by_kind(x: float | None, kind: str, digits: int = 2, *, sign: bool = False) 
     if kind == "number":
         return number(x, digits, sign=sign)
     return number(None if x is None else 100 * x, 1, sign=sign)
-
-
-def compact(x: float | None) -> str:
-    """Write a number on an unknown scale with three significant digits."""
-    return NONE if x is None else f"{x:.3g}" if abs(x) < 100 else f"{x:,.0f}"
 
 
 def as_given(x: float | None) -> str:
@@ -74,8 +67,6 @@ def cut(text: str, most: int, hint: str = "") -> str:
 
 
 # ── numbers with intervals ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 def value_of(e: Ranged | None, kind: str, digits: int = 2) -> str:
     """Write the value of an estimate."""
     return NONE if e is None else by_kind(e.value, kind, digits)

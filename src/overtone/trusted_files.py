@@ -1,5 +1,7 @@
-"""Which run files the user trusts, remembered by path and content, as direnv does: a file that changes must be trusted
-again. One list for each user, in XDG's configuration folder."""
+"""The list of run files that the user trusts, by path and content. As in direnv, a changed file must be trusted again.
+
+There is one list per user, in XDG's configuration folder.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +15,23 @@ from msgspec import Struct
 from overtone.errors import UsageError
 from overtone.paths import sha256, shown, write_whole
 
-MISSING = "missing"  # in place of the hash of a file that is not there
+MISSING = "missing"  # replaces the hash of a missing file
 
 
 class Trusted(Struct, frozen=True):
-    """A run file as it was trusted: its SHA-256, and that of each file with code that it names."""
+    """A trusted run file: its SHA-256, and that of each file with code that it names."""
 
     sha256: str
     files: dict[str, str] = {}
 
 
 def list_path(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the path of the list. A relative XDG_CONFIG_HOME is ignored, as XDG asks: it would mean another list in
-    every working directory."""
+    """Return the path of the list. A relative XDG_CONFIG_HOME is ignored, as the XDG specification requires."""
     given = environ.get("XDG_CONFIG_HOME", "")
     try:
         folder = Path(given) if Path(given).is_absolute() else Path("~/.config").expanduser()
     except RuntimeError:  # a user without a home
-        raise UsageError("no home folder to remember trusted files in; set XDG_CONFIG_HOME") from None
+        raise UsageError("there is no home folder for the list of trusted files; set XDG_CONFIG_HOME") from None
     return folder / "overtone" / "trusted.json"
 
 
@@ -49,9 +50,9 @@ def read() -> dict[str, Trusted]:
 
 
 def remember(run_file: Path, digest: str, code: Iterable[Path]) -> Trusted:
-    """Trust a run file whose bytes have this SHA-256, with the files of code that it names, as they are now."""
+    """Trust a run file with this SHA-256, and the current content of the files with code that it names."""
     entry = Trusted(digest, _hashes(code))
-    missing = [name for name, found in entry.files.items() if found == MISSING]
+    missing = [name for name, file_hash in entry.files.items() if file_hash == MISSING]
     if missing:
         raise UsageError(f"{shown(str(run_file))} names {shown(missing[0])}, which cannot be read; correct it first")
     _write(read() | {str(run_file.resolve()): entry})
@@ -74,24 +75,24 @@ def problem(run_file: Path, digest: str, code: Iterable[Path]) -> str:
         return f"{shown(str(run_file))} is not trusted"
     if entry.sha256 != digest:
         return f"{shown(str(run_file))} has changed since you trusted it"
-    for name, found in _hashes(code).items():
+    for name, file_hash in _hashes(code).items():
         if name not in entry.files:
             return f"{shown(name)}, which {shown(str(run_file))} names, is not trusted"
-        if entry.files[name] != found:
+        if entry.files[name] != file_hash:
             return f"{shown(name)}, which {shown(str(run_file))} names, has changed since you trusted it"
     return ""
 
 
 def state(name: str, entry: Trusted) -> str:
     """Return the state of a trusted run file and its code: unchanged, changed or missing."""
-    found = _hashes([Path(name), *map(Path, entry.files)])
-    if MISSING in found.values():
+    hashes = _hashes([Path(name), *map(Path, entry.files)])
+    if MISSING in hashes.values():
         return MISSING
-    return "unchanged" if found == {name: entry.sha256, **entry.files} else "changed"
+    return "unchanged" if hashes == {name: entry.sha256, **entry.files} else "changed"
 
 
 def _hashes(files: Iterable[Path]) -> dict[str, str]:
-    """Path, links resolved → SHA-256."""
+    """Map each path, with links resolved, to its SHA-256."""
     out = {}
     for file in files:
         path = file.resolve()

@@ -266,10 +266,10 @@ def test_a_command_is_told_the_words_the_voice_and_the_cue(tmp_path: Path, text:
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
-        ("import sys; sys.exit('no licence found')", "exit status 1; its last words:\nno licence found"),
+        ("import sys; sys.exit('no licence found')", "exit status 1; its output ends:\nno licence found"),
         ("print('done')", "wrote no sound"),
         ("import sys; open(sys.argv[1], 'w').write('not a sound')", "wrote no usable sound"),
-        ("import os, sys; sys.exit(os.environ['MY_API_KEY'])", "its last words:\n…"),
+        ("import os, sys; sys.exit(os.environ['MY_API_KEY'])", "its output ends:\n…"),
         ("import time; time.sleep(60)", "no speech in 1 s"),
         (
             "import sys, numpy; from overtone.audio import encode_wav;"
@@ -428,7 +428,7 @@ def test_a_server_that_fails_is_told_apart(
 
 def test_nobody_at_the_address_is_said_at_once() -> None:
     engine = opened("openai:tiny?base_url=http://127.0.0.1:9/v1")
-    with pytest.raises(VoiceError, match="nobody listens there; start the server"):
+    with pytest.raises(VoiceError, match="no server listens there; start the server"):
         engine.speak(WORDS, engine.speakers()[0], PLAINLY)
 
 

@@ -133,7 +133,7 @@ def test_a_folder_that_is_no_checkpoint_is_told_before_anything_starts(tiny: Pat
     ):
         with pytest.raises(UsageError, match=wrong):
             load(tiny, more)
-    with pytest.raises(UsageError, match="no checkpoint is named"):
+    with pytest.raises(UsageError, match="folder is missing"):
         echat.load(parse_spec("echat"))
 
 

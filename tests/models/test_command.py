@@ -344,7 +344,7 @@ def test_a_wrong_spec_says_what_is_wrong(tmp_path: Path) -> None:
     plain = tmp_path / "plain.sh"
     plain.write_text("#!/bin/sh\n")
     for spec, words in {
-        "command:": "no program is named",
+        "command:": "path is missing",
         "command:./no/such.py": "there is no program",
         "command:no-such-program-anywhere": "there is no program",
         f"command:{plain}": "is not executable; run 'chmod +x",

@@ -146,5 +146,5 @@ async def test_googles_host_needs_its_key(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_wrong_spec_says_what_is_wrong() -> None:
     with pytest.raises(UsageError, match="did you mean 'voice'"):
         gemini.load(parse_spec("gemini:m?voices=x"))
-    with pytest.raises(UsageError, match="no model is named"):
+    with pytest.raises(UsageError, match="name is missing"):
         gemini.load(parse_spec("gemini"))

@@ -110,7 +110,7 @@ async def test_nobody_listening_ends_a_run_at_once() -> None:
         port = free.getsockname()[1]
     failure = await failure_of(f"http://127.0.0.1:{port}/v1")
     assert (failure.reason, failure.retry, failure.fatal) == ("connection", True, True)
-    assert "nobody listens" in failure.detail
+    assert "no server listens" in failure.detail
 
 
 async def test_an_unknown_host_ends_a_run_at_once() -> None:

@@ -248,13 +248,13 @@ def test_a_prompt_stopped_by_a_filter_is_a_refusal() -> None:
 
 
 @pytest.mark.parametrize(("spec", "words"), [
-    ("openai:", "no model is named"),
+    ("openai:", "name is missing"),
     ("openai:m?vioce=x", "did you mean 'voice'"),
     ("openai:m?audio_part=audio_uri", "did you mean 'audio_url'"),
-    ("openai:m?max_tokens=0", "max_tokens must lie between"),
+    ("openai:m?max_tokens=0", "max_tokens must be between"),
     ("openai:m?temperature=hot", "temperature must be a number"),
-    ("openai:m?temperature=-1", "temperature must lie between"),
-    ("openai:m?top_p=2", "top_p must lie between"),
+    ("openai:m?temperature=-1", "temperature must be between"),
+    ("openai:m?top_p=2", "top_p must be between"),
     ("openai:m?timeout=0", "timeout must be a positive number"),
     ("openai:m?timeout=nan", "timeout must be a positive number"),
     ("openai:m?speech=maybe", "speech must be auto, yes or no"),

@@ -59,16 +59,16 @@ def test_what_is_ambiguous_or_broken_is_an_error_with_its_place(tmp_path: Path) 
         ([{"id": "a", "model_output": "x", "model_prediction": "y"}], "position 0: model_output and model_prediction"),
         ([{"id": "a", "text": "x"}, {"id": "a", "text": "y"}], "two different predictions for a"),
         ([{"text": "x"}], "has no id"),
-        ([{"id": "a", "says": "x"}], r"holds no prediction.*field="),
+        ([{"id": "a", "says": "x"}], r"no prediction under.*field="),
         (["x"], "an object is expected"),
         (b'{"id": "a", "text": "x"}\n{"id"', "line 2: not valid JSON"),
-        (b"", "holds no prediction"),
+        (b"", "no prediction"),
     ):
         with pytest.raises(DataError, match=problem):
             load(parse_spec(f"predictions:{file(tmp_path, content)}"))
     path = file(tmp_path, [{"id": "a", "model_output": "x", "says": "y"}])
     assert asked(path, "a", "?field=says") == "y"
-    with pytest.raises(UsageError, match="which file"):
+    with pytest.raises(UsageError, match="path is missing"):
         load(parse_spec("predictions"))
     with pytest.raises(DataError, match="cannot be read"):
         load(parse_spec(f"predictions:{tmp_path / 'none'}"))

@@ -199,7 +199,7 @@ def test_a_damaged_store_is_a_clear_error(tmp_path: Path) -> None:
     make = Maker(tmp_path)
     make.choice(item("q", "choose"), "A")
     make.store.db.execute("UPDATE items SET body = '{\"id\": 3}'")
-    with pytest.raises(StoreError, match=r"run\.db holds what no Overtone wrote"):
+    with pytest.raises(StoreError, match=r"run\.db contains data that Overtone did not write"):
         open_run(make.done())
 
 

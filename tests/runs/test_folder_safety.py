@@ -130,7 +130,7 @@ def test_a_report_does_not_wait_for_a_pipe_that_is_named_like_a_sound(run: Path)
 def test_tables_that_are_not_ours_are_refused_before_they_are_used(run: Path, statements: tuple[str, ...]) -> None:
     tampered(run, *statements)
     for use in (Store.read, Store.create):
-        with pytest.raises(StoreError, match="holds what no Overtone wrote"):
+        with pytest.raises(StoreError, match="contains data that Overtone did not write"):
             use(run)
     if "TRIGGER" in statements[0]:
         db = sqlite3.connect(run / "run.db")
@@ -180,7 +180,7 @@ def test_a_value_of_the_wrong_kind_is_one_clear_line(
     said = capsys.readouterr().err
     assert code in (0, 2)  # a command that does not read the value does not mind it
     if code:
-        assert "no Overtone wrote" in said
+        assert "Overtone did not write" in said
 
 
 def test_a_root_with_a_null_byte_is_a_reason_in_the_report(run: Path) -> None:

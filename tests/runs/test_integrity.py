@@ -82,13 +82,13 @@ def test_a_clip_that_changed_is_damage_and_one_that_is_gone_is_a_note(run: Path,
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
-        ("UPDATE replies SET text = x'ff' WHERE ask = 5", "run.db holds what no Overtone wrote"),
-        ("UPDATE items SET body = '{}' WHERE seq = 3", "run.db holds what no Overtone wrote"),
+        ("UPDATE replies SET text = x'ff' WHERE ask = 5", "run.db contains data that Overtone did not write"),
+        ("UPDATE items SET body = '{}' WHERE seq = 3", "run.db contains data that Overtone did not write"),
         ("DELETE FROM items WHERE seq = 3", "asks of items that are missing"),
         ("DELETE FROM signatures WHERE id = 1", "a score without a signature"),
-        ("DELETE FROM replies WHERE ask = 5", "1 asks that count as answered and have no reply"),
+        ("DELETE FROM replies WHERE ask = 5", "1 asks that are marked as answered but have no reply"),
         ("INSERT INTO failures VALUES (99999, 0, 'x', '', 1, 0)", "1 failures of asks that are missing"),
-        ("CREATE VIEW v AS SELECT 1", "run.db holds what no Overtone wrote (v)"),
+        ("CREATE VIEW v AS SELECT 1", "run.db contains data that Overtone did not write (v)"),
         ("PRAGMA user_version = 9", "store version 9"),
     ],
 )

@@ -101,7 +101,7 @@ def test_a_wrong_run_file_says_where_and_what(tmp_path: Path, text: str, complai
         ({"budget_usd": float("nan")}, "budget_usd must be greater than 0"),
         ({"limit": 10**30}, "limit must be greater than 0 and at most"),
         ({"repeats": 10**30}, "repeats must be greater than 0 and at most"),
-        ({"seed": 10**30}, "seed must lie between"),
+        ({"seed": 10**30}, "seed must be between"),
         ({"levels": 1.5}, "not a whole number"),
         ({"prompt": {"a": 1}}, "unknown"),
         ({"model": None}, "which model"),

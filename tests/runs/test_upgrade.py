@@ -79,5 +79,5 @@ def test_tables_that_version_1_does_not_have_are_refused_in_it(old: Path) -> Non
     db = sqlite3.connect(old / "run.db")
     db.execute("CREATE VIEW declarations AS SELECT key AS score, value AS body FROM meta")
     db.close()
-    with pytest.raises(StoreError, match=r"holds what no Overtone wrote \(declarations\)"):
+    with pytest.raises(StoreError, match=r"contains data that Overtone did not write \(declarations\)"):
         Store.read(old)

@@ -1,4 +1,4 @@
-"""What models behind an HTTP endpoint share: the rules of the key, one attempt per request, the one speech fallback."""
+"""The common base of models behind an HTTP endpoint: where the key comes from, one attempt, the fallback to text."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ encode = msgspec.json.Encoder().encode
 
 
 class ChatModel:
-    """One model behind an HTTP endpoint. A kind says how its bodies are written and its answers read."""
+    """One model behind an HTTP endpoint. Subclasses write the request's body and read the answer."""
 
     slots: int | None = None
 
     def __init__(self, spec: Spec, keys: dict[str, type], *, base: str, key_variable: str, hint: str) -> None:
         options = spec.typed({**KEYS, **keys})
         if not spec.name:
-            raise UsageError(f"{spec}: no model is named; write {hint}")
+            raise UsageError(f"{spec}: the model's name is missing; write {hint}")
         check_url(options.setdefault("base_url", base), f"{spec.kind}:{spec.name}")
         self.spec = spec
         self.options = options
@@ -53,37 +53,35 @@ class ChatModel:
 
     @property
     def endpoint(self) -> str:
-        """What is shared by all models behind it: how it is spoken to, and where."""
+        """The wire format and base URL, which identify the endpoint for a shared concurrency limit."""
         scheme, host, port = origin(self.base)
         return f"{self.spec.kind} {scheme}://{host}:{port}{self.base.path.rstrip('/')}"
 
-    # What a kind fills in.
-
+    # ── for subclasses to define ──────────────────────────────────────────────────────────────────────────────────────
     def url(self) -> URL:
-        """Where requests go."""
+        """Return the URL that requests are sent to."""
         raise NotImplementedError
 
     def key_header(self, key: str) -> tuple[str, str]:
-        """The header that carries the key."""
+        """Return the name and value of the header that carries the key."""
         raise NotImplementedError
 
     def body(self, request: Request, speech: bool) -> bytes:
-        """The request as the endpoint will read it."""
+        """Encode a request in the endpoint's wire format."""
         raise NotImplementedError
 
     def read(self, endpoint: Endpoint, answer: bytes, speech: bool, notes: tuple[str, ...]) -> Reply:
-        """The reply in an answer; raises ModelFailure when there is none."""
+        """Read the reply from an answer. Raises ModelFailure if it contains no reply."""
         raise NotImplementedError
 
     def rejected(self, failure: ModelFailure, notes: tuple[str, ...]) -> Reply:
-        """A last word on a request the endpoint rejected: some rejections are the model's answer. Raises by default."""
+        """Return the reply that a rejection means, e.g. a content filter's refusal. Raises `failure` by default."""
         raise failure
 
     def describe(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    # What they share.
-
+    # ── shared ────────────────────────────────────────────────────────────────────────────────────────────────────────
     async def open(self) -> None:
         if self._endpoint is None:
             key = self.key()
@@ -100,8 +98,10 @@ class ChatModel:
             await self._endpoint.close()
 
     def key(self) -> str:
-        """The key from the environment, "" for an endpoint that needs none. Raises UsageError where it is not set, and
-        where it would go to another machine over plain http."""
+        """Return the key from the environment, or "" for an endpoint that needs no key.
+
+        Raises UsageError if the variable is not set, or if the key would be sent to another machine over plain http.
+        """
         if not self._variable:
             return ""
         if key := read_key(self._variable):
@@ -119,13 +119,13 @@ class ChatModel:
         try:
             return await self._ask(request, speech, ())
         except ModelFailure as failure:
-            said = failure.detail.partition(": ")[2]  # without the URL: "generateContent" is not about generating
-            if not (speech and failure.reason == "rejected" and _ABOUT_SPEECH.search(said)):
+            message = failure.detail.partition(": ")[2]  # without the URL: "generateContent" is not about generating
+            if not (speech and failure.reason == "rejected" and _ABOUT_SPEECH.search(message)):
                 raise
             if self.speech == "yes":
                 raise ModelFailure("speech_refused", failure.detail) from None
         reply = await self._ask(request, False, (TEXT_ONLY,))
-        self._text_only = True  # only now is it certain that speech was what it refused
+        self._text_only = True  # the text request succeeded, so speech was the reason for the refusal
         return reply
 
     async def _ask(self, request: Request, speech: bool, notes: tuple[str, ...]) -> Reply:

@@ -1,7 +1,7 @@
-"""Offline cascade of recogniser, language model and voice: deaf to all but words, unless `hear=acoustic`.
+"""An offline cascade of recogniser, language model and voice, which hears only words unless `hear=acoustic`.
 
-With `hear=acoustic` the language model is also told in one line what the measures of the voice show and what the small
-ear of `overtone.embedded.hearing` takes it for, and questions whose options all name a cue are answered by that ear.
+With `hear=acoustic`, the language model also gets one line with the voice's acoustic measures and the guess of the
+small classifier in `overtone.embedded.hearing`. That classifier answers questions whose options all name a cue.
 """
 
 from __future__ import annotations
@@ -24,31 +24,27 @@ from overtone.spec import Spec, suggest
 
 KEYS: dict[str, type] = {"hear": str, "voice": str, "threads": int}
 HEAR = ("words", "acoustic")
-PROMPT_VERSION = 1  # raise with every change of a text below
-# Without a last word of its own a model of this size copies the form it is shown: "The answer is: [A/B/C/D]".
+PROMPT_VERSION = 1  # raise it with every change of a text below
+# Without this last sentence, a model of this size copies the format from the question: "The answer is: [A/B/C/D]".
 _CHOOSE_LAST = "Which letter is right? Answer with one letter."
 _LONGEST = {"choose": 16, "converse": 64}  # tokens
 _SAID, _UNSAID = "The speaker says: “{}”", "The speaker says nothing."
 _SILENCE = "(The user says nothing.)"
 _MOST_REMEMBERED = 4096
-_PLAIN = ("male", "female", "adult")  # classes of the ear that mean an ordinary delivery
+_PLAIN = ("male", "female", "adult")  # classes that mean an ordinary delivery
 
 
 class Heard(Struct, frozen=True):
-    """What was made out of one sound. `line` and `features` are filled only where it is listened to."""
+    """The words recognised in one sound. `line` and `features` are filled only with `hear=acoustic`."""
 
     words: str
     line: str = ""
     features: tuple[float, ...] = ()
 
 
-def load(spec: Spec) -> Cascade:
-    return Cascade(spec)
-
-
 @functools.cache
 def _pool(slots: int) -> language.LanguageModel:
-    """One language model per process and size: several cascades share its engines."""
+    """Return the process's language model of this size; several cascades share its engines."""
     return language.LanguageModel(slots)
 
 
@@ -146,7 +142,7 @@ class Cascade:
         return Reply(chat.text, sound, chat.finish, usage, "cascade")
 
     def _read(self, part: str | Sound, choosing: bool) -> str:
-        """A part of a message as the language model gets it: a sound becomes its words, and what was heard."""
+        """Turn a part of a message into text for the language model: a sound becomes its words and acoustic line."""
         if isinstance(part, str):
             return part
         heard = self._hear(part)
@@ -155,7 +151,7 @@ class Cascade:
         return f"{words}\n({heard.line})" if heard.line else words
 
     def _hear(self, sound: Sound) -> Heard:
-        """What one sound holds, remembered by its hash."""
+        """Recognise one sound, with a cache by its hash."""
         with self._lock:
             if sound.sha256 in self._remembered:
                 self._remembered.move_to_end(sound.sha256)
@@ -164,11 +160,11 @@ class Cascade:
         heard = Heard(recogniser.transcribe(samples, rate))
         if self.hear == "acoustic":
             measures = audio.measure(samples, rate)
-            found = hearing.features(samples, rate, measures)
+            features = hearing.features(samples, rate, measures)
             line = hearing.described(measures)
             if measures.active and measures.rms_dbfs >= hearing.SILENT_DBFS:
-                line = f"{line} {_guess(found)}"
-            heard = Heard(heard.words, line, tuple(found.tolist()))
+                line = f"{line} {_guess(features)}"
+            heard = Heard(heard.words, line, tuple(features.tolist()))
         with self._lock:
             self._remembered[sound.sha256] = heard
             while len(self._remembered) > _MOST_REMEMBERED:
@@ -176,7 +172,7 @@ class Cascade:
         return heard
 
     def _recognised(self, options: tuple[str, ...], heard: Heard) -> str:
-        """The letter of the option whose cue the ear finds likeliest; "" when an option names no cue it knows."""
+        """Return the letter of the option with the most probable cue; "" if an option names no known cue."""
         cues = [cue_of_option(option) for option in options]
         slugs = [cue.slug for cue in cues if cue is not None and cue.slug in hearing.load().classes]
         if len(slugs) != len(options) or len(set(slugs)) != len(slugs) or not slugs:
@@ -185,14 +181,17 @@ class Cascade:
         return string.ascii_uppercase[slugs.index(max(posterior, key=posterior.__getitem__))]
 
 
-def _guess(found: hearing.Array) -> str:
-    """What the ear takes a voice for, with its doubt."""
+load = Cascade
+
+
+def _guess(features: hearing.Array) -> str:
+    """Describe the classifier's guess about a voice and how certain it is."""
     ear = hearing.load()
-    sex = ear.posterior(found, ("male", "female"))
+    sex = ear.posterior(features, ("male", "female"))
     speaker = max(sex, key=sex.__getitem__)
-    told = [f"{'Probably' if sex[speaker] > 0.8 else 'Perhaps'} {BY_SLUG[speaker].phrase}"]
-    others = ear.posterior(found, [slug for slug in ear.classes if slug not in ("male", "female")])
+    guesses = [f"{'Probably' if sex[speaker] > 0.8 else 'Perhaps'} {BY_SLUG[speaker].phrase}"]
+    others = ear.posterior(features, [slug for slug in ear.classes if slug not in ("male", "female")])
     best = max(others, key=others.__getitem__)
     if best not in _PLAIN and others[best] > 0.3:
-        told.append(f"{'probably' if others[best] > 0.7 else 'perhaps'} {BY_SLUG[best].phrase}")
-    return f"{'; '.join(told)}."
+        guesses.append(f"{'probably' if others[best] > 0.7 else 'perhaps'} {BY_SLUG[best].phrase}")
+    return f"{'; '.join(guesses)}."

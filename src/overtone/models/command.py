@@ -1,6 +1,6 @@
-"""Any program of yours that reads one JSON request per line and writes one JSON reply per line.
+"""Ask your own program: it reads one JSON request per line and writes one JSON reply per line.
 
-The program is started once and kept; a reply is matched to its request by `id`. No shell. See docs/models.md.
+The program is started once, without a shell, and kept. A reply is matched to its request by `id`. See docs/models.md.
 """
 
 from __future__ import annotations
@@ -54,18 +54,13 @@ _decoder = msgspec.json.Decoder(_Line)
 _encode = msgspec.json.Encoder().encode
 
 
-def load(spec: Spec) -> Command:
-    """The program a SPEC `command:PATH?…` names."""
-    return Command(spec)
-
-
 class Command:
-    """One program, started once, asked over its standard input."""
+    """One program, started once, that reads requests from its standard input: `command:PATH?…`."""
 
     def __init__(self, spec: Spec) -> None:
         options = spec.typed(KEYS)
         if not spec.name:
-            raise UsageError(f"{spec}: no program is named; write command:PATH, e.g. command:./my_model.py")
+            raise UsageError(f"{spec}: the program's path is missing; write command:PATH, e.g. command:./my_model.py")
         self.spec = spec
         slots: int = options.get("slots", 1)
         if slots < 1:
@@ -114,13 +109,13 @@ class Command:
                     line = await program.ask(number, self.line(number, request))
             except TimeoutError:
                 program.kill(f"was killed: a request got no reply in {self._timeout:g} s")
-                detail = f"no reply in {self._timeout:g} s; the program was killed{program.said()}"
+                detail = f"no reply in {self._timeout:g} s; the program was killed{program.stderr_end()}"
                 raise ModelFailure("timeout", detail, retry=True) from None
         self._starts = 0
         return self._reply(line, request)
 
     def line(self, number: int, request: Request) -> bytes:
-        """The request as the program reads it, without the line's end."""
+        """Encode a request as one line of JSON, without the line break."""
         parameters = dict(self._parameters)
         if request.seed is not None:
             parameters["seed"] = request.seed
@@ -159,10 +154,10 @@ class Command:
             if self._program is not None and self._program.alive:
                 return self._program
             if self._starts > MAX_RESTARTS:
-                said = self._program.said() if self._program else ""
-                raise ModelFailure("worker_died", f"restarted {MAX_RESTARTS} times without a reply{said}", fatal=True)
+                end = self._program.stderr_end() if self._program else ""
+                raise ModelFailure("worker_died", f"restarted {MAX_RESTARTS} times without a reply{end}", fatal=True)
             if self._program is not None:
-                await self._program.close()  # it is dead; this waits for its last words and leaves no child behind
+                await self._program.close()  # it has ended; this reads the rest of stderr and leaves no child process
             if self._starter is None:
                 self._starts += 1
                 python = [sys.executable, "-u"] if self._path.suffix == ".py" else []
@@ -172,7 +167,7 @@ class Command:
             return self._program
 
     async def _started(self, starter: asyncio.Task[_Program]) -> None:
-        """Wait for a start. Shielded: asyncio never returns from starting a process that is cancelled half-way."""
+        """Wait for a start. It is shielded, because asyncio hangs if starting a process is cancelled half-way."""
         try:
             self._program = await asyncio.shield(starter)
         except OSError as error:
@@ -189,7 +184,7 @@ class _Program:
         self.alive = True
         self._process = process
         self._waiting: dict[int, asyncio.Future[_Line]] = {}
-        self._noise = ""  # a stray line that came while nothing was asked
+        self._noise = ""  # a line that came while no request was open and is not a reply
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._errors = asyncio.create_task(self._read_stderr())
         self._replies = asyncio.create_task(self._read_replies())
@@ -211,12 +206,12 @@ class _Program:
             noise, self._noise = self._noise, ""
             raise ModelFailure("malformed", noise, retry=True)
         if not self.alive:
-            raise ModelFailure("worker_died", f"the program has ended{self.said()}", retry=True)
+            raise ModelFailure("worker_died", f"the program has ended{self.stderr_end()}", retry=True)
         assert self._process.stdin is not None
         future: asyncio.Future[_Line] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
         try:
-            # A program that is gone breaks the pipe; the reader of its replies knows how it died.
+            # A program that has ended breaks the pipe; _read_replies reports how it ended.
             with contextlib.suppress(ConnectionError):
                 self._process.stdin.write(line + b"\n")
                 await self._process.stdin.drain()
@@ -227,13 +222,13 @@ class _Program:
                 future.exception()  # a failure that came while the line was still being written
 
     def kill(self, why: str) -> None:
-        """End it now; whoever still waits is told why."""
+        """End it now and fail the waiting requests with the reason."""
         self.alive = False
         processes.signal_group(self._process.pid)
-        self._fail_all("worker_died", f"the program {why}{self.said()}")
+        self._fail_all("worker_died", f"the program {why}{self.stderr_end()}")
 
     async def close(self) -> None:
-        """Let it finish: close its input, wait, then terminate, then kill."""
+        """End it: close its input and wait, then terminate, then kill."""
         self.alive = False
         self._fail_all("worker_died", "the program was closed")
         assert self._process.stdin is not None
@@ -245,16 +240,16 @@ class _Program:
         for task in done:
             task.result()
 
-    def said(self) -> str:
-        """The end of what it wrote to stderr, for an error's text."""
-        return processes.last_words("\n".join(line for line in self._stderr if line.strip()))
+    def stderr_end(self) -> str:
+        """Return the end of its stderr, to be appended to an error's text."""
+        return processes.last_lines("\n".join(line for line in self._stderr if line.strip()))
 
     async def _read_replies(self) -> None:
         assert self._process.stdout is not None
         while True:
             try:
                 raw = await self._process.stdout.readline()
-            except ValueError:  # how asyncio says that a line passed the limit
+            except ValueError:  # asyncio raises it for a line above the limit
                 self.alive = False
                 processes.signal_group(self._process.pid)
                 self._fail_all("too_large", f"the program wrote a line of more than {MAX_LINE_BYTES // 2**20} MB")
@@ -266,21 +261,21 @@ class _Program:
         code = await self._process.wait()
         self.alive = False
         await asyncio.wait([self._errors], timeout=1.0)
-        self._fail_all("worker_died", f"the program ended with {processes.ended_with(code)}{self.said()}")
+        self._fail_all("worker_died", f"the program ended with {processes.ended_with(code)}{self.stderr_end()}")
 
     def _take(self, raw: bytes) -> None:
         try:
             line = _decoder.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             shown = without_secrets(raw[: 4 * SHOWN_CHARS].decode("utf-8", "replace").strip())[:SHOWN_CHARS]
-            noise = f"the program wrote a line that is no reply: {shown!r} ({error}); its log belongs on stderr"
+            noise = f"the program wrote a line that is not a reply: {shown!r} ({error}); write logs to stderr"
             if self._waiting:
                 self._fail_all("malformed", noise)
             else:
                 self._noise = self._noise or noise
             return
         future = self._waiting.get(line.id)
-        if future is not None and not future.done():  # else a late reply to a request that has failed already
+        if future is not None and not future.done():  # otherwise the reply is late: its request has already failed
             future.set_result(line)
 
     async def _read_stderr(self) -> None:
@@ -296,6 +291,9 @@ class _Program:
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(ModelFailure(reason, detail, retry=reason != "too_large"))
+
+
+load = Command
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""A model trained by `overtone train echat`, in a process of its own: echat:CHECKPOINT?think=label&batch=8.
+"""A model trained by `overtone train echat`, in a separate process: echat:CHECKPOINT?think=label&batch=8.
 
-CHECKPOINT is a checkpoint's folder, or the folder of a training run, whose last finished stage is taken. The process
-needs torch: that of `python=PATH`, else the interpreter that runs Overtone.
+CHECKPOINT is the folder of a checkpoint or of a training run, whose last finished stage is used. The process needs
+torch. Its interpreter is `python=PATH` (default: the one that runs Overtone).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "heartbeat_timeout": (1, 1e6),
     "restarts": (0, 1000),
 }
-INDEX, FORMAT = "checkpoint.json", 1  # as `overtone.echat.net.checkpoint` writes them; a test holds them together
+INDEX, FORMAT = "checkpoint.json", 1  # a test checks that they equal those of `overtone.echat.net.checkpoint`
 PROGRAM = Path(__file__).parent.parent / "echat" / "talk" / "worker_program.py"
 _SET = ("think", "system", "dtype", "temperature", "top_p", "max_tokens", "max_speech", "speech_temperature", "seed")
 _INDEX_BYTES = 1 << 20
@@ -73,48 +73,45 @@ class _Index(Struct):
     notes: dict[str, Any] = {}
 
 
-def load(spec: Spec) -> EChatModel:
-    """The model that a SPEC `echat:CHECKPOINT?…` names. Nothing is started before `open()`."""
-    return EChatModel(spec)
-
-
 def checkpoint_folder(path: Path) -> Path:
-    """The checkpoint that a path means: itself, or that of a run's last finished stage. DataError says what is wrong
-    with one that cannot be used."""
+    """Return the checkpoint at a path: the folder itself, or that of a training run's last finished stage.
+
+    Raises DataError if the path is neither or the checkpoint cannot be used.
+    """
     where = shown(str(path))
     if not path.exists():
         raise DataError(f"{where}: there is no such folder; give a checkpoint of 'overtone train echat'")
     if not path.is_dir():
         raise DataError(f"{where}: a file; give the folder of the checkpoint")
     if not (path / INDEX).is_file():
-        found = sorted(file.parent for file in path.glob(f"stage-*/model/{INDEX}"))
-        if not found:
+        finished = sorted(file.parent for file in path.glob(f"stage-*/model/{INDEX}"))
+        if not finished:
             raise DataError(
                 f"{where}: neither a checkpoint (no {INDEX}) nor a run with a finished stage; "
                 "'overtone train echat --out DIR' makes one"
             )
-        path = found[-1]
+        path = finished[-1]
     read_index(path)
     return path
 
 
 def read_index(folder: Path) -> _Index:
-    """What a checkpoint says of itself. Raises DataError for a foreign one, or one of another version."""
+    """Read a checkpoint's index. Raises DataError if it is not one or has another format version."""
     where = shown(str(folder / INDEX))
     try:
-        found = msgspec.json.decode(read_plain(folder / INDEX, _INDEX_BYTES), type=_Index)
+        index = msgspec.json.decode(read_plain(folder / INDEX, _INDEX_BYTES), type=_Index)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{where}: not a checkpoint's index ({error}); copy the checkpoint again") from None
-    if found.format != FORMAT:
+    if index.format != FORMAT:
         raise DataError(
-            f"{where}: format {found.format}, but this version of Overtone reads {FORMAT}; "
+            f"{where}: format {index.format}, but this version of Overtone reads {FORMAT}; "
             "use the version that wrote it, or train again"
         )
-    return found
+    return index
 
 
 def check_numbers(given: Mapping[str, Any], called: Callable[[str], str]) -> None:
-    """Refuse a number that is none or that no model can work with; `called` says how a key was given."""
+    """Raise UsageError for a number outside its range; `called(key)` is how the user wrote the key."""
     for key, (low, high) in RANGES.items():
         value = given.get(key)
         if value is not None and not low <= value <= high:
@@ -122,14 +119,14 @@ def check_numbers(given: Mapping[str, Any], called: Callable[[str], str]) -> Non
 
 
 class EChatModel(WorkerModel):
-    """A trained checkpoint. Requests that wait are answered together."""
+    """A trained checkpoint: `echat:CHECKPOINT?…`. Waiting requests are answered in one batch."""
 
     keys = KEYS
     batch = 8
 
     def __init__(self, spec: Spec) -> None:
         if not spec.name:
-            raise UsageError(f"{spec}: no checkpoint is named; write echat:FOLDER")
+            raise UsageError(f"{spec}: the checkpoint's folder is missing; write echat:FOLDER")
         for key, allowed in CHOICES.items():
             if (given := spec.options.get(key, allowed[0])) not in allowed:
                 raise UsageError(
@@ -154,20 +151,22 @@ class EChatModel(WorkerModel):
     def environment(self, hub: bool, gpu: str | None) -> dict[str, str]:
         out = worker_environment(os.environ, hub=hub, gpu=gpu)
         out["PYTHONSAFEPATH"] = "1"  # the program's own folder holds files with the names of other packages
-        if self.find_python() == Path(sys.executable).absolute():  # then it sees what this process sees
+        if self.find_python() == Path(sys.executable).absolute():  # then it imports from the same folders
             out["PYTHONPATH"] = os.pathsep.join([out["PYTHONPATH"], *filter(os.path.isabs, sys.path)])
-        for name in ("OVERTONE_ECHAT",):
-            if name in os.environ:
-                out[name] = os.environ[name]
+        if "OVERTONE_ECHAT" in os.environ:
+            out["OVERTONE_ECHAT"] = os.environ["OVERTONE_ECHAT"]
         return out
 
     def install(self) -> str:
         return f"{self.find_python()} -m pip install 'overtone[train]'"
 
     def describe(self) -> dict[str, Any]:
-        """What identifies its answers: the weights by their SHA-256, and how it is asked."""
+        """Return what identifies its replies: the SHA-256 of the weights, and the settings."""
         index = read_index(self.folder)
         out: dict[str, Any] = {"kind": "echat", "weights": {name: part.sha256 for name, part in index.parts.items()}}
         out |= {"trained": index.notes} if index.notes else {}
         out |= {key: self._options[key] for key in _SET if self._options.get(key) not in (None, "")}
         return out | ({"facts": self._facts} if self._facts else {})
+
+
+load = EChatModel

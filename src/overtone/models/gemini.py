@@ -18,7 +18,7 @@ from overtone.spec import Spec
 
 DEFAULT_BASE = "https://generativelanguage.googleapis.com"
 DEFAULT_KEY = "GEMINI_API_KEY"
-PCM_RATE = 24_000  # of audio/L16 that names no rate
+PCM_RATE = 24_000  # default for audio/L16 without a rate
 FINISH = {"STOP": "stop", "MAX_TOKENS": "length"}
 REFUSALS = {"SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"}
 PARAMETERS = {"temperature": "temperature", "top_p": "topP", "max_tokens": "maxOutputTokens", "seed": "seed"}
@@ -71,18 +71,13 @@ class _Generated(Struct, rename="camel"):
 _decoder = msgspec.json.Decoder(_Generated)
 
 
-def load(spec: Spec) -> Gemini:
-    """The model a SPEC `gemini:NAME?…` names."""
-    return Gemini(spec)
-
-
 def check_key(spec: Spec) -> None:
-    """Raise UsageError where the key that requests need is not set or must not be sent."""
+    """Raise UsageError if the key that requests need is not set or must not be sent."""
     Gemini(spec).key()
 
 
 class Gemini(ChatModel):
-    """One Gemini model."""
+    """One Gemini model: `gemini:NAME?…`."""
 
     def __init__(self, spec: Spec) -> None:
         super().__init__(
@@ -152,6 +147,9 @@ class Gemini(ChatModel):
             notes=notes,
             refused=reason in REFUSALS,
         )
+
+
+load = Gemini
 
 
 def _content(message: Message) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""One HTTP endpoint, spoken to fast and safely: the key stays in a header, a failure becomes a ModelFailure."""
+"""A fast and safe client of one HTTP endpoint: the key stays in a header, and a failure becomes a ModelFailure.
+
+aiohttp and msgspec are used directly because that has 8 times the throughput of the openai SDK with audio bodies.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,9 @@ CONNECT_TIMEOUT = 30.0
 # uvicorn (vLLM, sglang) closes an idle connection after 5 s; reusing one at that very moment fails the request.
 KEEP_ALIVE = 4.0
 DETAIL_CHARS = 300
-# Servers report some faults of the set-up under a status that also means "this one request": LiteLLM answers 400 to a
-# wrong key ("No connected db.") and to an unknown model, llama.cpp and vLLM answer 500 or 400 where they take no audio.
+# Servers report some configuration errors with a status that also means "this one request is wrong": LiteLLM answers
+# 400 to a wrong key ("No connected db.") and to an unknown model; llama.cpp and vLLM answer 500 or 400 to audio that
+# they do not support.
 _WRONG_KEY = re.compile(
     r"(?i)no connected db|authentication ?error|no api key passed"
     r"|(invalid|incorrect|expired|malformed) (proxy server )?(token|api[ _-]?key)\b"
@@ -44,16 +48,16 @@ _NO_AUDIO = re.compile(
     r"|at most 0 audio|install vllm\[audio\]|unknown part type|unsupported content\[\]\.type"
     r"|invalid value: .?input_audio|support\w* input audio"
 )
-_OF_CLIP = re.compile(
+_ABOUT_CLIP = re.compile(
     r"(?i)\btoo (long|short|large|small|many tokens)\b|context (length|window|size)|\bduration\b|\b(decod|corrupt)\w*"
     r"|\bempty audio\b|\b(exceeds?|longer than|shorter than)\b|content.?(policy|management|filter)"
 )
-_OF_PARAMETER = re.compile(r"(?i)\b(max_\w*tokens|temperature|top_p|seed|modalit|voice|parameter)")
+_ABOUT_PARAMETER = re.compile(r"(?i)\b(max_\w*tokens|temperature|top_p|seed|modalit|voice|parameter)")
 _LOADING = re.compile(r"(?i)\bloading\b|\b(not|isn.t) (yet )?ready\b|\bstarting( up)?\b|\bwarming\b")
 
 
 class _Body(aiohttp.BytesPayload):
-    """A body that is bytes already. aiohttp's own class warns above 1 MiB and advises a slower way."""
+    """A body that is already encoded. aiohttp's own class warns above 1 MiB and recommends a slower method."""
 
     def __init__(self, value: bytes) -> None:
         aiohttp.Payload.__init__(self, value, content_type="application/json")
@@ -66,12 +70,12 @@ class _Problem(msgspec.Struct):
 
 
 def origin(url: URL) -> tuple[str, str, int | None]:
-    """Scheme, host and port: where a key may go."""
+    """Return scheme, host and port. A key may only be sent to its own origin."""
     return url.scheme, (url.host or "").lower(), url.port
 
 
 def proxy_for(url: URL) -> str | None:
-    """The proxy HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a URL. A loopback address is never proxied."""
+    """Return the proxy for a URL by HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or None. Loopback is never proxied."""
     host = url.host or ""
     if is_loopback(host):
         return None
@@ -79,12 +83,12 @@ def proxy_for(url: URL) -> str | None:
     if not proxy or proxy_bypass(f"{host}:{url.port}"):
         return None
     if not re.match(r"(?i)https?://[^/\s]+", proxy):  # not shown: it may hold a password
-        raise UsageError(f"the proxy for {url.scheme} in the environment is no http:// URL; correct or unset it")
+        raise UsageError(f"the proxy for {url.scheme} in the environment is not an http:// URL; correct or unset it")
     return proxy
 
 
 def endpoint_url(base: str, path: str) -> URL:
-    """`base` with `path` appended before its query, so `…/v1?api-version=1` works."""
+    """Append `path` to a base URL before its query, so that `…/v1?api-version=1` works."""
     url = URL(base)
     return url.with_path(url.path.rstrip("/") + path, keep_query=True)
 
@@ -134,19 +138,19 @@ class Endpoint:
             await session.close()
 
     async def post(self, body: bytes) -> bytes:
-        """The body of a 2xx answer; anything else is a ModelFailure whose text holds no secret."""
+        """Send a body and return that of a 2xx answer. Raises ModelFailure, without secrets in its text, otherwise."""
         if self._session is None:
             raise RuntimeError("the endpoint is not open")
         try:
             return self._without_key(await self._post(self._session, body))
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             failure = self._failure(error)
-        # Raised outside the handler: aiohttp's exceptions hold the request's headers, and with them the key.
+        # Raised outside the handler, because aiohttp's exceptions contain the request's headers, including the key.
         raise failure
 
     def _without_key(self, answer: bytes) -> bytes:
-        """The answer with a key that it repeats blacked out: replies are stored, and runs are handed on."""
-        if len(self._secret) < SECRET_CHARS:  # a server of one's own is often given "none", which is also a word
+        """Remove the key from an answer that repeats it, because replies are stored and runs are shared."""
+        if len(self._secret) < SECRET_CHARS:  # the key of a local server is often "none", which is also a word
             return answer
         return answer.replace(self._secret.encode(), "…".encode())
 
@@ -164,15 +168,15 @@ class Endpoint:
                     raise self._refusal(status, response.headers, await self._read_start(response))
                 target = self._redirect(url, status, response.headers.get("Location"))
             if origin(target) != origin(url):
-                headers = self._bare  # and it stays dropped, wherever later hops lead
+                headers = self._bare  # also for all later redirects
             url = target
         raise ModelFailure("rejected", f"{shown(self.url)} redirects more than {self.redirects} times", fatal=True)
 
     def _proxy(self, url: URL) -> str | None:
-        at = origin(url)
-        if at not in self._proxies:
-            self._proxies[at] = proxy_for(url)
-        return self._proxies[at]
+        target = origin(url)
+        if target not in self._proxies:
+            self._proxies[target] = proxy_for(url)
+        return self._proxies[target]
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         chunk = await response.content.readany()
@@ -189,7 +193,7 @@ class Endpoint:
         return b"".join(chunks)
 
     async def _read_start(self, response: aiohttp.ClientResponse) -> bytes:
-        """The beginning of an error's body; a connection with more to come is dropped, not drained."""
+        """Read the beginning of an error's body. A connection with more data is closed instead of drained."""
         start = b""
         while len(start) < MAX_ERROR_BYTES:
             chunk = await response.content.readany()
@@ -201,19 +205,20 @@ class Endpoint:
 
     def _redirect(self, url: URL, status: int, location: str | None) -> URL:
         if status == 303 or not location:
-            raise ModelFailure("rejected", f"{shown(url)} answered {status}, no reply; check base_url", fatal=True)
+            detail = f"{shown(url)} answered {status} without a reply; check base_url"
+            raise ModelFailure("rejected", detail, fatal=True)
         try:
             target = url.join(URL(location))
         except ValueError:
             target = URL()
         if target.scheme not in ("http", "https") or not target.host:
-            raise ModelFailure("rejected", f"{shown(url)} redirects to something that is no http(s) URL", fatal=True)
+            raise ModelFailure("rejected", f"{shown(url)} redirects to a target that is not an http(s) URL", fatal=True)
         if target.user or target.password:
             raise ModelFailure("rejected", f"{shown(url)} redirects to a URL with a user name in it", fatal=True)
         return target
 
     def redact(self, text: str) -> str:
-        """At most 300 characters of `text`, on one line, without anything that is or looks like a key."""
+        """Shorten text to 300 characters on one line, without anything that is or looks like a key."""
         text = without_keys(text, self._secret)
         return text if len(text) <= DETAIL_CHARS else text[: DETAIL_CHARS - 1] + "…"
 
@@ -221,16 +226,16 @@ class Endpoint:
         return self.refusal(status, problem_of(body), retry_after(headers), shown(self.url))
 
     def refusal(self, status: int, problem: _Problem, wait: float | None = None, where: str = "") -> ModelFailure:
-        """The failure an HTTP status stands for."""
-        said = self.redact(problem.message)
+        """Return the failure that an HTTP status means."""
+        message = self.redact(problem.message)
         code = f" ({self.redact(problem.code)})" if isinstance(problem.code, str) else ""
-        detail = f"HTTP {status}{code}" + (f" from {where}" if where else "") + (f": {said}" if said else "")
-        misleading = status in (400, 422) or status >= 500
-        if status in (401, 403) or (misleading and _WRONG_KEY.search(said)):
+        detail = f"HTTP {status}{code}" + (f" from {where}" if where else "") + (f": {message}" if message else "")
+        ambiguous = status in (400, 422) or status >= 500
+        if status in (401, 403) or (ambiguous and _WRONG_KEY.search(message)):
             return ModelFailure("auth", detail, fatal=True)
-        if status in (404, 405, 410) or (misleading and _WRONG_MODEL.search(said)):
+        if status in (404, 405, 410) or (ambiguous and _WRONG_MODEL.search(message)):
             return ModelFailure("not_found", detail, fatal=True)
-        if misleading and _NO_AUDIO.search(said):
+        if ambiguous and _NO_AUDIO.search(message):
             return ModelFailure("rejected", f"{detail} (the server takes no audio for this model)", fatal=True)
         if status == 413:
             return ModelFailure("too_large", detail)
@@ -239,15 +244,15 @@ class Endpoint:
         if status in (408, 504):
             return ModelFailure("timeout", detail, retry=True, overload=True, retry_after=wait)
         if status == 429:
-            if problem.code == "insufficient_quota":  # no waiting brings money back
+            if problem.code == "insufficient_quota":  # waiting does not help
                 return ModelFailure("rate_limited", detail, fatal=True)
             return ModelFailure("rate_limited", detail, retry=True, overload=True, retry_after=wait)
         if status >= 500:
-            loading = status == 503 and _LOADING.search(said) is not None
+            loading = status == 503 and _LOADING.search(message) is not None
             busy = status in (503, 529) and not loading
             return ModelFailure("server", detail, retry=True, overload=busy, retry_after=wait, unavailable=loading)
-        of_clip = _OF_CLIP.search(said) is not None and not _OF_PARAMETER.search(said)
-        return ModelFailure("rejected", detail, fatal=300 <= status < 400, item=of_clip)
+        about_clip = _ABOUT_CLIP.search(message) is not None and not _ABOUT_PARAMETER.search(message)
+        return ModelFailure("rejected", detail, fatal=300 <= status < 400, item=about_clip)
 
     def _failure(self, error: BaseException) -> ModelFailure:
         where = shown(self.url)
@@ -264,9 +269,9 @@ class Endpoint:
             cause = error.os_error
             if isinstance(cause, socket.gaierror):
                 return ModelFailure("connection", f"{where}: the host name is unknown", **absent)
-            nobody = isinstance(cause, ConnectionRefusedError) or cause.errno == errno.ECONNREFUSED
-            why = "nobody listens there" if nobody else str(cause.strerror or cause)
-            return ModelFailure("connection", self.redact(f"{where}: {why}"), **{**absent, "fatal": nobody})
+            refused = isinstance(cause, ConnectionRefusedError) or cause.errno == errno.ECONNREFUSED
+            why = "no server listens there" if refused else str(cause.strerror or cause)
+            return ModelFailure("connection", self.redact(f"{where}: {why}"), **{**absent, "fatal": refused})
         if isinstance(error, aiohttp.ClientHttpProxyError):
             return ModelFailure("connection", f"the proxy refused {where}: HTTP {error.status}", retry=True, fatal=True)
         if isinstance(error, aiohttp.ClientResponseError):
@@ -279,21 +284,21 @@ class Endpoint:
 
 
 def shown(url: URL) -> str:
-    """A URL as errors may show it: without user info and query."""
+    """Format a URL for an error, without user info and query."""
     return str(url.with_user(None).with_query(None)) if url.host else str(url)
 
 
 def problem_of(body: bytes) -> _Problem:
-    """What an error body says, in any of the usual shapes; its text when it is in none."""
+    """Read the message and code of an error's body in any of the usual formats; the message is the text otherwise."""
     try:
-        found = msgspec.json.decode(body)
+        tree = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = body.decode("utf-8", "replace")
-        last = text.rfind(">") + 1  # beyond it no tag is closed: searching there would take quadratic time
+        last = text.rfind(">") + 1  # no tag is closed after it; searching there would take quadratic time
         return _Problem(message=re.sub(r"<[^>]*>", " ", text[:last]) + text[last:])
-    if isinstance(found, list) and found:
-        found = found[0]
-    inner = found.get("error", found) if isinstance(found, dict) else found
+    if isinstance(tree, list) and tree:
+        tree = tree[0]
+    inner = tree.get("error", tree) if isinstance(tree, dict) else tree
     if isinstance(inner, str):
         return _Problem(message=inner)
     if isinstance(inner, dict):
@@ -306,7 +311,7 @@ def problem_of(body: bytes) -> _Problem:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by `Retry-After` (seconds or a date) or `retry-after-ms`, capped; None when neither is there."""
+    """Return the seconds to wait by `Retry-After` (seconds or a date) or `retry-after-ms`, capped; None if missing."""
     try:
         if ms := headers.get("retry-after-ms"):
             wait = float(ms) / 1000
@@ -322,17 +327,17 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def malformed(endpoint: Endpoint, what: str, body: bytes) -> ModelFailure:
-    """The failure of an answer that is not what the wire format promises; shows how it begins."""
+    """Return the failure for an answer that violates the wire format, quoting how the answer begins."""
     start = endpoint.redact(body[:DETAIL_CHARS].decode("utf-8", "replace"))
     return ModelFailure("malformed", endpoint.redact(f"{what}; it begins: {start}"), retry=True)
 
 
 def generation(spec: Spec, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The generation parameters a SPEC gives, checked: temperature, top_p, max_tokens, seed. Only what was given."""
+    """Check the generation parameters in a SPEC (temperature, top_p, max_tokens, seed) and return those given."""
     limits = {"temperature": (0.0, 10.0), "top_p": (0.0, 1.0), "max_tokens": (1, 2**31), "seed": (-(2**63), 2**63 - 1)}
     for key, (low, high) in limits.items():
         if key in options and not low <= options[key] <= high:
-            raise UsageError(f"{spec}: {key} must lie between {low} and {high}, not {options[key]}")
+            raise UsageError(f"{spec}: {key} must be between {low} and {high}, not {options[key]}")
     if not 0 < options.get("timeout", 1.0) < float("inf"):
         raise UsageError(f"{spec}: timeout must be a positive number of seconds, not {options['timeout']}")
     return {key: options[key] for key in limits if key in options}

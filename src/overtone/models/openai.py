@@ -26,7 +26,7 @@ CHOICES = {
     "max_tokens_field": ("max_tokens", "max_completion_tokens"),
     "speech_format": ("wav", "pcm16"),
 }
-PCM_RATE = 24_000  # what the wire format's pcm16 means
+PCM_RATE = 24_000  # the rate of the wire format's pcm16
 
 
 class _TokenDetails(Struct):
@@ -77,18 +77,13 @@ class _Completion(Struct):
 _decoder = msgspec.json.Decoder(_Completion)
 
 
-def load(spec: Spec) -> OpenAI:
-    """The model a SPEC `openai:NAME?…` names."""
-    return OpenAI(spec)
-
-
 def check_key(spec: Spec) -> None:
-    """Raise UsageError where the key that requests need is not set or must not be sent."""
+    """Raise UsageError if the key that requests need is not set or must not be sent."""
     OpenAI(spec).key()
 
 
 class OpenAI(ChatModel):
-    """One model behind a chat-completions endpoint."""
+    """One model behind a chat-completions endpoint: `openai:NAME?…`."""
 
     def __init__(self, spec: Spec) -> None:
         hint = "openai:NAME, e.g. openai:gpt-4o-audio-preview"
@@ -119,7 +114,7 @@ class OpenAI(ChatModel):
         return out | self._spoken if self.speech != "no" else out
 
     def body(self, request: Request, speech: bool) -> bytes:
-        # msgspec writes bytes as base64 straight into the body: one pass, no string in between.
+        # msgspec writes bytes as base64 directly into the body, without an intermediate string.
         out: dict[str, Any] = {**self._head, "messages": [self._message(message) for message in request.messages]}
         if request.seed is not None:
             out["seed"] = request.seed
@@ -129,8 +124,8 @@ class OpenAI(ChatModel):
         if speech:
             out |= self._spoken
         if request.schema is not None:
-            held = {"name": "answer", "strict": True, "schema": request.schema}
-            out["response_format"] = {"type": "json_schema", "json_schema": held}
+            schema = {"name": "answer", "strict": True, "schema": request.schema}
+            out["response_format"] = {"type": "json_schema", "json_schema": schema}
         return encode(out)
 
     def _message(self, message: Message) -> dict[str, Any]:
@@ -181,6 +176,9 @@ class OpenAI(ChatModel):
     def _wav(self, audio: _Audio) -> bytes:
         form = audio.format or self.options["speech_format"]
         return _speech.from_base64(audio.data or "", pcm_rate=PCM_RATE if form.lower().startswith("pcm") else None)
+
+
+load = OpenAI
 
 
 def _usage(usage: _Usage | None) -> Usage:

@@ -1,7 +1,7 @@
-"""Predictions made elsewhere as a model: a benchmark's own result file is scored without asking anybody.
+"""A file of predictions as a model: scores the results of another program without asking a model.
 
-The file is a list of objects, one to a line or in one array, or an object id → text. Both names that MMAU's predictions
-go by are read, and those of others.
+The file holds objects, one per line or in one array, or one object that maps ids to texts. The field names of several
+benchmarks are known, including both that MMAU uses.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _MAX_BYTES = 500_000_000
 
 
 class Predictions:
-    """`predictions:FILE?field=NAME`. An item is recognised by its id, or by an end of it that the file names."""
+    """`predictions:FILE?field=NAME`. The file names an item by its id or by the last parts of its id."""
 
     slots = None
 
     def __init__(self, spec: Spec) -> None:
         self.field: str = spec.typed({"field": str}).get("field", "")
         if not spec.name:
-            raise UsageError("predictions: which file? write predictions:FILE")
+            raise UsageError("predictions: the file's path is missing; write predictions:FILE")
         self.spec = spec
         data = read_plain(Path(spec.name), _MAX_BYTES)
         self._sha256 = hashlib.sha256(data).hexdigest()
@@ -41,28 +41,28 @@ class Predictions:
                 raise DataError(f"{shown(spec.name)}: two different predictions for {shown(name)}; keep one")
         if not self._texts:
             known = self.field or ", ".join(TEXTS)
-            raise DataError(f"{shown(spec.name)}: holds no prediction under {known}; name its field: ?field=NAME")
+            raise DataError(f"{shown(spec.name)}: no prediction under {known}; name its field: ?field=NAME")
 
     async def open(self) -> None:
-        """Nothing to start: the file is read."""
+        """Do nothing: the file has already been read."""
 
     async def ask(self, request: Request) -> Reply:
         parts = request.key.item.split("/")
         for start in range(len(parts)):
-            found = self._texts.get("/".join(parts[start:]))
-            if found is not None:
-                return Reply(found, finish="stop")
-        raise ModelFailure("not_recorded", f"{self.spec.name} holds no prediction for {request.key.item}")
+            text = self._texts.get("/".join(parts[start:]))
+            if text is not None:
+                return Reply(text, finish="stop")
+        raise ModelFailure("not_recorded", f"{self.spec.name} contains no prediction for {request.key.item}")
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: no resource is held."""
 
     def describe(self) -> dict[str, Any]:
         return {"predictions": self._sha256, "field": self.field}
 
 
 def _read(data: bytes, name: str, fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Id and text of everything in the file that has both."""
+    """Yield the id and text of every object that has both."""
     for where, value in _values(data, name):
         if not isinstance(value, dict):
             raise DataError(f"{where}: an object is expected")
@@ -72,8 +72,8 @@ def _read(data: bytes, name: str, fields: tuple[str, ...]) -> Iterator[tuple[str
             raise DataError(f"{where}: has no id under {', '.join(IDS)}")
         if len(texts) > 1:
             named = " and ".join(key for key in fields if isinstance(value.get(key), str))
-            raise DataError(f"{where}: {named} differ; name the one that counts: ?field=NAME")
-        if "task_name" in value and "dataset_name" in value:  # AIR-Bench counts from 0 in each
+            raise DataError(f"{where}: {named} differ; choose one: ?field=NAME")
+        if "task_name" in value and "dataset_name" in value:  # AIR-Bench numbers items from 0 in each dataset
             identity = f"{value['task_name']}_{value['dataset_name']}/{identity}"
         if texts:
             yield identity, texts.pop()
@@ -100,5 +100,4 @@ def _values(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
                     raise DataError(f"{shown_name}, line {number}: not valid JSON: {error}") from None
 
 
-def load(spec: Spec) -> Predictions:
-    return Predictions(spec)
+load = Predictions

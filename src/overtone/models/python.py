@@ -21,13 +21,13 @@ _objects: dict[str, Any] = {}
 
 
 def add(name: str, model: Any) -> Spec:
-    """Make an object known as `python:NAME` in this process and return that SPEC. The last one of a name counts."""
+    """Register an object as `python:NAME` in this process and return that SPEC. It replaces one of the same name."""
     _objects[name] = model
     return Spec("python", name, {})
 
 
 def load(spec: Spec) -> PythonModel:
-    """Return the model that `python:NAME` names. Raises UsageError where this process has no such object."""
+    """Return the model that `python:NAME` names. Raises UsageError if this process has no such object."""
     spec.typed(KEYS)
     if spec.name not in _objects:
         known = f"{suggest(spec.name, _objects)}; registered: {', '.join(_objects)}" if _objects else ""
@@ -39,7 +39,7 @@ def load(spec: Spec) -> PythonModel:
 
 
 class PythonModel:
-    """A function or object behind the interface of `Model`. A function that is not asynchronous runs in a thread."""
+    """A function or object with the interface of `Model`. A function that is not asynchronous runs in a thread."""
 
     def __init__(self, spec: Spec, target: Any) -> None:
         self.spec = spec
@@ -63,7 +63,7 @@ class PythonModel:
         return _reply(await asyncio.to_thread(self._ask, request))
 
     def describe(self) -> dict[str, Any]:
-        """Return the object's own description, else its name and the hash of its source where that can be read."""
+        """Return the object's own description if it has one, else its name and the hash of its source."""
         if hasattr(self._target, "describe"):
             return {"kind": "python", **self._target.describe()}
         return {"kind": "python", "name": self.spec.name, "sha256": source_hash(self._target)}
@@ -76,21 +76,22 @@ class PythonModel:
                 await result
 
 
-def _reply(said: Any) -> Reply:
-    if isinstance(said, Reply):
-        return said
-    if isinstance(said, str):
-        return Reply(said)
-    if isinstance(said, tuple) and len(said) == 2 and isinstance(said[0], str) and isinstance(said[1], bytes):
-        return Reply(said[0], said[1])
+def _reply(result: Any) -> Reply:
+    match result:
+        case Reply():
+            return result
+        case str():
+            return Reply(result)
+        case (str(text), bytes(wav)):
+            return Reply(text, wav)
     raise ModelFailure(
         "malformed",
-        f"the function returned {type(said).__name__}; return a text, a pair of text and WAV bytes, or a Reply",
+        f"the function returned {type(result).__name__}; return a text, a pair of text and WAV bytes, or a Reply",
     )
 
 
 def source_hash(target: Any) -> str:
-    """Return the SHA-256 of an object's source, or "" where Python does not have it (a shell, a C function)."""
+    """Return the SHA-256 of an object's source, or "" if Python does not have it (a shell, a C function)."""
     try:
         text = inspect.getsource(target if inspect.isroutine(target) or inspect.isclass(target) else type(target))
     except (OSError, TypeError):

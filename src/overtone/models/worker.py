@@ -1,7 +1,7 @@
-"""A local model in a process of its own virtual environment: worker:qwen2_5_omni?model=PATH&python=VENV/bin/python.
+"""A local model in a process with its own virtual environment: worker:NAME?model=PATH&python=VENV/bin/python.
 
 NAME is a built-in worker (a file in `overtone/workers`) or the path of a worker program. Requests are gathered into
-batches; a process that dies is started again; several GPUs get a process each.
+batches, a process that dies is restarted, and each of several GPUs gets a process.
 """
 
 from __future__ import annotations
@@ -51,38 +51,33 @@ _IDENTITY = (
     "seed",
     "speech",
 )
-_GATHER = 0.005  # seconds a batch waits for company
+_GATHER = 0.005  # seconds that a batch waits for more requests
 _ROOM = 64 << 10  # bytes kept free in a message for the JSON around the items
 _REASONS = {"too_large", "bad_clip", "server", "rejected", "speech_refused"}
 
 
-def load(spec: Spec) -> WorkerModel:
-    """The model a `worker:` SPEC names. Nothing is started before `open()`."""
-    return WorkerModel(spec)
-
-
 def built_in() -> list[str]:
-    """The names of the workers that come with Overtone."""
+    """List the names of the workers that come with Overtone."""
     programs = (p for p in WORKERS.glob("[a-z]*.py") if p.stem not in ("host", "protocol"))
     return sorted(p.stem for p in programs if "protocol.serve(" in p.read_text("utf-8"))  # the others help metrics
 
 
 class WorkerModel:
-    """A model served by worker processes. Set `log_folder` before `open()` to keep the workers' logs there.
+    """A model served by worker processes: `worker:NAME?…`. Set `log_folder` before `open()` to keep their logs there.
 
     `needs_trust` is True when the SPEC asks for code from the checkpoint to be run; `open()` refuses that unless
     `trusted` is set, which OVERTONE_TRUST_REMOTE_CODE=yes does as well.
     """
 
     keys = KEYS
-    batch = 1  # unless the SPEC says
+    batch = 1  # the default; the SPEC can set another
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         options = spec.typed(self.keys)
         self._program = self.find_program()
         if "speaker" in options and "voice" in options:
-            raise UsageError(f"{spec}: voice and speaker are one thing; give one of them")
+            raise UsageError(f"{spec}: voice and speaker mean the same; give one of them")
         options["voice"] = options.pop("speaker", options.get("voice", ""))
         self._batch: int = options.pop("batch", self.batch)
         self._restarts: int = options.pop("restarts", 3)
@@ -113,22 +108,21 @@ class WorkerModel:
         self._facts: dict[str, Any] = {}
         self._over: ModelFailure | None = None
 
-    # What another kind of model in a process may do in its own way.
-
+    # ── for subclasses to override ────────────────────────────────────────────────────────────────────────────────────
     def find_program(self) -> Path:
-        """The file that is run."""
+        """Return the path of the worker program."""
         return _find_program(self.spec)
 
     def find_python(self) -> Path:
-        """The interpreter that runs it."""
+        """Return the path of the interpreter that runs it."""
         return _find_python(self.spec, self._python)
 
     def environment(self, hub: bool, gpu: str | None) -> dict[str, str]:
-        """What it sees of the environment."""
+        """Return the environment variables of its process."""
         return worker_environment(os.environ, hub=hub, gpu=gpu)
 
     def install(self) -> str:
-        """The line that installs what it needs."""
+        """Return the command that installs its packages."""
         return f"{self.find_python()} -m pip install -r {WORKERS / 'requirements.txt'}"
 
     async def open(self) -> None:
@@ -142,7 +136,7 @@ class WorkerModel:
         model = self._options.get("model", "")
         hub = bool(model) and not Path(model).exists()
         if hub and (model.startswith((".", "/", "~")) or model.count("/") != 1):
-            raise UsageError(f"{self.spec}: no checkpoint at {model!r}, and that is no hub id (owner/name) either")
+            raise UsageError(f"{self.spec}: {model!r} is neither a checkpoint's folder nor a hub id (owner/name)")
         if self.log_folder is None:
             self.log_folder, self._kept_logs = Path(tempfile.mkdtemp(prefix="overtone-worker-")), False
         self.log_folder.mkdir(parents=True, exist_ok=True)
@@ -168,7 +162,7 @@ class WorkerModel:
             self._tasks.append(task)
 
     async def ask(self, request: Request) -> Reply:
-        """One request, answered with others that came at the same time."""
+        """Answer a request in a batch with others that came at the same time."""
         if self._over is not None:
             raise self._over
         if not self._tasks:
@@ -193,7 +187,7 @@ class WorkerModel:
         return Reply(header["text"], audio, header["finish"], Usage(**usage), name, notes)
 
     async def close(self) -> None:
-        """End the processes; whoever still waits is told so."""
+        """End the processes and fail the waiting requests."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -211,7 +205,7 @@ class WorkerModel:
         return int(self._facts.get("rate", 16_000))
 
     def describe(self) -> dict[str, Any]:
-        """What identifies its answers. Package versions, device and model class join once it is open."""
+        """Return what identifies its replies; once open, also package versions, device and model class."""
         out: dict[str, Any] = {"worker": self._program.stem}
         out |= {key: self._options[key] for key in _IDENTITY if self._options.get(key) not in (None, "")}
         return out | ({"facts": self._facts} if self._facts else {})
@@ -243,7 +237,7 @@ class WorkerModel:
         return Job(header, blobs, asyncio.get_running_loop().create_future(), size)
 
     async def _serve(self, seat: _Seat) -> None:
-        """Give this seat's process one batch after another, starting it again when it died."""
+        """Send batches to this seat's process, and restart it if it died."""
         while True:
             jobs = seat.jobs = await self._gather(seat)
             try:
@@ -275,7 +269,7 @@ class WorkerModel:
                 job.answer.set_exception(ModelFailure("worker_died", detail, retry=True))
 
     async def _gather(self, seat: _Seat) -> list[Job]:
-        """At least one waiting job, at most a batch, never more than one message can hold."""
+        """Wait for at least one job; return at most a batch, and no more than one message can hold."""
         jobs: list[Job] = []
         size = 0
         most = seat.batch or self._batch
@@ -283,7 +277,7 @@ class WorkerModel:
         until = 0.0
         while len(jobs) < most:
             while self._queue and self._queue[0].answer.done():
-                self._queue.popleft()  # given up while it waited
+                self._queue.popleft()  # cancelled while it waited
             if self._queue:
                 if jobs and size + self._queue[0].size > self._limit - _ROOM:
                     break
@@ -305,7 +299,7 @@ class WorkerModel:
             self._fail_all(self._over)
 
     def _fail_all(self, failure: ModelFailure) -> None:
-        """Nobody is left to answer: neither what waits nor what was taken and not yet sent."""
+        """Fail every job that waits or was taken from the queue without an answer."""
         for job in (*self._queue, *(job for seat in self._seats for job in seat.jobs)):
             if not job.answer.done():
                 job.answer.set_exception(failure)
@@ -323,7 +317,7 @@ class WorkerModel:
 
 
 class _Seat:
-    """A place for one process: the GPU it has, how often it died without an answer, the batch it can bear."""
+    """The state of one process across restarts: its deaths without an answer, and the batch size that fits its GPU."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -334,13 +328,16 @@ class _Seat:
         self.retired = False
 
     async def ready(self, timeout: float) -> WorkerProcess:
-        """The running process, started (again) if there is none."""
+        """Return the running process, after starting or restarting it if necessary."""
         if self.process is None or self.process.dead:
             if self.process is not None:
                 await self.process.close()
             self.process = WorkerProcess(self.plan)
             await self.process.start(timeout)
         return self.process
+
+
+load = WorkerModel
 
 
 def _find_program(spec: Spec) -> Path:
@@ -359,8 +356,10 @@ def _find_program(spec: Spec) -> Path:
 
 
 def _find_python(spec: Spec, given: str) -> Path:
-    """The interpreter: python=, OVERTONE_WORKER_PYTHON, or .venv-worker beside the running environment. Not one in the
-    working directory: that may be somebody else's download."""
+    """Return the interpreter: python=, OVERTONE_WORKER_PYTHON, or .venv-worker next to the running environment.
+
+    The working directory is not searched, because its files may be an untrusted download.
+    """
     chosen = given or os.environ.get("OVERTONE_WORKER_PYTHON", "")
     path = user_path(chosen) if chosen else Path(sys.prefix).parent / ".venv-worker/bin/python"
     if path.is_file() and os.access(path, os.X_OK):
@@ -372,7 +371,7 @@ def _find_python(spec: Spec, given: str) -> Path:
 
 
 def _at_rate(sound: Sound, rate: int) -> bytes:
-    """The sound's WAV at the rate the worker wants; its true header has the rate at byte 24."""
+    """Return the sound's WAV at the rate that the worker wants. The header has the rate at byte 24."""
     if int.from_bytes(sound.wav[24:28], "little") == rate:
         return sound.wav
     from overtone.audio import decode, encode_wav

@@ -1,6 +1,6 @@
-"""Putting requests to one model: as many at once as the limiter allows, again when that may help, within a budget.
+"""Send requests to one model, with concurrency set by the limiter, retries and a budget.
 
-The engine asks the model under test this way, and a judge is asked the same way.
+The engine uses it for the model under test, and judges use it too.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from overtone.schema import Reply, Request, Usage
 
 REPLY_SECONDS = 600.0
 REPLY_BYTES = 64_000_000
-SHORT = 400  # characters kept of what a model says about itself
-STREAK = 20  # failures for one reason, without a reply in between, that stop the asking
-STREAKS = {"exception": 5}  # a plug-in's own code: nothing passes by itself there
-ITEM_STREAK = 100  # of failures that lie with their items: one corner of a benchmark can hold many
-UNASKED = frozenset(("bad_clip", "not_recorded"))  # reasons of failures for which nothing was asked
-SCOUT_LONGEST = 10.0  # seconds between two looks whether an absent endpoint is back
+SHORT = 400  # characters kept of a reply's metadata and of exceptions
+STREAK = 20  # consecutive failures for one reason that stop the run
+STREAKS = {"exception": 5}  # exceptions in a plug-in's code rarely go away
+ITEM_STREAK = 100  # for failures caused by their items, because such items are often close together
+UNASKED = frozenset(("bad_clip", "not_recorded"))  # reasons of failures that occur before a request is sent
+SCOUT_LONGEST = 10.0  # maximum seconds between two requests to an unavailable endpoint
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """When to ask again: up to `attempts` in all, after base·2ⁿ seconds (with jitter), or when the endpoint says.
+    """The retry policy: up to `attempts` in all, after base·2ⁿ seconds (with jitter) or as the endpoint requests.
 
-    `wait` is for an endpoint that is absent, loading or failing before its first reply: it is asked again for that
-    many seconds. `patience` is for one that becomes unavailable after a reply: asking pauses for at most that long.
+    An endpoint that is absent, loading or failing before its first reply is retried for `wait` seconds. If it becomes
+    unavailable after a reply, the run pauses for at most `patience` seconds.
     """
 
     attempts: int = 5
@@ -51,7 +51,7 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct):
-    """How a run went. `stopped` is empty when every wanted item was tried, else budget, interrupted or fatal."""
+    """The outcome of a run. `stopped` is "" if every wanted item was tried, else the reason: budget, fatal …."""
 
     answered: int = 0
     failed: int = 0
@@ -59,17 +59,17 @@ class Outcome(msgspec.Struct):
     cost: float = 0.0
     stopped: str = ""
     detail: str = ""
-    warning: str = ""  # what a reader of the replies must know, e.g. that the server drops the audio
+    warning: str = ""  # a warning for readers of the replies, e.g. that the server drops the audio
 
 
 class Stopped(Exception):
-    """The work is ending; unasked items stay open for the next run."""
+    """Raised when the run is stopping. Items without a reply stay open for the next run."""
 
 
 class Asker:
-    """One model with its limiter, retries and budget. `outcome` counts requests, cost, and why it stopped.
+    """One model with its limiter, retries and budget. `outcome` has the requests, the cost, and why it stopped.
 
-    `limiters` are shared with others who ask; a judge does not lead: see there.
+    `limiters` are shared with the command's other askers; `leads` is explained in `Limiters.limiter`.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Asker:
         self.policy = policy or Policy()
         self.outcome = Outcome()
         ceiling = connections if model.slots is None else min(connections, model.slots)
-        endpoint = getattr(model, "endpoint", "")  # a model that has a place of its own names none
+        endpoint = getattr(model, "endpoint", "")  # a model that shares no server has none
         self.limiter = (limiters or Limiters()).limiter(endpoint, max(1, ceiling), on_limit, leads=leads)
         self._log = log or (lambda line: None)
         self._warn = warn or self._log
@@ -103,7 +103,7 @@ class Asker:
         self._began = time.monotonic()
         self._replied = False
         self._failures: Counter[str] = Counter()  # reason → failures since the last reply
-        self._present = asyncio.Event()  # cleared while the endpoint is away and one request looks for it
+        self._present = asyncio.Event()  # cleared while the endpoint is unavailable and one request retries
         self._present.set()
         self._away_since = 0.0
         self._stopping = asyncio.Event()
@@ -115,7 +115,7 @@ class Asker:
         return self._stopping.is_set()
 
     async def together(self, work: list[Coroutine[Any, Any, None]]) -> None:
-        """Do all of it at once, until it is done or the run is stopped and its grace is over."""
+        """Run these coroutines concurrently until they are done, or the run is stopped and its grace period is over."""
         pool = [asyncio.create_task(one) for one in work]
         stop = asyncio.create_task(self._cancel_when_stopped(pool))
         try:
@@ -130,7 +130,7 @@ class Asker:
             await asyncio.gather(*pool, stop, return_exceptions=True)
 
     def stop(self, why: str, detail: str = "", grace: float = 0.0) -> None:
-        """Start no more requests; those in flight may take `grace` seconds to come back."""
+        """Start no more requests; wait up to `grace` seconds for those in flight."""
         if not self._stopping.is_set():
             self.outcome.stopped, self.outcome.detail = why, detail
             self._grace = grace
@@ -151,11 +151,10 @@ class Asker:
             task.cancel()
 
     # ── one request ─────────────────────────────────────────────────────────────────────────────────────────────────
-
     async def attempt(self, request: Request, preflight: bool = False) -> tuple[Reply, int, float]:
-        """Ask until there is a reply or the policy gives up; returns it with the attempts made and its latency."""
+        """Ask until there is a reply or the policy gives up; return the reply, the attempts made and the latency."""
         attempt = 0
-        looks = 0  # where this is the request that looks whether an absent endpoint is back: how often it has
+        looks = 0  # if this request checks whether an unavailable endpoint is back: the number of its checks
         try:
             while True:
                 if not looks:
@@ -181,7 +180,7 @@ class Asker:
                         raise
                     if failure.unavailable and self._replied:
                         attempt -= 1
-                        if looks or self._present.is_set():  # the first to meet it looks, the others wait
+                        if looks or self._present.is_set():  # the first request to fail retries, the others wait
                             looks += 1
                             wait = self._look(failure, looks)
                     elif looks:
@@ -196,7 +195,7 @@ class Asker:
                 self._back()
 
     async def _sleep(self, seconds: float) -> bool:
-        """Wait; returns False as soon as the work is stopped."""
+        """Wait; return False as soon as the run is stopped."""
         try:
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
@@ -205,7 +204,7 @@ class Asker:
         return False
 
     def _wait(self, failure: ModelFailure, attempt: int, preflight: bool) -> float | None:
-        """Seconds until the request is made again, or None when it is given up."""
+        """Return the seconds until the next attempt, or None to give up."""
         if failure.unavailable and self._replied:
             return 0.0
         waiting = preflight and failure.retry and time.monotonic() - self._began < self.policy.wait
@@ -214,7 +213,7 @@ class Asker:
         return min(self.policy.delay(attempt, failure.retry_after, self._rng), SCOUT_LONGEST if waiting else 300.0)
 
     def _look(self, failure: ModelFailure, looks: int) -> float:
-        """The endpoint that has replied before is away: seconds until the next look. Stops when patience is over."""
+        """Return the seconds until the next check of an unavailable endpoint. Stop the run if patience is over."""
         now = time.monotonic()
         if looks == 1:
             self._present.clear()
@@ -227,14 +226,14 @@ class Asker:
         return min(self.policy.delay(looks, None, self._rng), SCOUT_LONGEST, self.policy.patience - away)
 
     def _back(self) -> int:
-        """End the pause: the others may ask again."""
+        """End the pause, so that the other requests continue."""
         if not self._stopping.is_set():
             self._warn(f"asking again after a pause of {time.monotonic() - self._away_since:.0f} s")
         self._present.set()
         return 0
 
     async def _ask(self, request: Request) -> tuple[Reply, float]:
-        """One attempt: the reply, and the seconds it took. An exception in a model's own code is a failure of it."""
+        """Attempt once; return the reply and its latency. An exception in a model's code becomes a ModelFailure."""
         started = time.perf_counter()
         try:
             reply = await self.model.ask(request)
@@ -246,11 +245,12 @@ class Asker:
             raise
         except Exception as error:
             raise ModelFailure("exception", raised(error)[:SHORT]) from error
-        self._charge(reply)
-        return self._checked(reply), latency
+        if self.price is not None:
+            self.outcome.cost += self.price.of(reply.usage)
+        return _with_plain_wav(reply), latency
 
     def _count(self, failure: ModelFailure) -> None:
-        """Stop after too many failures for one reason without a reply in between."""
+        """Stop the run after too many consecutive failures for one reason."""
         if failure.reason in UNASKED:
             return
         self._failures[failure.reason] += 1
@@ -259,7 +259,7 @@ class Asker:
             self.stop("fatal", f"{most} requests failed without a reply in between, the last with {failure}", grace=5.0)
 
     def _spend(self) -> None:
-        """Count a request against the budget, or stop."""
+        """Count a request against the budget, or stop the run if the budget is used up."""
         if self._stopping.is_set():
             raise Stopped
         if self.budget_requests is not None and self.outcome.requests >= self.budget_requests:
@@ -270,23 +270,20 @@ class Asker:
             raise Stopped
         self.outcome.requests += 1
 
-    def _charge(self, reply: Reply) -> None:
-        if self.price is not None:
-            self.outcome.cost += self.price.of(reply.usage)
 
-    def _checked(self, reply: Reply) -> Reply:
-        """A reply's sound as it is stored: decodable, of bounded length, as a plain WAV."""
-        if reply.audio is None:
-            return reply
-        try:
-            sound = load_sound(reply.audio, max_seconds=REPLY_SECONDS, max_bytes=REPLY_BYTES, name="the reply's audio")
-        except AudioError as error:
-            raise ModelFailure("truncated_audio", str(error), retry=True) from None
-        return msgspec.structs.replace(reply, audio=sound.wav)
+def _with_plain_wav(reply: Reply) -> Reply:
+    """Convert a reply's sound to a plain WAV. Raises ModelFailure if it cannot be decoded or is too long."""
+    if reply.audio is None:
+        return reply
+    try:
+        sound = load_sound(reply.audio, max_seconds=REPLY_SECONDS, max_bytes=REPLY_BYTES, name="the reply's audio")
+    except AudioError as error:
+        raise ModelFailure("truncated_audio", str(error), retry=True) from None
+    return msgspec.structs.replace(reply, audio=sound.wav)
 
 
 def _bounded(reply: Reply) -> Reply:
-    """A reply as a store can keep it: text of bounded length that is UTF-8, token counts that are counts."""
+    """Make a reply fit for the store: limit its lengths and counts, and make its texts valid UTF-8."""
     if len(reply.text) > MAX_CHARACTERS:
         raise ModelFailure(
             "too_large", f"the reply has {len(reply.text)} characters; at most {MAX_CHARACTERS} are kept"
@@ -302,7 +299,7 @@ def _bounded(reply: Reply) -> Reply:
 
 
 def _utf8(text: str) -> str:
-    """The text with half surrogate pairs, which some JSON readers let pass, written out."""
+    """Escape unpaired surrogates, which some JSON decoders accept."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

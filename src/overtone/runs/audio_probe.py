@@ -1,8 +1,8 @@
-"""Whether an endpoint hands the audio on to its model. A server can drop it and answer from the words alone, and its
-replies then look like those of a model that does not listen.
+"""Detect whether an endpoint passes the audio to its model. Some servers drop it and answer from the words alone.
 
-Token counts that follow the clips settle it. Constant ones are only a hint: encoders that work on 30 seconds give them
-too. Then a probe decides: the same prompt with two clips and with silence, answered greedily.
+Prompt-token counts that differ between clips prove that the audio arrives. Constant counts prove nothing, because an
+encoder with a fixed window of 30 seconds gives them too. Then a probe decides: the same prompt with two clips and with
+silence, answered without sampling.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from overtone.audio import silence
 from overtone.errors import ModelFailure
 from overtone.schema import Key, Message, Reply, Request, Sound
 
-ENOUGH = 8  # replies to clips after which a probe is made, if nothing has settled it
-META = "audio_probe"  # where a run keeps what was found
+ENOUGH = 8  # replies to clips after which a probe is made, if the token counts have not decided it
+META = "audio_probe"  # key of the result in the run's meta table
 PROMPT = (
     "Describe this recording in two sentences: the words that are spoken, the voice that speaks them, "
     "and anything else that can be heard."
@@ -27,8 +27,7 @@ Ask = Callable[[Request], Awaitable[tuple[Reply, int, float]]]
 
 
 class Probe(Struct, frozen=True, omit_defaults=True):
-    """What is known about an endpoint. `tokens` and `replies` are those of the probe's requests, in order: the first
-    clip, the second, silence."""
+    """The result for an endpoint. `tokens` and `replies` are those of the probe: first clip, second clip, silence."""
 
     verdict: Literal["heard", "dropped", "undecided"]
     why: str
@@ -39,7 +38,7 @@ class Probe(Struct, frozen=True, omit_defaults=True):
 
     @property
     def warning(self) -> str:
-        """The sentence that a reader of the run needs, or ""."""
+        """The warning for readers of the run, or ""."""
         if self.verdict != "dropped":
             return ""
         counted = f" ({self.tokens[0]} prompt tokens each time)" if any(self.tokens) else ""
@@ -51,11 +50,11 @@ class Probe(Struct, frozen=True, omit_defaults=True):
 
 
 class Hearing:
-    """Watches the first replies of a run. When `due`, a probe is needed: `await probe(…)`."""
+    """Watches the first replies of a run. If `due()`, the caller must `await probe(…)`. `result` is None until then."""
 
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint
-        self.found: Probe | None = None
+        self.result: Probe | None = None
         self._claimed = False
         self._replies = 0
         self._tokens: dict[str, dict[str, int]] = {}  # prompt → clip → prompt tokens
@@ -63,9 +62,9 @@ class Hearing:
         self._longest: Sound | None = None
 
     def note(self, request: Request, reply: Reply) -> None:
-        """Take a reply into account. Replies to requests without a clip say nothing."""
+        """Take a reply into account, unless its request has no clip."""
         sounds = [part for message in request.messages for part in message.parts if isinstance(part, Sound)]
-        if self.found is not None or not sounds:
+        if self.result is not None or not sounds:
             return
         self._replies += 1
         for sound in sounds:
@@ -74,27 +73,27 @@ class Hearing:
             if self._longest is None or sound.seconds >= self._longest.seconds:
                 self._longest = sound
         if reply.usage.input_audio_tokens > 0:
-            self.found = Probe("heard", "the endpoint counts audio tokens", self.endpoint)
+            self.result = Probe("heard", "the endpoint counts audio tokens", self.endpoint)
         elif reply.usage.input_tokens > 0:
             words = "\n".join(f"{message.role}: {message.text}" for message in request.messages)
-            same = self._tokens.setdefault(words, {})
-            same["+".join(sound.sha256 for sound in sounds)] = reply.usage.input_tokens
-            if len(set(same.values())) > 1:
-                self.found = Probe("heard", "the prompt tokens differ between clips", self.endpoint)
+            by_clip = self._tokens.setdefault(words, {})
+            by_clip["+".join(sound.sha256 for sound in sounds)] = reply.usage.input_tokens
+            if len(set(by_clip.values())) > 1:
+                self.result = Probe("heard", "the prompt tokens differ between clips", self.endpoint)
 
     def due(self, *, last: bool = False) -> bool:
-        """Whether a probe is needed now; with `last`, no further replies will come. Says yes to one caller only."""
+        """Return whether a probe is needed now, True for one caller only. With `last`, no more replies will come."""
         two = self._shortest is not None and self._longest is not None and self._shortest.sha256 != self._longest.sha256
-        if self._claimed or self.found is not None or not two or not (last or self._replies >= ENOUGH):
+        if self._claimed or self.result is not None or not two or not (last or self._replies >= ENOUGH):
             return False
         self._claimed = True
         return True
 
     async def probe(self, ask: Ask) -> Probe:
-        """Ask the same of two clips and of silence. An endpoint that does not answer leaves it undecided."""
+        """Ask the same question about two clips and silence. The verdict is `undecided` if the endpoint fails."""
         assert self._shortest is not None
         assert self._longest is not None
-        rate = int.from_bytes(self._longest.wav[24:28], "little")  # a server that wants one rate gets no other
+        rate = int.from_bytes(self._longest.wav[24:28], "little")  # some servers accept only one rate
         sounds = (self._longest, self._shortest, silence(self._longest.seconds, rate))
         replies: list[Reply] = []
         verdict: Literal["heard", "dropped", "undecided"] = "dropped"
@@ -117,7 +116,7 @@ class Hearing:
             if len({one.usage.input_tokens for one in replies}) > 1:
                 verdict, why = "heard", "the prompt tokens differ between sounds"
                 break
-        self.found = Probe(
+        self.result = Probe(
             verdict,
             why,
             self.endpoint,
@@ -125,11 +124,11 @@ class Hearing:
             tuple(reply.usage.input_tokens for reply in replies),
             tuple(reply.text[:300] for reply in replies),
         )
-        return self.found
+        return self.result
 
 
 def read(stored: str | None) -> Probe | None:
-    """The result that a run holds, or None; what cannot be read is none."""
+    """Decode the result in a run's meta table; None if it is missing or unreadable."""
     try:
         return msgspec.json.decode(stored, type=Probe) if stored else None
     except (msgspec.MsgspecError, RecursionError):

@@ -1,4 +1,4 @@
-"""The clips a run sends: read once, kept while they are in use, and the same bytes every time the run is resumed."""
+"""Load the clips that a run sends, with a cache, and check that they have not changed since the run started."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from overtone.spec import Spec
 log = logging.getLogger("overtone")
 CACHE_BYTES = 32_000_000
 OWN_RATE = "sent at their own rate"
-EARLIER_LIMIT = 24_000  # Hz: runs that do not store how their clips were sent resampled those above this rate
+EARLIER_LIMIT = 24_000  # Hz; runs that do not store how their clips were sent resampled clips above this rate to it
 EARLIER = f"resampled to {EARLIER_LIMIT} Hz where their own rate is higher, as when this run was started"
 
 
 def sent_how(spec: Spec, meta: Mapping[str, str], declared: int | None = None) -> str:
-    """Return how a run's clips are sent, in words. `meta` is what the run stores, empty for a new one; `declared`
-    is the rate to which the model itself resamples, as a worker does."""
+    """Describe how a run's clips are sent. `meta` is the run's meta table, empty for a new run.
+
+    `declared` is the rate to which the model itself resamples, as a worker does.
+    """
     if "created" in meta and meta.get("clips", EARLIER) == EARLIER:
         return EARLIER
     if (rate := spec.typed_audio_rate()) is not None:
@@ -34,18 +36,18 @@ def sent_how(spec: Spec, meta: Mapping[str, str], declared: int | None = None) -
 
 
 def sent_rates(meta: Mapping[str, str]) -> tuple[int | None, int | None]:
-    """Return the rate to which a run's clips were resampled, and the rate above which they were; see `sent_how`."""
+    """Return the rate to which all clips of a run were resampled and the maximum rate of its clips, each or None."""
     how = meta.get("clips", EARLIER)
     rate = re.match(r"resampled to (\d{1,6}) Hz \(", how)
     return (int(rate[1]) if rate else None), (EARLIER_LIMIT if how == EARLIER else None)
 
 
 class Sounds:
-    """Clip → Sound, through a cache bounded in bytes; every clip's hash is kept in the store and compared.
+    """Loads clips through a cache of limited size, and compares each clip's hash with the one in the store.
 
-    Where a manifest lies beside the clips, each file is also compared with the SHA-256 that it lists; the first that
-    differs gives a warning. Clips keep their own rate unless `rate` is given, or the run was started when all were
-    limited to EARLIER_LIMIT.
+    If there is a manifest next to the clips, each file is also compared with its SHA-256 there, and the first
+    difference gives a warning. Clips keep their rate unless `rate` is given, or an older version of Overtone started
+    the run with clips limited to EARLIER_LIMIT.
     """
 
     def __init__(self, root: Path, store: Store, rate: int | None = None) -> None:
@@ -59,7 +61,7 @@ class Sounds:
         self._bytes = 0
 
     def get(self, clip: Clip) -> Sound:
-        """The clip's sound. A clip that cannot be decoded is a failure of its item, not of the run."""
+        """Return the clip's sound. Raises ModelFailure `bad_clip`, which fails only this item, if it is unreadable."""
         cached = self._cache.get(clip.path)
         if cached is not None:
             self._cache.move_to_end(clip.path)
@@ -78,7 +80,7 @@ class Sounds:
         return sound
 
     def silent(self, clip: Clip) -> Sound:
-        """A silence as long as the clip."""
+        """Return a silence of the clip's length."""
         seconds = self.get(clip).seconds
         return silence(seconds, self.rate) if self.rate else silence(seconds)
 
@@ -87,7 +89,7 @@ class Sounds:
         sound = load_sound(data, rate=self.rate, max_rate=self.max_rate, name=name)
         wanted = self._listed.get(name)
         if wanted and wanted != (sound.sha256 if sound.wav is data else hashlib.sha256(data).hexdigest()):
-            self._listed = {}  # one warning: `overtone data check` lists all files
+            self._listed = {}  # one warning is enough, because `overtone data check` lists all files
             warning = (
                 f"The clip {name} is not the file that the set's manifest.json lists (its SHA-256 differs), and others "
                 f"may differ too. Their labels may be wrong. Run: overtone data check {self.root}"
@@ -108,11 +110,11 @@ class Sounds:
             self.store.add_clip(path, sound.sha256, size, mtime_ns, sound.seconds)
 
     def check_unchanged(self) -> None:
-        """Compare every clip the run has used with what lies there now; only files that look touched are read."""
+        """Compare every clip that the run has used with the current file, if its size or modification time changed."""
         for path, (_, size, mtime_ns, _) in list(self._known.items()):
             try:
                 stat = inside(self.root, path).stat()
             except (DataError, OSError):
-                continue  # a clip that is gone matters only if it is asked again, and then fails by itself
+                continue  # a missing clip matters only if it is needed again; then its item fails
             if (stat.st_size, stat.st_mtime_ns) != (size, mtime_ns):
                 self._check(path, self._load(inside(self.root, path), path), stat.st_size, stat.st_mtime_ns)

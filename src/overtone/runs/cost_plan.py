@@ -1,6 +1,6 @@
-"""What a run would ask and cost, before it does: requests, hours of audio, tokens, a price range, a time range.
+"""Estimate a run before it starts: requests, hours of audio, tokens, and ranges of price and time.
 
-The ranges come from the assumptions below, which are written down so that they can be argued with.
+The ranges follow from the assumptions in the constants below.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from overtone.schema import Condition, Item
 from overtone.spec import Spec
 from overtone.tasks import load_prompts
 
-AUDIO_TOKENS_PER_SECOND = {"openai": (10.0, 25.0), "gemini": (32.0, 32.0)}  # other kinds: what open models use
-OTHER_AUDIO_TOKENS = (6.25, 50.0)
+AUDIO_TOKENS_PER_SECOND = {"openai": (10.0, 25.0), "gemini": (32.0, 32.0)}
+OTHER_AUDIO_TOKENS = (6.25, 50.0)  # per second, in open models
 SPOKEN_TOKENS_PER_SECOND = (20.0, 25.0)
 TEXT_CHARACTERS_PER_TOKEN = 4.0
-CHOICE_TOKENS = (6, 60)  # a bare letter in the required format; a sentence of explanation
+CHOICE_TOKENS = (6, 60)  # from a letter in the required format to a sentence of explanation
 REPLY_TOKENS = (25, 120)
 REPLY_SECONDS = (5.0, 20.0)
 SECONDS_PER_REQUEST = (0.5, 6.0)
 
 
 class Plan(Struct):
-    """Counts of a run that has not been made. Ranges are (low, high)."""
+    """The expected counts of a run. Ranges are (low, high)."""
 
     items: int = 0
     requests: int = 0
-    already: int = 0  # answered in the run folder before
+    already: int = 0  # asks that the run folder already has replies to
     audio_seconds: float = 0.0
     by_task: dict[str, int] = {}
     input_tokens: tuple[float, float] = (0.0, 0.0)
@@ -47,19 +47,19 @@ class Plan(Struct):
     usd: tuple[float, float] | None = None
     price_date: str = ""
     seconds: tuple[float, float] = (0.0, 0.0)
-    clips: str = ""  # how they are sent
+    clips: str = ""  # how clips are sent, see `runs.clips.sent_how`
     warnings: list[str] = []
 
 
 def make_plan(settings: Settings) -> Plan:
-    """Count everything the settings ask for, less what the run folder already holds. Asks no model."""
+    """Count the requests that the settings mean, without those already answered in the run folder. Asks no model."""
     benchmark = load_benchmark(settings)
     prompts = load_prompts(f"{settings.model.kind}:{settings.model.name}", benchmark.prompts)
-    answered, order = _stored(settings.folder)
+    answered, order, meta = _stored(settings.folder)
     system_length = sum(map(len, prompts.texts.values())) / max(1, len(prompts.texts))
     lengths: dict[str, float] = {}
     tasks: Counter[str] = Counter()
-    plan = Plan(clips=_clips(settings))
+    plan = Plan(clips=_clips(settings, meta))
     low = _Sums()
     high = _Sums()
     unreadable = 0
@@ -86,7 +86,7 @@ def make_plan(settings: Settings) -> Plan:
                 tasks[item.task] += len(asked)
                 text = system_length + len(item.question) + sum(len(o.text) for o in item.options) + 40
                 sums = list(itertools.accumulate(heard))
-                for so_far in (sums[turn] for turn in asked):  # a later turn is sent with the turns before it
+                for so_far in (sums[turn] for turn in asked):  # a request includes the clips of all earlier turns
                     plan.audio_seconds += so_far
                     low.add(settings.model, item, text, so_far, 0, speech)
                     high.add(settings.model, item, text, so_far, 1, speech)
@@ -108,7 +108,7 @@ def make_plan(settings: Settings) -> Plan:
 
 
 class _Sums:
-    """Token sums at one end of the range."""
+    """Token sums at the lower or upper end of the range."""
 
     def __init__(self) -> None:
         self.text_in = self.audio_in = self.text_out = self.audio_out = 0.0
@@ -134,27 +134,24 @@ class _Sums:
         ) / 1e6
 
 
-def _clips(settings: Settings) -> str:
-    """How the clips would be sent, without starting the model."""
-    meta: dict[str, str] = {}
-    if (settings.folder / "run.db").is_file():
-        with Store.read(settings.folder) as store:
-            meta = store.meta()
+def _clips(settings: Settings, meta: dict[str, str]) -> str:
+    """Describe how the clips would be sent, without starting the model."""
     if settings.model.kind in ("worker", "echat") and not meta:
         return "resampled to the rate that the worker declares"
     return meta.get("clips") or sent_how(settings.model, meta)
 
 
-def _stored(folder: Path) -> tuple[set[tuple[str, str, int]], str]:
-    """What the run folder holds replies to, and the order that its limit follows."""
+def _stored(folder: Path) -> tuple[set[tuple[str, str, int]], str, dict[str, str]]:
+    """Return the asks that the run folder has replies to, the order that its limit follows, and its meta table."""
     if not (folder / "run.db").is_file():
-        return set(), SPREAD
+        return set(), SPREAD, {}
     with Store.read(folder) as store:
-        return {(ask.item.id, ask.condition, ask.repeat) for ask, *_ in store.answered()}, order_of(store)
+        answered = {(ask.item.id, ask.condition, ask.repeat) for ask, *_ in store.answered()}
+        return answered, order_of(store), store.meta()
 
 
 def _seconds(item: Item, root: Path, lengths: dict[str, float]) -> list[float]:
-    """How long each turn's clip is."""
+    """Return the length of each turn's clip."""
     for turn in item.turns:
         if turn.clip is not None and turn.clip.path not in lengths:
             lengths[turn.clip.path] = probe(inside(root, turn.clip.path), name=turn.clip.path)

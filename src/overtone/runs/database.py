@@ -1,4 +1,4 @@
-"""A run's database file opened by its writer. The troubles of any database become errors that say what to do."""
+"""Open a run's database for writing, and turn errors of any database into messages that say what to do."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "lustre", "bee
 
 
 def at(path: Path, end: str) -> Path:
-    """Return the file that SQLite keeps beside a database, such as `run.db-wal`."""
+    """Return the path of a file next to a database, such as `run.db-wal`."""
     return path.with_name(path.name + end)
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open a database for writing, making it where it is missing. `read_only.connect_reader` opens it for reading."""
+    """Open a database for writing, and create it if missing. `read_only.connect_reader` opens it for reading."""
     try:
         db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rwc", uri=True, isolation_level=None, timeout=30)
     except sqlite3.OperationalError as error:
@@ -40,8 +40,10 @@ def prepare(db: sqlite3.Connection) -> None:
 def open_tables(
     path: Path, tables: Mapping[str, str], *, application: int, version: int, foreign: str
 ) -> sqlite3.Connection:
-    """A file of these tables (name → its statement), open for writing and made where it is not there. One that holds
-    anything else is a StoreError that says `foreign`."""
+    """Open a database with these tables (name → CREATE statement) for writing, and create it if missing.
+
+    Raises StoreError with the text `foreign` if the file has any other table.
+    """
     with clear_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     db = connect(path)
@@ -49,15 +51,15 @@ def open_tables(
         with clear_errors(path.parent):
             db.execute(f"PRAGMA journal_mode={'DELETE' if network_file_system(path.parent) else 'WAL'}")
             db.execute("PRAGMA synchronous=NORMAL")
-            found = dict(
+            existing = dict(
                 db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
             )
-            if not found:
+            if not existing:
                 db.executescript(
                     f"BEGIN IMMEDIATE; {'; '.join(tables.values())}; "
                     f"PRAGMA application_id={application}; PRAGMA user_version={version}; COMMIT;"
                 )
-            elif found != dict(tables):
+            elif existing != dict(tables):
                 raise StoreError(f"{path} {foreign}")
     except BaseException:
         db.close()
@@ -66,7 +68,7 @@ def open_tables(
 
 
 def network_file_system(folder: Path) -> str | None:
-    """The kind of network file system a folder is on, or None."""
+    """Return the kind of network file system that a folder is on, or None."""
     mounts = Path("/proc/mounts")
     if not mounts.exists():
         return None
@@ -84,12 +86,12 @@ def network_file_system(folder: Path) -> str | None:
 
 @contextlib.contextmanager
 def clear_errors(folder: Path) -> Iterator[None]:
-    """Turn the disk's and SQLite's complaints into errors that say what to do; what was committed stays."""
+    """Turn errors of the disk and of SQLite into StoreErrors that say what to do. Committed data stays."""
     try:
         yield
     except (sqlite3.DatabaseError, OSError, UnicodeDecodeError) as error:
         text = str(error)
-        if isinstance(error, UnicodeDecodeError):  # SQLite's own message quotes what is damaged
+        if isinstance(error, UnicodeDecodeError):  # its message would quote the damaged bytes
             text = "malformed"
         if "full" in text or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             text = "the disk is full; free some space and give the same command again: finished replies are kept"
@@ -103,5 +105,5 @@ def clear_errors(folder: Path) -> Iterator[None]:
         elif "disk I/O error" in text:
             text = "the disk cannot be read or written; it may be full: free some space and give the same command again"
         elif "decode to UTF-8" in text:
-            text = "run.db holds text that is no UTF-8, which no Overtone wrote; restore it from a copy"
+            text = "run.db contains text that Overtone did not write (it is not UTF-8); restore it from a copy"
         raise StoreError(f"{folder}: {text}") from error

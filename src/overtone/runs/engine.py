@@ -1,7 +1,7 @@
-"""The engine: asks every open item of a run, as many at once as the limiter allows, and stores each reply on arrival.
+"""The engine asks every open item of a run, concurrently within the limiter, and stores each reply on arrival.
 
-The first items go alone until one has its reply: if the endpoint refuses the key, does not know the model, takes no
-audio or is not there, the run stops before it has cost anything. That reply is kept like any other.
+It asks one item at a time until the first reply. If the endpoint refuses the key, does not know the model, takes no
+audio or is missing, the run stops before it costs anything. That first reply is stored like any other.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from overtone.schema import Condition, Message, Reply, Request, Sound
 from overtone.tasks import Prompts
 
 PAGE = 256  # asks read from the store at a time
-COMMIT_EVERY = 64  # replies at most that share one commit
-# Failures of a first request that may lie with its clip after all: a second item with another clip decides.
+COMMIT_EVERY = 64  # maximum number of replies per commit
+# Failures of the first request that may be caused by its clip; an item with another clip is tried to decide.
 DOUBTFUL = frozenset(("rejected", "server", "malformed", "truncated_audio", "exception"))
-REFUSED = 5  # first items that may be refused for faults of their own before the fault is the set-up's after all
+REFUSED = 5  # after this many refused first items, the cause is not the items but the configuration
 _encode = msgspec.json.Encoder().encode
 _condition = functools.lru_cache(maxsize=64)(Condition.parse)
 
@@ -50,9 +50,9 @@ class Progress(msgspec.Struct):
 
 
 class Engine:
-    """One run of one model. Make it, `await run()`, and read the outcome; `stop()` ends it cleanly.
+    """One run of one model: `await run()` returns the outcome; `stop()` ends it cleanly.
 
-    With `spread`, items are asked in an order that is spread over levels, tasks and cues: a budget may cut it off.
+    With `spread`, items are asked in an order spread over levels, tasks and cues, because a budget may end the run.
     """
 
     def __init__(
@@ -110,9 +110,8 @@ class Engine:
         self._commit_scheduled = False
 
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────────────────────
-
     async def run(self) -> Outcome:
-        """Ask everything that is open. Raises StoreError when the store cannot go on; replies kept so far stay."""
+        """Ask every open item. Raises StoreError if the store fails; replies stored before are kept."""
         await self._together([self._preflight()])
         if not self.asker.stopping:
             await self._together([self._work() for _ in range(min(self.asker.limiter.ceiling, self.progress.total))])
@@ -121,17 +120,17 @@ class Engine:
         return self.outcome
 
     async def _preflight(self) -> None:
-        """Ask one item at a time until one has a reply. A failure that does not lie with the item stops the run.
+        """Ask one item at a time until one has a reply. A failure that is not caused by the item stops the run.
 
-        In a run that holds replies from before, only a fatal failure does: what is left there may be what always
-        fails.
+        If the run already has replies, only a fatal failure stops it, because the open items may be those that always
+        fail.
         """
         doubted: Ask | None = None
-        same: list[Ask] = []
+        same_clip: list[Ask] = []
         refused = 0
         for ask in self._asks:
             if doubted is not None and ask.item.turns == doubted.item.turns:
-                same.append(ask)  # a second opinion needs another clip
+                same_clip.append(ask)  # only another clip can decide
                 continue
             failure = await self._serve(ask, preflight=True)
             if failure is None or self.asker.stopping:
@@ -148,7 +147,7 @@ class Engine:
                 self.asker.stop("fatal", f"{failure}{again}")
                 break
             doubted = ask
-        self._asks = itertools.chain(same, self._asks)
+        self._asks = itertools.chain(same_clip, self._asks)
 
     async def _together(self, work: list[Coroutine[Any, Any, None]]) -> None:
         watch = asyncio.create_task(self._watch())
@@ -160,7 +159,7 @@ class Engine:
                 self._commit()
 
     async def _watch(self) -> None:
-        """Stop when the run's folder disappears: without it every further reply would be paid for and lost."""
+        """Stop if the run's folder disappears, because further replies would be paid for and lost."""
         while True:
             await asyncio.sleep(CHECK_EVERY)
             try:
@@ -170,7 +169,7 @@ class Engine:
                 return
 
     def stop(self, why: str, detail: str = "", grace: float = 0.0) -> None:
-        """Start no more requests; those in flight may take `grace` seconds to come back."""
+        """Start no more requests; wait up to `grace` seconds for those in flight."""
         self.asker.stop(why, detail, grace)
 
     async def _work(self) -> None:
@@ -185,13 +184,13 @@ class Engine:
             yield from self.store.asks_with(ids[start : start + PAGE])
 
     async def _serve(self, ask: Ask, *, preflight: bool = False) -> ModelFailure | None:
-        """Ask all turns of one ask that have no reply yet; returns the failure that ended it, if any."""
+        """Ask all turns of one ask that have no reply yet; return the failure that ended it, if any."""
         history: list[Message] = []
         stored = iter(ask.replies)
-        for turn, said in enumerate(ask.item.turns):
+        for turn, utterance in enumerate(ask.item.turns):
             try:
                 request, history = self._request(ask, turn, history)
-                known = said.given or next(stored, None)
+                known = utterance.given or next(stored, None)
                 if known is not None:
                     history.append(Message("assistant", (known,)))
                     continue
@@ -223,7 +222,7 @@ class Engine:
         if clip is not None and condition.sounds:
             sound = self.sounds.silent(clip) if condition.input == "silence" else self.sounds.get(clip)
         choices = {option.letter: self.sounds.get(option.clip) for option in item.options if option.clip is not None}
-        more = {"choices": choices} if choices else {}  # of the task that has recordings to choose from
+        more = {"choices": choices} if choices else {}  # only one task takes recordings as options
         if item.task not in self._tasks:
             self._tasks[item.task] = registry.find("tasks", item.task)
         try:
@@ -251,9 +250,8 @@ class Engine:
             self.asker.stop("fatal", str(failure), grace=0.0 if preflight else 5.0)
 
     # ── whether the audio arrives ───────────────────────────────────────────────────────────────────────────────────
-
     def _watch_hearing(self, endpoint: str) -> Hearing | None:
-        """What watches the replies of a server, unless this run has settled for this server what it does."""
+        """Return a watcher of the endpoint's replies, unless this run already has a verdict for this endpoint."""
         known = audio_probe.read(self.store.meta().get(audio_probe.META))
         if known is not None and known.endpoint == endpoint and known.verdict != "undecided":
             self.outcome.warning = known.warning
@@ -263,7 +261,7 @@ class Engine:
     def _note_hearing(self, request: Request, reply: Reply, condition: str) -> None:
         if self._hearing is not None and _condition(condition).input != "silence":
             self._hearing.note(request, reply)
-            self._keep_probe(self._hearing.found)
+            self._keep_probe(self._hearing.result)
 
     async def _probe(self, watched: Hearing) -> None:
         try:
@@ -271,21 +269,20 @@ class Engine:
         except Stopped:
             return
 
-    def _keep_probe(self, found: Probe | None) -> None:
-        if found is None:
+    def _keep_probe(self, probe: Probe | None) -> None:
+        if probe is None:
             return
         self._hearing = None
-        self.store.set_meta({audio_probe.META: _encode(found).decode()})
-        self._log(f"audio {found.verdict}: {found.why}")
-        if found.warning:
-            self.outcome.warning = found.warning
-            self.store.add_event("warning", found.warning)
-            self._warn(found.warning)
+        self.store.set_meta({audio_probe.META: _encode(probe).decode()})
+        self._log(f"audio {probe.verdict}: {probe.why}")
+        if probe.warning:
+            self.outcome.warning = probe.warning
+            self.store.add_event("warning", probe.warning)
+            self._warn(probe.warning)
 
-    # ── keeping ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
+    # ── commits and progress ────────────────────────────────────────────────────────────────────────────────────────
     def _soon_commit(self) -> None:
-        """Commit once for everything that arrives in one turn of the event loop, or at once when much has."""
+        """Schedule one commit per iteration of the event loop, or commit at once if many replies are uncommitted."""
         self._uncommitted += 1
         if self._uncommitted >= COMMIT_EVERY:
             self._commit()

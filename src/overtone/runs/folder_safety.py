@@ -1,4 +1,4 @@
-"""A run folder may come from a stranger: its files must be plain files, its tables ours, its rows rightly typed."""
+"""Checks for run folders from untrusted sources: plain files, Overtone's tables only, and rows of the right types."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from overtone.runs.read_only import ReadConnection
 T = TypeVar("T")
 Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
 MAX_TOKENS = 2**53
-MAX_CHARACTERS = 1_000_000  # of a reply: more is no answer, and some metrics would take hours over it
+MAX_CHARACTERS = 1_000_000  # of a reply; some metrics would take hours for more
 Words = Annotated[str, Meta(max_length=MAX_CHARACTERS)]
-PAGE = 256  # rows checked at a time: the check of one costs more than of a page's share
+PAGE = 256  # rows that are checked at a time, which is faster than one by one
 _FILES = ("lock", "run.db", "run.log", "config.toml", "verdicts.db")
 _FOLDERS = ("audio", "workers")
 
 
 def check_plain(folder: Path) -> None:
-    """Refuse to write into a folder whose own files are links, pipes or devices: what we write would land elsewhere."""
+    """Raise StoreError if the folder's files are links, pipes or devices, which would redirect writes elsewhere."""
     for path in (*(folder / name for name in (*_FILES, *_FOLDERS)), *(folder / "audio").glob("??")):
         try:
             mode = path.lstat().st_mode
-        except OSError:  # not there, or not to be looked at: opening it will say so
+        except OSError:  # missing or unreadable; opening it reports the error
             continue
         is_folder = path.name in _FOLDERS or path.parent.name == "audio"
         if not (stat.S_ISDIR(mode) if is_folder else stat.S_ISREG(mode)):
@@ -43,7 +43,7 @@ def check_plain(folder: Path) -> None:
 
 @functools.cache
 def schema(version: int) -> str:
-    """The SQL of what a version of the store adds to the version before it."""
+    """Return the SQL that a version of the store adds to the version before it."""
     text = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
     return re.split(r"^-- version \d+$", text, flags=re.M)[version]
 
@@ -61,17 +61,17 @@ def _structure(db: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
 
 
 def check_structure(db: sqlite3.Connection, folder: Path, version: int) -> None:
-    """Refuse tables that are not exactly ours: views, triggers and computed columns run their maker's SQL."""
+    """Raise StoreError unless the tables are exactly ours, because views, triggers and computed columns run SQL."""
     different = sorted(str(name) for _, name, _ in _structure(db) ^ _ours(version))
     if different:
         raise StoreError(
-            f"{folder}: run.db holds what no Overtone wrote ({', '.join(dict.fromkeys(different))}); "
+            f"{folder}: run.db contains data that Overtone did not write ({', '.join(dict.fromkeys(different))}); "
             "restore it from a copy"
         )
 
 
 def select(db: sqlite3.Connection, kind: type[T], sql: str, given: Sequence[Any] = ()) -> Iterator[T]:
-    """The rows of a query, each as the tuple type `kind`; a value of another type raises, see `reading`."""
+    """Yield the rows of a query as tuples of type `kind`. Values of other types raise errors; see `reading`."""
     check = db.check if isinstance(db, ReadConnection) else lambda: None
     try:
         cursor = db.execute(sql, given)
@@ -79,15 +79,16 @@ def select(db: sqlite3.Connection, kind: type[T], sql: str, given: Sequence[Any]
             check()
             yield from msgspec.convert(page, list[kind], builtin_types=(bytes,))  # type: ignore[valid-type]
     except sqlite3.DatabaseError:
-        check()  # pages of two states of a file look damaged
+        check()  # a file that was rewritten meanwhile looks damaged
         raise
 
 
 @contextlib.contextmanager
 def reading(folder: Path) -> Iterator[None]:
-    """Turn what foreign rows raise into a StoreError, and the database's own troubles as `clear_errors` does."""
+    """Turn errors about invalid rows into a StoreError, and errors of the database as `clear_errors` does."""
     try:
         with clear_errors(folder):
             yield
     except (msgspec.MsgspecError, ValueError, TypeError, RecursionError) as error:
-        raise StoreError(f"{folder}: run.db holds what no Overtone wrote ({error}); restore it from a copy") from error
+        text = f"run.db contains data that Overtone did not write ({error}); restore it from a copy"
+        raise StoreError(f"{folder}: {text}") from error

@@ -1,4 +1,4 @@
-"""Checks a run folder from end to end without changing it: the database, every stored sound, every clip it can find."""
+"""Check a run folder without changing it: the database, every stored sound, and every clip that still exists."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from overtone.runs.database import clear_errors
 from overtone.runs.read_only import connect_reader
 from overtone.runs.records import SHA
 from overtone.runs.store import Store
+from overtone.text import count
 
-NAMED = 3  # examples of one kind of damage
-MESSAGES = 100  # of SQLite's own check at most
+NAMED = 3  # maximum number of examples per kind of damage
+MESSAGES = 100  # maximum number of messages from SQLite's own check
 _DAMAGED = "run.db is damaged"
 COPY = "restore it from a copy of the run, or do the run again with another --out"
-# What must not be there: (what is wrong, SQL that counts it).
+# Kinds of invalid rows: (description, SQL that counts them).
 _ORPHANS = (
     ("asks of items that are missing", "SELECT count(*) FROM asks WHERE item NOT IN (SELECT seq FROM items)"),
     ("replies to asks that are missing", "SELECT count(*) FROM replies WHERE ask NOT IN (SELECT id FROM asks)"),
@@ -37,14 +38,14 @@ _ORPHANS = (
         "SELECT count(*) FROM scores WHERE signature NOT IN (SELECT id FROM signatures)",
     ),
     (
-        "asks that count as answered and have no reply",
+        "asks that are marked as answered but have no reply",
         "SELECT count(*) FROM asks WHERE state = 1 AND id NOT IN (SELECT ask FROM replies)",
     ),
 )
 
 
 class Verified(Struct):
-    """What was found in a run folder. Without `damage` the run is fine; `notes` are things to know."""
+    """The result of checking a run folder. The run is intact if `damage` is empty; `notes` are other remarks."""
 
     folder: Path
     damage: list[str] = []
@@ -55,44 +56,42 @@ class Verified(Struct):
 
 
 def verify(folder: Path) -> Verified:
-    """Check a run. Raises StoreError where the folder holds no run at all."""
+    """Check a run. Raises StoreError if the folder is not a run."""
     path = folder / "run.db"
     if not path.is_file():
         raise StoreError(f"{folder} is not a run: it has no run.db")
-    found = Verified(folder)
-    found.damage += _pages(path)
+    result = Verified(folder)
+    result.damage += _pages(path)
     verdicts = folder / "verdicts.db"
     if verdicts.is_file():
-        found.damage += _pages(verdicts)
+        result.damage += _pages(verdicts)
     try:
         store = Store.read(folder)
     except StoreError as error:
-        return _with(found, str(error).removeprefix(f"{folder}: "))
+        return _with(result, str(error).removeprefix(f"{folder}: "))
     with store:
-        if not found.damage:  # where pages are damaged, what they hold says nothing
-            found.damage += _rows(store)
+        if not result.damage:  # the content of damaged pages is meaningless
+            result.damage += _rows(store)
         steps: tuple[Callable[[Store, Verified], None], ...] = (_count, _sounds, _clips)
         for step in steps:
             try:
-                step(store, found)
+                step(store, result)
             except OvertoneError as error:
-                _with(found, str(error).removeprefix(f"{folder}: "))
-    return found
+                _with(result, str(error).removeprefix(f"{folder}: "))
+    return result
 
 
-def _with(found: Verified, sentence: str) -> Verified:
+def _with(result: Verified, sentence: str) -> Verified:
     """Add a sentence, unless it only repeats that the database is damaged."""
-    known = sentence in found.damage or (sentence.startswith(_DAMAGED) and found.damage[:1])
+    known = sentence in result.damage or (sentence.startswith(_DAMAGED) and result.damage[:1])
     if not known:
-        found.damage.append(sentence)
-    return found
+        result.damage.append(sentence)
+    return result
 
 
 # ── the database ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _pages(path: Path) -> list[str]:
-    """What SQLite's own check says of a file."""
+    """Return the faults that SQLite's own check reports for a file."""
     messages: list[str] = []
     try:
         db = connect_reader(path)
@@ -107,12 +106,12 @@ def _pages(path: Path) -> list[str]:
     if messages == ["ok"]:
         return []
     lines = [line for message in messages for line in message.splitlines()]
-    count = f"{MESSAGES} or more faults" if len(messages) >= MESSAGES else f"{len(lines)} fault{'s'[: len(lines) != 1]}"
-    return [f"{path.name} is damaged ({count}: {'; '.join(lines[:NAMED])}); {COPY}"]
+    faults = f"{MESSAGES} or more faults" if len(messages) >= MESSAGES else count(len(lines), "fault")
+    return [f"{path.name} is damaged ({faults}: {'; '.join(lines[:NAMED])}); {COPY}"]
 
 
 def _rows(store: Store) -> Iterator[str]:
-    """Rows that no Overtone wrote, and rows that refer to nothing."""
+    """Yield the damage in rows: invalid ones, and references to missing rows."""
     readers: tuple[Callable[[], Iterable[Any]], ...] = (
         store.meta,
         store.events,
@@ -133,31 +132,27 @@ def _rows(store: Store) -> Iterator[str]:
             yield str(error).removeprefix(f"{store.folder}: ")
     for what, sql in _ORPHANS:
         with clear_errors(store.folder):
-            count = store.db.execute(sql).fetchone()[0]
-        if count:
-            yield f"run.db holds {count:,} {what}; {COPY}"
+            number = store.db.execute(sql).fetchone()[0]
+        if number:
+            yield f"run.db contains {number:,} {what}; {COPY}"
 
 
 # ── sounds and clips ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _count(store: Store, found: Verified) -> None:
+def _count(store: Store, result: Verified) -> None:
     with clear_errors(store.folder):
-        found.replies = store.db.execute("SELECT count(*) FROM replies").fetchone()[0]
+        result.replies = store.db.execute("SELECT count(*) FROM replies").fetchone()[0]
 
 
-def _sounds(store: Store, found: Verified) -> None:
-    """Every sound that a reply names, against its name, which is the SHA-256 of its bytes."""
+def _sounds(store: Store, result: Verified) -> None:
+    """Check every reply's sound against its name, which is the SHA-256 of its bytes."""
     missing: list[str] = []
     changed: list[str] = []
-    named = set()
     with clear_errors(store.folder):
-        names = [str(row[0]) for row in store.db.execute("SELECT DISTINCT audio FROM replies WHERE audio <> ''")]
-    for name in sorted(names):
-        named.add(name)
+        named = {str(row[0]) for row in store.db.execute("SELECT DISTINCT audio FROM replies WHERE audio <> ''")}
+    for name in sorted(named):
         try:
             path = store.audio_path(name)
-            found.sounds += 1
+            result.sounds += 1
             if not path.is_file():
                 missing.append(f"audio/{name[:2]}/{name}.wav")
             elif sha256(path) != name:
@@ -166,19 +161,19 @@ def _sounds(store: Store, found: Verified) -> None:
             changed.append(f"{name[:80]!r} ({error})")
     for files, what in ((missing, "missing"), (changed, "changed or unreadable")):
         if files:
-            found.damage.append(
-                f"{_counted(len(files), 'stored sound')} of replies {_are(files)} {what}: {_some(files)}; {COPY}"
+            result.damage.append(
+                f"{count(len(files), 'stored sound')} of replies {_are(files)} {what}: {_some(files)}; {COPY}"
             )
     left = [p for p in (store.folder / "audio").glob("??/*") if not (SHA.fullmatch(p.stem) and p.stem in named)]
     if left:
-        found.notes.append(
-            f"{_counted(len(left), 'file')} in audio/ {_are(left)} not named by any reply; the next run or score "
-            "command removes what a stopped process left there"
+        result.notes.append(
+            f"{count(len(left), 'file')} in audio/ {_are(left)} not used by any reply; the next run or score command "
+            "removes files that a stopped process left there"
         )
 
 
-def _clips(store: Store, found: Verified) -> None:
-    """Every clip that was sent and is still where it was, against the SHA-256 of what was sent."""
+def _clips(store: Store, result: Verified) -> None:
+    """Check every clip that was sent and still exists against the SHA-256 of the bytes that were sent."""
     meta, clips = store.meta(), store.clips()
     if not clips:
         return
@@ -192,23 +187,19 @@ def _clips(store: Store, found: Verified) -> None:
             if path is None or not path.is_file():
                 absent.append(name)
                 continue
-            found.clips += 1
+            result.clips += 1
             if load_sound(path, rate=rate, max_rate=max_rate, name=name).sha256 != sent:
                 changed.append(name)
         except (DataError, OSError):
             changed.append(name)
     if changed:
-        found.damage.append(
-            f"{_counted(len(changed), 'clip')} under {root} {_are(changed)} not what was sent: {_some(changed)}; "
+        result.damage.append(
+            f"{count(len(changed), 'clip')} under {root} {_are(changed)} not what was sent: {_some(changed)}; "
             "restore them from the benchmark's own files, or do the run again with another --out"
         )
     if absent:
-        where = f"under {root}" if root is not None else "because the run does not say where its clips lie"
-        found.notes.append(f"{len(absent):,} of {_counted(len(clips), 'clip')} could not be found {where}: not checked")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+        where = f"under {root}" if root is not None else "because the run does not store the path of its clips"
+        result.notes.append(f"{len(absent):,} of {count(len(clips), 'clip')} could not be found {where}: not checked")
 
 
 def _are(things: list[Any]) -> str:

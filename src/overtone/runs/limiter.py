@@ -1,7 +1,7 @@
-"""How many requests may be in flight. Only errors lower it: halved on overload, one more per round of successes.
+"""Limit the number of requests in flight. It starts at a ceiling, is halved on overload, and grows with successes.
 
-It starts at its ceiling. There is no barrier: a slot that frees is taken at once by whoever waits longest. Who asks at
-one endpoint shares its limit: what an overload has taught one holds for the others, and for those who come later.
+A free slot goes at once to the request that has waited longest. All requests to one endpoint share its limit, so a
+limit that an overload has lowered also applies to the command's other runs and judges, and to later ones.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-COOLDOWN = 1.0  # requests in flight fail together: one overload counts once within this many seconds
+COOLDOWN = 1.0  # seconds in which several failures count as one overload, because requests in flight fail together
 
 
 class Line:
-    """One endpoint: what it bears, who is served and who waits. Outlives the event loop of a single run."""
+    """The queue of one endpoint: its limit, the requests in flight and those waiting. It is shared between runs."""
 
     def __init__(self, ceiling: int) -> None:
         self.ceiling = ceiling
@@ -23,17 +23,17 @@ class Line:
         self.in_flight = 0
         self.resume_at = 0.0
         self.last_cut = 0.0
-        self.led = False  # the ceiling is a run's
+        self.led = False  # whether a run has set the ceiling
         self.waiting: deque[tuple[Limiter, asyncio.Future[None]]] = deque()
 
     def lift(self, ceiling: int) -> None:
-        """Set another ceiling. A limit that an overload has lowered stays low."""
+        """Change the ceiling. A limit that an overload has lowered stays low."""
         self.limit = float(ceiling) if self.limit >= self.ceiling else min(self.limit, float(ceiling))
         self.ceiling = ceiling
         self.serve()
 
     def pause(self) -> None:
-        """Have those who wait called when the pause is over."""
+        """Schedule the waiting requests for the end of the pause."""
         rest = self.resume_at - time.monotonic()
         if rest > 0:
             asyncio.get_running_loop().call_later(rest + 0.001, self.serve)
@@ -43,23 +43,23 @@ class Line:
         return self.in_flight < int(self.limit) and not time.monotonic() < self.resume_at
 
     def serve(self) -> None:
-        """Give what is free to those who wait longest."""
-        for who, future in tuple(self.waiting):
+        """Give free slots to the requests that have waited longest."""
+        for limiter, future in tuple(self.waiting):
             if not self.free:
                 return
-            if who.in_flight < who.ceiling and not future.done():
-                self.give(who, future)
+            if limiter.in_flight < limiter.ceiling and not future.done():
+                self.give(limiter, future)
 
-    def give(self, who: Limiter, future: asyncio.Future[None]) -> None:
-        self.waiting.remove((who, future))
-        who.take()
+    def give(self, limiter: Limiter, future: asyncio.Future[None]) -> None:
+        self.waiting.remove((limiter, future))
+        limiter.take()
         future.set_result(None)
 
 
 class Limiter:
-    """Hands out slots to one who asks: `ceiling` at most, and no more than the endpoint's line has free.
+    """Gives slots to one asker: at most `ceiling`, and no more than the endpoint's queue has free.
 
-    `changed` is called with the new limit whenever a request of its own moves it.
+    `changed` is called with the new limit whenever one of its own requests changes the limit.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Limiter:
         self.line = line or Line(ceiling)
         self._ending = False
         self._changed = changed or (lambda limit, why: None)
-        self.line.pause()  # one that a run before this has been told to make
+        self.line.pause()  # a Retry-After of an earlier run may still apply
 
     @property
     def limit(self) -> float:
@@ -88,7 +88,7 @@ class Limiter:
         except asyncio.CancelledError:
             if future.cancelled():
                 self.line.waiting.remove((self, future))
-            else:  # it was given a slot in the same moment
+            else:  # it was given a slot at the same moment
                 self.release()
             raise
 
@@ -124,11 +124,11 @@ class Limiter:
             self._changed(int(line.limit), "overloaded")
 
     def let_go(self) -> None:
-        """Release all waiting requests at once, because the run is ending. Each checks that by itself."""
+        """Release all waiting requests at once, because the run is ending. Each then checks that and stops."""
         self._ending = True
-        for who, future in tuple(self.line.waiting):
-            if who is self and not future.done():
-                self.line.give(who, future)
+        for limiter, future in tuple(self.line.waiting):
+            if limiter is self and not future.done():
+                self.line.give(limiter, future)
 
 
 class Limiters:
@@ -151,7 +151,7 @@ class Limiters:
             line.lift(ceiling)
         elif not line.led:
             line.lift(max(ceiling, line.ceiling))
-        found = Limiter(ceiling, changed, line)
+        limiter = Limiter(ceiling, changed, line)
         if leads and line.limit < ceiling and changed:
             changed(int(line.limit), "learned before")
-        return found
+        return limiter

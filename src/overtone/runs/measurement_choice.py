@@ -1,8 +1,8 @@
-"""Which measurement of each metric is shown, where a run holds several of it.
+"""Select which measurement of each metric is shown, if a run has several.
 
-A metric can be measured in several ways: by another model, with another option, by a newer version. Each way has its
-own signature and its own rows in the store. Everything that shows, compares, checks or exports scores reads the one
-measurement that is selected here, so that no two of them can contradict each other.
+The scores of a metric can differ by its options, its version or the model behind it. Each variant is a measurement
+with its own signature and its own rows in the store. All code that shows, compares, checks or exports scores reads the
+one measurement that is selected here, so that results cannot contradict each other.
 """
 
 from __future__ import annotations
@@ -13,25 +13,30 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec import Struct
 
-_TEXT = re.compile(r"\|text:[^|]*")  # whether a judge read a reply's text or a transcript of it: one measurement
-ASKED = "measurements"  # the run's meta holds under this key what was asked for, see `record`
+_TEXT = re.compile(r"\|text:[^|]*")  # says if a judge read a reply's text or its transcript; not a separate measurement
+ASKED = "measurements"  # key of the history in the run's meta table, see `record`
 
-History = dict[str, list[tuple[str, bool]]]  # metric → (signature, asked for by name?), the last one last
+History = dict[str, list[tuple[str, bool]]]  # metric → (signature, requested by name?), the most recent last
 
 
 class Measurement(Struct, frozen=True):
-    """The rows of one metric that carry one signature. `values` is how many have a value; it is counted only where a
-    metric has several signatures."""
+    """The rows of one metric with one signature.
+
+    `values` is the number of rows with a value; it is counted only if the metric has several signatures.
+    """
 
     metric: str
-    number: int  # of the signature in the store: it grows with each new signature
+    number: int  # the signature's number in the store; newer signatures have higher numbers
     signature: str
     values: int
 
 
 class Selection(Struct, frozen=True):
-    """`shown` has the selected signature of every metric. `ranks` has every row to be read as (metric, number of the
-    signature); of two rows of one reply the higher rank counts. `notes` has, by metric, what is not shown and why."""
+    """The selected signature of every metric (`shown`), and notes by metric on measurements that are not shown.
+
+    `ranks` contains the rows to be read as (metric, number of the signature); of two rows for one reply, the one with
+    the higher rank is used.
+    """
 
     shown: dict[str, str]
     ranks: dict[tuple[str, int], int]
@@ -41,10 +46,10 @@ class Selection(Struct, frozen=True):
 def select_measurements(held: Iterable[Measurement], history: History) -> Selection:
     """Select one measurement of every metric.
 
-    Only measurements with at least one value compete; where none has a value, all do, so that the reasons can be shown.
-    Among those that compete the one that was asked for last is selected. A metric that is computed with every scoring
-    is asked for only where the user names it; unnamed, it does not replace what a user named. Where the run does not
-    say what was asked for, as runs of older versions do not, the signature that was stored last is selected.
+    Measurements with at least one value come first; if none has a value, all are considered, so that the reasons can
+    be shown. Among these, the one requested last is selected. A measurement that the user requested by name is not
+    replaced by one that was only computed by default. Runs of older versions have no history of requests; there, the
+    signature that was stored last is selected.
     """
     by_metric: dict[str, list[Measurement]] = {}
     for measurement in held:
@@ -78,20 +83,20 @@ def _values(count: int) -> str:
 
 
 def same_signature(one: str, other: str) -> bool:
-    """Whether two signatures stand for one kind of score."""
+    """Return whether two signatures mean the same measurement."""
     return one == other or _TEXT.sub("", one) == _TEXT.sub("", other)
 
 
 def read_history(meta: Mapping[str, str]) -> History:
-    """Read what was asked for from a run's meta; empty where it says nothing, or nothing that can be read."""
+    """Read the history of requested measurements from a run's meta table; empty if it is missing or unreadable."""
     try:
         return msgspec.json.decode(meta.get(ASKED, "") or "{}", type=History)
-    except (msgspec.MsgspecError, RecursionError):  # a stranger's run may hold anything there
+    except (msgspec.MsgspecError, RecursionError):  # the run may come from an untrusted source
         return {}
 
 
 def record(history: History, metric: str, signature: str, named: bool) -> bool:
-    """Note that a measurement was asked for, by name or in passing. Returns whether the history changed by it."""
+    """Add a request for a measurement, by name or by default, to the history. Return whether that changed it."""
     asked = history.setdefault(metric, [])
     if asked[-1:] == [(signature, named)] or (not named and (signature, True) in asked):
         return False

@@ -1,4 +1,4 @@
-"""What a reply costs: a dated table of prices, the user's own in its place, and free for what runs on this machine."""
+"""Prices of replies: from a dated table, or from the user's own. Models that run on this machine are free."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Price(Struct, frozen=True):
     date: str = ""
 
     def of(self, usage: Usage) -> float:
-        """Dollars for one reply. Audio tokens are part of the input and output totals, as endpoints report them."""
+        """Return the dollars for one reply. Audio tokens are part of the input and output totals, as in endpoints."""
         text_in = max(0, usage.input_tokens - usage.input_audio_tokens)
         text_out = max(0, usage.output_tokens - usage.output_audio_tokens)
         return (
@@ -38,7 +38,7 @@ class Price(Struct, frozen=True):
 
 
 def price_of(spec: Spec) -> Price | None:
-    """The price of a model, or None when the table does not know it. A server of one's own has none but is not free."""
+    """Return the price of a model, or None if it is unknown, as for a self-hosted server."""
     if spec.kind in FREE_KINDS:
         return Price(date="free")
     own = os.environ.get("OVERTONE_PRICES")

@@ -1,10 +1,9 @@
-"""A run's database opened by a reader, which changes no byte of the run's folder and leaves no file there.
+"""Open a run's database for reading, without changing the run's folder or leaving files there.
 
-SQLite writes beside a database in WAL mode even where it only reads it, so each state of the folder is opened in its
-own way. Where no `-wal` file lies beside the database, nobody writes it, and it is opened as immutable. A `-wal` with
-its `-shm` belongs to a writer that is at work or was killed; both are read without being written. Anything else that
-only a writer could put in order (a `-wal` without its `-shm`, a journal to be rolled back) is read from a copy in the
-temporary folder.
+SQLite writes files next to a database in WAL mode even when it only reads, so the method depends on the files. Without
+a `-wal` file, no process is writing, and the database is opened as immutable. A `-wal` file with its `-shm` belongs to
+an active or killed writer; both are read without writing. Other states, which only a writer could repair (a `-wal`
+file without its `-shm`, a journal to roll back), are read from a copy in the temporary folder.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any
 from overtone.errors import StoreError
 from overtone.runs.database import at, prepare
 
-_ATTEMPTS = 5  # a writer that opens or closes the run meanwhile adds or removes its files
+_ATTEMPTS = 5  # a writer that opens or closes the run at the same time adds or removes files
 _PAUSE = 0.05  # seconds between two attempts
 _WAL = b"\x02\x02"  # in the header of a database in WAL mode
 
@@ -29,15 +28,15 @@ class Rewritten(StoreError):
 
 
 class ReadConnection(sqlite3.Connection):
-    """A connection that never writes. `database` is the file of the run, also where a copy of it is read."""
+    """A connection that never writes. `database` is the run's file, even if a copy of it is read."""
 
     database: Path
-    _seen: tuple[int, ...] | None = None  # the file's identity, where it was opened as immutable
+    _seen: tuple[int, ...] | None = None  # the file's identity, if it was opened as immutable
     _copy: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def behind(self) -> bool:
-        """Whether another process has written the run since, which an immutable connection does not see."""
+        """Whether another process has written to the run since, which an immutable connection does not see."""
         return self._seen is not None and (self._changed or at(self.database, "-wal").exists())
 
     @property
@@ -45,7 +44,7 @@ class ReadConnection(sqlite3.Connection):
         return self._seen is not None and identity(self.database) not in (self._seen, ())  # a deleted file stays open
 
     def check(self) -> None:
-        """Raise Rewritten where rows read so far may belong to two states of the file."""
+        """Raise Rewritten if the file changed, because the rows read so far may be inconsistent."""
         if self._changed:
             raise Rewritten(
                 f"{self.database.parent} was written by another process while it was read; give the command again"
@@ -60,10 +59,10 @@ class ReadConnection(sqlite3.Connection):
 def identity(path: Path) -> tuple[int, ...]:
     """Return a value that changes when a file is written or replaced; empty if the file is missing."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:
         return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def connect_reader(path: Path) -> ReadConnection:
@@ -78,7 +77,7 @@ def connect_reader(path: Path) -> ReadConnection:
 
 
 def _attempt(path: Path) -> ReadConnection | None:
-    """Open the database where it lies; None where that needs a file beside it to be written."""
+    """Open the database in place; return None if that would write a file next to it."""
     wal, shm, seen = at(path, "-wal").exists(), at(path, "-shm").exists(), identity(path)
     options = ""
     if _is_wal(path):
@@ -89,10 +88,10 @@ def _attempt(path: Path) -> ReadConnection | None:
     try:
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError as error:
-        if "locked" not in str(error):  # the files changed since they were looked at, or a journal must be rolled back
+        if "locked" not in str(error):  # the files have just changed, or a journal must be rolled back
             db.close()
             return None
-    except (sqlite3.DatabaseError, UnicodeDecodeError):  # the caller's first query says what is wrong
+    except (sqlite3.DatabaseError, UnicodeDecodeError):  # the caller's first query reports the error
         return db
     if "immutable" in options:
         db._seen = seen
@@ -108,7 +107,7 @@ def _is_wal(path: Path) -> bool:
 
 
 def _copied(path: Path) -> ReadConnection:
-    """Open a copy of the database and of what a writer left beside it."""
+    """Open a copy of the database and of the files that a writer left next to it."""
     folder = tempfile.TemporaryDirectory(prefix="overtone-read-")
     try:
         for end in ("", "-wal", "-journal"):

@@ -1,4 +1,4 @@
-"""One run from settings to a filled store: load the benchmark, open the store, plan what is asked, have it asked."""
+"""Execute a run from its settings: load the benchmark and the model, open the store, plan the asks, run the engine."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ log = logging.getLogger("overtone")
 
 
 class Beside(Protocol):
-    """A worker alongside a run, on its replies: entered with the open store, left before the store is closed."""
+    """Work on replies while the run continues, such as judging. It ends before the store is closed."""
 
     def answered(self, ask: Ask) -> None:
         """Take an ask whose turns all have replies."""
@@ -63,21 +63,21 @@ class Hooks(msgspec.Struct, frozen=True):
     signals: bool = False
     policy: Policy | None = None
     limiters: Limiters | None = None  # shared with the command's other runs and judges
-    beside: Callable[[Store], AbstractAsyncContextManager[Beside]] | None = None  # judges, while the run goes on
+    beside: Callable[[Store], AbstractAsyncContextManager[Beside]] | None = None  # judges during the run
 
 
 def load_benchmark(settings: Settings) -> Benchmark:
-    """Read the benchmark's files. Raises DataError, which names the right benchmark for a folder of another one."""
+    """Read the benchmark's files. Raises DataError; for another benchmark's folder, the error names that benchmark."""
     data = Path(settings.data)
     try:
         with foreign(f"the benchmark {settings.benchmark} cannot be loaded"):
-            found: Benchmark = registry.find("benchmarks", settings.benchmark).load(data)
+            benchmark: Benchmark = registry.find("benchmarks", settings.benchmark).load(data)
     except DataError as error:
         if hint := layouts.hint(settings.benchmark, data):
             raise DataError(f"{error}{hint}") from None
         raise
     layouts.refuse_built(settings.benchmark, data)
-    return found
+    return benchmark
 
 
 def warnings_of(settings: Settings, benchmark: Benchmark) -> list[str]:
@@ -94,12 +94,12 @@ def texts_of(item: Item) -> Iterator[str]:
 
 def load_model(settings: Settings) -> Model:
     with foreign(f"{settings.model} cannot be loaded"):
-        found: Model = registry.find("models", settings.model.kind).load(settings.model)
-    return found
+        model: Model = registry.find("models", settings.model.kind).load(settings.model)
+    return model
 
 
 def check_key(spec: Spec) -> None:
-    """Raise UsageError where a model's key is not set or must not be sent. Models without a key always pass."""
+    """Raise UsageError if a model's key is not set or must not be sent. Models without a key always pass."""
     check = getattr(registry.find("models", spec.kind), "check_key", None)
     if check is not None:
         check(spec)
@@ -108,18 +108,18 @@ def check_key(spec: Spec) -> None:
 def wanted_speech(settings: Settings) -> str:
     """Return the speech option of the SPEC: auto, yes or no. `auto` becomes no for benchmarks answered in text."""
     suite = getattr(registry.find("benchmarks", settings.benchmark), "SUITE", None)
-    told = settings.model.typed_speech()
-    return "no" if told == "auto" and isinstance(suite, Suite) and not suite.speech else told
+    speech = settings.model.typed_speech()
+    return "no" if speech == "auto" and isinstance(suite, Suite) and not suite.speech else speech
 
 
 Planned = tuple[Item, tuple[str, ...]]
 
 
 def planned(settings: Settings, benchmark: Benchmark, order: str = SPREAD) -> Iterator[Planned]:
-    """Yield every item the settings ask for with the names of its conditions, in the benchmark's order.
+    """Yield every item that the settings select with the names of its conditions, in the benchmark's order.
 
-    `limit` items are a sample that is spread over levels, tasks and cues; in the order of older runs they are the
-    first.
+    With a limit, the items are a sample spread over levels, tasks and cues, or with the order FIRST, which older runs
+    use, the first items.
     """
     if settings.limit is None:
         yield from _asked(settings, benchmark)
@@ -133,7 +133,7 @@ def planned(settings: Settings, benchmark: Benchmark, order: str = SPREAD) -> It
 
 
 def order_of(store: Store) -> str:
-    """Return how a limit chooses in this run: runs that hold items and do not say so have taken the first ones."""
+    """Return how a limit chooses items in this run. Runs with items but no stored order took the first ones."""
     known = store.meta().get("order")
     return known or (SPREAD if next(store.items(), None) is None else FIRST)
 
@@ -174,7 +174,7 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
     benchmark = load_benchmark(settings)
     with foreign(f"the benchmark {settings.benchmark} cannot be read"):
         empty = next(_asked(settings, benchmark), None) is None
-    if empty:  # before a folder is made
+    if empty:  # checked before the folder is created
         raise UsageError(
             f"{settings.benchmark} in {settings.data} has no item for these levels, styles, parts and inputs; "
             "'overtone data check' lists what is wrong with a folder"
@@ -220,7 +220,9 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
                 log.info("asking %d of %s with %s", engine.progress.total, settings.benchmark, identity(settings.model))
                 with _signals(engine, hooks.signals):
                     outcome = await engine.run()
-                if outcome.stopped == "store":  # the folder is gone or full: judges stop too, and no event can be kept
+                if (
+                    outcome.stopped == "store"
+                ):  # the folder is gone or full: judges stop too, and no event can be stored
                     raise StoreError(outcome.detail)
                 if beside and outcome.stopped == "interrupted":
                     beside.stop("the run was interrupted")
@@ -232,20 +234,20 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
         finally:
             try:
                 await model.close()
-            except Exception as error:  # noqa: BLE001 - a plug-in's: the replies are kept all the same
+            except Exception as error:  # noqa: BLE001 - in a plug-in's code; the replies are kept anyway
                 log.warning("%s cannot be closed: %s", settings.model, raised(error))
             log.removeHandler(handler)
             handler.close()
 
 
 def _seed(settings: Settings) -> int | None:
-    """The seed of the first repeat: the run's, else the SPEC's, which the model has checked by now."""
-    told = settings.model.options.get("seed")
-    return settings.seed if settings.seed is not None or told is None else int(told)
+    """Return the seed of the first repeat: the run's, else the SPEC's, which the model has already checked."""
+    seed = settings.model.options.get("seed")
+    return settings.seed if settings.seed is not None or seed is None else int(seed)
 
 
 def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Model, prompts: Prompts) -> None:
-    """Write down what this run is, or make sure it is the run that is there."""
+    """Store the identity of this run. Raises StoreError if the folder contains a run with another identity."""
     with foreign(f"{settings.model} cannot be described"):
         described = model.describe()
     answers = {k: v for k, v in described.items() if k not in NOT_IDENTITY}
@@ -259,7 +261,7 @@ def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Mod
     meta = store.meta()
     changed = [f"{k}: {meta[k]} → {v}" for k, v in now.items() if meta.get(k, v) != v]
     if changed:
-        raise StoreError(f"{store.folder} holds another run ({'; '.join(changed)}); choose another --out")
+        raise StoreError(f"{store.folder} contains another run ({'; '.join(changed)}); choose another --out")
     fixed = {
         "created": meta.get("created", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())),
         "label": meta.get("label", settings.folder.resolve().name),
@@ -277,12 +279,12 @@ def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Mod
 
 
 def _versions() -> dict[str, str]:
-    found = {"overtone": __version__, "python": platform.python_version(), "platform": platform.platform()}
+    versions = {"overtone": __version__, "python": platform.python_version(), "platform": platform.platform()}
     for requirement in importlib.metadata.requires("overtone") or ():
         if "extra ==" not in requirement:
             name = requirement.split(">")[0].split("=")[0].strip()
-            found[name] = importlib.metadata.version(name)
-    return found
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
@@ -295,9 +297,9 @@ def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
         store.plan(page, settings.repeats)
         for item, _ in page:
             languages.add(item.id, item.language, texts_of(item))
-    told = {detail for _, kind, detail in store.events() if kind == "warning"}
+    stored = {detail for _, kind, detail in store.events() if kind == "warning"}
     for warning in [*warnings_of(settings, benchmark), *languages.warnings()]:
-        if warning not in told:
+        if warning not in stored:
             store.add_event("warning", warning)
         log.warning(warning)
     store.commit()
@@ -309,14 +311,14 @@ def _page(stream: Iterator[Planned], name: str) -> list[Planned]:
 
 
 class _RunLog(logging.FileHandler):
-    """run.log. Where it can be written no longer, that is said once; whether the run goes on is the store's to say."""
+    """The handler of run.log. A write error is reported once and does not stop the run."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         log.removeHandler(self)
         log.warning("run.log cannot be written: %s", sys.exc_info()[1])
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):  # said before
+        with contextlib.suppress(OSError):  # already reported
             super().close()
 
 
@@ -331,7 +333,7 @@ def _log_to(folder: Path) -> logging.Handler:
 
 
 class _signals:
-    """While a run goes on: the first Ctrl-C lets what is in flight come back, the second does not wait."""
+    """Handles Ctrl-C during a run: the first waits for requests in flight, the second does not."""
 
     def __init__(self, engine: Engine, wanted: bool) -> None:
         self.engine = engine

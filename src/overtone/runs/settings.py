@@ -1,6 +1,6 @@
-"""What a run is told: flags, run file and environment brought together, checked, and written down without secrets.
+"""The settings of a run: merged from flags, run file and environment, checked, and stored without secrets.
 
-A flag wins over the run file, the run file over the environment (`OVERTONE_LIMIT=…`), the environment over the default.
+A flag overrides the run file, which overrides the environment (`OVERTONE_LIMIT=…`), which overrides the default.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from overtone.safety import is_loopback
 from overtone.schema import INPUTS, PARTS, STYLES
 from overtone.spec import Spec, parse_spec, suggest
 
-PROMPTS = ("zero", "basic", "enhance", "oracle", "oracle-false")  # what `all` stands for
-SPOKEN = ("warm", "plain")  # which say how the reply is to sound; asked where they are named
+PROMPTS = ("zero", "basic", "enhance", "oracle", "oracle-false")  # the prompts that `all` includes
+SPOKEN = ("warm", "plain")  # prompts that ask for a tone of the reply; used only if named
 NOT_IDENTITY = ("facts", "timeout", "base_url", "api_key_env", "slots", "threads", "python", "device", "batch", "gpus")
 
 
@@ -48,17 +48,17 @@ class Settings(Struct, frozen=True, kw_only=True):
     budget_requests: int | None = None
     budget_usd: float | None = None
     wait: float = 0.0  # seconds for an endpoint that is still loading
-    patience: float = 600.0  # seconds for one that goes away after its first reply
+    patience: float = 600.0  # seconds for one that becomes unavailable after its first reply
     seed: int | None = None
     fsync: bool = False
-    metrics: tuple[str, ...] = ()  # computed on request only, each as name or name?key=value
+    metrics: tuple[str, ...] = ()  # metrics computed on request, each as name or name?key=value
     reader: Spec | None = None  # of multiple-choice replies that the rules cannot read
     judges: tuple[Spec, ...] = ()
     plugins: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
-        """The run's folder: --out, or a name that the same command finds again."""
+        """The run's folder: --out, or a name that is the same for the same model and benchmark."""
         return Path(self.out) if self.out else Path("runs") / f"{self.benchmark}-{model_label(self.model)}"
 
 
@@ -77,7 +77,6 @@ def identity(spec: Spec) -> str:
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 _KEYS = tuple(f for f in Settings.__struct_fields__ if f not in ("benchmark", "model", "judges", "plugins"))
 _LISTS = ("levels", "prompt", "styles", "parts", "input", "metrics")
 _WRITTEN = ("out", "report")
@@ -85,7 +84,7 @@ _MOST = 2**31
 
 
 class RunFile(Struct, frozen=True):
-    """A run file, read but not yet brought together with flags."""
+    """A run file, before it is merged with flags."""
 
     path: Path
     sha256: str  # of its bytes
@@ -103,18 +102,18 @@ class RunFile(Struct, frozen=True):
 
         These run code that its author chose, send secrets or recordings to an address that its author chose, or write
         outside its folder and the working directory. `given` has the command's flags, which the user chose."""
-        found = [f"{'use' if p.endswith('.toml') else 'run'} plug-in {p}" for p in self.run.get("plugins", ())]
+        actions = [f"{'use' if p.endswith('.toml') else 'run'} plug-in {p}" for p in self.run.get("plugins", ())]
         for table in (self.run, *self.benchmarks):  # an option can name weights or code to be loaded
-            found += [f"compute {metric}" for metric in _words(table.get("metrics", ())) if "?" in metric]
+            actions += [f"compute {metric}" for metric in _words(table.get("metrics", ())) if "?" in metric]
         for spec in self._specs():
             if spec.kind in ("command", "worker") or "python" in spec.options:
-                found.append(f"run {spec}")
+                actions.append(f"run {spec}")
             if variable := spec.options.get("api_key_env"):
-                found.append(f"send ${variable} to {spec.options.get('base_url', spec.kind)}")
-        return [*found, *self._recordings_sent(given or {}), *self._written_elsewhere(given or {})]
+                actions.append(f"send ${variable} to {spec.options.get('base_url', spec.kind)}")
+        return [*actions, *self._recordings_sent(given or {}), *self._written_elsewhere(given or {})]
 
     def _recordings_sent(self, given: Mapping[str, Any]) -> list[str]:
-        """Which recordings from outside the file's folder go to hosts that the file names."""
+        """List the recordings from outside the file's folder that would be sent to hosts that the file names."""
         if given.get("data"):
             return []
         urls = [spec.options["base_url"] for spec in self._specs() if "base_url" in spec.options]
@@ -125,9 +124,9 @@ class RunFile(Struct, frozen=True):
         return [f"send recordings from {folder} to {url}" for folder in folders for url in urls]
 
     def _written_elsewhere(self, given: Mapping[str, Any]) -> list[str]:
-        """Which runs and reports would be written outside the file's folder and the working directory."""
-        names = {key: [table[key] for table in (self.run, *self.benchmarks) if key in table] for key in _WRITTEN}
-        places = [name for key, found in names.items() if not given.get(key) for name in dict.fromkeys(found)]
+        """List the runs and reports that would be written outside the file's folder and the working directory."""
+        by_key = {key: [table[key] for table in (self.run, *self.benchmarks) if key in table] for key in _WRITTEN}
+        places = [name for key, names in by_key.items() if not given.get(key) for name in dict.fromkeys(names)]
         own = [self.path.resolve().parent, *narrow(Path.cwd())]
         return [
             f"write {name}"
@@ -137,11 +136,11 @@ class RunFile(Struct, frozen=True):
         ]
 
     def code(self) -> list[Path]:
-        """Return the files with code behind `needs_trust`: plug-ins, and files that programs are started with.
+        """Return the files with code that need the user's trust: plug-ins, and files that programs are started with.
 
-        A program that is found by its name alone, on the search path, is the machine's and not the file's.
+        Programs on the search path are left out, because they are installed on this machine.
         """
-        found = list(self.plugins)
+        files = list(self.plugins)
         for spec in self._specs():
             names = [spec.options["python"]] if "python" in spec.options else []
             if spec.kind == "command":
@@ -149,8 +148,8 @@ class RunFile(Struct, frozen=True):
                 names += [word for word in spec.options.get("args", "").split() if Path(word).is_file()]
             elif spec.kind == "worker" and spec.name.endswith(".py"):
                 names.append(spec.name)
-            found += [user_path(name) for name in names]
-        return found
+            files += [user_path(name) for name in names]
+        return files
 
     def _specs(self) -> list[Spec]:
         readers = [table["reader"] for table in (self.run, *self.benchmarks) if "reader" in table]
@@ -158,7 +157,7 @@ class RunFile(Struct, frozen=True):
 
 
 def read_run_file(path: Path) -> RunFile:
-    """Read a run file; unknown tables and keys are errors with a suggestion."""
+    """Read a run file. Raises UsageError with a suggestion for unknown tables and keys."""
     try:
         data = path.read_bytes()
         tree = tomllib.loads(data.decode("utf-8"))
@@ -176,23 +175,23 @@ def read_run_file(path: Path) -> RunFile:
     _check_keys(path, "[run]", run, (*_KEYS, "report", "plugins"))
     lists: dict[str, tuple[dict[str, Any], ...]] = {}
     for name, keys in (("model", ("spec",)), ("benchmark", ("name", *_KEYS)), ("judge", ("spec",))):
-        found = tree.get(name, [])
-        if not isinstance(found, list):
+        entries = tree.get(name, [])
+        if not isinstance(entries, list):
             raise UsageError(f"{path}: write [[{name}]], with two brackets: there can be several")
-        for table in found:
+        for table in entries:
             _check_keys(path, f"[[{name}]]", table, keys)
             if keys[0] not in table:
                 raise UsageError(f"{path}: a [[{name}]] has no {keys[0]}")
-        lists[name] = tuple(found)
+        lists[name] = tuple(entries)
     return RunFile(path, hashlib.sha256(data).hexdigest(), run, lists["model"], lists["benchmark"], lists["judge"])
 
 
-def _check_keys(path: Path, table: str, found: Any, known: tuple[str, ...]) -> None:
-    if not isinstance(found, dict):
-        raise UsageError(f"{path}: {table} must be a table of keys and values, not {found!r:.60}")
-    for key, value in found.items():
+def _check_keys(path: Path, table: str, content: Any, known: tuple[str, ...]) -> None:
+    if not isinstance(content, dict):
+        raise UsageError(f"{path}: {table} must be a table of keys and values, not {content!r:.60}")
+    for key, value in content.items():
         if any("\0" in text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)):
-            raise UsageError(f"{path}: {key} in {table} holds a NUL character; leave it out")
+            raise UsageError(f"{path}: {key} in {table} contains a NUL character; remove it")
         if key.replace("-", "_") not in known:
             raise UsageError(f"{path}: unknown key {key!r} in {table}{suggest(key, known)}; known: {', '.join(known)}")
         if key in ("spec", "name", "data", "out", "report", "reader") and not (isinstance(value, str) and value):
@@ -202,40 +201,40 @@ def _check_keys(path: Path, table: str, found: Any, known: tuple[str, ...]) -> N
 
 
 def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping[str, str]) -> list[Settings]:
-    """Return the runs that flags, file and environment ask for: one per model and benchmark."""
+    """Merge flags, file and environment into the settings of each run: one per model and benchmark."""
     given = {k: v for k, v in flags.items() if v is not None}
-    around = {k: environment[f"OVERTONE_{k.upper()}"] for k in _KEYS if environment.get(f"OVERTONE_{k.upper()}")}
+    variables = {k: environment[f"OVERTONE_{k.upper()}"] for k in _KEYS if environment.get(f"OVERTONE_{k.upper()}")}
     models = given.get("model") or [m["spec"] for m in (file.models if file else ())]
     if not models and environment.get("OVERTONE_MODEL"):
         models = [environment["OVERTONE_MODEL"]]
     if not models:
-        raise UsageError("which model? give --model SPEC, e.g. --model cascade or --model openai:NAME?base_url=…")
+        raise UsageError("no model given; use --model SPEC, e.g. --model cascade or --model openai:NAME?base_url=…")
     benchmarks: list[dict[str, Any]] = [dict(b) for b in (file.benchmarks if file else ())]
     if given.get("benchmark"):
         benchmarks = [{"name": given["benchmark"]}]
     if not benchmarks:
         raise UsageError(
-            "which benchmark? name one, e.g. 'overtone run echomind …', or a [[benchmark]] in the run file"
+            "no benchmark given; name one, e.g. 'overtone run echomind …', or write [[benchmark]] in the run file"
         )
     judges = tuple(parse_spec(j) for j in given.get("judge") or [j["spec"] for j in (file.judges if file else ())])
     pairs = [(benchmark, parse_spec(model)) for benchmark in benchmarks for model in models]
     runs = []
     for benchmark, spec in pairs:
-        merged: dict[str, Any] = {**around, **_plain(file.run if file else {}), **_plain(benchmark)}
-        merged.pop("report", None)  # of the command, not of one run
+        merged: dict[str, Any] = {**variables, **_plain(file.run if file else {}), **_plain(benchmark)}
+        merged.pop("report", None)  # it belongs to the command, not to one run
         merged |= {k: v for k, v in given.items() if k in _KEYS}
         if given.get("metric"):
             merged["metrics"] = list(given["metric"])
         named = (*(file.plugins if file else ()), *map(Path, given.get("plugin") or ()))
         merged["plugins"] = list(dict.fromkeys(str(path.absolute()) for path in named))
         name = merged.pop("name")
-        told = benchmark.get("data") or (file.run.get("data") if file else None)
-        if file and told and "data" not in given:
-            merged["data"] = str(file.path.parent / told)
+        data = benchmark.get("data") or (file.run.get("data") if file else None)
+        if file and data and "data" not in given:
+            merged["data"] = str(file.path.parent / data)
         if len(pairs) > 1 and merged.get("out"):
             merged["out"] = str(Path(merged["out"]) / f"{name}-{model_label(spec)}")
         if not merged.get("data"):
-            raise UsageError(f"where are {name}'s files? give --data DIR (or data in the run file, or OVERTONE_DATA)")
+            raise UsageError(f"no folder given for {name}; use --data DIR (or data in the run file, or OVERTONE_DATA)")
         runs.append(_settings(name, spec, judges, merged))
     folders = [r.folder for r in runs]
     if len(set(folders)) < len(folders):
@@ -245,10 +244,10 @@ def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping
 
 def report_file(flag: str | None, file: RunFile | None, environment: Mapping[str, str]) -> Path | None:
     """Return the file for one report of all runs, or None if no report is wanted."""
-    told = flag or (file.run.get("report") if file else None) or environment.get("OVERTONE_REPORT")
-    if told and not told.lower().endswith((".html", ".htm")):
-        raise UsageError(f"report: {told!r} is not an HTML file; name one, e.g. report.html")
-    return Path(told) if told else None
+    path = flag or (file.run.get("report") if file else None) or environment.get("OVERTONE_REPORT")
+    if path and not path.lower().endswith((".html", ".htm")):
+        raise UsageError(f"report: {path!r} is not an HTML file; name one, e.g. report.html")
+    return Path(path) if path else None
 
 
 def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -266,15 +265,15 @@ def _settings(name: str, spec: Spec, judges: tuple[Spec, ...], merged: dict[str,
     if "all" in merged.get("prompt", ()):
         merged["prompt"] = PROMPTS
     try:
-        found = msgspec.convert(
+        settings = msgspec.convert(
             {**merged, "benchmark": name, "model": msgspec.to_builtins(spec), "judges": msgspec.to_builtins(judges)},
             Settings,
             strict=False,
         )
     except msgspec.ValidationError as error:
         raise UsageError(f"a setting is wrong: {error}") from None
-    _check(found)
-    return found
+    _check(settings)
+    return settings
 
 
 def _words(value: Any) -> tuple[str, ...]:
@@ -314,18 +313,16 @@ def _check(s: Settings) -> None:
         raise UsageError(f"out: {shown(s.out)!r} has invisible characters in it; name another folder")
     for key in ("repeats", "limit", "max_connections", "budget_requests", "budget_usd"):
         value = getattr(s, key)
-        if value is not None and not 0 < value <= _MOST:  # also refuses what is no number
+        if value is not None and not 0 < value <= _MOST:  # also refuses NaN
             raise UsageError(f"{key} must be greater than 0 and at most {_MOST}, not {value}")
     for key in ("wait", "patience"):
         if not 0 <= getattr(s, key) <= _MOST:
             raise UsageError(f"{key} must be a number of seconds from 0 to {_MOST}, not {getattr(s, key)}")
     if s.seed is not None and not -(2**62) < s.seed < 2**62:
-        raise UsageError(f"seed must lie between -2**62 and 2**62, not {s.seed}")
+        raise UsageError(f"seed must be between -2**62 and 2**62, not {s.seed}")
 
 
-# ── writing down ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
+# ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def to_toml(s: Settings) -> str:
     """Return the settings as a run file that repeats the run."""
     fields = {k: getattr(s, k) for k in _KEYS if k not in ("data", "out") and getattr(s, k) is not None}
@@ -348,5 +345,5 @@ def _toml(value: Any) -> str:
         return str(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml(v) for v in value) + "]"
-    # A JSON string is a TOML basic string, but for one character that only TOML forbids.
+    # A JSON string is a valid TOML basic string, except for one character that TOML forbids.
     return msgspec.json.encode(str(value)).decode().replace("\x7f", "\\u007f")

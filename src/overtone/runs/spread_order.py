@@ -1,6 +1,6 @@
-"""The order in which a part of a benchmark is asked: every beginning of it is spread over levels, tasks and cues.
+"""Order a benchmark's items so that the first n, for every n, are spread over levels, tasks and cues.
 
-A limit or a budget cuts this order off, so a larger one always contains a smaller one.
+A limit or a budget takes the first items of this order, so a larger sample always contains a smaller one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from overtone.schema import Item
 
 
 class Place(NamedTuple):
-    """Where an item stands in its benchmark."""
+    """The properties of an item that the order is spread over."""
 
     level: int
     task: str
@@ -33,11 +33,11 @@ Bucket = list[tuple[int, int]]  # a number for the group, and the item's index
 
 
 def spread(places: Iterable[Place]) -> Iterator[int]:
-    """Yield the index of every place, each time one of those that were taken least.
+    """Yield the index of every place. Each step chooses from the properties that were chosen least so far.
 
-    The level that was taken least comes first, then the sub-task within it, the style within the level, and the cue
-    over all levels. Within these, scripts come in an order that is random but the same everywhere and at all levels,
-    so that a sample tends to hold the same scripts at each level.
+    It chooses the level first, then the sub-task within the level, the style within the level, and the cue over all
+    levels. Within these, scripts come in a pseudo-random order that is the same on every machine and at all levels, so
+    that a sample tends to contain the same scripts at each level.
     """
     tree: dict[int, dict[tuple[str, str], dict[str, dict[str, Bucket]]]] = {}
     for index, one in enumerate(places):
@@ -69,7 +69,7 @@ def spread(places: Iterable[Place]) -> Iterator[int]:
 
 
 def _by_rounds(bucket: Bucket) -> Bucket:
-    """One item of each script, then a second of each, and so on; the first to be taken stands last."""
+    """Sort items so that `pop()` returns one item of each script, then a second of each, and so on."""
     seen: Counter[int] = Counter()
     rounds = []
     for group, index in sorted(bucket):
@@ -80,5 +80,5 @@ def _by_rounds(bucket: Bucket) -> Bucket:
 
 @functools.lru_cache(4096)
 def _number(text: str) -> int:
-    """A number that is random, but the same for the same text everywhere."""
+    """Hash a text to a number that is the same on every machine."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())

@@ -1,7 +1,7 @@
-"""Older versions of the store: read through temporary tables, upgraded in the file by the next writer.
+"""Read older versions of the store, and upgrade them when the run is next written.
 
-Every version only adds tables to the one before, so that an older file is read as a newer one whose added tables are
-empty. A writer keeps a copy of the older file as `run.db.v1.bak`, and adds the tables in one transaction.
+Each version only adds tables to the one before, so an older file is read like a newer one with empty added tables. A
+writer keeps a copy of the older file as `run.db.v1.bak` and adds the tables in one transaction.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ APPLICATION = 0x0F372020
 
 
 def create(db: sqlite3.Connection) -> None:
-    """Make the tables of an empty store."""
+    """Create the tables in an empty file."""
     _execute(db, "".join(schema(version) for version in range(1, VERSION + 1)))
 
 
 def version_of(db: sqlite3.Connection, folder: Path) -> int:
-    """Return the version of a store. Raises StoreError for what is not one, or is newer than this Overtone."""
-    found = int(db.execute("PRAGMA user_version").fetchone()[0])
+    """Return the version of a store. Raises StoreError if the file is not a store or its version is unknown."""
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
     application = db.execute("PRAGMA application_id").fetchone()[0]
-    if application != APPLICATION or found == 0:
+    if application != APPLICATION or version == 0:
         raise StoreError(f"{folder / 'run.db'} is not an Overtone run")
-    if not 1 <= found <= VERSION:
+    if not 1 <= version <= VERSION:
         raise StoreError(
-            f"{folder} was written with store version {found}, this Overtone reads versions up to {VERSION}; "
-            "use the Overtone that wrote it"
+            f"{folder} has store version {version}, but this version of Overtone reads versions up to {VERSION}; "
+            "use the version that wrote it"
         )
-    check_structure(db, folder, found)
-    return found
+    check_structure(db, folder, version)
+    return version
 
 
 def read_as_new(db: sqlite3.Connection, version: int) -> None:
-    """Give a reader the tables that an older file lacks: empty, in memory, in this connection alone."""
+    """Add the tables that an older file lacks to this connection only, in memory and empty."""
     db.execute("PRAGMA temp_store=MEMORY")
     for newer in range(version + 1, VERSION + 1):
         db.executescript(schema(newer).replace("CREATE TABLE", "CREATE TEMP TABLE"))
 
 
 def upgrade(db: sqlite3.Connection, folder: Path, version: int) -> Path | None:
-    """Upgrade the file of an open writer. Returns the copy of the older file; None where it is of this version."""
+    """Upgrade the file of an open writer. Return the path of the copy, or None if no upgrade was needed."""
     if version == VERSION:
         return None
     kept = at(folder / "run.db", f".v{version}.bak")
     part = at(kept, ".part")
-    part.unlink(missing_ok=True)  # in a stranger's folder it may be a link to elsewhere
+    part.unlink(missing_ok=True)  # in an untrusted folder it may be a link to another place
     copy = sqlite3.connect(part)
     try:
         db.backup(copy)

@@ -13,7 +13,7 @@ from overtone import audio, processes
 from overtone.audio import Samples
 from overtone.build.voices._records import VoiceError
 from overtone.errors import AudioError, MissingExtra
-from overtone.processes import last_words
+from overtone.processes import last_lines
 
 TIMEOUT = 120.0
 _ASCII = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": ", ", "—": ", ", "…": "...", "\0": " "})
@@ -52,7 +52,7 @@ def run_program(
         raise VoiceError(f"{who}: cannot start {command[0]}: {error.strerror or error}") from None
     out, err = (stream.decode("utf-8", "replace") for stream in streams)
     if status not in fine:
-        raise VoiceError(f"{who}: {program} ended with {processes.ended_with(status)}{last_words(err, out)}")
+        raise VoiceError(f"{who}: {program} ended with {processes.ended_with(status)}{last_lines(err, out)}")
     return out, err
 
 
@@ -62,7 +62,7 @@ def speech_of(
     """Run a program that writes the sound file `out`, and read it."""
     stdout, stderr = run_program(command, who=who, feed=feed, timeout=timeout)
     if not out.is_file():
-        raise VoiceError(f"{who}: {Path(command[0]).name} wrote no sound to {{out}}{last_words(stderr, stdout)}")
+        raise VoiceError(f"{who}: {Path(command[0]).name} wrote no sound to {{out}}{last_lines(stderr, stdout)}")
     try:
         return sounding(*audio.read(out), who)
     except AudioError as error:

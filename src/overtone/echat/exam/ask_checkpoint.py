@@ -178,8 +178,6 @@ def replies(record: Record) -> bool:
 
 
 # ── modes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _ask_labels(
     machine: Machine, heard: Heard, records: Sequence[Record], answers: list[Answers], longest: int
 ) -> None:  # fmt: skip

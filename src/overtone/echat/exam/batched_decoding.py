@@ -51,8 +51,6 @@ class Machine:
 
 
 # ── clips ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 class Heard(Struct, frozen=True):
     """The adapter's outputs of all clips, concatenated, and each clip's (first, count)."""
 
@@ -114,8 +112,6 @@ def batched(lengths: Sequence[int], budget: int, more: int = 0) -> Iterator[list
 
 
 # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @torch.inference_mode()
 def answer(
     machine: Machine, heard: Heard, asked: Sequence[layout.Sequence], limit: int

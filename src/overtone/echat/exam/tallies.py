@@ -105,8 +105,6 @@ def count(rows: Sequence[Prediction], vectors: Vectors, listen: Listen | None = 
 
 
 # ── hearing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _labels(out: Tallies, part: str, rows: Sequence[Prediction]) -> None:
     for dimension, inventory in DIMENSIONS.items():
         known = [row for row in rows if dimension in row.heard]
@@ -179,8 +177,6 @@ def _wer(tally: Tally, cluster: str, reference: str, transcript: str) -> None:
 
 
 # ── replies ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _replies(out: Tallies, part: str, mode: str, rows: Sequence[Prediction], vectors: Vectors) -> None:
     thoughts = [parsed(row, mode) for row in rows]
     gold = [row.reply_emotion for row in rows if row.reply_emotion]

@@ -66,9 +66,13 @@ class Corpus:
         """Raise DataError with all records that cannot be trained on."""
         problems = [problem for pack in self.packs for problem in _problems(pack, speech)]
         if problems:
-            more = f"\n  … and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-            listed = "\n  ".join(problems[:_SHOWN])
-            raise DataError(f"{len(problems)} records cannot be trained on:\n  {listed}{more}\ncorrect or remove them")
+            raise DataError(f"{len(problems)} records cannot be trained on:{listed(problems)}\ncorrect or remove them")
+
+
+def listed(problems: Sequence[str]) -> str:
+    """Return the first problems, one per indented line, and the number of the others."""
+    more = [f"… and {len(problems) - _SHOWN} more"] if len(problems) > _SHOWN else []
+    return "".join(f"\n  {line}" for line in (*problems[:_SHOWN], *more))
 
 
 def _dialogue(row: TextRecord, path: Path) -> Record:
@@ -226,8 +230,6 @@ class Stream(IterableDataset):
 
 
 # ── measuring the lists ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def survey(corpus: Corpus, runs: Sequence[StageRun], model: ModelConfig, tok: Tokens, workers: int) -> None:
     """Measure the lists of some stages that have not been measured yet. Raises DataError if there is nothing to train
     on.

@@ -194,8 +194,6 @@ class Clips:
 
 
 # ── augmentation ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def augment_wave(batch: Batch, how: Augment, generator: torch.Generator) -> None:
     """Augment waves in place, for an encoder that reads waves.
 

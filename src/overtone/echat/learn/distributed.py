@@ -131,8 +131,6 @@ def whole_state(model: nn.Module, world: World) -> dict[str, torch.Tensor]:
 
 
 # ── intermediate checkpoints ────────────────────────────────────────────────────────────────────────────────────────
-
-
 class Progress(msgspec.Struct, frozen=True):
     """The progress of a stage. Random numbers are derived from (seed, step), so there is no generator state."""
 

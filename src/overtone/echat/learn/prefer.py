@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from overtone.echat.data import layout
 from overtone.echat.data.containers import PACK, digests
 from overtone.echat.learn import distributed, pairs
-from overtone.echat.learn.batch_stream import TRAIN, Corpus
+from overtone.echat.learn.batch_stream import TRAIN, Corpus, listed
 from overtone.echat.learn.batches import RATE, Batch, Clips, collate
 from overtone.echat.learn.run_stages import DATA, Settings, claim, finish, first_model, given, same_data, save_every
 from overtone.echat.learn.samples import Samples
@@ -45,7 +45,6 @@ from overtone.paths import shown
 
 NAME = "prefer"
 LOOKED_AT = 64  # pairs per part that are evaluated
-_SHOWN = 10  # maximum number of problems in an error
 
 
 class PreferStage(Stage, frozen=True, forbid_unknown_fields=True):
@@ -162,8 +161,7 @@ class Pairs:
         every = [both for pack in corpus.packs for both in pairs.of_pack(pack)]
         pairs.check_apart((both.chosen.group, both.chosen.part) for both in every)
         if wrong := pairs.problems(every, model.speech.codes):
-            more = f"\n  … and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-            raise DataError(f"{len(wrong)} replies cannot be trained on:\n  " + "\n  ".join(wrong[:_SHOWN]) + more)
+            raise DataError(f"{len(wrong)} replies cannot be trained on:{listed(wrong)}")
         self.train = self._laid([both for both in every if both.chosen.part in TRAIN], tok)
         self.held_out = self._laid([both for both in every if both.chosen.part not in TRAIN], tok)
         if not self.train:

@@ -311,24 +311,10 @@ def claim(settings: Settings, config: Config, planned: list[StageRun], **more: A
         **more,
     }
     plain = msgspec.json.decode(msgspec.json.encode(asked))  # as it will be read back
-    rows = [
-        {"name": r.name, "title": r.stage.title, "steps": r.steps, "targets": r.targets,
-         "learning": list(r.stage.lr.learning())}
-        for r in planned
-    ]  # fmt: skip
+    rows = [description_of(stage_run) for stage_run in planned]
     arm = "".join(f" − {name}" for name in sorted(settings.ablate))
     description = RunDescription(f"EChat, {config.name}{arm}, seed {settings.seed}", rows, plain)
-    path = settings.out / RUN
-    if path.is_file():
-        try:
-            old = msgspec.json.decode(path.read_bytes(), type=RunDescription)
-        except msgspec.DecodeError as error:
-            raise StoreError(f"{shown(str(path))}: not a training run: {error}; choose another --out") from None
-        other = [key for key, value in plain.items() if value != old.settings.get(key)]
-        if other:
-            raise StoreError(
-                f"{shown(str(settings.out))} holds a run with a different {', '.join(other)}; choose another --out"
-            )
+    check_same_run(settings.out, plain)
     for stage_run in planned:
         folder = folder_of(settings, stage_run)
         begun = (folder / "log.jsonl").is_file() and not (folder / "model").exists()
@@ -336,4 +322,31 @@ def claim(settings: Settings, config: Config, planned: list[StageRun], **more: A
             raise StoreError(
                 f"{shown(str(folder))} has already been started; continue it with --resume, or choose another --out"
             )
-    write_whole(path, msgspec.json.format(msgspec.json.encode(description), indent=1))
+    write_whole(settings.out / RUN, msgspec.json.format(msgspec.json.encode(description), indent=1))
+
+
+def check_same_run(out: Path, settings: dict[str, Any]) -> bool:
+    """Return whether the folder has a run. Raises StoreError if that run has other settings."""
+    path = out / RUN
+    if not path.is_file():
+        return False
+    try:
+        old = msgspec.json.decode(path.read_bytes(), type=RunDescription).settings
+    except msgspec.DecodeError as error:
+        raise StoreError(f"{shown(str(path))}: not a training run: {error}; choose another --out") from None
+    other = [key for key, value in settings.items() if value != old.get(key)]
+    if other:
+        raise StoreError(f"{shown(str(out))} holds a run with a different {', '.join(other)}; choose another --out")
+    return True
+
+
+def description_of(run: StageRun) -> dict[str, Any]:
+    """Return a stage's entry in run.json."""
+    learning = list(run.stage.lr.learning())
+    return {
+        "name": run.name,
+        "title": run.stage.title,
+        "steps": run.steps,
+        "targets": run.targets,
+        "learning": learning,
+    }

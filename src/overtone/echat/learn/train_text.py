@@ -26,7 +26,7 @@ from overtone.echat.data.exchange_records import TextRecord
 from overtone.echat.learn import distributed
 from overtone.echat.learn.batches import IGNORED, Batch, collate
 from overtone.echat.learn.distributed import World
-from overtone.echat.learn.run_stages import same_data
+from overtone.echat.learn.run_stages import check_same_run, description_of, same_data
 from overtone.echat.learn.stages import Feed, Rates, Stage, StageRun
 from overtone.echat.learn.training_loop import stop_on_sigterm, train
 from overtone.echat.learn.training_report import RUN, Row, RunDescription, write_report
@@ -296,22 +296,13 @@ def _layers(model: nn.Module) -> list[nn.Module]:
 
 def _claim(settings: Settings, planned: StageRun, folder: Path) -> None:
     """Write run.json. Raises StoreError if the folder has a different run, other data, or a run to be resumed."""
-    stage = {"name": "text", "title": planned.stage.title, "steps": planned.steps, "targets": planned.targets,
-             "learning": list(planned.stage.lr.learning())}  # fmt: skip
     plain = msgspec.json.decode(msgspec.json.encode(settings, enc_hook=str))
-    path, where = settings.out / RUN, shown(str(settings.out))
-    if path.is_file():
-        try:
-            old = msgspec.json.decode(path.read_bytes(), type=RunDescription).settings
-        except msgspec.DecodeError as error:
-            raise StoreError(f"{shown(str(path))}: not a training run: {error}; choose another --out") from None
-        other = [name for name in _SAME if plain[name] != old.get(name)]
-        if other:
-            raise StoreError(f"{where} holds a run with a different {', '.join(other)}; choose another --out")
-        if not settings.resume:
-            raise StoreError(f"{where} already holds this run; continue it with --resume, or choose another --out")
+    if check_same_run(settings.out, {name: plain[name] for name in _SAME}) and not settings.resume:
+        where = shown(str(settings.out))
+        raise StoreError(f"{where} already holds this run; continue it with --resume, or choose another --out")
     same_data(folder, [sha256(path) for path in settings.data], settings.resume)  # in order, because rows are numbered
-    write_whole(settings.out / RUN, msgspec.json.encode(RunDescription(f"Text: {settings.model}", [stage], plain)))
+    description = RunDescription(f"Text: {settings.model}", [description_of(planned)], plain)
+    write_whole(settings.out / RUN, msgspec.json.encode(description))
 
 
 def _finish(model: TextModel, folder: Path, world: World, save_tokenizer: Callable[[Path], None]) -> None:

@@ -113,8 +113,6 @@ def _hugging_face(config: LMConfig) -> Any:
 
 
 # ── rebuilding ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def saved_config(lm: Any) -> dict[str, Any]:
     """Return the configuration of a language model that a checkpoint stores, as transformers writes it."""
     config: dict[str, Any] = json.loads(lm.config.to_json_string())
@@ -203,8 +201,6 @@ def _first(error: Exception) -> str:
 
 
 # ── random models and SmolLM2 ───────────────────────────────────────────────────────────────────────────────────────
-
-
 def build(config: LMConfig) -> Any:
     """Build a random model of the configured sizes."""
     from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config

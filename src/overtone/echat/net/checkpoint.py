@@ -105,13 +105,8 @@ def take_place(fresh: Path, folder: Path) -> None:
 def part_state(model: EChat, part: str) -> dict[str, Tensor]:
     """Return a part's weights by name, without a tied output table."""
     module = getattr(model, part)
-    return lm_state(module) if part == "lm" else dict(module.state_dict())
-
-
-def lm_state(lm: Any) -> dict[str, Tensor]:
-    """Return a language model's weights by name. Shared weights have their first name only."""
-    tied = tied_names(lm)
-    return {name: value for name, value in lm.state_dict().items() if name not in tied}
+    tied = tied_names(module) if part == "lm" else ()
+    return {name: value for name, value in module.state_dict().items() if name not in tied}
 
 
 def index(folder: Path) -> Index:

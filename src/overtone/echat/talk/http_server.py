@@ -221,7 +221,7 @@ class Server:
                 "transcript": answer.text,
                 "expires_at": int(time.time()) + openai_format.EXPIRES,
             }
-        return openai_format.completion(head, message, answer.finish, _counts(answer), answer.notes)
+        return openai_format.completion(head, message, answer)
 
     async def _streamed(
         self, request: web.Request, head: dict[str, Any], body: openai_format.Body, job: Job, first: Piece
@@ -254,8 +254,7 @@ class Server:
             delta = {"audio": {"expires_at": int(time.time()) + openai_format.EXPIRES}}
         await out.write(openai_format.chunk(head, delta, whole.finish, whole.notes))
         if body.stream_options and body.stream_options.include_usage:
-            usage = openai_format.usage(_counts(whole))
-            last = {**head, "object": "chat.completion.chunk", "choices": [], "usage": usage}
+            last = {**head, "object": "chat.completion.chunk", "choices": [], "usage": openai_format.usage(whole)}
             await out.write(openai_format.event(last))
 
     def _described(self) -> dict[str, Any]:
@@ -303,11 +302,6 @@ def _problem(error: Exception) -> Problem:
 
 def _stopping() -> Problem:
     return Problem(503, "the server is stopping; try again later", code="stopping")
-
-
-def _counts(answer: Answer) -> dict[str, int]:
-    spoken = len(answer.codes)
-    return {"heard": answer.heard, "heard_sound": answer.heard_sound, "said": answer.said, "spoken": spoken}
 
 
 async def serve(

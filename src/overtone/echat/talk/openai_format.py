@@ -9,7 +9,7 @@ import base64
 import binascii
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +19,7 @@ from msgspec import UNSET, Struct
 
 from overtone import audio
 from overtone.echat.net.config import RATE as HEARD
+from overtone.echat.talk.answer import Answer
 from overtone.echat.talk.dialogue import Asked, Floats, Message, to_wave
 from overtone.echat.talk.streaming_speech import RATE
 from overtone.errors import AudioError
@@ -247,35 +248,29 @@ def new_id(kind: str) -> str:
     return f"{kind}-{uuid4().hex[:24]}"
 
 
-def pcm16(sound: Floats) -> bytes:
-    """Encode audio as 16-bit mono samples, 24 kHz, little-endian."""
-    out: bytes = np.clip(np.rint(sound * 32_768.0), -32_768, 32_767).astype("<i2").tobytes()
-    return out
-
-
 def sound_data(sound: Floats, form: str) -> str:
-    """Encode audio in a format, as base64."""
-    return base64.b64encode(audio.encode_wav(sound, RATE) if form == "wav" else pcm16(sound)).decode()
+    """Encode audio as base64 in a format: wav, or pcm16 (16-bit mono samples, 24 kHz, little-endian)."""
+    if form == "wav":
+        return base64.b64encode(audio.encode_wav(sound, RATE)).decode()
+    return base64.b64encode(np.clip(np.rint(sound * 32_768.0), -32_768, 32_767).astype("<i2").tobytes()).decode()
 
 
-def usage(counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return OpenAI's usage object from counts of heard, heard_sound, said and spoken tokens."""
-    said = counts["said"] + counts["spoken"]
+def usage(answer: Answer) -> dict[str, Any]:
+    """Return OpenAI's usage object for an answer."""
+    output = answer.said + len(answer.codes)
     return {
-        "prompt_tokens": counts["heard"],
-        "completion_tokens": said,
-        "total_tokens": counts["heard"] + said,
-        "prompt_tokens_details": {"audio_tokens": counts["heard_sound"]},
-        "completion_tokens_details": {"audio_tokens": counts["spoken"]},
+        "prompt_tokens": answer.heard,
+        "completion_tokens": output,
+        "total_tokens": answer.heard + output,
+        "prompt_tokens_details": {"audio_tokens": answer.heard_sound},
+        "completion_tokens_details": {"audio_tokens": len(answer.codes)},
     }
 
 
-def completion(
-    head: dict[str, Any], message: dict[str, Any], finish: str, counts: Mapping[str, int], notes: Sequence[str] = ()
-) -> dict[str, Any]:
+def completion(head: dict[str, Any], message: dict[str, Any], answer: Answer) -> dict[str, Any]:
     """Return a completion object."""
-    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
-    return {**head, "object": "chat.completion", "choices": [choice], "usage": usage(counts), **_noted(notes)}
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": answer.finish}
+    return {**head, "object": "chat.completion", "choices": [choice], "usage": usage(answer), **_noted(answer.notes)}
 
 
 def chunk(head: dict[str, Any], delta: dict[str, Any], finish: str | None = None, notes: Sequence[str] = ()) -> bytes:
